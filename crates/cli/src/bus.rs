@@ -518,6 +518,16 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.correlation_header = header.to_owned();
     engine.users.clone_from(&settings.http.users.0);
     engine.java_numbers = settings.java_numbers;
+    let own = settings.security.clone();
+    engine.security = Arc::new(flow::services::Security {
+        keystore: own.keystore,
+        password: own.password,
+        key_password: own.key_password,
+        alias: own.alias,
+        truststore: own.truststore,
+        trust_password: own.trust_password,
+        revoked: own.revoked,
+    });
     engine.task_overlap = settings.task.overlap;
     if let Some(name) = &settings.task.time_zone {
         engine.time_zone = jiff::tz::TimeZone::get(name).map_err(|_| {

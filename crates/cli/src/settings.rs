@@ -37,6 +37,8 @@ pub struct Settings {
     pub vault: Vault,
     /// Databases.
     pub sql: Sql,
+    /// Keys for WS-Security.
+    pub security: Security,
     /// How changes of the configuration come into force.
     pub deploy: Deploy,
     /// Logs.
@@ -285,6 +287,32 @@ pub struct Sql {
 pub enum Embedded {
     /// SQLite, as far as its SQL allows.
     Sqlite,
+}
+
+/// See [`Settings::security`].
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Security {
+    /// JKS, PKCS#12 or PEM with the private key.
+    pub keystore: Option<PathBuf>,
+    /// Its password.
+    pub password: String,
+    /// That of its private keys, where it is another one.
+    pub key_password: Option<String>,
+    /// The private key that signs, where there are several.
+    pub alias: String,
+    /// JKS, PKCS#12 or PEM with the certificates that are trusted. Default: those in `keystore`.
+    pub truststore: Option<PathBuf>,
+    /// Its password.
+    pub trust_password: String,
+    /// Lists of revoked certificates, DER or PEM.
+    pub revoked: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for Security {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Security({:?}, {:?})", self.keystore, self.truststore)
+    }
 }
 
 /// See [`Settings::vault`].
@@ -594,7 +622,7 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
 }
 
 /// Sections that the environment may set.
-const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "sql", "deploy", "task", "log"];
+const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "sql", "security", "deploy", "task", "log"];
 /// Settings outside of sections that it may set.
 const SINGLE: &[&str] = &["workers", "dialect"];
 /// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.
@@ -633,6 +661,7 @@ fn names_of(section: &str) -> &'static [&'static str] {
         "tls" => names::<Tls>(),
         "vault" => names::<Vault>(),
         "sql" => names::<Sql>(),
+        "security" => names::<Security>(),
         "deploy" => names::<Deploy>(),
         "task" => names::<Task>(),
         "log" => names::<Log>(),

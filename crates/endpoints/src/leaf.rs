@@ -3,7 +3,7 @@
 use crate::oauth::OAuth;
 use crate::state::{Policy, State};
 use crate::uri_template::{UrlError, parse_url};
-use crate::{name_of, report_unsupported};
+use crate::{name_of, securing};
 use config::endpoint::{
     AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format,
     Optimize, PropertyScope, PropertyValue, Retry, TimeoutAction as ConfigTimeout,
@@ -151,7 +151,8 @@ pub fn compile(
     authentication: Option<&Authentication>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
-    report_unsupported(definition, endpoint, compiler);
+    let mut stages = securing(definition, endpoint, compiler);
+    stages.extend(definition.addressing.iter().map(|_| -> Arc<dyn Stage> { Arc::new(OfEndpoint) }));
     let name = name_of(endpoint, description);
     let identity = compiler.identity(endpoint.name.as_ref().map_or(description, |name| &name.value));
     let (timeout, on_timeout) = match &definition.timeout {
@@ -218,7 +219,7 @@ pub fn compile(
         charset: definition.encoding.as_deref().map(Arc::from),
         timeout,
         on_timeout,
-        stages: definition.addressing.iter().map(|_| -> Arc<dyn Stage> { Arc::new(OfEndpoint) }).collect(),
+        stages,
         addressing: definition.addressing.as_ref().map(|addressing| match addressing.version {
             Some(ConfigAddressing::Submission) => AddressingVersion::Submission,
             Some(ConfigAddressing::Final) => AddressingVersion::Final,

@@ -32,6 +32,7 @@ mod sync {
 use config::{EndpointKind, endpoint::Definition};
 use flow::Compiler;
 use flow::endpoint::Endpoint;
+use flow::stage::Stages;
 use std::sync::Arc;
 
 /// Makes an endpoint of its configuration; `None` after an error that was recorded.
@@ -99,10 +100,15 @@ fn name_of(endpoint: &config::Endpoint, description: &str) -> String {
     }
 }
 
-/// Reports parts of a definition that are recognised and not honoured yet.
-fn report_unsupported(definition: &Definition, endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) {
-    if definition.security.is_some() {
-        let message = "WS-Security of endpoints (`enableSec`) is not executable yet";
-        compiler.error("unsupported-security", message, endpoint.span, "messages would go out unsecured");
+/// The stages of WS-Security of a definition; none where it asks for none.
+fn securing(definition: &Definition, endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Stages {
+    let Some(security) = &definition.security else { return Stages::new() };
+    match compiler.registry().security {
+        Some(securing) => (securing.endpoint)(security, endpoint.span, compiler).unwrap_or_default(),
+        None => {
+            let message = "WS-Security of endpoints (`enableSec`) is not executable here";
+            compiler.error("unsupported-security", message, endpoint.span, "messages would go out unsecured");
+            Stages::new()
+        }
     }
 }

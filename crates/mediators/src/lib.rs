@@ -48,6 +48,7 @@ mod router;
 mod sampler;
 mod scatter_gather;
 mod script;
+mod security;
 mod send;
 mod sequence;
 mod steps;
@@ -133,5 +134,6 @@ pub fn registry(endpoints: EndpointFactory) -> Registry {
         endpoints,
         validation: Some(openapi::compile),
         events: Some(eventing::compile),
+        security: Some(security::SECURING),
     }
 }

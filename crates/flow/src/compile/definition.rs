@@ -5,8 +5,9 @@ use super::page::Page;
 use crate::runtime::endpoint::Endpoint;
 use crate::runtime::events::EventSource;
 use crate::runtime::mediator::Mediator;
-use crate::runtime::stage::Stage;
+use crate::runtime::stage::{Stage, Stages};
 use config::Element;
+use diagnostics::Span;
 use std::sync::Arc;
 
 /// What compiling a mediator gives; `None` after an error, which the compiler has recorded.
@@ -104,6 +105,16 @@ pub type Validation = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<d
 /// Makes an event source; `None` after a recorded error.
 pub type EventSources = fn(&config::EventSource, &mut Compiler<'_>) -> Option<Arc<dyn EventSource>>;
 
+/// Makes the stages of WS-Security: of a proxy service with `enableSec`, and of an endpoint with it. `None` after an error that was recorded; a
+/// stage less than was asked for is not an answer.
+#[derive(Clone, Copy)]
+pub struct Securing {
+    /// Of a proxy service.
+    pub service: fn(&config::Proxy, &mut Compiler<'_>) -> Option<Stages>,
+    /// Of an endpoint.
+    pub endpoint: fn(&config::endpoint::Security, Span, &mut Compiler<'_>) -> Option<Stages>,
+}
+
 /// All mediators that can be compiled, and the names of those that exist in the language but not here yet.
 pub struct Registry {
     /// The definitions.
@@ -116,6 +127,8 @@ pub struct Registry {
     pub validation: Option<Validation>,
     /// Makes event sources; `None`: nobody here can.
     pub events: Option<EventSources>,
+    /// Secures messages; `None`: nobody here can, and what asks for it is left out.
+    pub security: Option<Securing>,
 }
 
 /// The name of the definition that operations of libraries (`library.operation`) have which have none of their own.

@@ -754,6 +754,11 @@ impl Compiler<'_> {
         Arc::new(EndpointRef::Missing(Arc::from(key.value.as_str())))
     }
 
+    /// What there is to compile with.
+    pub fn registry(&self) -> &Registry {
+        self.registry
+    }
+
     /// The bytes behind a key, if it is known when the configuration loads.
     pub fn entry(&self, key: &str) -> Option<Entry> {
         let key = key.trim();

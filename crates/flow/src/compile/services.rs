@@ -42,13 +42,21 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
         false => Vec::new(),
     };
+    let mut stages = of_services();
+    if proxy.enable_sec
+        && let Some(securing) = compiler.registry.security
+    {
+        // Nearest to the wire: what others read of a message is what was let in.
+        let secured = (securing.service)(proxy, compiler).unwrap_or_default();
+        stages.splice(0..0, secured);
+    }
     Proxy {
         http: proxy.transports.contains("http"),
         https: proxy.transports.contains("https"),
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,
-        stages: of_services(),
+        stages,
         endpoint,
         in_sequence,
         out_sequence,

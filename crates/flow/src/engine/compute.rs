@@ -35,6 +35,9 @@ const SMALL: u32 = 8 << 10;
 /// Stack of a compute thread, in bytes: as much as that of a worker.
 const STACK: usize = 2 << 20;
 
+/// So many bytes that work always moves: what takes long however small the message is.
+pub const ALWAYS: usize = 1 << 40;
+
 /// How far a compute thread stands behind the workers, which answer in microseconds.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;

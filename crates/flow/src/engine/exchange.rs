@@ -560,6 +560,11 @@ fn unwritten(
             "an answer on a connection of its own (separateListener) is to a SOAP message: the endpoint needs a format of soap11 or soap12",
         ));
     }
+    if bodyless && stage::are_sealed(stages) {
+        return Err(Fault::new(
+            "the endpoint asks for WS-Security, and a message without a body cannot have it: it is not sent",
+        ));
+    }
     if bodyless {
         if *method == Method::Get && context.payload.is_changed() {
             context.headers.remove("Content-Type");
@@ -604,8 +609,17 @@ async fn written(
     form: Form,
 ) -> Result<Body, Fault> {
     context.receive_body().await?;
-    if context.payload.is_empty() && form.is_none() {
+    if context.payload.is_empty() && form.is_none() && !stage::are_sealed(leaf.stages()) {
         return Ok(Body::Empty);
+    }
+    if stage::are_sealed(leaf.stages()) {
+        let (leaf, outgoing) = (Arc::clone(leaf), outgoing.clone());
+        let write = move |context: &mut Context| match write_out(context, leaf.stages(), &outgoing, form)? {
+            Body::Bytes(written) => stage::seal(leaf.stages(), context, written).map(Body::Bytes),
+            _ => Err(Fault::new("the endpoint asks for WS-Security, and the message is empty: it is not sent")),
+        };
+        // However small it is, it takes long.
+        return Box::pin(compute::once_on(context, compute::ALWAYS, write)).await;
     }
     if !compute::is_large_with(context, 0) {
         return write_out(context, leaf.stages(), outgoing, form);

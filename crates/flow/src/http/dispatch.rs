@@ -3,7 +3,7 @@
 use crate::engine::exchange::{elapsed, is_handshake, speaks};
 use crate::engine::{Ending, advance, begin_request, drive_to_end, is_accepted, raise, report_panic};
 use crate::http::access::{AccessLog, Accounted, Recorder};
-use crate::http::respond::{busy, left_out, refused, response, soap_fault, text, unanswered};
+use crate::http::respond::{busy, left_out, not_let_in, refused, response, soap_fault, text, unanswered};
 use crate::http::{callback, inbound, local, routing};
 use crate::runtime::context::{Client, Context, Inbound, Owner};
 use crate::runtime::fault::Fault;
@@ -359,7 +359,10 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
     match context.owner {
         Owner::Proxy(index) => {
             let proxy = &plan.proxies[index];
-            if let Client::Soap(version) = context.inbound.client {
+            // What is encrypted cannot be looked into yet.
+            if let Client::Soap(version) = context.inbound.client
+                && !stage::are_sealed(&proxy.stages)
+            {
                 match proxy.wsdl.accepts(context).await {
                     Ok(true) => {}
                     Ok(false) => {
@@ -447,7 +450,11 @@ fn panicked(context: &mut Context, why: &Panicked) -> Response {
 async fn finish(context: &mut Context) -> Response {
     if !context.passes(Way::In) {
         let plan = Arc::clone(&context.plan);
-        if let Err(fault) = stage::comes_in(plan.stages(context.owner), context).await {
+        let stages = plan.stages(context.owner);
+        if let Err(fault) = stage::comes_in(stages, context).await {
+            if stage::are_sealed(stages) {
+                return not_let_in(context, &fault);
+            }
             raise(context, fault);
         }
     }

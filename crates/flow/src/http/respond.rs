@@ -163,6 +163,25 @@ fn relayed(context: &mut Context) -> Option<Body> {
 }
 
 async fn body(context: &mut Context) -> Result<Body, Fault> {
+    let body = unsealed(context).await?;
+    let plan = Arc::clone(&context.plan);
+    if !stage::are_sealed(plan.stages(context.owner)) {
+        return Ok(body);
+    }
+    match body {
+        Body::Empty => Ok(Body::Empty),
+        Body::Bytes(written) => {
+            // However small it is, it takes long.
+            compute::once_on(context, compute::ALWAYS, move |context| {
+                stage::seal(plan.stages(context.owner), context, written).map(Body::Bytes)
+            })
+            .await
+        }
+        Body::Stream(_) => Err(Fault::new("an answer that has to be sealed was not received")),
+    }
+}
+
+async fn unsealed(context: &mut Context) -> Result<Body, Fault> {
     if context.axis2_is_true("NO_ENTITY_BODY") || context.axis2_is_true("SC_ACCEPTED") {
         return Ok(Body::Empty);
     }
@@ -289,6 +308,60 @@ pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Respons
         }
         _ => response,
     }
+}
+
+/// The answer for a client whose message was not let in by a stage that seals: no step sees it, and it is told no more than that.
+pub(crate) fn not_let_in(context: &mut Context, fault: &Fault) -> Response {
+    tracing::warn!(
+        message_id = %context.message_id(),
+        service = context.owner_name(),
+        peer = %context.inbound.peer,
+        "refused: {}",
+        fault.message
+    );
+    context.payload = Payload::empty();
+    let Some(refusal) = context.detach::<stage::Refusal>() else {
+        return unanswered(context, Some(fault.status));
+    };
+    let version = match context.inbound.client {
+        Client::Soap(version) => version,
+        Client::Rest => SoapVersion::V11,
+    };
+    let mut envelope = Envelope::empty(version);
+    let (code, soap) = match version {
+        SoapVersion::V11 => ("Client", ""),
+        SoapVersion::V12 => ("Sender", version.namespace()),
+    };
+    let fault = message::envelope::Fault { code, reason: refusal.reason, role: "", node: "" };
+    let node = envelope.append_fault(&fault, None);
+    let qualified = format!("{}:{}", refusal.prefix, refusal.code);
+    let document = &mut envelope.document;
+    let child = |document: &Document, node, local: &str| {
+        document.children(node).find(|&child| document.local(child) == local)
+    };
+    match version {
+        SoapVersion::V11 => {
+            if let Some(code) = child(document, node, "faultcode") {
+                document.remove_children(code);
+                document.declare_namespace(code, refusal.prefix, refusal.namespace);
+                document.append_text(code, &qualified);
+            }
+        }
+        SoapVersion::V12 => {
+            if let Some(code) = child(document, node, "Code") {
+                let prefix = document.prefix(code).to_owned();
+                let subcode = document.append_element(code, &prefix, soap, "Subcode");
+                let value = document.append_element(subcode, &prefix, soap, "Value");
+                document.declare_namespace(value, refusal.prefix, refusal.namespace);
+                document.append_text(value, &qualified);
+            }
+        }
+    }
+    let bytes = Payload::of_envelope(envelope)
+        .write(Format::Soap(version), &context.services.limits)
+        .unwrap_or_default();
+    Response::new(500, Body::Bytes(bytes))
+        .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
 }
 
 /// A text for a client, in the form that it can read.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Facts of the request that the client sent; shared by all copies of the message.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Inbound {
     /// The method.
     pub method: Method,

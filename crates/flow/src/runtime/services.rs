@@ -114,6 +114,8 @@ pub struct Settings {
     pub cors: Arc<Cors>,
     /// Users and their passwords, for the basic authentication of APIs (`http.users`).
     pub users: std::collections::HashMap<String, String>,
+    /// Keys for WS-Security.
+    pub security: Arc<Security>,
     /// The name of this server, for `pinnedServers`; default: the name of the machine.
     pub server_name: Option<String>,
     /// Numbers of XPath are texts as Java writes doubles (`3.0`, `1.0E7`). Default false.
@@ -138,6 +140,31 @@ pub struct Settings {
     pub sql_timeout: Duration,
     /// Most bytes of stack for a script. Default 512 KiB.
     pub script_stack: usize,
+}
+
+/// Where keys for WS-Security are (`[security]`).
+#[derive(Clone, Default)]
+pub struct Security {
+    /// The key store with the private keys.
+    pub keystore: Option<PathBuf>,
+    /// Its password.
+    pub password: String,
+    /// That of its private keys, where it is another one.
+    pub key_password: Option<String>,
+    /// Which private key signs; of several one has to be named.
+    pub alias: String,
+    /// The key store with the certificates that are trusted; default: those of `keystore`.
+    pub truststore: Option<PathBuf>,
+    /// Its password.
+    pub trust_password: String,
+    /// Lists of revoked certificates.
+    pub revoked: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for Security {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Security({:?}, {:?})", self.keystore, self.truststore)
+    }
 }
 
 /// So many compute threads, unless a setting says otherwise: they share the processors among those that wait, so that short
@@ -172,6 +199,7 @@ impl Default for Settings {
             synapse_dialect: false,
             cors: Arc::default(),
             users: std::collections::HashMap::new(),
+            security: Arc::default(),
             server_name: None,
             java_numbers: false,
             time_zone: jiff::tz::TimeZone::system(),

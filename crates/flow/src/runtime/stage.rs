@@ -9,6 +9,7 @@ use super::endpoint::Outgoing;
 use super::fault::Fault;
 use super::mediator::Need;
 use super::plan::Plan;
+use bytes::Bytes;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -47,6 +48,54 @@ pub trait Stage: Send + Sync {
     /// # Errors
     /// It cannot leave as it is.
     fn goes_out(&self, context: &mut Context, to: Option<&Outgoing>) -> Result<(), Fault>;
+
+    /// Whether messages that leave are sealed by it: it works on what was written, which nothing changes any more, and no message
+    /// that it did not let in has anything done to it, fault sequences included.
+    fn seals(&self) -> bool {
+        false
+    }
+
+    /// Seals what was written of a message that leaves.
+    ///
+    /// # Errors
+    /// It cannot leave as it is.
+    fn seal(&self, context: &mut Context, written: Bytes) -> Result<Bytes, Fault> {
+        let _ = context;
+        Ok(written)
+    }
+}
+
+/// What the client of a message is told that a stage does not let in, in place of what the fault would say of it. Left with the message.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The namespace of the code.
+    pub namespace: &'static str,
+    /// Its prefix.
+    pub prefix: &'static str,
+    /// The code.
+    pub code: &'static str,
+    /// The reason.
+    pub reason: &'static str,
+}
+
+/// Whether messages are sealed.
+pub(crate) fn are_sealed(stages: &[Arc<dyn Stage>]) -> bool {
+    stages.iter().any(|stage| stage.seals())
+}
+
+/// Seals what was written.
+///
+/// # Errors
+/// A stage's own.
+pub(crate) fn seal(
+    stages: &[Arc<dyn Stage>],
+    context: &mut Context,
+    mut written: Bytes,
+) -> Result<Bytes, Fault> {
+    for stage in stages.iter().rev().filter(|stage| stage.seals()) {
+        written = stage.seal(context, written)?;
+    }
+    Ok(written)
 }
 
 /// The stages of a service or an endpoint, from the wire to the flow.

@@ -1,0 +1,220 @@
+//! WS-Security from outside: services and endpoints with `enableSec`, and what attackers send.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use rcgen::{CertificateParams, DnType, KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256};
+use security::algorithm::Secret;
+use security::keys::{KeyStore, Trust};
+use security::{Environment, Exchange, Policy, Replays, Role, Side};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use support::{Process, exchange};
+use xml::{Document, ParseOptions};
+
+const PASSWORD: &str = "opensesame";
+const REQUEST: &str = "<soapenv:Envelope xmlns:soapenv='http://schemas.xmlsoap.org/soap/envelope/'><soapenv:Header><r:Route xmlns:r='urn:r'>a</r:Route></soapenv:Header><soapenv:Body><m:buy xmlns:m='urn:m'><price>12</price></m:buy></soapenv:Body></soapenv:Envelope>";
+
+fn pem(name: &str) -> (String, String) {
+    let key = KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    let certificate = params.self_signed(&key).unwrap().pem();
+    (format!("{}{certificate}", key.serialize_pem()), certificate)
+}
+
+/// A scenario with the keys of a side.
+fn policy(number: u32, client: bool) -> String {
+    let file = format!("{}/../../examples/security/scenario{number:02}.xml", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(file).unwrap();
+    if !client {
+        return text;
+    }
+    let merlin = "org.apache.ws.security.crypto.merlin";
+    let property = |name: &str, value: &str| format!("<rampart:property name=\"{merlin}.{name}\">{value}</rampart:property>");
+    let crypto = format!(
+        "<rampart:user>alice</rampart:user><rampart:signatureCrypto><rampart:crypto>{}{}</rampart:crypto></rampart:signatureCrypto>",
+        property("file", "client.pem"),
+        property("truststore.file", "service.crt")
+    );
+    text.replace("useReqSigCert", "service").replace("<rampart:timestampTTL>", &format!("{crypto}<rampart:timestampTTL>"))
+}
+
+/// A configuration with a service and a way to it for each scenario, and a backend that counts.
+fn directory(name: &str, port: u16) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("security-{name}"));
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(&root).unwrap();
+    for name in ["client", "service"] {
+        let (both, certificate) = pem(name);
+        fs::write(root.join(format!("{name}.pem")), both).unwrap();
+        fs::write(root.join(format!("{name}.crt")), certificate).unwrap();
+    }
+    let mut text = String::from("<definitions xmlns='http://ws.apache.org/ns/synapse'>");
+    for number in 2..=8 {
+        for (side, client) in [("client", true), ("service", false)] {
+            fs::write(root.join(format!("{side}{number}.xml")), policy(number, client)).unwrap();
+            text.push_str(&format!("<localEntry key='{side}{number}' src='file:{side}{number}.xml'/>"));
+        }
+        text.push_str(&format!(
+            "<proxy name='Secure{number}' transports='http'><target><inSequence><log level='custom'><property name='came' value='through'/>\
+             <property name='user' expression=\"get-property('WS_SECURITY_USER')\"/></log><respond/></inSequence><faultSequence><log level='custom'>\
+             <property name='came' value='through'/></log><respond/></faultSequence></target><policy key='service{number}'/><enableSec/></proxy>\
+             <proxy name='Plain{number}' transports='http'><target><endpoint><address uri='http://127.0.0.1:{port}/services/Secure{number}' format='soap11'>\
+             <enableSec policy='client{number}'/></address></endpoint></target></proxy>"
+        ));
+    }
+    // An endpoint whose service does not secure its answers.
+    text.push_str(&format!(
+        "<proxy name='Open' transports='http'><target><inSequence><respond/></inSequence></target></proxy>\
+         <proxy name='ToOpen' transports='http'><target><endpoint><address uri='http://127.0.0.1:{port}/services/Open' format='soap11'>\
+         <enableSec policy='client2'/></address></endpoint><faultSequence><log level='custom'><property name='open' expression='$ctx:ERROR_MESSAGE'/></log>\
+         <makefault version='soap11'><code value='soapenv:Server' xmlns:soapenv='http://schemas.xmlsoap.org/soap/envelope/'/><reason value='no'/></makefault><respond/></faultSequence></target></proxy>"
+    ));
+    text.push_str("</definitions>");
+    fs::write(root.join("synapse.xml"), text).unwrap();
+    root
+}
+
+fn start(root: &Path, port: u16) -> Process {
+    let set = |name: &str, value: &str| format!("{name}={value}");
+    let http = format!("127.0.0.1:{port}");
+    let settings = [
+        set("security.keystore", &root.join("service.pem").display().to_string()),
+        set("security.truststore", &root.join("client.crt").display().to_string()),
+        set("http.users.alice", PASSWORD),
+    ];
+    let mut arguments = vec!["--http", &http];
+    settings.iter().for_each(|own| arguments.extend(["--set", own]));
+    Process::run(&root.join("synapse.xml"), &arguments)
+}
+
+/// The client, as a program of its own.
+fn client(root: &Path, number: u32) -> Side {
+    let mut policy = Policy::parse(policy(number, true).as_bytes()).unwrap();
+    policy.config.user = "alice".to_owned();
+    let read = |file: &str| KeyStore::read(&fs::read(root.join(file)).unwrap(), "", None).unwrap();
+    let (mut store, service) = (read("client.pem"), read("service.crt"));
+    let trust = Arc::new(Trust::new(&service, &[]).unwrap());
+    let (own, peer) = (store.identities.first().cloned(), Some(Arc::clone(&service.certificates[0].1)));
+    store.add(service);
+    Side { role: Role::Initiator, policy: Arc::new(policy), store: Arc::new(store), trust, own, peer, parse: ParseOptions::default() }
+}
+
+fn secured(side: &Side, exchange: &mut Exchange, password: &str) -> String {
+    let password = |_: &str| Some(Secret::new(password.as_bytes().to_vec()));
+    let replays = Replays::default();
+    let environment =
+        Environment { now: jiff::Timestamp::now(), password: &password, replays: &replays, secure: false, client_certificate: false };
+    let mut document = Document::parse(REQUEST.as_bytes().to_vec(), &ParseOptions::default()).unwrap();
+    security::secure(&mut document, side, exchange, &environment).unwrap();
+    xml::to_string(&document, Document::ROOT)
+}
+
+fn post(bus: &Process, path: &str, message: &str) -> (u16, String) {
+    let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
+    let more = "Content-Type: text/xml; charset=UTF-8\r\nSOAPAction: \"urn:buy\"\r\nConnection: close\r\n";
+    let (status, _, body) = exchange(&mut stream, "POST", path, message.as_bytes(), more).unwrap();
+    (status, String::from_utf8(body).unwrap())
+}
+
+#[test]
+fn both_sides_of_a_bus_understand_each_other() {
+    let port = support::free_port();
+    let root = directory("both", port);
+    let bus = start(&root, port);
+    for number in 2..=8 {
+        let (status, body) = post(&bus, &format!("/services/Plain{number}"), REQUEST);
+        assert_eq!(status, 200, "{number}: {body}\n{}", bus.stderr());
+        assert!(body.contains("<price>12</price>") && !body.contains("Security"), "{number}: {body}");
+        // And a client that is no part of the bus.
+        let side = client(&root, number);
+        let mut asked = Exchange::default();
+        let request = secured(&side, &mut asked, PASSWORD);
+        let (status, answer) = post(&bus, &format!("/services/Secure{number}"), &request);
+        assert_eq!(status, 200, "{number}: {answer}\n{}", bus.stderr());
+        let replays = Replays::default();
+        let nobody = |_: &str| None;
+        let environment =
+            Environment { now: jiff::Timestamp::now(), password: &nobody, replays: &replays, secure: false, client_certificate: false };
+        let document = Document::parse(answer.into_bytes(), &ParseOptions::default()).unwrap();
+        let opened = security::open(document, &side, &mut asked, &environment).unwrap();
+        assert!(xml::to_string(&opened.document, Document::ROOT).contains("<price>12</price>"));
+    }
+    // What is not secured is no answer.
+    let (status, body) = post(&bus, "/services/ToOpen", REQUEST);
+    assert!(status == 500 && !body.contains("price"), "{status} {body}");
+    assert!(bus.stderr().contains("the answer is not secured as the policy asks for"), "{}", bus.stderr());
+    assert!(!bus.stderr().contains(PASSWORD) && !bus.stderr().contains("PRIVATE"));
+}
+
+#[test]
+fn attackers_get_one_answer_and_nothing_goes_through() {
+    let port = support::free_port();
+    let root = directory("attacks", port);
+    let bus = start(&root, port);
+    let mut refusals = Vec::new();
+    let mut refused = |what: &str, path: &str, message: &str| {
+        let (status, body) = post(&bus, path, message);
+        assert_eq!(status, 500, "{what}: {body}");
+        refusals.push((what.to_owned(), body));
+    };
+    for number in [2, 3, 5, 6] {
+        let path = format!("/services/Secure{number}");
+        let side = client(&root, number);
+        let make = || secured(&side, &mut Exchange::default(), PASSWORD);
+        refused("nothing secured", &path, REQUEST);
+        refused("no XML", &path, "hello");
+        refused("no envelope", &path, "<a/>");
+        refused("a DTD", &path, &format!("<!DOCTYPE a [<!ENTITY e 'x'>]>{REQUEST}"));
+        let message = make();
+        let (before, rest) = message.split_once("<soapenv:Body").unwrap();
+        refused("another body", &path, &format!("{before}<soapenv:Body><evil/></soapenv:Body></soapenv:Envelope>"));
+        let (body, _) = rest.split_once("</soapenv:Body>").unwrap();
+        let wrapped = before.replace("</soapenv:Header>", &format!("<w><soapenv:Body{body}</soapenv:Body></w></soapenv:Header>"));
+        refused("a wrapped body", &path, &format!("{wrapped}<soapenv:Body><evil/></soapenv:Body></soapenv:Envelope>"));
+        for (tag, what) in [("SignatureValue>", "signature"), ("DigestValue>", "digest"), ("CipherValue>", "cipher text"), ("BinarySecurityToken", "token")] {
+            if let Some(at) = make().find(tag) {
+                let mut changed = make();
+                let at = changed[at..].find('>').map_or(at, |more| at + more) + 6;
+                let new = if &changed[at..=at] == "B" { "C" } else { "B" };
+                changed.replace_range(at..=at, new);
+                refused(&format!("a changed {what}"), &path, &changed);
+            }
+        }
+        let whole = make();
+        assert_eq!(post(&bus, &path, &whole).0, 200);
+        refused("a replay", &path, &whole);
+        let cut = make();
+        let (from, to) = (cut.find("<wsu:Timestamp").unwrap(), cut.find("</wsu:Timestamp>").unwrap() + "</wsu:Timestamp>".len());
+        refused("no timestamp", &path, &format!("{}{}", &cut[..from], &cut[to..]));
+    }
+    let first = refusals[0].1.clone();
+    assert!(first.contains("wsse:InvalidSecurity"), "{first}");
+    for (what, body) in &refusals {
+        assert_eq!(*body, first, "{what}");
+    }
+    let side = client(&root, 8);
+    let (status, body) = post(&bus, "/services/Secure8", &secured(&side, &mut Exchange::default(), "guessed"));
+    assert!(status == 500 && body.contains("wsse:FailedAuthentication"), "{body}");
+    // Four messages were in order.
+    bus.says("came = through", 4);
+    assert_eq!(bus.stderr().matches("came = through").count(), 4, "{}", bus.stderr());
+    assert!(!bus.stderr().contains(PASSWORD) && !bus.stderr().contains("guessed"));
+}
+
+#[test]
+fn without_keys_a_service_is_left_out_and_never_open() {
+    let port = support::free_port();
+    let root = directory("keyless", port);
+    let http = format!("127.0.0.1:{port}");
+    let bus = Process::run(&root.join("synapse.xml"), &["--http", &http]);
+    for number in 2..=8 {
+        let (status, body) = post(&bus, &format!("/services/Secure{number}"), REQUEST);
+        assert!(status == 503 && !body.contains("price"), "{body}");
+    }
+    assert!(bus.stderr().contains("there is no key store: set `security.keystore`"), "{}", bus.stderr());
+}

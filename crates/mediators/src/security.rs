@@ -1,0 +1,502 @@
+//! WS-Security of proxy services and endpoints (`enableSec`): a stage nearest to the wire. What comes in is decrypted, verified and held
+//! against the policy before anything else sees it; what goes out is sealed when it is written, so that nothing changes it any more.
+
+use bytes::Bytes;
+use config::{PolicyDirection, Value};
+use diagnostics::Span;
+use flow::compute::{ALWAYS, once_on};
+use flow::endpoint::Outgoing;
+use flow::stage::{Refusal, Stage, Staged, Stages, Way};
+use flow::{Client, Compiler, Context, Fault, Need, Securing};
+use jiff::Timestamp;
+use message::{Envelope, Kind, Reading, SoapVersion};
+use security::algorithm::Secret;
+use security::keys::{KeyStore, Trust};
+use security::policy::{Binding, REQUEST_SIGNER};
+use security::{Environment, Exchange, Failure, Kind as Refused, Policy, Replays, Role, Side};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use xml::{Document, ParseOptions};
+
+/// The stages of what has `enableSec`.
+pub(crate) const SECURING: Securing = Securing { service, endpoint };
+
+/// Largest key store, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// Secures messages of one service or one endpoint.
+struct Secured {
+    role: Role,
+    /// For requests.
+    request: Option<Arc<Side>>,
+    /// For answers.
+    answer: Option<Arc<Side>>,
+}
+
+/// What a request leaves for its answer, with the message: of a service, and of an endpoint, which may both be on the way of one message.
+struct OfService(Mutex<Exchange>);
+struct OfEndpoint(Mutex<Exchange>);
+
+fn lock(exchange: &Mutex<Exchange>) -> std::sync::MutexGuard<'_, Exchange> {
+    exchange.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Secured {
+    /// The side for messages that go this way.
+    fn side(&self, way: Way) -> Option<&Arc<Side>> {
+        match (self.role, way) {
+            (Role::Recipient, Way::In) | (Role::Initiator, Way::Out) => self.request.as_ref(),
+            (Role::Recipient, Way::Out) | (Role::Initiator, Way::In) => self.answer.as_ref(),
+        }
+    }
+}
+
+impl Stage for Secured {
+    fn name(&self) -> &'static str {
+        "WS-Security"
+    }
+
+    fn need(&self, _: Way) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self, way: Way) -> &'static str {
+        match (self.side(way), way) {
+            (None, _) => "",
+            (Some(_), Way::In) => "enableSec: the message is decrypted and verified as the policy says",
+            (Some(_), Way::Out) => "enableSec: the message is signed and encrypted as the policy says",
+        }
+    }
+
+    fn passes(&self, way: Way, context: &Context) -> bool {
+        // An answer to a one-way message has nothing in it.
+        let nothing = self.role == Role::Initiator && way == Way::In && context.payload.is_empty();
+        self.side(way).is_none() || nothing
+    }
+
+    fn comes_in<'a>(&'a self, context: &'a mut Context) -> Staged<'a> {
+        let Some(side) = self.side(Way::In).cloned() else { return Box::pin(async { Ok(()) }) };
+        // Boxed by the caller; RSA takes a millisecond, however small the message is.
+        Box::pin(once_on(context, ALWAYS, move |context| match side.role {
+            Role::Recipient => open_request(&side, context),
+            Role::Initiator => open_answer(&side, context),
+        }))
+    }
+
+    fn goes_out(&self, context: &mut Context, to: Option<&Outgoing>) -> Result<(), Fault> {
+        // Answers to services are SOAP, whatever a backend answered.
+        let soap = matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12);
+        if to.is_none() && !context.payload.is_empty() && (!soap || context.payload.reading().rest) {
+            context.envelope_mut()?;
+        }
+        Ok(())
+    }
+
+    fn seals(&self) -> bool {
+        true
+    }
+
+    fn seal(&self, context: &mut Context, written: Bytes) -> Result<Bytes, Fault> {
+        let Some(side) = self.side(Way::Out) else { return Ok(written) };
+        if written.is_empty() {
+            return Ok(written);
+        }
+        let no = |why: &dyn std::fmt::Display| Fault::new(format!("the message cannot be secured: {why}"));
+        let mut document = Document::parse(written, &side.parse).map_err(|why| no(&why))?;
+        let environment = Surroundings::of(context);
+        match self.role {
+            Role::Recipient => {
+                let exchange = context.attached::<OfService>().ok_or_else(|| no(&"its request is not known"))?;
+                let done = security::secure(&mut document, side, &mut lock(&exchange.0), &environment.get(&password_of(context)));
+                done.map_err(|why| no(&why))?;
+            }
+            Role::Initiator => {
+                let mut exchange = Exchange::default();
+                let done = security::secure(&mut document, side, &mut exchange, &environment.get(&password_of(context)));
+                done.map_err(|why| no(&why))?;
+                context.attach(Arc::new(OfEndpoint(Mutex::new(exchange))));
+            }
+        }
+        let mut out = Vec::with_capacity(document.source().len() * 2 + 8192);
+        xml::write(&document, Document::ROOT, &xml::WriteOptions::default(), &mut out);
+        Ok(out.into())
+    }
+}
+
+/// What is around a message.
+struct Surroundings {
+    now: Timestamp,
+    replays: Arc<Replays>,
+    secure: bool,
+    client_certificate: bool,
+}
+
+impl Surroundings {
+    fn of(context: &Context) -> Surroundings {
+        Surroundings {
+            now: Timestamp::now(),
+            replays: context.services().kept.get::<Replays>(),
+            secure: context.inbound.secure,
+            client_certificate: context
+                .inbound
+                .tls
+                .as_ref()
+                .is_some_and(|tls| !tls.client_certificates.is_empty()),
+        }
+    }
+
+    fn get<'a>(&'a self, password: &'a dyn Fn(&str) -> Option<Secret>) -> Environment<'a> {
+        Environment {
+            now: self.now,
+            password,
+            replays: &self.replays,
+            secure: self.secure,
+            client_certificate: self.client_certificate,
+        }
+    }
+}
+
+/// The passwords of `http.users`.
+fn password_of(context: &Context) -> impl Fn(&str) -> Option<Secret> + 'static {
+    let services = Arc::clone(context.services());
+    move |user| services.settings.users.get(user).map(|own| Secret::new(own.clone().into_bytes()))
+}
+
+/// The envelope of a message, out of it. The client may have said that it speaks REST by not saying a SOAPAction: here it speaks SOAP.
+fn taken(context: &mut Context) -> Result<Document, Fault> {
+    let reading = context.payload.reading();
+    if reading.rest
+        && matches!(reading.kind, Kind::Soap11 | Kind::Xml)
+        && let Some(bytes) = context.payload.bytes().cloned()
+    {
+        context.payload.set_bytes(bytes, Reading { rest: false, kind: Kind::Soap11, ..reading });
+    }
+    let envelope = context.envelope_mut()?;
+    Ok(std::mem::take(&mut envelope.document))
+}
+
+fn open_request(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
+    let opened = open_service(side, context);
+    if opened.is_err() {
+        // Whatever becomes of the fault: nothing of the message is there any more.
+        context.payload = message::Payload::empty();
+    }
+    opened
+}
+
+fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
+    let refused = |context: &mut Context, failure: &Failure| {
+        let (code, reason) = match failure.kind {
+            Refused::Invalid => {
+                ("InvalidSecurity", "An error was discovered processing the <wsse:Security> header")
+            }
+            Refused::Authentication => {
+                ("FailedAuthentication", "The security token could not be authenticated or authorized")
+            }
+        };
+        context.attach(Arc::new(Refusal {
+            namespace: security::names::WSSE,
+            prefix: "wsse",
+            code,
+            reason,
+        }));
+        Fault::new(format!("WS-Security: {failure}"))
+    };
+    let document = match taken(context) {
+        Ok(document) => document,
+        Err(fault) if fault.status != 500 => return Err(fault),
+        Err(fault) => return Err(refused(context, &Failure::invalid(fault.message))),
+    };
+    let mut exchange = Exchange::default();
+    let surroundings = Surroundings::of(context);
+    let opened =
+        security::open(document, side, &mut exchange, &surroundings.get(&password_of(context)));
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(failure) => return Err(refused(context, &failure)),
+    };
+    let envelope = match Envelope::of_document(opened.document) {
+        Ok(envelope) => envelope,
+        Err(why) => return Err(refused(context, &Failure::invalid(why))),
+    };
+    if context.inbound.client != Client::Soap(envelope.version) {
+        let mut inbound = (*context.inbound).clone();
+        inbound.client = Client::Soap(envelope.version);
+        context.inbound = Arc::new(inbound);
+    }
+    context.payload.set_envelope(envelope);
+    if let Some(user) = opened.user {
+        context.properties.set("WS_SECURITY_USER", message::Value::from(user));
+    }
+    if let Some(signer) = opened.signer {
+        context.properties.set("WS_SECURITY_SIGNER", message::Value::from(signer.subject.clone()));
+    }
+    context.attach(Arc::new(OfService(Mutex::new(exchange))));
+    Ok(())
+}
+
+fn open_answer(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
+    let opened = open_endpoint(side, context);
+    if opened.is_err() {
+        context.payload.set_envelope(Envelope::empty(SoapVersion::V11));
+    }
+    opened
+}
+
+fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
+    let failed = |why: String| {
+        let fault = Fault::new(format!("the answer is not secured as the policy asks for: {why}"));
+        Fault { sending: true, processed: true, ..fault }
+    };
+    let exchange =
+        context.detach::<OfEndpoint>().ok_or_else(|| failed("its request is not known".to_owned()))?;
+    let document = taken(context)?;
+    let said = unsecured_fault(&document);
+    let surroundings = Surroundings::of(context);
+    let opened =
+        security::open(document, side, &mut lock(&exchange.0), &surroundings.get(&password_of(context)));
+    let opened = opened.map_err(|why| match said {
+        Some(said) => failed(format!("{why}; it is a fault: {said}")),
+        None => failed(why.to_string()),
+    })?;
+    let envelope = Envelope::of_document(opened.document).map_err(failed)?;
+    context.payload.set_envelope(envelope);
+    Ok(())
+}
+
+/// The reason of a fault that came instead of an answer.
+fn unsecured_fault(document: &Document) -> Option<String> {
+    let root = document.document_element()?;
+    let child = |node, local: &str| document.children(node).find(|&child| document.local(child) == local);
+    let fault = child(child(root, "Body")?, "Fault")?;
+    let reason = child(fault, "faultstring").or_else(|| child(fault, "Reason"))?;
+    Some(document.string_value(reason).trim().chars().take(200).collect())
+}
+
+/// The stage of a proxy service.
+fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Stages> {
+    let closed = "left out: without its security it would be open to everybody";
+    let mut way = |direction: PolicyDirection| {
+        let mut own = proxy.policies.iter().filter(|own| own.direction.is_none_or(|own| own == direction));
+        let first = own.next();
+        if let Some(second) = own.next() {
+            let message = "several policies for one direction are not put together here";
+            compiler.error("bad-policy", message, second.span, closed);
+        }
+        first
+    };
+    let (incoming, outgoing) = (way(PolicyDirection::In), way(PolicyDirection::Out));
+    if let Some(own) = proxy.policies.iter().find(|own| own.operation.is_some()) {
+        let message = "policies of single operations are not executable here";
+        compiler.error("bad-policy", message, own.span, closed);
+        return None;
+    }
+    let Some(incoming) = incoming else {
+        let message = format!("the proxy service `{}` has `enableSec` and no policy for requests", proxy.name);
+        compiler.error("bad-policy", message, proxy.name.span, closed);
+        return None;
+    };
+    let request = policy(&incoming.key.value, incoming.key.span, closed, compiler)?;
+    if request.is_none() {
+        if request.id == "NoSecurity" {
+            return Some(Stages::new());
+        }
+        let message = format!("the policy `{}` asks for no security", incoming.key);
+        compiler.error("bad-policy", message, incoming.key.span, closed);
+        return None;
+    }
+    let request = side(Role::Recipient, request, incoming.key.span, closed, compiler)?;
+    let answer = match outgoing {
+        Some(own) if own.span == incoming.span => Some(Arc::clone(&request)),
+        Some(own) => {
+            let policy = policy(&own.key.value, own.key.span, closed, compiler)?;
+            Some(side(Role::Recipient, policy, own.key.span, closed, compiler)?)
+        }
+        None => None,
+    };
+    Some(vec![Arc::new(Secured { role: Role::Recipient, request: Some(request), answer })])
+}
+
+/// The stage of an endpoint.
+fn endpoint(own: &config::endpoint::Security, span: Span, compiler: &mut Compiler<'_>) -> Option<Stages> {
+    let closed = "left out: messages would go out unsecured";
+    let mut of = |value: &Option<Value>| -> Option<Option<Arc<Side>>> {
+        let Some(value) = value else { return Some(None) };
+        let Value::Literal(key) = value else {
+            let message = "a policy whose key is an expression is not known when the configuration loads";
+            compiler.error("bad-policy", message, span, closed);
+            return None;
+        };
+        let policy = policy(&key.value, key.span, closed, compiler)?;
+        side(Role::Initiator, policy, key.span, closed, compiler).map(Some)
+    };
+    let (request, answer) = match of(&own.policy)? {
+        Some(both) => (Some(Arc::clone(&both)), Some(both)),
+        None => (of(&own.outbound_policy)?, of(&own.inbound_policy)?),
+    };
+    if request.is_none() && answer.is_none() {
+        compiler.error("bad-policy", "`enableSec` names no policy", span, closed);
+        return None;
+    }
+    Some(vec![Arc::new(Secured { role: Role::Initiator, request, answer })])
+}
+
+fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> Option<Policy> {
+    let Some(entry) = compiler.entry(key) else {
+        compiler.error("bad-policy", format!("there is no policy `{key}`"), place, closed);
+        return None;
+    };
+    match Policy::parse(&entry.bytes) {
+        Ok(policy) => Some(policy),
+        Err(why) => {
+            compiler.error("bad-policy", format!("the policy `{key}` cannot be had: {why}"), place, closed);
+            None
+        }
+    }
+}
+
+fn side(
+    role: Role,
+    policy: Policy,
+    place: Span,
+    closed: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<Side>> {
+    match make_side(role, policy, compiler) {
+        Ok(side) => {
+            let users = &compiler.services.settings.users;
+            if side.policy.user.is_some() && role == Role::Recipient && users.is_empty() {
+                let message = "the policy asks for users, and none are set";
+                compiler.warning("no-users", message, place, "everybody is refused: set `http.users`");
+            }
+            Some(Arc::new(side))
+        }
+        Err(why) => {
+            compiler.error("bad-policy", format!("the policy cannot be kept: {why}"), place, closed);
+            None
+        }
+    }
+}
+
+fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side, String> {
+    let settings = &compiler.services.settings.security;
+    let config = &policy.config;
+    if !config.roles.is_empty() && !config.roles.iter().any(|own| own.ends_with("everyone")) {
+        return Err(format!("it is for users in the roles {}, and users have no roles here", config.roles.join(", ")));
+    }
+    let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
+    let mut store = KeyStore::default();
+    let mut trusted = KeyStore::default();
+    if message {
+        let mut named = false;
+        for crypto in [&config.signature_crypto, &config.encryption_crypto] {
+            let of = |endings: &[&str]| {
+                let mut found = crypto.iter().filter(|(name, _)| endings.iter().any(|own| name.ends_with(own)));
+                found.next().map(|(_, value)| value.as_str())
+            };
+            let password = of(&["keystore.password"]).unwrap_or_default();
+            if let Some(file) = of(&["merlin.file", "keystore.file"]) {
+                store.add(read(file.into(), password, of(&["keystore.private.password"]), compiler)?);
+                named = true;
+            }
+            if let Some(file) = of(&["truststore.file"]) {
+                trusted.add(read(file.into(), of(&["truststore.password"]).unwrap_or(password), None, compiler)?);
+            }
+        }
+        if let (false, Some(file)) = (named, &settings.keystore) {
+            store = read(file.clone(), &settings.password, settings.key_password.as_deref(), compiler)?;
+        } else if !named {
+            return Err("there is no key store: set `security.keystore`, or name one in its RampartConfig".to_owned());
+        }
+        if let (true, Some(file)) = (trusted.certificates.is_empty(), &settings.truststore) {
+            trusted = read(file.clone(), &settings.trust_password, None, compiler)?;
+        }
+    }
+    let mut revoked = Vec::new();
+    for file in &settings.revoked {
+        let bytes = bytes_of(file.clone(), compiler)?;
+        revoked.push(bytes);
+    }
+    if trusted.certificates.is_empty() {
+        trusted.certificates.clone_from(&store.certificates);
+    } else {
+        store.certificates.extend(trusted.certificates.iter().cloned());
+    }
+    let trust = Trust::new(&trusted, &revoked)?;
+    let aliases = [config.certificate.as_str(), config.user.as_str(), settings.alias.as_str(), ""];
+    let own = aliases.iter().find_map(|alias| store.identity(alias)).cloned();
+    if !config.certificate.is_empty() && store.identity(&config.certificate).is_none() && message {
+        return Err(format!("the key store has no private key `{}`", config.certificate));
+    }
+    let signs = policy.signs() && matches!(policy.binding, Binding::Asymmetric { .. });
+    let decrypts = message && (role == Role::Recipient || signs);
+    if decrypts && own.is_none() {
+        return Err("no private key is there for it: where there are several, name one with `security.alias` or `userCertAlias`".to_owned());
+    }
+    if let Some(own) = own.as_ref().filter(|_| signs)
+        && !own.certificate.may_sign()
+    {
+        return Err(format!(
+            "the certificate of the private key {} has no key usage digitalSignature: nobody here would accept its signatures",
+            own.alias
+        ));
+    }
+    if role == Role::Recipient && signs && trusted.certificates.is_empty() {
+        return Err("no certificate is trusted, so nobody could sign: set `security.truststore`".to_owned());
+    }
+    let asked = config.encrypt_for.as_str();
+    let peer = match asked {
+        "" | REQUEST_SIGNER => match (role, trusted.certificates.as_slice()) {
+            // The only one there is.
+            (Role::Initiator, [(_, only)]) => Some(Arc::clone(only)),
+            _ => None,
+        },
+        alias => Some(
+            store
+                .certificate(alias)
+                .cloned()
+                .ok_or_else(|| format!("no certificate `{alias}` is there to encrypt for"))?,
+        ),
+    };
+    let needs_peer = role == Role::Initiator && (policy.encrypts() || matches!(policy.binding, Binding::Symmetric { .. }));
+    if needs_peer && peer.is_none() {
+        return Err("it is not said for whom to encrypt: `encryptionUser` of its RampartConfig names a certificate".to_owned());
+    }
+    if role == Role::Initiator && policy.user.is_some() && config.user.is_empty() {
+        return Err("it asks for a user, and `user` of its RampartConfig names none".to_owned());
+    }
+    let parse = ParseOptions { limits: compiler.services.limits.xml.clone(), ..ParseOptions::default() };
+    Ok(Side {
+        role,
+        policy: Arc::new(policy),
+        store: Arc::new(store),
+        trust: Arc::new(trust),
+        own,
+        peer,
+        parse,
+    })
+}
+
+fn bytes_of(file: PathBuf, compiler: &Compiler<'_>) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let path = if file.is_absolute() { file } else { compiler.configuration.root.join(file) };
+    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(&path).map_err(|why| failed(&why))?;
+    opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|why| failed(&why))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(failed(&"it is too large"));
+    }
+    Ok(bytes)
+}
+
+fn read(
+    file: PathBuf,
+    password: &str,
+    key_password: Option<&str>,
+    compiler: &Compiler<'_>,
+) -> Result<KeyStore, String> {
+    let name = file.display().to_string();
+    let bytes = bytes_of(file, compiler)?;
+    KeyStore::read(&bytes, password, key_password).map_err(|why| format!("the key store {name}: {why}"))
+}

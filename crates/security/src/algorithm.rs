@@ -1,0 +1,419 @@
+//! Digests, signatures, ciphers and key transport by their URIs. The work is done by AWS-LC.
+
+use crate::keys::PrivateKey;
+use aws_lc_rs::cipher::{
+    AES_128, AES_192, AES_256, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey,
+};
+use aws_lc_rs::iv::FixedLength;
+use aws_lc_rs::rsa::{
+    OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, Pkcs1PublicEncryptingKey, PublicEncryptingKey,
+};
+use aws_lc_rs::signature::{self, UnparsedPublicKey};
+use aws_lc_rs::{aead, digest, hmac, rand};
+use des::TdesEde3;
+use des::cipher::{Block, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use zeroize::Zeroizing;
+
+/// A secret that is wiped when it is let go of.
+pub type Secret = Zeroizing<Vec<u8>>;
+
+/// A digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digest {
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+}
+
+impl Digest {
+    const URIS: [(Digest, &'static str); 4] = [
+        (Digest::Sha1, "http://www.w3.org/2000/09/xmldsig#sha1"),
+        (Digest::Sha256, "http://www.w3.org/2001/04/xmlenc#sha256"),
+        (Digest::Sha384, "http://www.w3.org/2001/04/xmldsig-more#sha384"),
+        (Digest::Sha512, "http://www.w3.org/2001/04/xmlenc#sha512"),
+    ];
+
+    /// Its URI.
+    pub fn uri(self) -> &'static str {
+        uri_of(&Self::URIS, self)
+    }
+
+    /// By its URI.
+    pub fn of(uri: &str) -> Option<Digest> {
+        by_uri(&Self::URIS, uri)
+    }
+
+    /// The digest of some bytes.
+    pub fn hash(self, bytes: &[u8]) -> digest::Digest {
+        let algorithm = match self {
+            Digest::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+            Digest::Sha256 => &digest::SHA256,
+            Digest::Sha384 => &digest::SHA384,
+            Digest::Sha512 => &digest::SHA512,
+        };
+        digest::digest(algorithm, bytes)
+    }
+}
+
+fn uri_of<T: Copy + PartialEq>(table: &[(T, &'static str)], own: T) -> &'static str {
+    table.iter().find(|(one, _)| *one == own).map_or("", |(_, uri)| uri)
+}
+
+fn by_uri<T: Copy>(table: &[(T, &'static str)], uri: &str) -> Option<T> {
+    table.iter().find(|(_, one)| *one == uri).map(|(own, _)| *own)
+}
+
+/// SHA-1 of some bytes, for thumbprints.
+pub fn sha1(bytes: &[u8]) -> [u8; 20] {
+    let mut out = [0; 20];
+    out.copy_from_slice(Digest::Sha1.hash(bytes).as_ref());
+    out
+}
+
+/// How something is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signing {
+    /// RSA, PKCS #1 1.5.
+    Rsa(Digest),
+    /// HMAC.
+    Hmac(Digest),
+}
+
+impl Signing {
+    const URIS: [(Signing, &'static str); 8] = [
+        (Signing::Rsa(Digest::Sha1), "http://www.w3.org/2000/09/xmldsig#rsa-sha1"),
+        (Signing::Rsa(Digest::Sha256), "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256"),
+        (Signing::Rsa(Digest::Sha384), "http://www.w3.org/2001/04/xmldsig-more#rsa-sha384"),
+        (Signing::Rsa(Digest::Sha512), "http://www.w3.org/2001/04/xmldsig-more#rsa-sha512"),
+        (Signing::Hmac(Digest::Sha1), "http://www.w3.org/2000/09/xmldsig#hmac-sha1"),
+        (Signing::Hmac(Digest::Sha256), "http://www.w3.org/2001/04/xmldsig-more#hmac-sha256"),
+        (Signing::Hmac(Digest::Sha384), "http://www.w3.org/2001/04/xmldsig-more#hmac-sha384"),
+        (Signing::Hmac(Digest::Sha512), "http://www.w3.org/2001/04/xmldsig-more#hmac-sha512"),
+    ];
+
+    /// Its URI.
+    pub fn uri(self) -> &'static str {
+        uri_of(&Self::URIS, self)
+    }
+
+    /// By its URI.
+    pub fn of(uri: &str) -> Option<Signing> {
+        by_uri(&Self::URIS, uri)
+    }
+}
+
+/// Whether a signature was made of these bytes with the private half of a public key (RSAPublicKey or SubjectPublicKeyInfo).
+pub fn is_signed(public: &[u8], how: Digest, bytes: &[u8], value: &[u8]) -> bool {
+    // Keys of 1024 bits are read only where a certificate with one is trusted by itself, which `keys` decides.
+    let algorithm: &dyn signature::VerificationAlgorithm = match how {
+        Digest::Sha1 => &signature::RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY,
+        Digest::Sha256 => &signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
+        Digest::Sha384 => &signature::RSA_PKCS1_2048_8192_SHA384,
+        Digest::Sha512 => &signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
+    };
+    UnparsedPublicKey::new(algorithm, public).verify(bytes, value).is_ok()
+}
+
+fn hmac_key(how: Digest, secret: &[u8]) -> hmac::Key {
+    let algorithm = match how {
+        Digest::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+        Digest::Sha256 => hmac::HMAC_SHA256,
+        Digest::Sha384 => hmac::HMAC_SHA384,
+        Digest::Sha512 => hmac::HMAC_SHA512,
+    };
+    hmac::Key::new(algorithm, secret)
+}
+
+/// The HMAC of some bytes.
+pub fn mac(how: Digest, secret: &[u8], bytes: &[u8]) -> Vec<u8> {
+    hmac::sign(&hmac_key(how, secret), bytes).as_ref().to_vec()
+}
+
+/// Whether it is their HMAC. A shortened one is not.
+pub fn is_mac(how: Digest, secret: &[u8], bytes: &[u8], value: &[u8]) -> bool {
+    hmac::verify(&hmac_key(how, secret), bytes, value).is_ok()
+}
+
+/// `P_SHA-1` of TLS, as WS-SecureConversation derives keys.
+pub fn p_sha1(secret: &[u8], seed: &[u8], offset: usize, length: usize) -> Secret {
+    let key = hmac_key(Digest::Sha1, secret);
+    let mut out = Secret::default();
+    let mut a = hmac::sign(&key, seed);
+    while out.len() < offset + length {
+        let mut next = hmac::Context::with_key(&key);
+        next.update(a.as_ref());
+        next.update(seed);
+        out.extend_from_slice(next.sign().as_ref());
+        a = hmac::sign(&key, a.as_ref());
+    }
+    out.truncate(offset + length);
+    Secret::new(out[offset..].to_vec())
+}
+
+/// How data is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cipher {
+    /// AES-128, CBC.
+    Aes128,
+    /// AES-192, CBC.
+    Aes192,
+    /// AES-256, CBC.
+    Aes256,
+    /// Triple DES, CBC.
+    TripleDes,
+    /// AES-128, GCM.
+    Aes128Gcm,
+    /// AES-192, GCM.
+    Aes192Gcm,
+    /// AES-256, GCM.
+    Aes256Gcm,
+}
+
+/// Length of an initialization vector of GCM, and of its tag.
+const NONCE: usize = 12;
+const TAG: usize = 16;
+
+impl Cipher {
+    const URIS: [(Cipher, &'static str); 7] = [
+        (Cipher::Aes128, "http://www.w3.org/2001/04/xmlenc#aes128-cbc"),
+        (Cipher::Aes192, "http://www.w3.org/2001/04/xmlenc#aes192-cbc"),
+        (Cipher::Aes256, "http://www.w3.org/2001/04/xmlenc#aes256-cbc"),
+        (Cipher::TripleDes, "http://www.w3.org/2001/04/xmlenc#tripledes-cbc"),
+        (Cipher::Aes128Gcm, "http://www.w3.org/2009/xmlenc11#aes128-gcm"),
+        (Cipher::Aes192Gcm, "http://www.w3.org/2009/xmlenc11#aes192-gcm"),
+        (Cipher::Aes256Gcm, "http://www.w3.org/2009/xmlenc11#aes256-gcm"),
+    ];
+
+    /// Its URI.
+    pub fn uri(self) -> &'static str {
+        uri_of(&Self::URIS, self)
+    }
+
+    /// By its URI.
+    pub fn of(uri: &str) -> Option<Cipher> {
+        by_uri(&Self::URIS, uri)
+    }
+
+    /// Length of its keys in bytes.
+    pub fn key_length(self) -> usize {
+        match self {
+            Cipher::Aes128 | Cipher::Aes128Gcm => 16,
+            Cipher::Aes192 | Cipher::Aes192Gcm | Cipher::TripleDes => 24,
+            Cipher::Aes256 | Cipher::Aes256Gcm => 32,
+        }
+    }
+
+    fn block_key(self, key: &[u8]) -> Option<UnboundCipherKey> {
+        let algorithm = match self {
+            Cipher::Aes128 => &AES_128,
+            Cipher::Aes192 => &AES_192,
+            _ => &AES_256,
+        };
+        UnboundCipherKey::new(algorithm, key).ok()
+    }
+
+    fn aead_key(self, key: &[u8]) -> Option<aead::LessSafeKey> {
+        let algorithm = match self {
+            Cipher::Aes128Gcm => &aead::AES_128_GCM,
+            Cipher::Aes192Gcm => &aead::AES_192_GCM,
+            _ => &aead::AES_256_GCM,
+        };
+        aead::UnboundKey::new(algorithm, key).ok().map(aead::LessSafeKey::new)
+    }
+
+    fn is_gcm(self) -> bool {
+        matches!(self, Cipher::Aes128Gcm | Cipher::Aes192Gcm | Cipher::Aes256Gcm)
+    }
+
+    /// The vector and the cipher text (XML Encryption, 5.2).
+    pub fn encrypt(self, key: &[u8], plain: &[u8]) -> Option<Vec<u8>> {
+        if self.is_gcm() {
+            let mut nonce = [0; NONCE];
+            rand::fill(&mut nonce).ok()?;
+            let mut out = Vec::with_capacity(NONCE + plain.len() + TAG);
+            out.extend_from_slice(plain);
+            let key = self.aead_key(key)?;
+            key.seal_in_place_append_tag(
+                aead::Nonce::assume_unique_for_key(nonce),
+                aead::Aad::empty(),
+                &mut out,
+            )
+            .ok()?;
+            out.splice(0..0, nonce);
+            return Some(out);
+        }
+        let block = if self == Cipher::TripleDes { 8 } else { 16 };
+        let padding = block - plain.len() % block;
+        let mut data = Vec::with_capacity(plain.len() + padding);
+        data.extend_from_slice(plain);
+        data.resize(plain.len() + padding, 0);
+        if let Some(last) = data.last_mut() {
+            *last = padding as u8;
+        }
+        if self == Cipher::TripleDes {
+            let cipher = TdesEde3::new_from_slice(key).ok()?;
+            let mut vector = [0; 8];
+            rand::fill(&mut vector).ok()?;
+            let mut out = vector.to_vec();
+            for chunk in data.chunks_exact(8) {
+                let mut own = [0; 8];
+                own.iter_mut().zip(chunk.iter().zip(&vector)).for_each(|(own, (a, b))| *own = a ^ b);
+                let mut own = Block::<TdesEde3>::from(own);
+                cipher.encrypt_block(&mut own);
+                vector.copy_from_slice(&own);
+                out.extend_from_slice(&own);
+            }
+            return Some(out);
+        }
+        let key = EncryptingKey::cbc(self.block_key(key)?).ok()?;
+        let DecryptionContext::Iv128(vector) = key.encrypt(&mut data).ok()? else { return None };
+        data.splice(0..0, vector.as_ref().iter().copied());
+        Some(data)
+    }
+
+    /// The plain text. `None` says nothing of why there is none.
+    pub fn decrypt(self, key: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        if self.is_gcm() {
+            let (nonce, sealed) = sealed.split_at_checked(NONCE)?;
+            let nonce = aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
+            let mut data = sealed.to_vec();
+            let length = self.aead_key(key)?.open_in_place(nonce, aead::Aad::empty(), &mut data).ok()?.len();
+            data.truncate(length);
+            return Some(data);
+        }
+        let block = if self == Cipher::TripleDes { 8 } else { 16 };
+        let (vector, sealed) = sealed.split_at_checked(block)?;
+        if sealed.is_empty() || sealed.len() % block != 0 {
+            return None;
+        }
+        let mut data = sealed.to_vec();
+        if self == Cipher::TripleDes {
+            let cipher = TdesEde3::new_from_slice(key).ok()?;
+            let mut before = vector;
+            for (own, sealed) in data.chunks_exact_mut(8).zip(sealed.chunks_exact(8)) {
+                let mut one = Block::<TdesEde3>::from(<[u8; 8]>::try_from(&*own).ok()?);
+                cipher.decrypt_block(&mut one);
+                own.iter_mut().zip(one.iter().zip(before)).for_each(|(own, (a, b))| *own = a ^ b);
+                before = sealed;
+            }
+        } else {
+            let vector = FixedLength::from(<[u8; 16]>::try_from(vector).ok()?);
+            let key = DecryptingKey::cbc(self.block_key(key)?).ok()?;
+            key.decrypt(&mut data, DecryptionContext::Iv128(vector)).ok()?;
+        }
+        // Of the padding only the last byte says something (ISO 10126).
+        let padding = usize::from(*data.last()?);
+        if padding == 0 || padding > block {
+            return None;
+        }
+        data.truncate(data.len() - padding);
+        Some(data)
+    }
+}
+
+/// How a key is encrypted for a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// RSA, PKCS #1 1.5.
+    Rsa15,
+    /// RSA-OAEP with SHA-1 and MGF1 with SHA-1.
+    Oaep,
+}
+
+impl Transport {
+    /// Its URI.
+    pub fn uri(self) -> &'static str {
+        match self {
+            Transport::Rsa15 => "http://www.w3.org/2001/04/xmlenc#rsa-1_5",
+            Transport::Oaep => "http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p",
+        }
+    }
+
+    /// By its URI.
+    pub fn of(uri: &str) -> Option<Transport> {
+        [Transport::Rsa15, Transport::Oaep].into_iter().find(|own| own.uri() == uri)
+    }
+
+    /// Encrypts a key for a public key (SubjectPublicKeyInfo).
+    pub fn encrypt(self, public: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
+        let key = PublicEncryptingKey::from_der(public).ok()?;
+        match self {
+            Transport::Rsa15 => {
+                let key = Pkcs1PublicEncryptingKey::new(key).ok()?;
+                let mut room = vec![0; key.ciphertext_size()];
+                key.encrypt(secret, &mut room).ok().map(|own| own.to_vec())
+            }
+            Transport::Oaep => {
+                let key = OaepPublicEncryptingKey::new(key).ok()?;
+                let mut room = vec![0; key.ciphertext_size()];
+                key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|own| own.to_vec())
+            }
+        }
+    }
+
+    /// The key that was encrypted.
+    pub fn decrypt(self, key: &PrivateKey, sealed: &[u8]) -> Option<Secret> {
+        key.decrypt(self, sealed)
+    }
+}
+
+/// Random bytes.
+///
+/// # Panics
+/// The system has none, without which nothing can be made secure.
+pub fn random(length: usize) -> Secret {
+    let mut out = Secret::new(vec![0; length]);
+    rand::fill(&mut out).expect("the system gives random numbers");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encrypted_is_decrypted_with_the_same_key_only() {
+        for (cipher, _) in Cipher::URIS {
+            assert_eq!(Cipher::of(cipher.uri()), Some(cipher));
+            let key = random(cipher.key_length());
+            for length in [0, 1, 7, 8, 15, 16, 17, 1000] {
+                let plain: Vec<u8> = (0..length).map(|at| at as u8).collect();
+                let sealed = cipher.encrypt(&key, &plain).unwrap();
+                assert_ne!(sealed, cipher.encrypt(&key, &plain).unwrap());
+                assert_eq!(cipher.decrypt(&key, &sealed), Some(plain.clone()), "{cipher:?} {length}");
+                let other = random(cipher.key_length());
+                assert_ne!(cipher.decrypt(&other, &sealed), Some(plain), "{cipher:?} {length}");
+            }
+            for length in [0, 1, 8, 12, 16, 20, 33] {
+                _ = cipher.decrypt(&key, &vec![7; length]);
+            }
+            assert_eq!(cipher.decrypt(&key[1..], &[0; 64]), None);
+            assert_eq!(cipher.encrypt(&key[1..], b"x"), None);
+        }
+    }
+
+    #[test]
+    fn derived_keys_are_a_stretch_of_one_stream() {
+        let all = p_sha1(b"secret", b"seed", 0, 100);
+        for (offset, length) in [(0, 16), (16, 24), (40, 60), (20, 20)] {
+            assert_eq!(*p_sha1(b"secret", b"seed", offset, length), all[offset..offset + length]);
+        }
+        assert_ne!(p_sha1(b"other", b"seed", 0, 100), all);
+    }
+
+    #[test]
+    fn every_algorithm_is_found_by_its_uri() {
+        for (own, uri) in Digest::URIS {
+            assert_eq!((Digest::of(uri), own.uri()), (Some(own), uri));
+        }
+        for (own, uri) in Signing::URIS {
+            assert_eq!((Signing::of(uri), own.uri()), (Some(own), uri));
+        }
+        assert_eq!(Signing::of("http://www.w3.org/2000/09/xmldsig#dsa-sha1"), None);
+    }
+}

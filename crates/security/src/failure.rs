@@ -1,0 +1,40 @@
+//! What goes wrong with a message.
+
+use std::fmt;
+
+/// What the other side is told. What exactly was wrong it never is: the difference between a bad padding, a bad key and a bad
+/// signature is what attacks on encryption are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The header is not what the policy asks for, something cannot be decrypted, a signature is none.
+    Invalid,
+    /// Everything is in order, but for who it says it is.
+    Authentication,
+}
+
+/// A message that is refused.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What the other side is told.
+    pub kind: Kind,
+    /// What the log is told. It names elements and algorithms, never a secret.
+    pub why: String,
+}
+
+impl Failure {
+    /// The message is refused, because.
+    pub fn invalid(why: impl Into<String>) -> Failure {
+        Failure { kind: Kind::Invalid, why: why.into() }
+    }
+
+    /// The sender is not who it says.
+    pub fn authentication(why: impl Into<String>) -> Failure {
+        Failure { kind: Kind::Authentication, why: why.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.why)
+    }
+}

@@ -1,0 +1,138 @@
+//! Who is trusted: certificates of the store by themselves, and those that they issued.
+
+use super::KeyStore;
+use crate::certificate::Certificate;
+use jiff::Timestamp;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, TrustAnchor, UnixTime};
+use webpki::{EndEntityCert, Error, ExtendedKeyUsageValidator, KeyPurposeIdIter, RevocationOptionsBuilder};
+
+/// How long, in seconds, a path that was found is not looked for again, and how many are kept.
+const KEPT: i64 = 60;
+const MAX_KEPT: usize = 1024;
+
+/// Fewest bits of a key that a path may lead to. A certificate that is trusted by itself may have half as many.
+const FEWEST: usize = 2048;
+
+/// Whom messages may be from.
+pub struct Trust {
+    anchors: Vec<TrustAnchor<'static>>,
+    own: Vec<Arc<Certificate>>,
+    revoked: Vec<webpki::CertRevocationList<'static>>,
+    known: Mutex<HashMap<Vec<u8>, (Arc<Certificate>, Timestamp)>>,
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Trust({:?})", self.own)
+    }
+}
+
+/// Any extended usage: those that are there are of TLS, mail and code.
+struct AnyPurpose;
+
+impl ExtendedKeyUsageValidator for AnyPurpose {
+    fn validate(&self, _: KeyPurposeIdIter<'_, '_>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Trust {
+    /// Trusts the certificates of a store. `revoked`: revocation lists in DER or PEM.
+    ///
+    /// # Errors
+    /// A revocation list is none.
+    pub fn new(store: &KeyStore, revoked: &[Vec<u8>]) -> Result<Trust, String> {
+        let own: Vec<Arc<Certificate>> = store.certificates.iter().map(|(_, own)| Arc::clone(own)).collect();
+        let anchor = |own: &Arc<Certificate>| {
+            let der = CertificateDer::from(own.der.as_slice());
+            webpki::anchor_from_trusted_cert(&der).ok().map(|anchor| anchor.to_owned())
+        };
+        let anchors = own.iter().filter_map(anchor).collect();
+        let list = |der: &Vec<u8>| {
+            let decoded = super::pem::first(der, "X509 CRL");
+            let der = decoded.as_ref().unwrap_or(der);
+            let list = webpki::OwnedCertRevocationList::from_der(&CertificateRevocationListDer::from(der.as_slice()));
+            list.map(webpki::CertRevocationList::from).map_err(|why| format!("this is no revocation list: {why}"))
+        };
+        let revoked = revoked.iter().map(list).collect::<Result<_, _>>()?;
+        Ok(Trust { anchors, own, revoked, known: Mutex::default() })
+    }
+
+    /// The certificate, if it is trusted at this time.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn check(
+        &self,
+        der: &[u8],
+        between: &[Vec<u8>],
+        now: Timestamp,
+    ) -> Result<Arc<Certificate>, String> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((certificate, at)) = known().get(der)
+            && now.as_second().abs_diff(at.as_second()) < KEPT as u64
+        {
+            return Ok(Arc::clone(certificate));
+        }
+        let certificate = self.check_anew(der, between, now)?;
+        let mut known = known();
+        if known.len() >= MAX_KEPT {
+            known.clear();
+        }
+        known.insert(der.to_vec(), (Arc::clone(&certificate), now));
+        Ok(certificate)
+    }
+
+    fn check_anew(
+        &self,
+        der: &[u8],
+        between: &[Vec<u8>],
+        now: Timestamp,
+    ) -> Result<Arc<Certificate>, String> {
+        let certificate = Arc::new(Certificate::read(der)?);
+        if !certificate.is_valid_at(now) {
+            return Err(format!("the certificate of {} is not valid at this time", certificate.subject));
+        }
+        let by_itself = self.own.iter().any(|own| own.der == der);
+        let fewest = if by_itself { FEWEST / 2 } else { FEWEST };
+        if certificate.bits < fewest {
+            return Err(format!("the key of {} has only {} bits", certificate.subject, certificate.bits));
+        }
+        if by_itself && self.revoked.is_empty() {
+            return Ok(certificate);
+        }
+        let der = CertificateDer::from(der);
+        let between: Vec<CertificateDer<'_>> =
+            between.iter().map(|own| CertificateDer::from(own.as_slice())).collect();
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(now.as_second().max(0) as u64));
+        let lists: Vec<&webpki::CertRevocationList<'_>> = self.revoked.iter().collect();
+        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|builder| builder.build());
+        let path = EndEntityCert::try_from(&der).and_then(|own| {
+            own.verify_for_usage(
+                webpki::ALL_VERIFICATION_ALGS,
+                &self.anchors,
+                &between,
+                time,
+                AnyPurpose,
+                revocation,
+                None,
+            )
+            .map(|_| ())
+        });
+        match path {
+            Ok(()) => Ok(certificate),
+            // Self-signed, as most are that are trusted by themselves.
+            Err(Error::CaUsedAsEndEntity | Error::UnknownIssuer) if by_itself => Ok(certificate),
+            Err(why) => Err(format!("the certificate of {} is not trusted: {why}", certificate.subject)),
+        }
+    }
+
+    /// The certificate among those that are trusted by themselves of which something is so.
+    pub fn find(&self, is_it: impl Fn(&Certificate) -> bool) -> Option<&Arc<Certificate>> {
+        self.own.iter().find(|own| is_it(own))
+    }
+}

@@ -1,0 +1,674 @@
+//! Messages that go out: tokens, signature and encryption are put into a security header, as the policy asks for.
+
+use crate::algorithm::{Digest, Secret, Signing, mac, p_sha1, random, sha1};
+use crate::certificate::Certificate;
+use crate::failure::Failure;
+use crate::incoming::DEFAULT_LABEL;
+use crate::keys::Identity;
+use crate::names::*;
+use crate::policy::{Binding, Include, Layout, Parts, Reference, REQUEST_SIGNER, Token};
+use crate::side::{Environment, Exchange, Places, Role, Side, elements};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::{SignedDuration, Timestamp};
+use std::sync::Arc;
+use xml::c14n::{Algorithm, Options, canonicalize};
+use xml::{Document, NodeId, WriteOptions};
+
+/// Secures a message.
+///
+/// # Errors
+/// Something that the policy needs is not there: a key, the certificate of the other side, the password of the user.
+pub fn secure(
+    document: &mut Document,
+    side: &Side,
+    exchange: &mut Exchange,
+    environment: &Environment<'_>,
+) -> Result<(), Failure> {
+    let policy = &side.policy;
+    let nothing = matches!(policy.binding, Binding::Transport { .. } | Binding::None)
+        && !policy.timestamp
+        && (policy.user.is_none() || side.role == Role::Recipient);
+    if policy.is_none() || nothing {
+        return Ok(());
+    }
+    let places = Places::of(document)?;
+    let mut work = Work::new(document, places, side, exchange, environment)?;
+    work.run()
+}
+
+/// What keys are made of, for one message.
+struct Work<'a> {
+    document: &'a mut Document,
+    places: Places,
+    header: NodeId,
+    security: NodeId,
+    side: &'a Side,
+    exchange: &'a mut Exchange,
+    environment: &'a Environment<'a>,
+    /// Makes ids of this message unlike those of others.
+    mark: String,
+    ids: usize,
+    to_sign: Vec<NodeId>,
+    /// Elements to encrypt; `true`: all of it, `false`: what is in it.
+    to_encrypt: Vec<(NodeId, bool)>,
+}
+
+/// A key that is used, and what refers to it.
+struct Used {
+    secret: Secret,
+    /// URI of the element in the message.
+    uri: Option<String>,
+    /// SHA-1 of what it was encrypted to, where it is in another message.
+    digest: Option<[u8; 20]>,
+    value_type: Option<&'static str>,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        document: &'a mut Document,
+        places: Places,
+        side: &'a Side,
+        exchange: &'a mut Exchange,
+        environment: &'a Environment<'a>,
+    ) -> Result<Work<'a>, Failure> {
+        let soap = document.namespace(places.root).to_owned();
+        let prefix = document.prefix(places.root).to_owned();
+        let header = match places.header {
+            Some(header) => header,
+            None => {
+                let header = document.append_element(places.root, &prefix, &soap, "Header");
+                document.detach(header);
+                document.insert_before(places.body, header);
+                header
+            }
+        };
+        // One of before would be taken for ours.
+        for block in elements(document, header) {
+            if document.is_element(block, WSSE, "Security")
+                && document.attribute(block, &soap, "actor").is_none()
+                && document.attribute(block, &soap, "role").is_none()
+            {
+                document.detach(block);
+            }
+        }
+        let security = document.append_element(header, "wsse", WSSE, "Security");
+        if let Some(first) = document.first_child(header).filter(|first| *first != security) {
+            document.detach(security);
+            document.insert_before(first, security);
+        }
+        document.declare_namespace(security, "wsse", WSSE);
+        document.declare_namespace(security, "wsu", WSU);
+        let prefix = if prefix.is_empty() { "soapenv".to_owned() } else { prefix };
+        let must = if soap == SOAP11 { "1" } else { "true" };
+        document.set_attribute(security, &prefix, &soap, "mustUnderstand", must);
+        let places = Places { header: Some(header), ..places };
+        let mark = random(8).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Work {
+            document,
+            places,
+            header,
+            security,
+            side,
+            exchange,
+            environment,
+            mark,
+            ids: 0,
+            to_sign: Vec::new(),
+            to_encrypt: Vec::new(),
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Failure> {
+        let policy = Arc::clone(&self.side.policy);
+        let mut timestamp = None;
+        if policy.timestamp {
+            timestamp = Some(self.timestamp());
+        }
+        if policy.user.is_some() && self.side.role == Role::Initiator {
+            self.user_token()?;
+        }
+        let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
+        if message {
+            if policy.confirmation && self.side.role == Role::Recipient {
+                self.confirm();
+            }
+            self.choose(&policy.signed, true)?;
+            self.choose(&policy.encrypted, false)?;
+        }
+        match &policy.binding {
+            Binding::Asymmetric { initiator, recipient } => self.asymmetric(*initiator, *recipient)?,
+            Binding::Symmetric { protection } => self.symmetric(*protection)?,
+            Binding::Transport { .. } | Binding::None => {}
+        }
+        if let (Layout::TimestampLast, Some(timestamp)) = (policy.layout, timestamp) {
+            self.document.detach(timestamp);
+            self.document.append(self.security, timestamp);
+        }
+        Ok(())
+    }
+
+    fn element(&mut self, parent: NodeId, prefix: &str, namespace: &str, local: &str) -> NodeId {
+        self.document.append_element(parent, prefix, namespace, local)
+    }
+
+    fn leaf(&mut self, parent: NodeId, prefix: &str, namespace: &str, local: &str, text: &str) -> NodeId {
+        let node = self.element(parent, prefix, namespace, local);
+        self.document.append_text(node, text);
+        node
+    }
+
+    fn attribute(&mut self, node: NodeId, local: &str, value: &str) {
+        self.document.set_attribute(node, "", "", local, value);
+    }
+
+    fn new_id(&mut self, kind: &str) -> String {
+        self.ids += 1;
+        format!("{kind}-{}-{}", self.mark, self.ids)
+    }
+
+    /// The `wsu:Id` of an element, a new one.
+    fn name(&mut self, node: NodeId, kind: &str) -> String {
+        let id = self.new_id(kind);
+        self.document.set_attribute(node, "wsu", WSU, "Id", &id);
+        id
+    }
+
+    fn moment(&self, at: Timestamp) -> String {
+        let (text, precision) = (at.to_string(), self.side.policy.config.milliseconds);
+        let seconds = text.get(..19).unwrap_or_default();
+        match precision {
+            true => format!("{seconds}.{:03}Z", at.subsec_millisecond()),
+            false => format!("{seconds}Z"),
+        }
+    }
+
+    fn timestamp(&mut self) -> NodeId {
+        let now = self.environment.now;
+        let ttl = SignedDuration::from_secs(self.side.policy.config.ttl);
+        let node = self.element(self.security, "wsu", WSU, "Timestamp");
+        self.name(node, "TS");
+        let (created, expires) = (self.moment(now), self.moment(now.saturating_add(ttl).unwrap_or(now)));
+        self.leaf(node, "wsu", WSU, "Created", &created);
+        self.leaf(node, "wsu", WSU, "Expires", &expires);
+        if !matches!(self.side.policy.binding, Binding::Transport { .. } | Binding::None) {
+            self.to_sign.push(node);
+        }
+        node
+    }
+
+    fn user_token(&mut self) -> Result<(), Failure> {
+        let Some(wanted) = self.side.policy.user else { return Ok(()) };
+        let user = self.side.policy.config.user.clone();
+        let no = |why: &str| Failure::invalid(format!("a UsernameToken of `{user}` cannot be made: {why}"));
+        let node = self.element(self.security, "wsse", WSSE, "UsernameToken");
+        self.name(node, "UT");
+        self.leaf(node, "wsse", WSSE, "Username", &user);
+        if !wanted.without_password {
+            let password = (self.environment.password)(&user).ok_or_else(|| no("its password is not known"))?;
+            let text = String::from_utf8_lossy(&password).into_owned();
+            if wanted.hashed {
+                let nonce = random(16);
+                let created = self.moment(self.environment.now);
+                let digest = sha1(&[&nonce, created.as_bytes(), &password].concat());
+                let own = self.leaf(node, "wsse", WSSE, "Password", &STANDARD.encode(digest));
+                self.attribute(own, "Type", DIGEST);
+                let own = self.leaf(node, "wsse", WSSE, "Nonce", &STANDARD.encode(&*nonce));
+                self.attribute(own, "EncodingType", BASE64);
+                self.leaf(node, "wsu", WSU, "Created", &created);
+            } else {
+                let own = self.leaf(node, "wsse", WSSE, "Password", &text);
+                self.attribute(own, "Type", TEXT);
+            }
+        }
+        if wanted.signed {
+            self.to_sign.push(node);
+        }
+        // Its password is nobody else's business, where there is something to encrypt it with.
+        if wanted.encrypted || self.side.policy.encrypts() {
+            self.to_encrypt.push((node, true));
+        }
+        Ok(())
+    }
+
+    fn confirm(&mut self) {
+        let values: Vec<Option<String>> = match self.exchange.signatures.as_slice() {
+            [] => vec![None],
+            all => all.iter().map(|own| Some(STANDARD.encode(own))).collect(),
+        };
+        for value in values {
+            let node = self.element(self.security, "wsse11", WSSE11, "SignatureConfirmation");
+            self.name(node, "SC");
+            if let Some(value) = value {
+                self.attribute(node, "Value", &value);
+            }
+            self.to_sign.push(node);
+        }
+    }
+
+    /// The parts of the message that are to be signed or encrypted.
+    fn choose(&mut self, parts: &Parts, sign: bool) -> Result<(), Failure> {
+        let mut chosen = Vec::new();
+        if parts.body {
+            chosen.push((self.places.body, false));
+        }
+        for block in elements(self.document, self.header) {
+            let (namespace, local) = (self.document.namespace(block), self.document.local(block));
+            if block != self.security && parts.has_header(namespace, local) {
+                chosen.push((block, true));
+            }
+        }
+        for (all, whole) in [(&parts.elements, true), (&parts.contents, false)] {
+            for selected in all {
+                let found = selected.elements(self.document).ok_or_else(|| {
+                    Failure::invalid(format!("{} does not select elements", selected.source()))
+                })?;
+                chosen.extend(found.into_iter().map(|node| (node, whole)));
+            }
+        }
+        for (node, whole) in chosen {
+            match sign {
+                true if !self.to_sign.contains(&node) => self.to_sign.push(node),
+                false if !self.to_encrypt.iter().any(|(own, _)| *own == node) => {
+                    // What is within another part that is encrypted is encrypted with that.
+                    let within = |outer: NodeId| self.document.descendants(outer).any(|own| own == node);
+                    if !self.to_encrypt.iter().any(|(outer, _)| within(*outer)) {
+                        self.to_encrypt.push((node, whole));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn identity(&self) -> Result<Arc<Identity>, Failure> {
+        self.side.own.clone().ok_or_else(|| Failure::invalid("there is no private key to sign with"))
+    }
+
+    fn receiver(&self) -> Result<Arc<Certificate>, Failure> {
+        let asked = self.side.policy.config.encrypt_for.as_str();
+        let signer = (self.side.role == Role::Recipient && (asked == REQUEST_SIGNER || asked.is_empty()))
+            .then(|| self.exchange.signer.clone())
+            .flatten();
+        let found = signer.or_else(|| self.side.peer.clone());
+        let found = found.ok_or_else(|| Failure::invalid("there is no certificate to encrypt for"))?;
+        match found.is_valid_at(self.environment.now) && found.may_encipher() {
+            true => Ok(found),
+            false => Err(Failure::invalid(format!("nothing can be encrypted for {}", found.subject))),
+        }
+    }
+
+    /// A reference to a certificate that the other side has.
+    fn refer(&mut self, parent: NodeId, certificate: &Certificate, token: Token) {
+        let style = token.reference.unwrap_or(match self.side.policy.thumbprints {
+            true => Reference::Thumbprint,
+            false => Reference::IssuerSerial,
+        });
+        let reference = self.element(parent, "wsse", WSSE, "SecurityTokenReference");
+        let (kind, value) = match style {
+            Reference::Thumbprint => (THUMBPRINT, STANDARD.encode(certificate.thumbprint)),
+            Reference::KeyIdentifier => (SKI, STANDARD.encode(&certificate.key_identifier)),
+            Reference::Embedded => {
+                let embedded = self.element(reference, "wsse", WSSE, "Embedded");
+                self.token(embedded, certificate);
+                return;
+            }
+            Reference::IssuerSerial => {
+                let data = self.element(reference, "ds", DS, "X509Data");
+                let own = self.element(data, "ds", DS, "X509IssuerSerial");
+                self.leaf(own, "ds", DS, "X509IssuerName", &certificate.issuer);
+                self.leaf(own, "ds", DS, "X509SerialNumber", &certificate.decimal_serial());
+                return;
+            }
+        };
+        let own = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
+        self.attribute(own, "ValueType", kind);
+        self.attribute(own, "EncodingType", BASE64);
+    }
+
+    fn token(&mut self, parent: NodeId, certificate: &Certificate) -> NodeId {
+        let text = STANDARD.encode(&certificate.der);
+        let node = self.leaf(parent, "wsse", WSSE, "BinarySecurityToken", &text);
+        self.attribute(node, "EncodingType", BASE64);
+        self.attribute(node, "ValueType", X509_V3);
+        node
+    }
+
+    fn asymmetric(&mut self, initiator: Token, recipient: Token) -> Result<(), Failure> {
+        let policy = Arc::clone(&self.side.policy);
+        let (mine, theirs, included) = match self.side.role {
+            Role::Initiator => {
+                (initiator, recipient, matches!(initiator.include, Include::Always | Include::ToRecipient))
+            }
+            Role::Recipient => {
+                (recipient, initiator, matches!(recipient.include, Include::Always | Include::ToInitiator))
+            }
+        };
+        let sign = |work: &mut Self| -> Result<(), Failure> {
+            if !policy.signs() || work.to_sign.is_empty() {
+                return Ok(());
+            }
+            let identity = work.identity()?;
+            let mut uri = None;
+            if included {
+                let token = work.token(work.security, &identity.certificate);
+                uri = Some(format!("#{}", work.name(token, "X509")));
+                if policy.protect_tokens {
+                    work.to_sign.push(token);
+                }
+            }
+            let signature = work.sign(Signing::Rsa(policy.suite.signature), |work, info| match &uri {
+                Some(uri) => work.refer_to(info, uri, Some(X509_V3)),
+                None => work.refer(info, &identity.certificate, mine),
+            }, |bytes| identity.key.sign(policy.suite.signature, bytes))?;
+            if policy.encrypt_signature && !policy.encrypt_before_signing {
+                work.to_encrypt.push((signature, true));
+            }
+            Ok(())
+        };
+        let first = self.after_tokens();
+        if policy.encrypt_before_signing {
+            let key = self.encrypt_for(theirs, first)?;
+            sign(self)?;
+            // The receiver meets the signature first: what is signed is what is encrypted.
+            if let Some(key) = key {
+                self.document.detach(key);
+                self.document.append(self.security, key);
+            }
+        } else {
+            sign(self)?;
+            self.encrypt_for(theirs, first)?;
+        }
+        Ok(())
+    }
+
+    /// How many elements the header has now: tokens that come before everything else.
+    fn after_tokens(&self) -> usize {
+        elements(self.document, self.security).len()
+    }
+
+    /// Encrypts for the certificate of the other side, with a key of its own for the message. The element with the key comes at a place
+    /// in the header.
+    fn encrypt_for(&mut self, token: Token, place: usize) -> Result<Option<NodeId>, Failure> {
+        if self.to_encrypt.is_empty() {
+            return Ok(None);
+        }
+        let receiver = self.receiver()?;
+        let secret = random(self.side.policy.suite.cipher.key_length());
+        let (key, id, _) = self.encrypted_key(&receiver, &secret, token)?;
+        let used = Used { secret, uri: Some(format!("#{id}")), digest: None, value_type: Some(ENCRYPTED_KEY) };
+        let list = self.element(key, "xenc", XENC, "ReferenceList");
+        self.encrypt(list, &used)?;
+        self.put_at(key, place);
+        Ok(Some(key))
+    }
+
+    fn put_at(&mut self, node: NodeId, place: usize) {
+        self.document.detach(node);
+        match elements(self.document, self.security).get(place) {
+            Some(&before) => _ = self.document.insert_before(before, node),
+            None => _ = self.document.append(self.security, node),
+        }
+    }
+
+    fn encrypted_key(
+        &mut self,
+        receiver: &Certificate,
+        secret: &[u8],
+        token: Token,
+    ) -> Result<(NodeId, String, [u8; 20]), Failure> {
+        let how = self.side.policy.suite.transport;
+        let cipher = how.encrypt(&receiver.public, secret);
+        let cipher = cipher.ok_or_else(|| Failure::invalid("the key cannot be encrypted"))?;
+        let key = self.element(self.security, "xenc", XENC, "EncryptedKey");
+        self.document.declare_namespace(key, "xenc", XENC);
+        let id = self.new_id("EK");
+        self.attribute(key, "Id", &id);
+        let method = self.element(key, "xenc", XENC, "EncryptionMethod");
+        self.attribute(method, "Algorithm", how.uri());
+        let info = self.element(key, "ds", DS, "KeyInfo");
+        self.document.declare_namespace(info, "ds", DS);
+        self.refer(info, receiver, token);
+        let data = self.element(key, "xenc", XENC, "CipherData");
+        self.leaf(data, "xenc", XENC, "CipherValue", &STANDARD.encode(&cipher));
+        Ok((key, id, sha1(&cipher)))
+    }
+
+    fn symmetric(&mut self, protection: Token) -> Result<(), Failure> {
+        let policy = Arc::clone(&self.side.policy);
+        let master = match self.side.role {
+            Role::Initiator => {
+                let receiver = self.receiver()?;
+                let length = match protection.derived {
+                    true => 32,
+                    false => policy.suite.cipher.key_length(),
+                };
+                let secret = random(length);
+                let (_, id, digest) = self.encrypted_key(&receiver, &secret, protection)?;
+                self.exchange.secret = Some((secret.clone(), digest));
+                let uri = Some(format!("#{id}"));
+                Used { secret, uri, digest: None, value_type: Some(ENCRYPTED_KEY) }
+            }
+            Role::Recipient => {
+                let (secret, digest) = self
+                    .exchange
+                    .secret
+                    .clone()
+                    .ok_or_else(|| Failure::invalid("there is no key that both sides have"))?;
+                Used { secret, uri: None, digest: Some(digest), value_type: None }
+            }
+        };
+        let signs = policy.signs() && !self.to_sign.is_empty();
+        let encrypts = !self.to_encrypt.is_empty() || signs && policy.encrypt_signature;
+        let first = self.after_tokens();
+        let derive = |work: &mut Self, length: usize| match protection.derived {
+            true => work.derived(&master, length),
+            false => work.same(&master),
+        };
+        let signing = signs.then(|| derive(self, policy.suite.derived_signature));
+        let encrypting = encrypts.then(|| derive(self, policy.suite.cipher.key_length()));
+        let sign = |work: &mut Self| -> Result<(), Failure> {
+            let Some(used) = &signing else { return Ok(()) };
+            let how = policy.suite.signature;
+            let signature = work.sign(Signing::Hmac(how), |work, info| work.refer_to_used(info, used), |bytes| {
+                Some(mac(how, &used.secret, bytes))
+            })?;
+            if policy.encrypt_signature && !policy.encrypt_before_signing {
+                work.to_encrypt.push((signature, true));
+            }
+            Ok(())
+        };
+        let encrypt = |work: &mut Self| -> Result<Option<NodeId>, Failure> {
+            let Some(used) = &encrypting else { return Ok(None) };
+            let list = work.element(work.security, "xenc", XENC, "ReferenceList");
+            work.document.declare_namespace(list, "xenc", XENC);
+            work.encrypt(list, used)?;
+            Ok(Some(list))
+        };
+        if policy.encrypt_before_signing {
+            let list = encrypt(self)?;
+            sign(self)?;
+            if let Some(list) = list {
+                self.document.detach(list);
+                self.document.append(self.security, list);
+            }
+        } else {
+            let place = first + usize::from(protection.derived && signs) + usize::from(protection.derived && encrypts);
+            sign(self)?;
+            if let Some(list) = encrypt(self)? {
+                self.put_at(list, place);
+            }
+        }
+        Ok(())
+    }
+
+    fn same(&self, master: &Used) -> Used {
+        Used {
+            secret: master.secret.clone(),
+            uri: master.uri.clone(),
+            digest: master.digest,
+            value_type: master.value_type,
+        }
+    }
+
+    fn derived(&mut self, master: &Used, length: usize) -> Used {
+        let namespace = self.side.policy.conversation;
+        let node = self.element(self.security, "wsc", namespace, "DerivedKeyToken");
+        self.document.declare_namespace(node, "wsc", namespace);
+        let id = self.name(node, "DK");
+        self.refer_to_used(node, master);
+        let nonce = random(16);
+        self.leaf(node, "wsc", namespace, "Offset", "0");
+        self.leaf(node, "wsc", namespace, "Length", &length.to_string());
+        self.leaf(node, "wsc", namespace, "Nonce", &STANDARD.encode(&*nonce));
+        let secret = p_sha1(&master.secret, &[DEFAULT_LABEL.as_bytes(), &nonce].concat(), 0, length);
+        let value_type = match namespace {
+            WSC_2005 => "http://schemas.xmlsoap.org/ws/2005/02/sc/dk",
+            _ => "http://docs.oasis-open.org/ws-sx/ws-secureconversation/200512/dk",
+        };
+        Used { secret, uri: Some(format!("#{id}")), digest: None, value_type: Some(value_type) }
+    }
+
+    fn refer_to(&mut self, parent: NodeId, uri: &str, value_type: Option<&str>) {
+        let reference = self.element(parent, "wsse", WSSE, "SecurityTokenReference");
+        if value_type == Some(ENCRYPTED_KEY) {
+            self.document.set_attribute(reference, "wsse11", WSSE11, "TokenType", ENCRYPTED_KEY);
+        }
+        let own = self.element(reference, "wsse", WSSE, "Reference");
+        self.attribute(own, "URI", uri);
+        if let Some(value_type) = value_type {
+            self.attribute(own, "ValueType", value_type);
+        }
+    }
+
+    fn refer_to_used(&mut self, parent: NodeId, used: &Used) {
+        match (&used.uri, used.digest) {
+            (Some(uri), _) => self.refer_to(parent, uri, used.value_type),
+            (None, digest) => {
+                let reference = self.element(parent, "wsse", WSSE, "SecurityTokenReference");
+                self.document.set_attribute(reference, "wsse11", WSSE11, "TokenType", ENCRYPTED_KEY);
+                let value = STANDARD.encode(digest.unwrap_or_default());
+                let own = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
+                self.attribute(own, "ValueType", KEY_SHA1);
+                self.attribute(own, "EncodingType", BASE64);
+            }
+        }
+    }
+
+    fn canonical(&self, node: NodeId) -> Vec<u8> {
+        let options = Options { algorithm: Algorithm::Exclusive, ..Options::default() };
+        let mut out = Vec::new();
+        canonicalize(self.document, node, &options, &mut out);
+        out
+    }
+
+    fn sign(
+        &mut self,
+        how: Signing,
+        refer: impl FnOnce(&mut Self, NodeId),
+        make: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<NodeId, Failure> {
+        let digest: Digest = self.side.policy.suite.digest;
+        let to_sign = std::mem::take(&mut self.to_sign);
+        let mut references = Vec::with_capacity(to_sign.len());
+        for node in to_sign {
+            let own = match self.document.is_element(node, XENC, "EncryptedData") {
+                true => self.document.attribute(node, "", "Id"),
+                false => self.document.attribute(node, WSU, "Id"),
+            };
+            let id = match own {
+                Some(id) if id.contains(&self.mark) => id.to_owned(),
+                // That of before may be another's too.
+                _ => self.name(node, "id"),
+            };
+            references.push((node, id));
+        }
+        let signature = self.element(self.security, "ds", DS, "Signature");
+        self.document.declare_namespace(signature, "ds", DS);
+        let id = self.new_id("SIG");
+        self.attribute(signature, "Id", &id);
+        let info = self.element(signature, "ds", DS, "SignedInfo");
+        let own = self.element(info, "ds", DS, "CanonicalizationMethod");
+        self.attribute(own, "Algorithm", EXC_C14N);
+        let own = self.element(info, "ds", DS, "SignatureMethod");
+        self.attribute(own, "Algorithm", how.uri());
+        for (node, id) in references {
+            let value = STANDARD.encode(digest.hash(&self.canonical(node)));
+            let reference = self.element(info, "ds", DS, "Reference");
+            self.attribute(reference, "URI", &format!("#{id}"));
+            let transforms = self.element(reference, "ds", DS, "Transforms");
+            let own = self.element(transforms, "ds", DS, "Transform");
+            self.attribute(own, "Algorithm", EXC_C14N);
+            let own = self.element(reference, "ds", DS, "DigestMethod");
+            self.attribute(own, "Algorithm", digest.uri());
+            self.leaf(reference, "ds", DS, "DigestValue", &value);
+        }
+        let value = make(&self.canonical(info)).ok_or_else(|| Failure::invalid("the message cannot be signed"))?;
+        self.leaf(signature, "ds", DS, "SignatureValue", &STANDARD.encode(&value));
+        let key = self.element(signature, "ds", DS, "KeyInfo");
+        refer(self, key);
+        if self.side.role == Role::Initiator {
+            self.exchange.signatures.push(value);
+        }
+        Ok(signature)
+    }
+
+    /// Encrypts what is to be encrypted, and lists it.
+    fn encrypt(&mut self, list: NodeId, used: &Used) -> Result<(), Failure> {
+        let cipher = self.side.policy.suite.cipher;
+        for (node, whole) in std::mem::take(&mut self.to_encrypt) {
+            let mut plain = Vec::new();
+            let options = WriteOptions { declaration: false, inherited_namespaces: true, ..WriteOptions::default() };
+            if whole {
+                xml::write(self.document, node, &options, &mut plain);
+            } else {
+                for child in self.document.children(node) {
+                    match self.document.kind(child) {
+                        xml::NodeKind::Text => xml::escape::push_text(&mut plain, self.document.text(child)),
+                        _ => xml::write(self.document, child, &options, &mut plain),
+                    }
+                }
+                // Nothing is no secret, but whoever receives it looks for it.
+            }
+            let sealed = cipher
+                .encrypt(&used.secret, &plain)
+                .ok_or_else(|| Failure::invalid("the message cannot be encrypted"))?;
+            let id = self.new_id("ED");
+            let data = self.document.create_element("xenc", XENC, "EncryptedData");
+            self.document.declare_namespace(data, "xenc", XENC);
+            self.attribute(data, "Id", &id);
+            self.attribute(data, "Type", if whole { ELEMENT } else { CONTENT });
+            let method = self.element(data, "xenc", XENC, "EncryptionMethod");
+            self.attribute(method, "Algorithm", cipher.uri());
+            let info = self.element(data, "ds", DS, "KeyInfo");
+            self.document.declare_namespace(info, "ds", DS);
+            self.refer_to_used(info, used);
+            let holder = self.element(data, "xenc", XENC, "CipherData");
+            self.leaf(holder, "xenc", XENC, "CipherValue", &STANDARD.encode(&sealed));
+            if !whole {
+                self.document.remove_children(node);
+                self.document.append(node, data);
+            } else {
+                let is_header = self.document.parent(node) == Some(self.header);
+                match is_header && self.side.policy.wss11 {
+                    true => {
+                        let around = self.document.create_element("wsse11", WSSE11, "EncryptedHeader");
+                        self.document.declare_namespace(around, "wsse11", WSSE11);
+                        self.document.replace(node, around);
+                        self.name(around, "EH");
+                        self.document.append(around, data);
+                    }
+                    false => _ = self.document.replace(node, data),
+                }
+                // What is signed later is what is encrypted.
+                if let Some(own) = self.to_sign.iter_mut().find(|own| **own == node) {
+                    *own = self.document.parent(data).filter(|_| is_header && self.side.policy.wss11).unwrap_or(data);
+                }
+            }
+            let own = self.element(list, "xenc", XENC, "DataReference");
+            self.attribute(own, "URI", &format!("#{id}"));
+        }
+        Ok(())
+    }
+}

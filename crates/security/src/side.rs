@@ -1,0 +1,100 @@
+//! One side of a conversation: what it has of keys and policies, and what one way leaves for the other.
+
+use crate::algorithm::Secret;
+use crate::certificate::Certificate;
+use crate::failure::Failure;
+use crate::keys::{Identity, KeyStore, Trust};
+use crate::names::{SOAP11, SOAP12};
+use crate::policy::Policy;
+use crate::replay::Replays;
+use jiff::Timestamp;
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind};
+
+/// Who asks, and who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends requests.
+    Initiator,
+    /// Answers them.
+    Recipient,
+}
+
+/// One side, for messages of one policy.
+#[derive(Debug)]
+pub struct Side {
+    /// Which one.
+    pub role: Role,
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// Its keys, and certificates that others refer to.
+    pub store: Arc<KeyStore>,
+    /// Whom it trusts.
+    pub trust: Arc<Trust>,
+    /// The key that it signs with.
+    pub own: Option<Arc<Identity>>,
+    /// For whom it encrypts; `None`: for whoever signed the request.
+    pub peer: Option<Arc<Certificate>>,
+    /// How documents are parsed.
+    pub parse: xml::ParseOptions,
+}
+
+/// What one way of an exchange leaves for the other.
+#[derive(Debug, Default)]
+pub struct Exchange {
+    /// Signature values of the request.
+    pub signatures: Vec<Vec<u8>>,
+    /// Who signed the request.
+    pub signer: Option<Arc<Certificate>>,
+    /// The key that whoever asks made (symmetric binding), and the SHA-1 of what it was encrypted to.
+    pub(crate) secret: Option<(Secret, [u8; 20])>,
+    /// Who the user is.
+    pub user: Option<String>,
+}
+
+/// What is needed beside the message.
+pub struct Environment<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// The password of a user.
+    pub password: &'a dyn Fn(&str) -> Option<Secret>,
+    /// What was seen before.
+    pub replays: &'a Replays,
+    /// It came over https.
+    pub secure: bool,
+    /// With a certificate of the client.
+    pub client_certificate: bool,
+}
+
+/// The places of an envelope.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub root: NodeId,
+    pub header: Option<NodeId>,
+    pub body: NodeId,
+}
+
+pub(crate) fn elements(document: &Document, node: NodeId) -> Vec<NodeId> {
+    document.children(node).filter(|&child| document.kind(child) == NodeKind::Element).collect()
+}
+
+impl Places {
+    /// Of a document. An envelope with something beside one header and one body is none.
+    pub(crate) fn of(document: &Document) -> Result<Places, Failure> {
+        let none = || Failure::invalid("this is no SOAP envelope");
+        let root = document.document_element().ok_or_else(none)?;
+        let soap = document.namespace(root);
+        if !matches!(soap, SOAP11 | SOAP12) || document.local(root) != "Envelope" {
+            return Err(none());
+        }
+        let all = elements(document, root);
+        let is = |node: NodeId, local: &str| document.is_element(node, soap, local);
+        match all.as_slice() {
+            &[body] if is(body, "Body") => Ok(Places { root, header: None, body }),
+            &[header, body] if is(header, "Header") && is(body, "Body") => {
+                Ok(Places { root, header: Some(header), body })
+            }
+            _ => Err(Failure::invalid("the envelope has more than one header and one body")),
+        }
+    }
+}
