@@ -136,10 +136,20 @@ impl<'a> Work<'a> {
             self.choose(&policy.signed, true)?;
             self.choose(&policy.encrypted, false)?;
         }
-        match &policy.binding {
+        let secured = match &policy.binding {
             Binding::Asymmetric { initiator, recipient } => self.asymmetric(*initiator, *recipient)?,
             Binding::Symmetric { protection } => self.symmetric(*protection)?,
-            Binding::Transport { .. } | Binding::None => {}
+            Binding::Transport { .. } | Binding::None => None,
+        };
+        // What was encrypted is behind what says how.
+        if let Some(list) = secured {
+            let before = elements(self.document, self.security).into_iter().take_while(|own| *own != list);
+            let misplaced: Vec<NodeId> =
+                before.filter(|&own| self.document.is_element(own, XENC, "EncryptedData")).collect();
+            for own in misplaced {
+                self.document.detach(own);
+                self.document.insert_after(list, own);
+            }
         }
         if let (Layout::TimestampLast, Some(timestamp)) = (policy.layout, timestamp) {
             self.document.detach(timestamp);
@@ -335,7 +345,7 @@ impl<'a> Work<'a> {
         node
     }
 
-    fn asymmetric(&mut self, initiator: Token, recipient: Token) -> Result<(), Failure> {
+    fn asymmetric(&mut self, initiator: Token, recipient: Token) -> Result<Option<NodeId>, Failure> {
         let policy = Arc::clone(&self.side.policy);
         let (mine, theirs, included) = match self.side.role {
             Role::Initiator => {
@@ -376,11 +386,11 @@ impl<'a> Work<'a> {
                 self.document.detach(key);
                 self.document.append(self.security, key);
             }
+            Ok(key)
         } else {
             sign(self)?;
-            self.encrypt_for(theirs, first)?;
+            self.encrypt_for(theirs, first)
         }
-        Ok(())
     }
 
     /// How many elements the header has now: tokens that come before everything else.
@@ -435,7 +445,8 @@ impl<'a> Work<'a> {
         Ok((key, id, sha1(&cipher)))
     }
 
-    fn symmetric(&mut self, protection: Token) -> Result<(), Failure> {
+    /// What is in the header lists what is encrypted, if there is anything.
+    fn symmetric(&mut self, protection: Token) -> Result<Option<NodeId>, Failure> {
         let policy = Arc::clone(&self.side.policy);
         let master = match self.side.role {
             Role::Initiator => {
@@ -493,14 +504,17 @@ impl<'a> Work<'a> {
                 self.document.detach(list);
                 self.document.append(self.security, list);
             }
-        } else {
-            let place = first + usize::from(protection.derived && signs) + usize::from(protection.derived && encrypts);
-            sign(self)?;
-            if let Some(list) = encrypt(self)? {
-                self.put_at(list, place);
-            }
+            return Ok(list);
         }
-        Ok(())
+        let place = first
+            + usize::from(protection.derived && signs)
+            + usize::from(protection.derived && encrypts);
+        sign(self)?;
+        let list = encrypt(self)?;
+        if let Some(list) = list {
+            self.put_at(list, place);
+        }
+        Ok(list)
     }
 
     fn same(&self, master: &Used) -> Used {
