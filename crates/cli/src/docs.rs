@@ -199,7 +199,7 @@ fn elements_without_effect_say_so() {
         ),
         (
             "<endpoint name='S'><address uri='http://h/'><enableSec policy='p'/></address></endpoint>",
-            "unsupported-security",
+            "bad-policy",
         ),
         (
             "<endpoint name='R'><address uri='http://h/'><enableRM/></address></endpoint>",

@@ -79,17 +79,17 @@ fn directory(name: &str, port: u16) -> PathBuf {
     root
 }
 
-fn start(root: &Path, port: u16) -> Process {
-    let set = |name: &str, value: &str| format!("{name}={value}");
-    let http = format!("127.0.0.1:{port}");
-    let settings = [
-        set("security.keystore", &root.join("service.pem").display().to_string()),
-        set("security.truststore", &root.join("client.crt").display().to_string()),
-        set("http.users.alice", PASSWORD),
-    ];
-    let mut arguments = vec!["--http", &http];
+fn start(root: &Path, port: u16, settings: &[String]) -> Process {
+    let (path, http) = (root.join("synapse.xml"), format!("127.0.0.1:{port}"));
+    let mut arguments = vec!["run", path.to_str().unwrap(), "--http", &http, "--admin", "127.0.0.1:0", "--workers", "2"];
     settings.iter().for_each(|own| arguments.extend(["--set", own]));
-    Process::run(&root.join("synapse.xml"), &arguments)
+    Process::start(&arguments)
+}
+
+fn with_keys(root: &Path, port: u16) -> Process {
+    let file = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
+    let users = format!("http.users.alice={PASSWORD}");
+    start(root, port, &[file("security.keystore", "service.pem"), file("security.truststore", "client.crt"), users])
 }
 
 /// The client, as a program of its own.
@@ -125,7 +125,7 @@ fn post(bus: &Process, path: &str, message: &str) -> (u16, String) {
 fn both_sides_of_a_bus_understand_each_other() {
     let port = support::free_port();
     let root = directory("both", port);
-    let bus = start(&root, port);
+    let bus = with_keys(&root, port);
     for number in 2..=8 {
         let (status, body) = post(&bus, &format!("/services/Plain{number}"), REQUEST);
         assert_eq!(status, 200, "{number}: {body}\n{}", bus.stderr());
@@ -155,7 +155,7 @@ fn both_sides_of_a_bus_understand_each_other() {
 fn attackers_get_one_answer_and_nothing_goes_through() {
     let port = support::free_port();
     let root = directory("attacks", port);
-    let bus = start(&root, port);
+    let bus = with_keys(&root, port);
     let mut refusals = Vec::new();
     let mut refused = |what: &str, path: &str, message: &str| {
         let (status, body) = post(&bus, path, message);
@@ -210,8 +210,7 @@ fn attackers_get_one_answer_and_nothing_goes_through() {
 fn without_keys_a_service_is_left_out_and_never_open() {
     let port = support::free_port();
     let root = directory("keyless", port);
-    let http = format!("127.0.0.1:{port}");
-    let bus = Process::run(&root.join("synapse.xml"), &["--http", &http]);
+    let bus = start(&root, port, &[]);
     for number in 2..=8 {
         let (status, body) = post(&bus, &format!("/services/Secure{number}"), REQUEST);
         assert!(status == 503 && !body.contains("price"), "{body}");

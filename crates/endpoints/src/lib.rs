@@ -103,7 +103,7 @@ fn name_of(endpoint: &config::Endpoint, description: &str) -> String {
 /// The stages of WS-Security of a definition; none where it asks for none.
 fn securing(definition: &Definition, endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Stages {
     let Some(security) = &definition.security else { return Stages::new() };
-    match compiler.registry().security {
+    match compiler.registry().validation {
         Some(securing) => (securing.endpoint)(security, endpoint.span, compiler).unwrap_or_default(),
         None => {
             let message = "WS-Security of endpoints (`enableSec`) is not executable here";

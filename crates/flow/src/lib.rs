@@ -25,7 +25,7 @@ mod wsdl;
 
 // What other crates see. Inside of this one each thing is imported from where it is.
 pub use compile::definition::{
-    Attribute, Children, Compiled, Definition, EndpointFactory, EventSources, OPERATION, Registry, Securing,
+    Attribute, Children, Compiled, Definition, EndpointFactory, EventSources, OPERATION, Registry,
     Validation, Values,
 };
 pub use compile::page::{Family, Inside, Page};

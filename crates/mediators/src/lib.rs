@@ -132,8 +132,11 @@ pub fn registry(endpoints: EndpointFactory) -> Registry {
         definitions: DEFINITIONS.to_vec(),
         unsupported: unsupported::UNSUPPORTED.to_vec(),
         endpoints,
-        validation: Some(openapi::compile),
+        validation: Some(flow::Validation {
+            definition: openapi::compile,
+            service: security::service,
+            endpoint: security::endpoint,
+        }),
         events: Some(eventing::compile),
-        security: Some(security::SECURING),
     }
 }

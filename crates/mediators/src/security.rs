@@ -7,9 +7,9 @@ use diagnostics::Span;
 use flow::compute::{ALWAYS, once_on};
 use flow::endpoint::Outgoing;
 use flow::stage::{Refusal, Stage, Staged, Stages, Way};
-use flow::{Client, Compiler, Context, Fault, Need, Securing};
+use flow::{Client, Compiler, Context, Fault, Need};
 use jiff::Timestamp;
-use message::{Envelope, Kind, Reading, SoapVersion};
+use message::{Envelope, Kind, Reading};
 use security::algorithm::Secret;
 use security::keys::{KeyStore, Trust};
 use security::policy::{Binding, REQUEST_SIGNER};
@@ -17,9 +17,6 @@ use security::{Environment, Exchange, Failure, Kind as Refused, Policy, Replays,
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use xml::{Document, ParseOptions};
-
-/// The stages of what has `enableSec`.
-pub(crate) const SECURING: Securing = Securing { service, endpoint };
 
 /// Largest key store, in bytes.
 const LARGEST: u64 = 4 << 20;
@@ -78,8 +75,8 @@ impl Stage for Secured {
         let Some(side) = self.side(Way::In).cloned() else { return Box::pin(async { Ok(()) }) };
         // Boxed by the caller; RSA takes a millisecond, however small the message is.
         Box::pin(once_on(context, ALWAYS, move |context| match side.role {
-            Role::Recipient => open_request(&side, context),
-            Role::Initiator => open_answer(&side, context),
+            Role::Recipient => open_service(&side, context),
+            Role::Initiator => open_endpoint(&side, context),
         }))
     }
 
@@ -175,15 +172,6 @@ fn taken(context: &mut Context) -> Result<Document, Fault> {
     Ok(std::mem::take(&mut envelope.document))
 }
 
-fn open_request(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
-    let opened = open_service(side, context);
-    if opened.is_err() {
-        // Whatever becomes of the fault: nothing of the message is there any more.
-        context.payload = message::Payload::empty();
-    }
-    opened
-}
-
 fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
     let refused = |context: &mut Context, failure: &Failure| {
         let (code, reason) = match failure.kind {
@@ -235,14 +223,6 @@ fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-fn open_answer(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
-    let opened = open_endpoint(side, context);
-    if opened.is_err() {
-        context.payload.set_envelope(Envelope::empty(SoapVersion::V11));
-    }
-    opened
-}
-
 fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
     let failed = |why: String| {
         let fault = Fault::new(format!("the answer is not secured as the policy asks for: {why}"));
@@ -274,7 +254,7 @@ fn unsecured_fault(document: &Document) -> Option<String> {
 }
 
 /// The stage of a proxy service.
-fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Stages> {
+pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Stages> {
     let closed = "left out: without its security it would be open to everybody";
     let mut way = |direction: PolicyDirection| {
         let mut own = proxy.policies.iter().filter(|own| own.direction.is_none_or(|own| own == direction));
@@ -318,7 +298,7 @@ fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Stages>
 }
 
 /// The stage of an endpoint.
-fn endpoint(own: &config::endpoint::Security, span: Span, compiler: &mut Compiler<'_>) -> Option<Stages> {
+pub(crate) fn endpoint(own: &config::endpoint::Security, span: Span, compiler: &mut Compiler<'_>) -> Option<Stages> {
     let closed = "left out: messages would go out unsecured";
     let mut of = |value: &Option<Value>| -> Option<Option<Arc<Side>>> {
         let Some(value) = value else { return Some(None) };

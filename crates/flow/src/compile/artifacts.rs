@@ -47,7 +47,7 @@ impl Mediator for Faulty {
 
 /// WS-Security of a proxy service: one that is meant for some must not be open to all.
 fn report_security(proxy: &config::Proxy, compiler: &mut Compiler<'_>) {
-    if proxy.enable_sec && compiler.registry.security.is_none() {
+    if proxy.enable_sec && compiler.registry.validation.is_none() {
         let message = format!("WS-Security of the proxy service `{}` is not executable yet", proxy.name);
         let label = "left out: without `enableSec` it would be open to everybody";
         compiler.error("unsupported-security", message, proxy.name.span, label);

@@ -98,20 +98,18 @@ pub enum Children {
 /// Makes an endpoint of its configuration; `None` after an error that was recorded.
 pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>>;
 
-/// Makes the stage of an API with `validateSchema` that checks its messages by its definition; `None`: they are not checked, which it
-/// has reported.
-pub type Validation = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>;
-
 /// Makes an event source; `None` after a recorded error.
 pub type EventSources = fn(&config::EventSource, &mut Compiler<'_>) -> Option<Arc<dyn EventSource>>;
 
-/// Makes the stages of WS-Security: of a proxy service with `enableSec`, and of an endpoint with it. `None` after an error that was recorded; a
-/// stage less than was asked for is not an answer.
+/// Makes the stages that read messages by what this crate knows nothing of. `None` after an error that was recorded: a stage less than was asked
+/// for is not an answer.
 #[derive(Clone, Copy)]
-pub struct Securing {
-    /// Of a proxy service.
+pub struct Validation {
+    /// Of an API with `validateSchema`: checks its messages by its definition; `None`: they are not checked, which it has reported.
+    pub definition: fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>,
+    /// Of a proxy service with `enableSec`.
     pub service: fn(&config::Proxy, &mut Compiler<'_>) -> Option<Stages>,
-    /// Of an endpoint.
+    /// Of an endpoint with `enableSec`.
     pub endpoint: fn(&config::endpoint::Security, Span, &mut Compiler<'_>) -> Option<Stages>,
 }
 
@@ -123,12 +121,11 @@ pub struct Registry {
     pub unsupported: Vec<(&'static str, &'static str)>,
     /// Makes endpoints from configuration; given by the endpoints room.
     pub endpoints: EndpointFactory,
-    /// Checks messages of APIs; `None`: nobody here can.
+    /// Checks messages of APIs, and secures those of services and endpoints; `None`: nobody here can, and what asks for security is left
+    /// out.
     pub validation: Option<Validation>,
     /// Makes event sources; `None`: nobody here can.
     pub events: Option<EventSources>,
-    /// Secures messages; `None`: nobody here can, and what asks for it is left out.
-    pub security: Option<Securing>,
 }
 
 /// The name of the definition that operations of libraries (`library.operation`) have which have none of their own.

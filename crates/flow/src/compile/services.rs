@@ -44,7 +44,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
     };
     let mut stages = of_services();
     if proxy.enable_sec
-        && let Some(securing) = compiler.registry.security
+        && let Some(securing) = compiler.registry.validation
     {
         // Nearest to the wire: what others read of a message is what was let in.
         let secured = (securing.service)(proxy, compiler).unwrap_or_default();
@@ -168,7 +168,7 @@ fn validation(
         }
         return None;
     };
-    validation(api, definition, compiler)
+    (validation.definition)(api, definition, compiler)
 }
 
 /// The rule of an API.

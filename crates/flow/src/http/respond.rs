@@ -319,7 +319,6 @@ pub(crate) fn not_let_in(context: &mut Context, fault: &Fault) -> Response {
         "refused: {}",
         fault.message
     );
-    context.payload = Payload::empty();
     let Some(refusal) = context.detach::<stage::Refusal>() else {
         return unanswered(context, Some(fault.status));
     };

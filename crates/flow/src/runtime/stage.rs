@@ -10,6 +10,7 @@ use super::fault::Fault;
 use super::mediator::Need;
 use super::plan::Plan;
 use bytes::Bytes;
+use message::Payload;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -49,8 +50,8 @@ pub trait Stage: Send + Sync {
     /// It cannot leave as it is.
     fn goes_out(&self, context: &mut Context, to: Option<&Outgoing>) -> Result<(), Fault>;
 
-    /// Whether messages that leave are sealed by it: it works on what was written, which nothing changes any more, and no message
-    /// that it did not let in has anything done to it, fault sequences included.
+    /// Whether messages that leave are sealed by it: it works on what was written, which nothing changes any more, and what it
+    /// did not let in is gone, whatever the fault leads to.
     fn seals(&self) -> bool {
         false
     }
@@ -109,6 +110,15 @@ pub type Staged<'a> = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a
 /// # Errors
 /// A stage's own.
 pub(crate) async fn comes_in(stages: &[Arc<dyn Stage>], context: &mut Context) -> Result<(), Fault> {
+    let result = let_in(stages, context).await;
+    if result.is_err() && are_sealed(stages) {
+        // Whatever the fault leads to: nothing of the message is there any more.
+        context.payload = Payload::empty();
+    }
+    result
+}
+
+async fn let_in(stages: &[Arc<dyn Stage>], context: &mut Context) -> Result<(), Fault> {
     for stage in stages {
         if !stage.passes(Way::In, context) {
             if stage.need(Way::In).is_whole() {
