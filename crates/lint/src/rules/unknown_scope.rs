@@ -5,6 +5,7 @@ use crate::look::{Finding, Look};
 use crate::xpaths::{self, property_of};
 use config::Element;
 use diagnostics::{Edit, Severity, did_you_mean, nearest, respelt};
+use flow::library::Scope;
 use xpath::ast::ExprKind;
 
 pub const RULE: Rule = Rule {
@@ -28,23 +29,6 @@ the prefixes of variables are `ctx`, `axis2`, `trp`, `operation`, `var`, `func`,
     check,
 };
 
-/// What `get-property` takes as its first argument.
-const SCOPES: &[&str] = &[
-    "default",
-    "synapse",
-    "axis2",
-    "axis2-client",
-    "transport",
-    "operation",
-    "registry",
-    "system",
-    "trace",
-    "analytics",
-    "func",
-    "env",
-    "file",
-];
-
 /// The prefixes of variables.
 const PREFIXES: &[&str] = &["ctx", "axis2", "trp", "operation", "var", "func", "url", "sys"];
 
@@ -67,20 +51,20 @@ fn check(look: &mut Look<'_>) {
                 if let Some([(scope, at), _]) = property_of(expression)
                     // A computed date, and its pattern.
                     && !matches!(scope, "SYSTEM_DATE" | "SYSTEM_TIME")
-                    && !SCOPES.contains(&scope)
+                    && Scope::of(scope).is_none()
                 {
                     let place = xpath.place(at);
                     let mut finding =
                         Finding::new(format!("there is no scope `{scope}`"), place, "always empty");
                     let inner = place.part(1, scope.len());
-                    match respelt(scope, SCOPES.iter().copied()) {
+                    match respelt(scope, scopes()) {
                         // Between the quotes, where nothing is written as a reference.
                         Some(meant) if (place.end - place.start) as usize == scope.len() + 2 => {
                             let edit = Edit { span: inner, was: scope.to_owned(), text: meant.to_owned() };
                             finding = finding.fix(format!("write '{meant}'"), edit);
                         }
                         _ => {
-                            if let Some(help) = did_you_mean(scope, SCOPES.iter().copied()) {
+                            if let Some(help) = did_you_mean(scope, scopes()) {
                                 finding = finding.help(help);
                             }
                         }
@@ -91,6 +75,10 @@ fn check(look: &mut Look<'_>) {
         }
     }
     found.into_iter().for_each(|finding| look.report(finding));
+}
+
+fn scopes() -> impl Iterator<Item = &'static str> {
+    Scope::NAMED.iter().map(|(name, _)| *name)
 }
 
 /// The prefix that was meant; `None` if nothing is wrong, or nobody can tell.

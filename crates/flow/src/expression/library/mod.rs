@@ -53,23 +53,26 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// The scopes that `get-property` takes, by their names.
+    pub const NAMED: [(&str, Scope); 13] = [
+        ("default", Scope::Default),
+        ("synapse", Scope::Default),
+        ("axis2", Scope::Axis2),
+        ("axis2-client", Scope::Axis2Client),
+        ("transport", Scope::Transport),
+        ("operation", Scope::Operation),
+        ("registry", Scope::Registry),
+        ("system", Scope::System),
+        ("trace", Scope::Trace),
+        ("analytics", Scope::Analytics),
+        ("func", Scope::Function),
+        ("env", Scope::Environment),
+        ("file", Scope::File),
+    ];
+
     /// The scope of a name; case as Synapse has it.
     pub fn of(name: &str) -> Option<Scope> {
-        Some(match name {
-            "default" | "synapse" => Scope::Default,
-            "axis2" => Scope::Axis2,
-            "axis2-client" => Scope::Axis2Client,
-            "transport" => Scope::Transport,
-            "operation" => Scope::Operation,
-            "registry" => Scope::Registry,
-            "system" => Scope::System,
-            "trace" => Scope::Trace,
-            "analytics" => Scope::Analytics,
-            "func" => Scope::Function,
-            "env" => Scope::Environment,
-            "file" => Scope::File,
-            _ => return None,
-        })
+        Scope::NAMED.iter().find(|(own, _)| *own == name).map(|(_, scope)| *scope)
     }
 
     /// A property of the scope, as set: no computed names.
