@@ -155,6 +155,14 @@ struct Aggregate {
     held: Held,
 }
 
+impl Aggregate {
+    /// The first part, and what goes on with it.
+    fn apart(self) -> (Box<Context>, Rest) {
+        let Aggregate { first, others, answered, held, .. } = self;
+        (first, Rest { others, answered, held })
+    }
+}
+
 /// Bounds of each aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct AggregateLimits {
@@ -252,12 +260,11 @@ impl Aggregates {
             let Some(taken) = taken else { return Added::Again(part) };
             let count = aggregate.others.len() + 2;
             if complete(count, aggregate.expected) {
-                let Some(mut aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
-                let mut others = std::mem::take(&mut aggregate.others);
-                others.push(taken);
+                let Some(aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
                 table.remember(key);
-                let Aggregate { first, answered, held, .. } = aggregate;
-                return Added::Complete(part, Some((first, Rest { others, answered, held })));
+                let (first, mut rest) = aggregate.apart();
+                rest.others.push(taken);
+                return Added::Complete(part, Some((first, rest)));
             }
             if count > self.limits.parts {
                 return full(
@@ -345,8 +352,7 @@ impl Aggregates {
         }
         let aggregate = table.aggregates.remove(key)?;
         table.remember(key.clone());
-        let Aggregate { first, others, answered, held, .. } = aggregate;
-        Some((first, Rest { others, answered, held }))
+        Some(aggregate.apart())
     }
 
     /// Looks at the first part of each, with the ids of the others whose clients have their answers.
@@ -427,13 +433,7 @@ mod tests {
     use crate::testing::{self, Tested};
 
     fn tested() -> Tested {
-        let registry = crate::Registry {
-            definitions: Vec::new(),
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(Vec::new());
         testing::main(&registry, "")
     }
 
