@@ -1,30 +1,19 @@
 //! Operations that are not executable here. Loading names each with what it needs; a message that comes to one faults, so that the rest
 //! of its artifact serves.
 
+use crate::operation::operation;
 use config::Element;
 use diagnostics::Diagnostic;
-use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Need, Page,
-    Values,
-};
+use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
 use std::fmt::Write;
 
 /// Any operation that has no definition of its own.
-pub(crate) const DEFINITION: Definition = Definition {
-    name: flow::OPERATION,
-    summary: "An operation of a connector that is not executable here: a message that comes to it faults.",
-    attributes: &[Attribute::optional("configKey", Values::Key, "the local entry with its connection")],
-    children: Children::Elements(&["*"]),
-    page: Page {
-        family: Family::Extension,
-        semantics: "",
-        inside: &[],
-        needs: &[],
-        refused: &[],
-        faults: &[],
-    },
+pub(crate) const DEFINITION: Definition = operation(
+    flow::OPERATION,
+    "An operation of a connector that is not executable here: a message that comes to it faults.",
+    &["*"],
     compile,
-};
+);
 
 /// What connectors need that is not here.
 const NEEDS: &[(&[&str], &str)] = &[

@@ -89,26 +89,7 @@ impl Parameter {
     /// # Errors
     /// As [`Parameter::value`].
     pub(crate) fn xml_text(&self, context: &mut Context) -> Result<Option<String>, Fault> {
-        let Parameter::Template(text) = self else {
-            return Ok(self.value(context)?.map(|value| value.to_string()));
-        };
-        let (mut out, mut tags) = (String::new(), Tags::default());
-        for piece in text.pieces() {
-            match piece {
-                flow::synapse::Piece::Text(text) => {
-                    tags.pass(text);
-                    out.push_str(text);
-                }
-                flow::synapse::Piece::Expression(own) => {
-                    let value = own.string(context)?.unwrap_or_default();
-                    match !tags.open && crate::result::is_xml(&value) {
-                        true => out.push_str(value.trim()),
-                        false => out.push_str(&crate::result::escaped(&value).replace('\'', "&apos;")),
-                    }
-                }
-            }
-        }
-        Ok(Some(out))
+        self.text_in::<Tags>(context)
     }
 
     /// As [`Parameter::value`], for JSON: what is put between quotes is escaped, so that it stays one string.
@@ -116,30 +97,37 @@ impl Parameter {
     /// # Errors
     /// As [`Parameter::value`].
     pub(crate) fn json_text(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        self.text_in::<Quotes>(context)
+    }
+
+    /// The text with its expressions filled in by the rules of a language.
+    fn text_in<L: Language>(&self, context: &mut Context) -> Result<Option<String>, Fault> {
         let Parameter::Template(text) = self else {
             return Ok(self.value(context)?.map(|value| value.to_string()));
         };
-        let (mut out, mut quotes) = (String::new(), Quotes::default());
+        let (mut out, mut language) = (String::new(), L::default());
         for piece in text.pieces() {
             match piece {
                 flow::synapse::Piece::Text(text) => {
-                    quotes.pass(text);
+                    language.pass(text);
                     out.push_str(text);
                 }
                 flow::synapse::Piece::Expression(own) => {
-                    let value = own.string(context)?.unwrap_or_default();
-                    match quotes.open {
-                        true => {
-                            let escaped = serde_json::Value::from(value).to_string();
-                            out.push_str(escaped.get(1..escaped.len() - 1).unwrap_or_default());
-                        }
-                        false => out.push_str(&value),
-                    }
+                    language.put(own.string(context)?.unwrap_or_default(), &mut out);
                 }
             }
         }
         Ok(Some(out))
     }
+}
+
+/// Where in a text of a language a reader is, and what a value may do to it there.
+trait Language: Default {
+    /// Reads on.
+    fn pass(&mut self, text: &str);
+
+    /// Appends a value, so that it changes nothing of what is around it.
+    fn put(&self, value: String, out: &mut String);
 }
 
 /// Where in an XML text a reader is.
@@ -151,7 +139,7 @@ struct Tags {
     quote: Option<u8>,
 }
 
-impl Tags {
+impl Language for Tags {
     fn pass(&mut self, text: &str) {
         for byte in text.bytes() {
             match (byte, self.quote) {
@@ -162,6 +150,13 @@ impl Tags {
                 (b'>', None) => self.open = false,
                 _ => {}
             }
+        }
+    }
+
+    fn put(&self, value: String, out: &mut String) {
+        match !self.open && crate::result::is_xml(&value) {
+            true => out.push_str(value.trim()),
+            false => out.push_str(&crate::result::escaped(&value).replace('\'', "&apos;")),
         }
     }
 }
@@ -175,7 +170,7 @@ struct Quotes {
     escaped: bool,
 }
 
-impl Quotes {
+impl Language for Quotes {
     fn pass(&mut self, text: &str) {
         for byte in text.bytes() {
             match byte {
@@ -185,6 +180,15 @@ impl Quotes {
                 _ => {}
             }
         }
+    }
+
+    fn put(&self, value: String, out: &mut String) {
+        if !self.open {
+            out.push_str(&value);
+            return;
+        }
+        let escaped = serde_json::Value::from(value).to_string();
+        out.push_str(escaped.get(1..escaped.len() - 1).unwrap_or_default());
     }
 }
 

@@ -6,7 +6,6 @@ use super::path::Root;
 use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File};
@@ -22,48 +21,21 @@ const MOST_BYTES: u64 = 8 << 30;
 pub(super) const COMPRESS: Definition = operation(
     "file.compress",
     "Packs a file or a directory into a zip archive.",
-    &[
-        "sourceDirectoryPath",
-        "targetFilePath",
-        "includeSubDirectories",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+    parameters!("sourceDirectoryPath", "targetFilePath", "includeSubDirectories"),
     |element, compiler| compile(element, "compress", Body::Unread, compress, compiler),
 );
 
 pub(super) const UNZIP: Definition = operation(
     "file.unzip",
     "Unpacks a zip archive into a directory.",
-    &[
-        "sourceFilePath",
-        "targetDirectory",
-        "fileNameEncoding",
-        "includeFileNames",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+    parameters!("sourceFilePath", "targetDirectory", "fileNameEncoding", "includeFileNames"),
     |element, compiler| compile(element, "unzip", Body::Unread, unzip, compiler),
 );
 
 pub(super) const EXPLORE: Definition = operation(
     "file.exploreZipFile",
     "Lists what is in a zip archive.",
-    &[
-        "zipFilePath",
-        "fileNameEncoding",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+    parameters!("zipFilePath", "fileNameEncoding"),
     |element, compiler| compile(element, "exploreZipFile", Body::Unread, explore, compiler),
 );
 

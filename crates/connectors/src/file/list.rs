@@ -8,7 +8,6 @@ use super::{
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition, Pattern};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, Metadata};
@@ -27,7 +26,7 @@ const FILES: &str = "file";
 pub(super) const LIST_FILES: Definition = operation(
     "file.listFiles",
     "Lists the files of a directory.",
-    &[
+    parameters!(
         "directoryPath",
         "matchingPattern",
         "fileFilterType",
@@ -39,13 +38,8 @@ pub(super) const LIST_FILES: Definition = operation(
         "responseFormat",
         "sortingAttribute",
         "sortingOrder",
-        "appendFileAttributes",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+        "appendFileAttributes"
+    ),
     |element, compiler| compile(element, "listFiles", Body::Unread, prepare, compiler),
 );
 

@@ -4,6 +4,20 @@
 //! of the message goes there. What a job makes it makes under a name of its own and renames at the end ([`partial`]), so that a file with
 //! the name that was asked for is whole, whenever the process ends.
 
+/// The parameters of an operation that is tried again, and has a result.
+macro_rules! parameters {
+    ($($own:literal),*) => {
+        &[
+            $($own,)*
+            "maxRetries",
+            "retryDelay",
+            "diskShareAccessMask",
+            crate::response::VARIABLE,
+            crate::response::OVERWRITE,
+        ]
+    };
+}
+
 mod archive;
 mod list;
 mod lock;

@@ -6,7 +6,6 @@ use super::partial::{Existing, Partial, copy};
 use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File, OpenOptions};
@@ -17,36 +16,21 @@ use std::sync::Arc;
 pub(super) const SPLIT: Definition = operation(
     "file.splitFile",
     "Splits a file by size or by lines.",
-    &[
+    parameters!(
         "sourceFilePath",
         "targetDirectory",
         "splitMode",
         "chunkSize",
         "lineCount",
-        "xpathExpression",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+        "xpathExpression"
+    ),
     |element, compiler| compile(element, "splitFile", Body::Unread, split, compiler),
 );
 
 pub(super) const MERGE: Definition = operation(
     "file.mergeFiles",
     "Makes one file of the files of a directory, in the order of their names.",
-    &[
-        "sourceDirectoryPath",
-        "targetFilePath",
-        "filePattern",
-        "writeMode",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+    parameters!("sourceDirectoryPath", "targetFilePath", "filePattern", "writeMode"),
     |element, compiler| compile(element, "mergeFiles", Body::Unread, merge, compiler),
 );
 

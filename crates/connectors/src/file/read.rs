@@ -7,7 +7,6 @@ use super::{
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition};
 use message::memory::Held;
 use message::{Kind, MediaType, Reading, Value};
@@ -20,7 +19,7 @@ use std::sync::Arc;
 pub(super) const READ: Definition = operation(
     "file.read",
     "Reads a file, or lines of it.",
-    &[
+    parameters!(
         "path",
         "filePattern",
         "readMode",
@@ -33,13 +32,8 @@ pub(super) const READ: Definition = operation(
         "includeResultTo",
         "resultPropertyName",
         "enableStreaming",
-        "enableLock",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+        "enableLock"
+    ),
     |element, compiler| compile(element, "read", Body::Unread, prepare, compiler),
 );
 

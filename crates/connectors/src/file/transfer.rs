@@ -18,26 +18,14 @@ use std::sync::Arc;
 pub(super) const COPY: Definition = operation(
     "file.copy",
     "Copies a file or a directory into a directory.",
-    &[
-        "sourcePath",
-        "targetPath",
-        "sourceFilePattern",
-        "includeParent",
-        "overwrite",
-        "renameTo",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+    parameters!("sourcePath", "targetPath", "sourceFilePattern", "includeParent", "overwrite", "renameTo"),
     |element, compiler| compile(element, "copy", Body::Unread, copy, compiler),
 );
 
 pub(super) const MOVE: Definition = operation(
     "file.move",
     "Moves a file or a directory into a directory.",
-    &[
+    parameters!(
         "sourcePath",
         "targetPath",
         "filePattern",
@@ -46,29 +34,15 @@ pub(super) const MOVE: Definition = operation(
         "overwrite",
         "renameTo",
         "isSourceMounted",
-        "isTargetMounted",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+        "isTargetMounted"
+    ),
     |element, compiler| compile(element, "move", Body::Unread, relocate, compiler),
 );
 
 pub(super) const RENAME: Definition = operation(
     "file.rename",
     "Gives a file or a directory another name.",
-    &[
-        "path",
-        "renameTo",
-        "overwrite",
-        "maxRetries",
-        "retryDelay",
-        "diskShareAccessMask",
-        VARIABLE,
-        OVERWRITE,
-    ],
+    parameters!("path", "renameTo", "overwrite"),
     |element, compiler| compile(element, "rename", Body::Unread, rename, compiler),
 );
 
