@@ -92,11 +92,9 @@ impl Snapshot {
 
     /// Whether a file has come, gone or changed since; those of which `is_ours` says so do not count.
     pub fn differs(&self, before: &Snapshot, is_ours: impl Fn(&Path) -> bool) -> bool {
-        let count = |of: &'_ Snapshot| {
-            let all = of.stamps.iter().filter(|(path, _)| !is_ours(path));
-            all.map(|(path, stamp)| (path.clone(), *stamp)).collect::<Vec<_>>()
-        };
-        self.stamps != before.stamps && count(self) != count(before)
+        let is_theirs = |(path, _): &(&PathBuf, _)| !is_ours(path);
+        self.stamps != before.stamps
+            && !self.stamps.iter().filter(is_theirs).eq(before.stamps.iter().filter(is_theirs))
     }
 
     /// The directories that tell of changes.
