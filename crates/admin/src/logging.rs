@@ -539,13 +539,7 @@ mod tests {
 
     #[test]
     fn a_fault_in_a_flow_is_one_line() {
-        let registry = flow::Registry {
-            definitions: Vec::new(),
-            unsupported: Vec::new(),
-            endpoints: flow::testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = flow::testing::registry(Vec::new());
         let synapse = config::SYNAPSE;
         let tested = flow::testing::configuration(
             &registry,

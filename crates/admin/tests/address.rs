@@ -59,13 +59,7 @@ impl Deployment for Deployed {
 
 fn world(name: &str, reload: Option<Reload>) -> World {
     let backend = flow::testing::backend("");
-    let registry = flow::Registry {
-        definitions: Vec::new(),
-        unsupported: Vec::new(),
-        endpoints: flow::testing::endpoints,
-        validation: None,
-        events: None,
-    };
+    let registry = flow::testing::registry(Vec::new());
     let text = CONFIGURATION.replace("BACKEND", &backend);
     let mut loaded =
         config::load_text("world.xml", &text, std::path::Path::new("."), &config::LoadOptions::default());
@@ -204,13 +198,7 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
     let state = |world: &World| AdminState {
         bus: Arc::new(
             flow::testing::configuration(
-                &flow::Registry {
-                    definitions: Vec::new(),
-                    unsupported: Vec::new(),
-                    endpoints: flow::testing::endpoints,
-                    validation: None,
-                    events: None,
-                },
+                &flow::testing::registry(Vec::new()),
                 "<definitions xmlns=\"http://ws.apache.org/ns/synapse\"/>",
             )
             .bus,

@@ -6,7 +6,7 @@
 //! assert_eq!(end.property("a").as_deref(), Some("1"));
 //! ```
 
-use crate::compile::definition::Registry;
+use crate::compile::definition::{Definition, Registry};
 use crate::compile::{Compiler, compile};
 use crate::engine::exchange::client_of;
 use crate::engine::{Ending, begin_request, drive};
@@ -37,6 +37,11 @@ pub struct Tested {
     pub found: Vec<String>,
     /// What their labels say.
     pub reasons: Vec<String>,
+}
+
+/// What configurations of tests are compiled with: these mediators, and [`endpoints`].
+pub fn registry(definitions: Vec<&'static Definition>) -> Registry {
+    Registry { definitions, unsupported: Vec::new(), endpoints, validation: None, events: None }
 }
 
 /// Compiles a whole configuration, `<definitions>` and all.

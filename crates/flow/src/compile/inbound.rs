@@ -355,13 +355,7 @@ mod tests {
     use crate::testing::{self, Tested};
 
     fn tested(inside: &str) -> Tested {
-        let registry = crate::Registry {
-            definitions: Vec::new(),
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(Vec::new());
         let text =
             format!("<definitions xmlns='{}'>{inside}<sequence name='S'/></definitions>", config::SYNAPSE);
         testing::configuration(&registry, &text)

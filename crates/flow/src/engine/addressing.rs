@@ -386,7 +386,6 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
 #[cfg(test)]
 mod tests {
     use super::{goes_without_header, read};
-    use crate::compile::definition::Registry;
     use crate::testing;
     use message::{Body, BodyError, BodyStream, Payload};
     use std::any::Any;
@@ -451,13 +450,7 @@ mod tests {
             )
         };
         let wsa = "<s:Header xmlns:w='http://www.w3.org/2005/08/addressing'><w:MessageID>urn:1</w:MessageID></s:Header>";
-        let registry = Registry {
-            definitions: Vec::new(),
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(Vec::new());
         for (message, id, arrived) in [
             (soap(wsa), Some("urn:1"), None),
             // As much as tells, and no more.

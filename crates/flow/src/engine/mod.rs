@@ -1036,7 +1036,7 @@ fn status_of(fault: &Fault) -> u16 {
 mod tests {
     use super::*;
     use crate::Compiler;
-    use crate::compile::definition::{Attribute, Children, Compiled, Definition, Registry, Values};
+    use crate::compile::definition::{Attribute, Children, Compiled, Definition, Values};
     use crate::compile::page::{Family, Page};
     use crate::runtime::mediator::Mediator;
     use crate::testing::{self, Tested, block_on};
@@ -1141,13 +1141,7 @@ mod tests {
 
     fn tested(mediators: &str) -> Tested {
         let definitions = vec![&LOG, &SEQUENCE, &FAILS, &DROP, &RESPOND, &SPLIT, &FAILS_AT, &NAMED];
-        let registry = Registry {
-            definitions,
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(definitions);
         testing::main(&registry, mediators)
     }
 
@@ -1186,13 +1180,7 @@ mod tests {
     #[test]
     fn endless_flows_end() {
         let definitions = vec![&LOG, &SEQUENCE, &DROP];
-        let registry = Registry {
-            definitions,
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(definitions);
         let deep = format!("{}{}", "<filter>".repeat(20), "</filter>".repeat(20));
         let few = |services: &mut crate::Services| {
             services.settings.nesting = 10;
@@ -1265,13 +1253,7 @@ mod tests {
     fn branches_share_the_steps_of_their_message() {
         let few = |services: &mut crate::Services| services.settings.steps = 5000;
         let definitions = vec![&LOG, &SPLIT];
-        let registry = Registry {
-            definitions,
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(definitions);
         for (split, how) in [("1000", ""), ("1000", " one")] {
             let text = format!("<clone value='{split}{how}'>{}</clone>", "<log value=''/>".repeat(10));
             let tested = testing::main_with(&registry, &text, few);

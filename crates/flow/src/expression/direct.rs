@@ -148,13 +148,7 @@ mod tests {
     #[test]
     fn answers_are_those_of_xpath() {
         let json = serde_json::json!({"a": 1});
-        let registry = crate::Registry {
-            definitions: Vec::new(),
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(Vec::new());
         let tested = testing::main(&registry, "");
         let settings = Settings::default();
         let values = [

@@ -547,13 +547,7 @@ mod tests {
     use crate::testing::{self, Tested};
 
     fn tested(artifacts: &str) -> Tested {
-        let registry = crate::Registry {
-            definitions: Vec::new(),
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(Vec::new());
         let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
         testing::configuration(&registry, &text)
     }

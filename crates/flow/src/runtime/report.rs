@@ -99,13 +99,7 @@ mod tests {
 
     #[test]
     fn what_a_message_began_with_is_named_where_no_client_sent_it() {
-        let registry = crate::Registry {
-            definitions: Vec::new(),
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(Vec::new());
         let tested = testing::main(&registry, "");
         let mut context = tested.context(&[], "");
         let named = |context: &crate::Context| format!("{} {}", context.service_name(), context.sender());

@@ -716,7 +716,7 @@ impl Parked {
 mod tests {
     use super::*;
     use crate::Compiler;
-    use crate::compile::definition::{Children as Inside, Compiled, Definition, Registry};
+    use crate::compile::definition::{Children as Inside, Compiled, Definition};
     use crate::compile::page::{Family, Page};
     use crate::runtime::mediator::{Flow, Mediator, Need, Step};
     use crate::testing::{self, Tested, block_on};
@@ -787,13 +787,7 @@ mod tests {
 
     fn tested(mediators: &str) -> Tested {
         let definitions = vec![&DROP, &LOG, &STORE, &RESPOND];
-        let registry = Registry {
-            definitions,
-            unsupported: Vec::new(),
-            endpoints: testing::endpoints,
-            validation: None,
-            events: None,
-        };
+        let registry = testing::registry(definitions);
         testing::main(&registry, mediators)
     }
 

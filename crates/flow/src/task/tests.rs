@@ -87,13 +87,7 @@ impl Mediator for Fails {
 
 fn registry() -> Registry {
     let definitions = vec![&LOG, &DROP, &RESPOND];
-    Registry {
-        definitions,
-        unsupported: Vec::new(),
-        endpoints: testing::endpoints,
-        validation: None,
-        events: None,
-    }
+    testing::registry(definitions)
 }
 
 fn definitions(inside: &str) -> String {

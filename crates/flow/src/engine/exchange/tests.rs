@@ -1,5 +1,4 @@
 use super::*;
-use crate::compile::definition::Registry;
 use crate::runtime::stage::{Staged, Stages};
 use crate::runtime::{mediator::Need, stage};
 use crate::state::identity::Identity;
@@ -17,13 +16,7 @@ fn tested(backend: &str) -> Tested {
 }
 
 fn tested_with(backend: &str, prepare: impl FnOnce(&mut crate::Services)) -> Tested {
-    let registry = Registry {
-        definitions: Vec::new(),
-        unsupported: Vec::new(),
-        endpoints: testing::endpoints,
-        validation: None,
-        events: None,
-    };
+    let registry = testing::registry(Vec::new());
     let text = format!(
         "<definitions xmlns='{}'><sequence name='main'/><sequence name='fault'/>\
          <endpoint name='e'><address uri='{backend}/'/></endpoint></definitions>",
