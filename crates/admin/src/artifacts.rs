@@ -5,6 +5,7 @@ use flow::activation::Activation;
 use flow::endpoint::{Endpoint, Leaf, Standing};
 use flow::metrics::Counters;
 use flow::task::{Status, Task};
+use flow::vfs::Source;
 use flow::{Bus, Outcome, Plan};
 use jiff::{Timestamp, Unit};
 use message::redact;
@@ -254,6 +255,34 @@ fn task_facts(task: &Task, status: &Status, facts: &mut Map<String, Value>) {
     }
 }
 
+/// What a directory has given.
+fn source_facts(source: &Source) -> Value {
+    let status = source.status();
+    let text = |at: Timestamp| Value::from(at.round(Unit::Millisecond).unwrap_or(at).to_string());
+    let skipped = &status.skipped;
+    json!({
+        "directory": source.address.path.to_string_lossy(),
+        "interval_ms": u64::try_from(source.interval.as_millis()).unwrap_or(u64::MAX),
+        "polled": status.polled.map(text),
+        "trouble": status.trouble,
+        "running": status.running,
+        "processed": status.processed,
+        "failed": status.failed,
+        "released": status.released,
+        "remembered": status.remembered,
+        "passed_over": {
+            "locked": skipped.locked,
+            "empty": skipped.empty,
+            "too_large": skipped.too_large,
+            "age": skipped.age,
+            "growing": skipped.growing,
+            "no_file": skipped.special,
+            "unreadable": skipped.unreadable,
+            "first": skipped.first,
+        },
+    })
+}
+
 /// The state that all leaves share; of several states `degraded` while one of them takes messages, else `suspended`.
 fn endpoint_state(endpoint: &dyn Endpoint) -> &'static str {
     let leaves = endpoint.leaves();
@@ -271,11 +300,13 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
     match written.kind {
         Kind::Proxy => {
             if let Some(proxy) = plan.proxies().iter().find(|proxy| proxy.name == written.name) {
-                let transports = [("http", proxy.http), ("https", proxy.https)];
+                let transports =
+                    [("http", proxy.http), ("https", proxy.https), ("vfs", proxy.source.is_some())];
                 let transports: Vec<_> =
                     transports.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect();
                 facts.insert("transports".to_owned(), json!(transports));
                 facts.insert("path".to_owned(), format!("/services/{}", proxy.name).into());
+                facts.extend(proxy.source.as_ref().map(|source| ("files".to_owned(), source_facts(source))));
             }
         }
         Kind::Api => {
@@ -321,8 +352,13 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
         Kind::InboundEndpoint => {
             let mut all = plan.inbound_endpoints().iter();
             if let Some(endpoint) = all.find(|one| one.name == written.name) {
-                facts.insert("port".to_owned(), endpoint.port.into());
-                facts.insert("tls".to_owned(), endpoint.tls.is_some().into());
+                match &endpoint.source {
+                    Some(source) => facts.insert("files".to_owned(), source_facts(source)),
+                    None => {
+                        facts.insert("port".to_owned(), endpoint.port.into());
+                        facts.insert("tls".to_owned(), endpoint.tls.is_some().into())
+                    }
+                };
             }
         }
         Kind::Sequence => {

@@ -316,6 +316,44 @@ fn events(out: &mut Exposition, plan: &flow::Plan) {
     }
 }
 
+/// Files of directories.
+fn files(out: &mut Exposition, plan: &flow::Plan) {
+    let all: Vec<_> =
+        plan.sources().map(|own| (own.kind.element(), own.name.as_str(), own.status())).collect();
+    if all.is_empty() {
+        return;
+    }
+    out.family("busbar_files_total", Kind::Counter, "Files whose flows have ended, by how.");
+    for (kind, name, status) in &all {
+        let outcomes =
+            [("processed", status.processed), ("failed", status.failed), ("released", status.released)];
+        for (outcome, count) in outcomes {
+            out.sample(&[("kind", kind), ("service", name), ("outcome", outcome)], count);
+        }
+    }
+    type Get = fn(&flow::vfs::Status) -> u64;
+    let families: [(&'static str, &str, Get); 4] = [
+        ("busbar_files_running", "Files whose flows go on.", |own| own.running),
+        (
+            "busbar_files_remembered",
+            "Files that were processed and can neither be moved nor deleted.",
+            |own| own.remembered,
+        ),
+        ("busbar_files_unreadable", "Files that the last look could not open or lock.", |own| {
+            own.skipped.unreadable
+        }),
+        ("busbar_files_trouble", "Whether the directory cannot be looked at.", |own| {
+            own.trouble.is_some().into()
+        }),
+    ];
+    for (name, help, get) in families {
+        out.family(name, Kind::Gauge, help);
+        for (kind, service, status) in &all {
+            out.sample(&[("kind", kind), ("service", service)], get(status));
+        }
+    }
+}
+
 fn engine(out: &mut Exposition, state: &AdminState) {
     let services = state.bus.services();
     let plan = state.bus.plan();
@@ -328,6 +366,7 @@ fn engine(out: &mut Exposition, state: &AdminState) {
     tasks(out, &plan, &services);
     executors(out, &plan);
     events(out, &plan);
+    files(out, &plan);
     let memory = message::memory::held();
     out.single("busbar_flows", Kind::Gauge, "Messages whose work goes on.", services.scopes.open());
     out.single(

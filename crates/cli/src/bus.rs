@@ -280,8 +280,9 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let until = |mut ended: tokio::sync::watch::Receiver<()>| async move { _ = ended.changed().await };
         let bus = || Arc::clone(&running.bus);
         let processors = flow::processor::run(bus(), until(ended.clone()));
-        let tasks = flow::task::run(bus(), until(ended));
-        let mut processors = tokio::spawn(async { tokio::join!(processors, tasks) });
+        let tasks = flow::task::run(bus(), until(ended.clone()));
+        let files = flow::vfs::run(bus(), until(ended));
+        let mut processors = tokio::spawn(async { tokio::join!(processors, tasks, files) });
         let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -308,7 +309,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         drop(over);
         let processed = async {
             if tokio::time::timeout(running.drain, &mut processors).await.is_err() {
-                tracing::warn!(target: "busbar::start", "message processors and tasks were cut at the end of the drain");
+                tracing::warn!(target: "busbar::start", "message processors, tasks and files were cut at the end of the drain");
             }
         };
         tokio::select! {

@@ -47,6 +47,7 @@ impl Listeners {
     pub fn prepare(&self, plan: &mut Plan, settings: &Settings) -> Prepared {
         let mut prepared = Prepared::default();
         for endpoint in plan.inbound_endpoints().to_vec() {
+            let Some(port) = endpoint.port else { continue };
             let tls = endpoint.tls.as_ref().map(|tls| match tls {
                 Tls::OfBus => server_tls(settings),
                 Tls::Own(options) => {
@@ -54,10 +55,9 @@ impl Listeners {
                     ServerTls::new(&options).map_err(|error| error.to_string())
                 }
             });
-            let opened =
-                tls.transpose().and_then(|tls| self.listener(endpoint.port, tls, settings, &mut prepared));
+            let opened = tls.transpose().and_then(|tls| self.listener(port, tls, settings, &mut prepared));
             if let Err(why) = opened {
-                plan.leave_out_inbound(endpoint.port, &why);
+                plan.leave_out_inbound(port, &why);
             }
         }
         prepared
@@ -66,12 +66,12 @@ impl Listeners {
     /// Leaves the endpoints out of a plan whose ports somebody else has, so that the versions before stay in force with theirs.
     pub fn leave_out_taken(&self, plan: &mut Plan, settings: &Settings) {
         for endpoint in plan.inbound_endpoints().to_vec() {
-            if lock(&self.open).contains_key(&endpoint.port) {
+            let Some(port) = endpoint.port.filter(|port| !lock(&self.open).contains_key(port)) else {
                 continue;
-            }
-            let address = SocketAddr::new(self.host, endpoint.port);
+            };
+            let address = SocketAddr::new(self.host, port);
             if let Err(error) = Server::bind(address, None, server_limits(settings)) {
-                plan.leave_out_inbound(endpoint.port, &cannot_listen(address, &error));
+                plan.leave_out_inbound(port, &cannot_listen(address, &error));
             }
         }
     }
@@ -134,7 +134,7 @@ impl Listeners {
             }
         }
         let plan = bus.plan();
-        let ports: Vec<u16> = plan.inbound_endpoints().iter().map(|own| own.port).collect();
+        let ports: Vec<u16> = plan.inbound_endpoints().iter().filter_map(|own| own.port).collect();
         open.retain(|port, own| {
             let goes_on = ports.contains(port);
             if !goes_on {

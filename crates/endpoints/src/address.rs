@@ -28,6 +28,7 @@ pub fn compile(
     let uri = kind.uri.value.trim();
     let address = leaf::fixed(uri, kind.uri.span, compiler);
     let written = match &address {
+        Ok((target, path)) if flow::file::is_target(target) => path.clone(),
         Ok((target, path)) => format!("{target}{path}"),
         Err(_) => uri.to_owned(),
     };
@@ -39,7 +40,7 @@ pub fn compile(
 impl Address for Fixed {
     fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
         let (target, path) = self.address.as_ref().map_err(Fault::clone)?;
-        let path = match postfix(context, self.format) {
+        let path = match postfix(context, Some(target), self.format) {
             None => path.clone(),
             Some(postfix) => join_postfix(path, &postfix),
         };

@@ -107,11 +107,13 @@ impl Address for Template {
             }
         };
         // Only without a method of its own the rest of the client's URL is appended.
-        let path =
-            match context.axis2("REST_URL_POSTFIX").filter(|_| self.method.is_none() && context.is_rest()) {
-                Some(postfix) => join_postfix(&path, &postfix.to_string()),
-                None => path,
-            };
+        let path = match context
+            .axis2("REST_URL_POSTFIX")
+            .filter(|_| self.method.is_none() && context.is_rest() && !flow::file::is_target(&target))
+        {
+            Some(postfix) => join_postfix(&path, &postfix.to_string()),
+            None => path,
+        };
         Ok(Resolved { target, path, method: self.method.clone() })
     }
 

@@ -466,13 +466,19 @@ impl Leaf for LeafEndpoint {
         if self.format == EndpointFormat::Get {
             path = with_payload_as_query(path, context)?;
         }
-        if context.axis2_is_true("POST_TO_URI") || context.axis2_is_true("FULL_URI") {
+        if flow::file::is_target(&resolved.target) {
+            // It has no host.
+        } else if context.axis2_is_true("POST_TO_URI") || context.axis2_is_true("FULL_URI") {
             path = format!("{}{path}", resolved.target);
         }
         Ok(Outgoing {
+            // What is written is the body, whatever the client's method was.
+            method: match flow::file::is_target(&resolved.target) {
+                true => Some(Method::Post),
+                false => resolved.method,
+            },
             target: resolved.target,
             request_target: path,
-            method: resolved.method,
             format: self.format,
             charset: self.charset.clone(),
             timeout,
@@ -523,6 +529,9 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
     if let Some(path) = flow::local::path(url) {
         return Ok((flow::local::target(), path));
     }
+    if flow::file::is_address(url) {
+        return Ok((flow::file::target(), url.trim().to_owned()));
+    }
     match parse_url(url) {
         Ok(parsed) => Ok((target_of(&parsed, context.services())?, parsed.path_and_query)),
         Err(error) => Err(no_address(url, &error)),
@@ -534,6 +543,15 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
 pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Target, String), Fault> {
     if let Some(path) = flow::local::path(url) {
         return Ok((flow::local::target(), path));
+    }
+    if flow::file::is_address(url) {
+        let mut remarks = Vec::new();
+        let usable = flow::file::Writing::parse(url, &mut remarks).is_some();
+        flow::report_file_address(url, &remarks, span, compiler);
+        return match usable {
+            true => Ok((flow::file::target(), url.trim().to_owned())),
+            false => Err(Fault::with_code(code::NO_TRANSPORT, format!("`{url}` is no address of a file"))),
+        };
     }
     if let Some((transport, instead)) = crate::scheme::other_transport(url) {
         let message = format!("there is no transport `{transport}` here");
@@ -581,7 +599,10 @@ pub fn target_of(url: &crate::uri_template::Url, services: &Services) -> Result<
 }
 
 /// The rest of the client's URL, where it is appended: REST clients, and not for SOAP formats.
-pub fn postfix(context: &Context, format: Option<Format>) -> Option<String> {
+pub fn postfix(context: &Context, target: Option<&Target>, format: Option<Format>) -> Option<String> {
+    if target.is_some_and(flow::file::is_target) {
+        return None;
+    }
     let soap = matches!(format, Some(Format::Soap11 | Format::Soap12));
     if soap || (!context.is_rest() && format != Some(Format::Rest)) {
         return None;

@@ -57,10 +57,11 @@ impl Address for Host {
             Err(_) => "/".to_owned(),
         };
         // The client's own URL has its path in it already.
-        let path = match postfix(context, None).filter(|_| is_absolute && context.addressing.to.is_some()) {
-            Some(postfix) => join_postfix(&path, &postfix),
-            None => path,
-        };
+        let path =
+            match postfix(context, None, None).filter(|_| is_absolute && context.addressing.to.is_some()) {
+                Some(postfix) => join_postfix(&path, &postfix),
+                None => path,
+            };
         let (secure, port) = match (context.inbound.secure, self.http, self.https) {
             (true, _, Some(port)) => (true, port),
             (_, Some(port), _) => (false, port),

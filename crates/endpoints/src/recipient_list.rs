@@ -126,7 +126,7 @@ impl Endpoint for Named {
 impl Address for Recipient {
     fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
         let (target, path) = leaf::parse(&self.0, context)?;
-        let path = match postfix(context, None) {
+        let path = match postfix(context, Some(&target), None) {
             None => path,
             Some(postfix) => join_postfix(&path, &postfix),
         };

@@ -3,7 +3,7 @@
 /// The transport that an address belongs to, and what to do instead; `None` for http, https and what is no address.
 pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     const QUEUES: &str = "a message broker is needed: send to a service over HTTP that puts the message there, or use a `store` with a message store";
-    const FILES: &str = "files are neither read nor written: send to a service over HTTP that does";
+    const FILES: &str = "files of this machine are written with vfs:file:///directory; those of others are not reached: send to a service over HTTP that does";
     const MAIL: &str = "no mail is sent: send to a service over HTTP that does";
     const SOCKETS: &str = "plain sockets are not spoken: send to a service over HTTP that does";
     const SAP: &str = "SAP needs Java libraries: send to a service over HTTP";
@@ -49,7 +49,7 @@ mod tests {
     fn transports_are_known_by_their_schemes() {
         for (url, wanted) in [
             ("jms:/queue?transport.jms.ConnectionFactory=q", Some("jms")),
-            ("vfs:file:///tmp/out", Some("vfs")),
+            ("vfs:sftp://host/out", Some("vfs")),
             ("MAILTO:a@b.example", Some("mailto")),
             ("local://axis2services/X", Some("local")),
             ("bapi:/SYSTEM", Some("bapi")),

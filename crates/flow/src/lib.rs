@@ -20,6 +20,7 @@ pub mod task;
 pub mod testing;
 mod text;
 pub mod vault;
+pub mod vfs;
 mod writing;
 mod wsdl;
 
@@ -29,9 +30,10 @@ pub use compile::definition::{
     Validation, Values,
 };
 pub use compile::page::{Family, Inside, Page};
+pub use compile::report_file_address;
 pub use compile::{COMMON_ATTRIBUTES, Compiler, compile, truth};
 pub use engine::compute::{is_large, work_out};
-pub use engine::{Branched, Mark, addressing, compute, local, resume, run_branch, run_list};
+pub use engine::{Branched, Mark, addressing, compute, file, local, resume, run_branch, run_list};
 pub use expression::synapse::Text;
 pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, synapse};
 pub use http::access::{self, Access, AccessLog};

@@ -218,13 +218,13 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Transports {
         }
     }
     // What the bus listens on; without one of them nothing reaches the proxy.
-    if !names.is_empty() && !names.iter().any(|name| matches!(&**name, "http" | "https" | "local")) {
+    if !names.is_empty() && !names.iter().any(|name| matches!(&**name, "http" | "https" | "local" | "vfs")) {
         let listed = names.join(", ");
         let serves = match names[0].as_str() {
             "jms" | "rabbitmq" | "mqtt" | "kafka" => {
                 "messages of a queue need a consumer that posts them here"
             }
-            "vfs" | "file" => "files need a program that posts them here",
+            "file" => "the transport of files is called `vfs`",
             "mailto" => "mails need a program that posts them here",
             _ => "put a program that speaks it in front, which posts the messages here",
         };
@@ -233,7 +233,7 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Transports {
                 "unsupported-transport",
                 format!("no request reaches this proxy: it is offered on {listed} only"),
             )
-            .at(key.span, "the bus listens on http and https")
+            .at(key.span, "the bus listens on http and https, and takes files (vfs)")
             .help(format!(
                 "{serves}; with transports=\"http https\" the proxy serves them at /services/NAME"
             )),

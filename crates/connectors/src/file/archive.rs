@@ -1,11 +1,11 @@
 //! Zip archives: `file.compress`, `file.unzip`, `file.exploreZipFile`.
 
 use super::list::{DEEPEST, MOST, entries};
-use super::partial::{Existing, Partial, copy};
 use super::path::Root;
 use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
+use files::partial::{Existing, Partial, copy};
 use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File};
@@ -115,7 +115,7 @@ fn pack_file(
     let length = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
     let options = SimpleFileOptions::default().large_file(length > u64::from(u32::MAX / 2));
     archive.start_file(name, options).map_err(|why| broken(path, why))?;
-    copy(&mut file, archive, path, files)?;
+    copy(&mut file, archive, path, &files.cancel)?;
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
             let mut partial = Partial::begin(&path, Existing::Replace, true)?;
             // What the archive says of its sizes is not trusted.
             let mut bounded = (&mut entry).take(MOST_BYTES - total + 1);
-            total += partial.copy_from(&mut bounded, files)?;
+            total += partial.copy_from(&mut bounded, &files.cancel)?;
             if total > MOST_BYTES {
                 return Err(broken(&from, format!("it unpacks to more than {MOST_BYTES} bytes")));
             }

@@ -1,6 +1,5 @@
 //! `file.listFiles`: the names in a directory.
 
-use super::partial::is_partial;
 use super::read::{facts, time};
 use super::{
     Body, Done, Failure, Files, Job, Reason, compile, compiled, expected, is_wanted, number, pattern,
@@ -8,6 +7,7 @@ use super::{
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
+use files::partial::is_partial;
 use flow::{Context, Definition, Pattern};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, Metadata};

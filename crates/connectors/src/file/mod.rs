@@ -1,7 +1,7 @@
 //! The file connector: reading, writing and moving files of this machine.
 //!
 //! The parameters of an operation are evaluated on the worker and make a *job*. The job runs on a thread that may wait for a disk; nothing
-//! of the message goes there. What a job makes it makes under a name of its own and renames at the end ([`partial`]), so that a file with
+//! of the message goes there. What a job makes it makes under a name of its own and renames at the end (`files::partial`), so that a file with
 //! the name that was asked for is whole, whenever the process ends.
 
 /// The parameters of an operation that is tried again, and has a result.
@@ -20,8 +20,7 @@ macro_rules! parameters {
 
 mod archive;
 mod list;
-mod lock;
-mod partial;
+mod locks;
 mod parts;
 mod path;
 mod read;
@@ -36,7 +35,7 @@ use crate::response::{Place, VARIABLE};
 use config::Element;
 use flow::fault::Code;
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Moves, Need, Step};
-use lock::Scheme;
+use locks::Scheme;
 use message::memory::{Held, Shortage};
 use message::{PayloadError, Value};
 use path::Root;
@@ -138,6 +137,20 @@ impl Failure {
     /// Another attempt may go well.
     fn is_passing(&self) -> bool {
         self.fault.is_none() && matches!(self.reason, Reason::Operation | Reason::Locking)
+    }
+}
+
+impl From<files::Error> for Failure {
+    fn from(error: files::Error) -> Failure {
+        use files::Error;
+        let reason = match &error {
+            Error::Io(path, why) => return Failure::io(path, why),
+            Error::NoFile(_) | Error::Directory(_) => Reason::IllegalPath,
+            Error::Exists(_) => Reason::Exists,
+            Error::Locked(_) | Error::Lock(..) => Reason::Locking,
+            Error::Changed(_) | Error::Abandoned => Reason::Operation,
+        };
+        Failure::new(reason, error.to_string())
     }
 }
 

@@ -1,11 +1,11 @@
 //! One file into many and many into one: `file.splitFile`, `file.mergeFiles`.
 
 use super::list::{MOST, entries};
-use super::lock::turn;
-use super::partial::{Existing, Partial, copy};
 use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
+use files::claim::turn;
+use files::partial::{Existing, Partial, copy};
 use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File, OpenOptions};
@@ -84,7 +84,7 @@ fn split(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
             let mut partial = Partial::begin(&part(&from, &to, number), Existing::Replace, false)?;
             match size {
                 Size::Bytes(bytes) => {
-                    partial.copy_from(&mut (&mut reader).take(bytes), files)?;
+                    partial.copy_from(&mut (&mut reader).take(bytes), &files.cancel)?;
                 }
                 Size::Lines(lines) => copy_lines(&mut reader, partial.file()?, lines, &from, files)?,
             }
@@ -153,12 +153,12 @@ fn merge(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
         if !fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?.is_dir() {
             return Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", from.display())));
         }
-        let _turn = turn(&to, files)?;
+        let _turn = turn(&to, &files.cancel)?;
         let mut partial = Partial::begin(&to, Existing::Replace, true)?;
         if !overwrites && fs::metadata(&to).is_ok() {
             let mut old =
                 OpenOptions::new().read(true).open(&to).map_err(|error| Failure::io(&to, &error))?;
-            copy(&mut old, partial.file()?, &to, files)?;
+            copy(&mut old, partial.file()?, &to, &files.cancel)?;
         }
         let (mut merged, mut total, mut count) = (0_u64, 0_u64, 0);
         for entry in entries(&from, &mut count, files)? {
@@ -168,7 +168,7 @@ fn merge(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
                 continue;
             }
             let mut file = File::open(&entry.path).map_err(|error| Failure::io(&entry.path, &error))?;
-            let bytes = partial.copy_from(&mut file, files)?;
+            let bytes = partial.copy_from(&mut file, &files.cancel)?;
             // Empty files are not counted.
             merged += u64::from(bytes > 0);
             total += bytes;

@@ -24,19 +24,7 @@ impl Root {
         let text = text.trim();
         let text = text.strip_prefix("file://").unwrap_or(text);
         let refuse = |why: &str| Failure::new(Reason::IllegalPath, format!("{text}: {why}"));
-        if text.contains('\0') {
-            return Err(refuse("a path has no NUL"));
-        }
-        let mut parts: Vec<&str> = Vec::new();
-        for part in text.split('/') {
-            match part {
-                "" | "." => {}
-                ".." if parts.pop().is_none() => return Err(refuse("leads out of the working directory")),
-                ".." => {}
-                part => parts.push(part),
-            }
-        }
-        Ok(parts.into_iter().fold(self.0.clone(), |path, part| path.join(part)))
+        files::path::below(&self.0, text).map_err(refuse)
     }
 
     /// Whether a path is the working directory itself.

@@ -1,12 +1,12 @@
 //! `file.read`: a file, or lines of it, as the body or the payload of a variable.
 
-use super::lock::lock;
-use super::partial::is_partial;
+use super::locks::lock;
 use super::{
     Body, Content, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required,
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
+use files::partial::is_partial;
 use flow::{Context, Definition};
 use message::memory::Held;
 use message::{Kind, MediaType, Reading, Value};

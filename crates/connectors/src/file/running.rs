@@ -1,18 +1,14 @@
 //! Runs jobs on threads that may wait for a disk.
 
 use super::{Connection, Done, Failure, Files, Job, Reason};
+use files::places::{self, MOST};
 use flow::{Context, Fault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
-/// Jobs that run at a time in the process. Each has a thread, and what it reads is in memory.
-const MOST: usize = 64;
 /// How long a message waits for its turn; then it is shed with 503.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
-static PLACES: Semaphore = Semaphore::const_new(MOST);
 
 /// Ends a job when the one who waits for it is gone.
 struct Ends(meter::Cancel);
@@ -37,8 +33,7 @@ pub(super) async fn run(
         );
         Failure::from(Fault { status: 503, ..Fault::new(why) })
     };
-    let place = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire()).await;
-    let Ok(Ok(place)) = place else { return Err(busy()) };
+    let Some(place) = places::within(LONGEST_WAIT).await else { return Err(busy()) };
     let cancel = meter::Cancel::default();
     let _ends = Ends(cancel.clone());
     let files =

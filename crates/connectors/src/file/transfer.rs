@@ -1,12 +1,12 @@
 //! Operations on whole files and directories: `file.copy`, `move`, `rename`, `delete`, `createDirectory`, `checkExist`.
 
 use super::list::{DEEPEST, MOST, entries};
-use super::lock::lock;
-use super::partial::{Existing, Partial, is_partial};
+use super::locks::lock;
 use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, pattern, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
+use files::partial::{Existing, Partial, is_partial};
 use flow::{Context, Definition, Pattern};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -353,12 +353,12 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     }
     let mut source = File::open(from).map_err(failed)?;
     let mut partial = Partial::begin_at(to.to_owned(), existing)?;
-    partial.copy_from(&mut source, files)?;
+    partial.copy_from(&mut source, &files.cancel)?;
     let file = partial.file()?;
     // Where that is not allowed the copy is as any new file.
     let _ = file.set_permissions(known.permissions());
     let _ = known.modified().and_then(|time| file.set_modified(time));
-    partial.finish()
+    Ok(partial.finish()?)
 }
 
 /// What `file.copy` and `file.move` have in common.
@@ -461,12 +461,12 @@ fn copy_all(
         }
         let mut source = File::open(from).map_err(failed)?;
         let mut partial = Partial::begin(to, existing, true)?;
-        partial.copy_from(&mut source, files)?;
+        partial.copy_from(&mut source, &files.cancel)?;
         if partial.file()?.metadata().map_err(failed)?.is_file() {
             // Where that is not allowed the copy is as any new file.
             let _ = partial.file()?.set_permissions(known.permissions());
         }
-        return partial.finish();
+        return Ok(partial.finish()?);
     }
     if depth > DEEPEST {
         return Err(too_deep(from));

@@ -1,13 +1,14 @@
 //! `file.write`: a text, or the body of the message, into a file.
 
-use super::lock::{lock, turn};
-use super::partial::{Existing, Partial, copy};
+use super::locks::lock;
 use super::{Body, Done, Failure, Files, Job, Reason, compile, gives_nothing, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
 use base64::Engine;
 use bytes::Bytes;
+use files::claim::turn;
+use files::partial::{Existing, Partial, copy};
 use flow::{Context, Definition, Fault};
 use message::{Format, memory};
 use std::fs::{self, OpenOptions};
@@ -209,7 +210,7 @@ impl Writing {
                 if zips {
                     zip_into(&mut partial, &path, &entry, &mut content, files)?;
                 } else {
-                    partial.copy_from(&mut content, files)?;
+                    partial.copy_from(&mut content, &files.cancel)?;
                 }
                 if let Some(before) = before {
                     partial.file()?.set_modified(before).map_err(|error| Failure::io(&path, &error))?;
@@ -229,13 +230,13 @@ impl Writing {
 
     /// Adds to a file that is there: a text as a line, the body as it is.
     fn append(&self, path: &Path, files: &Files) -> Result<usize, Failure> {
-        let _turn = turn(path, files)?;
+        let _turn = turn(path, &files.cancel)?;
         let failed = |error: std::io::Error| Failure::io(path, &error);
         let known = fs::metadata(path).map_err(failed)?;
         if known.file_type().is_char_device() {
             let mut partial = Partial::begin(path, Existing::Replace, false)?;
             let end: &[u8] = if self.is_text || self.new_line { b"\n" } else { b"" };
-            let written = partial.copy_from(&mut self.content.chain(end), files)?;
+            let written = partial.copy_from(&mut self.content.chain(end), &files.cancel)?;
             partial.finish()?;
             return Ok(usize::try_from(written).unwrap_or(usize::MAX));
         }
@@ -298,7 +299,7 @@ impl Writing {
             line(&self.content, &mut new);
         }
         let mut partial = Partial::begin(path, Existing::Replace, false)?;
-        partial.copy_from(&mut new.as_slice(), files)?;
+        partial.copy_from(&mut new.as_slice(), &files.cancel)?;
         partial.finish()?;
         Ok(new.len())
     }
@@ -329,7 +330,7 @@ fn zip_into(
     let failed = |error: std::io::Error| Failure::io(path, &error);
     let mut archive = zip::ZipWriter::new(partial.file()?);
     archive.start_file(entry, SimpleFileOptions::default()).map_err(|error| failed(error.into()))?;
-    copy(content, &mut archive, path, files)?;
+    copy(content, &mut archive, path, &files.cancel)?;
     archive.finish().map_err(|error| failed(error.into()))?;
     Ok(())
 }

@@ -122,7 +122,8 @@ impl Compiler<'_> {
         }
         let mut inbound_endpoints: Vec<Arc<InboundEndpoint>> = Vec::new();
         for own in configuration.inbound_endpoints.iter() {
-            let taken: Vec<_> = inbound_endpoints.iter().map(|own| (own.port, own.name.clone())).collect();
+            let taken: Vec<_> =
+                inbound_endpoints.iter().filter_map(|own| Some((own.port?, own.name.clone()))).collect();
             let kind = ArtifactKind::InboundEndpoint;
             let made = self.artifact(kind, &own.name.value, own.span, |compiler| {
                 inbound::compile(own, &taken, compiler)

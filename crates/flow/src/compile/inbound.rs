@@ -1,12 +1,13 @@
 //! Inbound endpoints: `http`, `https`, `ws`, `wss` and their kin; for other protocols, what they need.
 
-use super::Compiler;
+use super::{Compiler, vfs};
 use crate::runtime::inbound::{Filter, InboundEndpoint, Tls};
 use config::{Element, Key, ParameterValue};
 use diagnostics::{Diagnostic, Severity};
 use message::regex::Pattern;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use transport::{ClientVerify, ServerTlsOptions};
 
 /// A protocol that is listened to.
@@ -79,7 +80,6 @@ const TLS: &str = "not needed here, because TLS 1.2 and 1.3 are spoken, with cip
 
 /// What other protocols need.
 const OTHERS: &[(&str, &str)] = &[
-    ("file", "the transport for files, which is not there yet"),
     ("jms", "a client for its message broker, which is not there yet"),
     ("kafka", "a client for its message broker, which is not there yet"),
     ("mqtt", "a client for its message broker, which is not there yet"),
@@ -125,6 +125,10 @@ pub(super) fn compile(
     let written = own.protocol.as_ref().map(|protocol| protocol.value.as_str());
     let protocol = match (PROTOCOLS.iter().find(|known| Some(known.name) == written), written) {
         (Some(protocol), _) => protocol,
+        (None, Some("file")) => return files(own, compiler),
+        (None, None) if own.class.as_ref().is_some_and(|class| vfs::is_class(class)) => {
+            return files(own, compiler);
+        }
         (None, protocol) => {
             let (message, span) = match protocol.zip(own.protocol.as_ref()) {
                 Some((protocol, key)) => {
@@ -144,7 +148,7 @@ pub(super) fn compile(
                 "unsupported-artifact",
                 message,
                 span,
-                "expected `protocol=\"http\"`, `https`, `ws` or `wss`",
+                "expected `protocol=\"http\"`, `https`, `ws`, `wss` or `file`",
             );
             return None;
         }
@@ -167,7 +171,8 @@ pub(super) fn compile(
     let name = own.name.value.clone();
     Some(InboundEndpoint {
         span: own.span,
-        port: port?,
+        port: Some(port?),
+        source: None,
         tls,
         websocket: protocol.websocket,
         activation: compiler.services.states.get(compiler.artifact_identity()),
@@ -178,6 +183,37 @@ pub(super) fn compile(
         counters: compiler.services.metrics.counters("inbound", &name),
         filter: filter?,
         name,
+    })
+}
+
+/// One that takes files; `None` after a recorded error.
+fn files(own: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<InboundEndpoint> {
+    let source = vfs::of_inbound(own, compiler);
+    for handler in &own.handlers {
+        let message = format!("the handler `{handler}` is not executable here");
+        compiler.error("unsupported-artifact", message, handler.span, "handlers are classes of Java");
+    }
+    let sequence = own.sequence.as_ref().map(|key| compiler.sequence_key(key));
+    if sequence.is_none() {
+        let message = "the inbound endpoint has no sequence";
+        compiler.error("missing-attribute", message, own.span, "its files would go nowhere: add `sequence`");
+    }
+    let on_error = own.on_error.as_ref().and_then(|key| compiler.handler(key));
+    let source = source?;
+    Some(InboundEndpoint {
+        span: own.span,
+        port: None,
+        tls: None,
+        websocket: false,
+        activation: Arc::clone(&source.activation),
+        written: (!own.suspend, source.definition),
+        sequence,
+        on_error,
+        trace: own.trace,
+        counters: Arc::clone(&source.counters),
+        filter: Filter::None,
+        name: own.name.value.clone(),
+        source: Some(Arc::new(source)),
     })
 }
 
@@ -476,8 +512,8 @@ mod tests {
             (
                 "protocol='file'",
                 String::new(),
-                "unsupported-artifact: an inbound endpoint of the protocol `file` needs the transport for files",
-                "expected",
+                "missing-parameter: the parameter `transport.vfs.FileURI` is needed to take files",
+                "a directory",
             ),
             (
                 "class='com.example.Mine'",
@@ -524,6 +560,6 @@ mod tests {
         let plan = tested.bus.plan();
         let ports: Vec<_> =
             plan.inbound_endpoints().iter().map(|own| (own.name.as_str(), own.port)).collect();
-        assert_eq!(ports, [("A", 8285), ("C", 8286)]);
+        assert_eq!(ports, [("A", Some(8285)), ("C", Some(8286))]);
     }
 }

@@ -15,7 +15,10 @@ pub mod page;
 mod processors;
 mod services;
 mod tasks;
+mod vfs;
 mod wsdl;
+
+pub use self::vfs::report as report_file_address;
 
 use self::definition::{Children, Registry, Values};
 use crate::expression::synapse::Text;

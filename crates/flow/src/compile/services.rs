@@ -1,6 +1,6 @@
 //! Proxy services and APIs.
 
-use super::{Compiler, handlers, wsdl};
+use super::{Compiler, handlers, vfs, wsdl};
 use crate::engine::addressing;
 use crate::resource::{
     ApiRule, PathRule, Protocol, ResourceRule, ResourceTemplate, UrlMapping, UserAgent, VersionStrategy,
@@ -53,6 +53,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
     Proxy {
         http: proxy.transports.contains("http"),
         https: proxy.transports.contains("https"),
+        source: vfs::of_proxy(proxy, compiler).map(Arc::new),
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,

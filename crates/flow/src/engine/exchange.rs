@@ -256,6 +256,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                 body: &mut body,
             };
             match crate::engine::local::is_local(&outgoing.target) {
+                false if crate::engine::file::is_target(&outgoing.target) => {
+                    Box::pin(crate::engine::file::send(context, request, options.response)).await
+                }
                 false => context.services.client.send(&outgoing.target, request, &options).await,
                 true => Box::pin(crate::engine::local::send(context, request, options.response)).await,
             }
@@ -424,6 +427,7 @@ fn failed(
     blocking: bool,
 ) -> Fault {
     let number = error.kind.code() as i32;
+    let is_file = crate::engine::file::is_target(&outgoing.target);
     if error.kind.is_about_backend() {
         leaf.failed(number, &error, episode);
     }
@@ -450,8 +454,11 @@ fn failed(
         context.handlers.clear();
     }
     Fault {
-        detail: format!("endpoint {}: {error}", leaf.name()),
-        peer: Some(outgoing.target.to_string()),
+        detail: match is_file {
+            true => format!("endpoint {}: {}", leaf.name(), error.kind),
+            false => format!("endpoint {}: {error}", leaf.name()),
+        },
+        peer: Some(if is_file { outgoing.request_target.clone() } else { outgoing.target.to_string() }),
         sending: number != code::CONNECTION_TIMEOUT,
         status,
         protocol_state: protocol_state(&error.kind),

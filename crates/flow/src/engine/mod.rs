@@ -9,6 +9,7 @@ pub mod authority;
 pub(crate) mod callback;
 pub mod compute;
 pub mod exchange;
+pub mod file;
 pub mod local;
 mod queue;
 
@@ -923,6 +924,7 @@ pub(crate) fn drive_to_end(
         if let (Some(scope), Some(status)) = (&context.scope, failed) {
             scope.failed(status);
         }
+        crate::runtime::receipt::note(&context);
         match (ending, context.exchange.clone()) {
             (Ending::Respond, Some(exchange)) => exchange.answer(context),
             (Ending::Respond, None) => {

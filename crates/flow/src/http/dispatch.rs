@@ -90,7 +90,7 @@ impl Bus {
     ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
-        let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == port));
+        let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == Some(port)));
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
         let (host, content_type) = said(&head.headers);

@@ -5,6 +5,7 @@ use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::ListId;
 use crate::runtime::reference::{EndpointRef, SequenceRef};
+use crate::runtime::source::Source;
 use crate::runtime::stage::Stages;
 use crate::state::activation::Activation;
 use crate::state::metrics::Counters;
@@ -21,6 +22,8 @@ pub struct Proxy {
     pub http: bool,
     /// See `http`.
     pub https: bool,
+    /// Where its files come from (`vfs`).
+    pub source: Option<Arc<Source>>,
     /// Stopped services answer with a fault.
     pub activation: Arc<Activation>,
     /// `startOnLoad`.

@@ -2,6 +2,7 @@
 
 use super::mediator::ListId;
 use super::reference::SequenceRef;
+use super::source::Source;
 use crate::state::activation::Activation;
 use crate::state::metrics::Counters;
 use diagnostics::Span;
@@ -15,8 +16,10 @@ pub struct InboundEndpoint {
     pub name: String,
     /// Where it is written.
     pub span: Span,
-    /// The port of its listener.
-    pub port: u16,
+    /// The port of its listener; `None`: it takes files.
+    pub port: Option<u16>,
+    /// The directory of its files.
+    pub source: Option<Arc<Source>>,
     /// How that speaks TLS; `None`: it does not.
     pub tls: Option<Tls>,
     /// Only handshakes of WebSockets are served.

@@ -10,6 +10,7 @@ use crate::runtime::load::Load;
 use crate::runtime::mediator::{ListId, Mediator, Need};
 use crate::runtime::observers::ALL;
 use crate::runtime::processor::Processor;
+use crate::runtime::source::Source;
 use crate::runtime::stage::Stages;
 use crate::runtime::task::Task;
 use diagnostics::{FileId, SourceMap, Span};
@@ -246,10 +247,16 @@ impl Plan {
 
     /// Leaves out an inbound endpoint that cannot listen, before the plan comes into force.
     pub fn leave_out_inbound(&mut self, port: u16, why: &str) {
-        let Some(at) = self.inbound_endpoints.iter().position(|own| own.port == port) else { return };
+        let Some(at) = self.inbound_endpoints.iter().position(|own| own.port == Some(port)) else { return };
         let own = self.inbound_endpoints.remove(at);
         let kind = config::ArtifactKind::InboundEndpoint;
         self.faulty.push(config::FaultyArtifact::new(kind, Some(own.name.clone()), own.span, why.to_owned()));
+    }
+
+    /// Where files come from: of proxy services, and of inbound endpoints.
+    pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
+        let proxies = self.proxies.iter().filter_map(|own| own.source.as_ref());
+        proxies.chain(self.inbound_endpoints.iter().filter_map(|own| own.source.as_ref()))
     }
 
     /// The tasks.

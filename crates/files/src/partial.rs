@@ -1,11 +1,14 @@
 //! Files on their way: each is made under a name of its own beside its place and renamed when it is whole.
 
-use super::{Failure, Files, Reason};
+use crate::Error;
+use meter::Cancel;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How much is copied between two looks at whether anybody waits, in bytes.
 const CHUNK: usize = 128 << 10;
@@ -14,13 +17,23 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// What becomes of a file that has the name already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Existing {
+pub enum Existing {
+    /// The new one takes its place.
     Replace,
+    /// It stays, and nothing is made.
     Refuse,
 }
 
+/// A name that no other process has, whatever it left behind: in a container each has the same number.
+pub(crate) fn name() -> String {
+    static START: LazyLock<u128> =
+        LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!(".busbar-{}-{:x}-{number}.tmp", std::process::id(), *START)
+}
+
 /// A file that is not whole yet. Dropped before [`Partial::finish`] it is gone.
-pub(super) struct Partial {
+pub struct Partial {
     file: Option<File>,
     path: PathBuf,
     target: PathBuf,
@@ -30,16 +43,19 @@ pub(super) struct Partial {
 }
 
 /// Whether a file is one on its way, which no operation takes for one of its own.
-pub(super) fn is_partial(name: &str) -> bool {
+pub fn is_partial(name: &str) -> bool {
     name.starts_with(".busbar-") && name.ends_with(".tmp")
 }
 
 impl Partial {
     /// Begins a file that is to be `target`. Directories above it are made if `parents`.
-    pub(super) fn begin(target: &Path, existing: Existing, parents: bool) -> Result<Partial, Failure> {
-        let failed = |error: io::Error| Failure::io(target, &error);
+    ///
+    /// # Errors
+    /// It is no place for a file, or nobody may write there.
+    pub fn begin(target: &Path, existing: Existing, parents: bool) -> Result<Partial, Error> {
+        let failed = |error: io::Error| Error::io(target, error);
         if parents && let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(|error| Failure::io(parent, &error))?;
+            fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
         }
         // A link is followed, so that it stays one.
         let target = match fs::symlink_metadata(target) {
@@ -50,26 +66,27 @@ impl Partial {
     }
 
     /// As [`Partial::begin`] in a directory that is there. A link of that name is not followed: the file takes its place.
-    pub(super) fn begin_at(target: PathBuf, existing: Existing) -> Result<Partial, Failure> {
-        let failed = |error: io::Error| Failure::io(&target, &error);
+    ///
+    /// # Errors
+    /// As [`Partial::begin`].
+    pub fn begin_at(target: PathBuf, existing: Existing) -> Result<Partial, Error> {
+        let failed = |error: io::Error| Error::io(&target, error);
         let known = fs::symlink_metadata(&target).ok();
         if known.as_ref().is_some_and(Metadata::is_dir) {
-            let why = format!("{} is a directory", target.display());
-            return Err(Failure::new(Reason::IllegalPath, why));
+            return Err(Error::Directory(target));
         }
         if known.is_some() && existing == Existing::Refuse {
-            return Err(Failure::new(Reason::Exists, format!("{} exists already", target.display())));
+            return Err(Error::Exists(target));
         }
         if known.as_ref().is_some_and(|own| !own.is_file() && !own.is_symlink()) {
             // Whoever opens a pipe waits for a reader.
             if !known.as_ref().is_some_and(|own| own.file_type().is_char_device()) {
-                return Err(Failure::no_file(&target));
+                return Err(Error::NoFile(target));
             }
             let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
             return Ok(Partial { file: Some(file), path: target.clone(), target, existing, direct: true });
         }
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = target.with_file_name(format!(".busbar-{}-{number}.tmp", std::process::id()));
+        let path = target.with_file_name(name());
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
         if let Some(known) = known.filter(Metadata::is_file) {
             // What takes the place of a file can be read by the same people. Where that is not allowed it stays as it was made.
@@ -82,19 +99,37 @@ impl Partial {
     ///
     /// # Errors
     /// Never, before [`Partial::finish`].
-    pub(super) fn file(&mut self) -> Result<&mut File, Failure> {
-        self.file.as_mut().ok_or_else(|| Failure::new(Reason::Operation, "the file is closed"))
+    pub fn file(&mut self) -> Result<&mut File, Error> {
+        self.file.as_mut().ok_or_else(|| Error::io(&self.target, ErrorKind::NotConnected.into()))
     }
 
     /// Adds all bytes of a source; how many they were.
-    pub(super) fn copy_from(&mut self, from: &mut dyn Read, files: &Files) -> Result<u64, Failure> {
+    ///
+    /// # Errors
+    /// The disk is full, the source fails, or nobody waits any more.
+    pub fn copy_from(&mut self, from: &mut dyn Read, cancel: &Cancel) -> Result<u64, Error> {
         let target = self.target.clone();
-        copy(from, self.file()?, &target, files)
+        copy(from, self.file()?, &target, cancel)
+    }
+
+    /// The file is on the disk, whatever becomes of the machine.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        if self.direct {
+            return Ok(());
+        }
+        let target = self.target.clone();
+        self.file()?.sync_data().map_err(|error| Error::io(&target, error))
     }
 
     /// The file is whole and gets its name.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::io(&self.target, &error);
+    ///
+    /// # Errors
+    /// There is one of this name, or the system says no.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let failed = |error: io::Error| Error::io(&self.target, error);
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.flush().map_err(failed)?;
         drop(file);
@@ -132,23 +167,23 @@ impl Drop for Partial {
 }
 
 /// Copies all bytes of a source, for as long as somebody waits.
-pub(super) fn copy(
-    from: &mut dyn Read,
-    to: &mut dyn Write,
-    path: &Path,
-    files: &Files,
-) -> Result<u64, Failure> {
+///
+/// # Errors
+/// As [`Partial::copy_from`].
+pub fn copy(from: &mut dyn Read, to: &mut dyn Write, path: &Path, cancel: &Cancel) -> Result<u64, Error> {
     let mut buffer = vec![0; CHUNK];
     let mut total = 0;
     loop {
-        files.go_on()?;
+        if cancel.is_cancelled() {
+            return Err(Error::Abandoned);
+        }
         let count = match from.read(&mut buffer) {
             Ok(0) => return Ok(total),
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Failure::io(path, &error)),
+            Err(error) => return Err(Error::io(path, error)),
         };
-        to.write_all(&buffer[..count]).map_err(|error| Failure::io(path, &error))?;
+        to.write_all(&buffer[..count]).map_err(|error| Error::io(path, error))?;
         total += count as u64;
     }
 }

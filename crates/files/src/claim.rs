@@ -1,0 +1,321 @@
+//! Claims on files: who works on one, so that nobody else does.
+//!
+//! A claim holds among the operations of this process. Where other programs are to see it, there is a file beside the claimed one
+//! (`NAME.lock`), as WSO2 makes it. Such a file is there for other programs; among processes of this bus, also on other machines that
+//! share the disk, what counts is that the one who made it has it locked (`flock`): where nobody has, it was left behind by a
+//! process that was killed, and is taken over at once. It is made under another name and locked before it gets its own, so
+//! that there is no moment at which one of ours looks like one of somebody else's.
+
+use crate::Error;
+use crate::partial::name;
+use meter::Cancel;
+use rustix::fs::{FlockOperation, flock};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the file of a lock of this bus begins with.
+const MARK: &str = "busbar ";
+/// Most of the file of a lock that is read.
+const MOST: u64 = 4096;
+/// After this time the file of a lock that has not got its name was left behind.
+const UNNAMED: Duration = Duration::from_secs(60);
+/// How often a lock is tried that others make and take away meanwhile.
+const TRIES: usize = 8;
+
+/// What a claim consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locking {
+    /// There is a file beside the claimed one.
+    pub beside: bool,
+    /// Such files of other programs are taken away; `None`: they stand for ever.
+    pub release: Option<Release>,
+}
+
+/// When the lock file of another program was left behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Release {
+    /// It is older than this.
+    pub after: Duration,
+    /// Only one that names this machine.
+    pub own_machine: bool,
+}
+
+/// Paths that are claimed in this process, and those that are added to.
+#[derive(Default)]
+struct Table {
+    claimed: Mutex<HashSet<PathBuf>>,
+    adding: Mutex<HashSet<PathBuf>>,
+    added: Condvar,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(Table::default);
+
+/// A claim, until it is dropped.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    /// The file beside it, and its path.
+    file: Option<(PathBuf, File)>,
+}
+
+/// Whether a name is that of the file of a lock.
+pub fn is_lock(name: &[u8]) -> bool {
+    name.ends_with(b".lock")
+}
+
+/// Claims a file.
+///
+/// # Errors
+/// [`Error::Locked`]: somebody else has it. [`Error::Lock`]: the file beside it cannot be made.
+pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
+    if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+        return Err(Error::Locked(path.to_owned()));
+    }
+    let mut claim = Claim { path: path.to_owned(), file: None };
+    if locking.beside {
+        let mut own = path.as_os_str().to_owned();
+        own.push(".lock");
+        let beside = PathBuf::from(own);
+        match file_of_lock(&beside, locking.release) {
+            Ok(Some(file)) => claim.file = Some((beside, file)),
+            Ok(None) => return Err(Error::Locked(path.to_owned())),
+            Err(error) => return Err(Error::Lock(beside, error.into())),
+        }
+    }
+    Ok(claim)
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some((path, _locked)) = &self.file {
+            // Before it is unlocked: nobody may take it over and have it taken away.
+            let _ = fs::remove_file(path);
+        }
+        TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+    }
+}
+
+/// Makes the file of a lock, or takes over one that was left behind; `None`: somebody has the lock.
+fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File>> {
+    for _ in 0..TRIES {
+        let known = match fs::symlink_metadata(path) {
+            Ok(known) => known,
+            Err(error) if error.kind() == ErrorKind::NotFound => match made(path)? {
+                Some(file) => return Ok(Some(file)),
+                None => continue,
+            },
+            Err(error) => return Err(error),
+        };
+        if !known.is_file() {
+            return Ok(None);
+        }
+        let options = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits();
+        let opened = OpenOptions::new().read(true).custom_flags(options as i32).open(path);
+        let mut file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            // It is somebody's.
+            Err(_) => return Ok(None),
+        };
+        let mut text = Vec::new();
+        (&mut file).take(MOST).read_to_end(&mut text)?;
+        let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        if locked.is_err_and(|why| why == rustix::io::Errno::WOULDBLOCK) {
+            return Ok(None);
+        }
+        // Where the disk knows no locks, the file alone tells: as one of somebody else's.
+        let left_behind = text.starts_with(MARK.as_bytes()) && locked.is_ok();
+        if !left_behind && !release.is_some_and(|release| release.holds(&known, &text)) {
+            return Ok(None);
+        }
+        // It may be gone, and another one of this name there.
+        let own = file.metadata()?;
+        match fs::symlink_metadata(path) {
+            Ok(now) if (now.dev(), now.ino()) == (own.dev(), own.ino()) => {}
+            _ => continue,
+        }
+        if left_behind {
+            return Ok(Some(file));
+        }
+        fs::remove_file(path)?;
+    }
+    Ok(None)
+}
+
+/// Takes away what a killed process left in a directory: a lock file of a file that is gone, or one that had not got its name yet.
+pub fn sweep(path: &Path) {
+    let name = path.file_name().map(|name| name.as_bytes()).unwrap_or_default();
+    let Some(target) = name.strip_suffix(b".lock") else {
+        let is_old = fs::symlink_metadata(path).is_ok_and(|known| {
+            known.is_file()
+                && known.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > UNNAMED))
+        });
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text));
+        if is_old && read.is_ok() && text.starts_with(MARK.as_bytes()) {
+            let _ = fs::remove_file(path);
+        }
+        return;
+    };
+    let target = path.with_file_name(OsStr::from_bytes(target));
+    let is_gone = || fs::symlink_metadata(&target).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    if is_gone()
+        && let Ok(Some(_locked)) = file_of_lock(path, None)
+        && is_gone()
+    {
+        let _ = fs::remove_file(path);
+    }
+}
+
+impl Release {
+    fn holds(&self, known: &fs::Metadata, text: &[u8]) -> bool {
+        let age = known.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
+        let host = host();
+        let names_it = || text.windows(host.len().max(1)).any(|part| part == host.as_bytes());
+        age >= self.after && (!self.own_machine || names_it())
+    }
+}
+
+/// Makes the file of a lock, locked; `None`: somebody was faster.
+fn made(path: &Path) -> io::Result<Option<File>> {
+    let begun = path.with_file_name(name());
+    let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&begun)?;
+    let linked = (|| {
+        writeln!(file, "{MARK}{} {}", host(), std::process::id())?;
+        // A disk that knows no locks has the file.
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        fs::hard_link(&begun, path)
+    })();
+    let _ = fs::remove_file(&begun);
+    match linked {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
+            // No links in this file system.
+            let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+            let mut file = match file {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+            writeln!(file, "{MARK}{} {}", host(), std::process::id())?;
+            Ok(Some(file))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The name of this machine.
+fn host() -> &'static str {
+    static NAME: LazyLock<String> = LazyLock::new(|| {
+        let name =
+            fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+        let name = name.map(|name| name.trim().to_owned()).unwrap_or_default();
+        if name.is_empty() { "localhost".to_owned() } else { name }
+    });
+    &NAME
+}
+
+/// The turn of an operation that adds to a file, until it is dropped.
+#[derive(Debug)]
+pub struct Turn(PathBuf);
+
+/// Waits for the turn: of two operations of this process that add to a file, one comes after the other.
+///
+/// # Errors
+/// Nobody waits any more.
+pub fn turn(path: &Path, cancel: &Cancel) -> Result<Turn, Error> {
+    // A file may have several names.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut adding = TABLE.adding.lock().unwrap_or_else(PoisonError::into_inner);
+    while adding.contains(path) {
+        if cancel.is_cancelled() {
+            return Err(Error::Abandoned);
+        }
+        let waited = TABLE.added.wait_timeout(adding, Duration::from_millis(200));
+        adding = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+    adding.insert(path.to_owned());
+    Ok(Turn(path.to_owned()))
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TABLE.adding.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        TABLE.added.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn place(name: &str) -> PathBuf {
+        let directory = std::env::temp_dir().join(format!("busbar-claim-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).unwrap();
+        directory.join("a.xml")
+    }
+
+    fn beside(release: Option<Release>) -> Locking {
+        Locking { beside: true, release }
+    }
+
+    #[test]
+    fn a_file_has_one_claim() {
+        let path = place("one");
+        let lock = path.with_file_name("a.xml.lock");
+        let first = claim(&path, beside(None)).unwrap();
+        assert!(lock.exists());
+        assert!(matches!(claim(&path, beside(None)), Err(Error::Locked(_))));
+        assert!(matches!(claim(&path, Locking::default()), Err(Error::Locked(_))));
+        // As another process sees it.
+        assert!(file_of_lock(&lock, None).unwrap().is_none());
+        let release = Release { after: Duration::ZERO, own_machine: false };
+        assert!(file_of_lock(&lock, Some(release)).unwrap().is_none(), "it is held");
+        drop(first);
+        assert!(!lock.exists());
+        assert!(claim(&path, beside(None)).is_ok());
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0, "nothing is left");
+    }
+
+    #[test]
+    fn what_was_left_behind() {
+        let path = place("left");
+        let lock = path.with_file_name("a.xml.lock");
+        fs::write(&lock, "busbar elsewhere 17\n").unwrap();
+        drop(claim(&path, beside(None)).unwrap());
+        assert!(!lock.exists());
+        // Of a file that is gone: ours, and that of another program.
+        fs::write(&lock, "busbar elsewhere 17\n").unwrap();
+        let other = path.with_file_name("b.xml.lock");
+        fs::write(&other, "x").unwrap();
+        let held = claim(&path, beside(None)).unwrap();
+        sweep(&lock);
+        sweep(&other);
+        assert!(lock.exists() && other.exists());
+        drop(held);
+        fs::write(&lock, "busbar elsewhere 17\n").unwrap();
+        sweep(&lock);
+        assert!(!lock.exists());
+        // Of another program.
+        fs::write(&lock, "").unwrap();
+        assert!(matches!(claim(&path, beside(None)), Err(Error::Locked(_))));
+        let release = |after, own_machine| Some(Release { after: Duration::from_secs(after), own_machine });
+        assert!(matches!(claim(&path, beside(release(1000, false))), Err(Error::Locked(_))));
+        assert!(matches!(claim(&path, beside(release(0, true))), Err(Error::Locked(_))));
+        drop(claim(&path, beside(release(0, false))).unwrap());
+        fs::write(&lock, format!("123:{}:127.0.0.1:5", host())).unwrap();
+        drop(claim(&path, beside(release(0, true))).unwrap());
+        assert!(!lock.exists());
+    }
+}

@@ -1,0 +1,598 @@
+//! The parameters of proxy services and inbound endpoints that take files.
+
+use super::Compiler;
+use crate::engine::file::{Remark, Writing};
+use crate::runtime::source::{Action, Moving, Records, Reply, Source};
+use ::expression::DatePattern;
+use config::{Key, Parameter, ParameterValue};
+use diagnostics::{Diagnostic, Severity, Span};
+use files::address::{Address, Wrong};
+use files::claim::{Locking, Release};
+use files::directory::{By, Order};
+use message::regex::Pattern;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often a proxy service looks where nothing is said.
+const INTERVAL: Duration = Duration::from_secs(300);
+/// How long it waits before it looks again for a directory that is gone.
+const RECONNECT: Duration = Duration::from_secs(30);
+/// How often it does so, before it goes by its interval.
+const RETRIES: u64 = 3;
+/// When a move that failed is tried again.
+const AGAIN: Duration = Duration::from_millis(3000);
+/// Where files are written down that could not be moved.
+const RECORDS: &str = "vfs-move-failed-records.properties";
+/// How times are written there.
+const RECORDED: &str = "dd/MM/yyyy/ HH:mm:ss";
+
+const PREFIX: &str = "transport.vfs.";
+const POLL: &str = "transport.PollInterval";
+
+/// Parameters that have a meaning, behind the prefix.
+const PARAMETERS: &[&str] = &[
+    "FileURI",
+    "ContentType",
+    "FileNamePattern",
+    "FileProcessInterval",
+    "FileProcessCount",
+    "ActionAfterProcess",
+    "ActionAfterFailure",
+    "MoveAfterProcess",
+    "MoveAfterFailure",
+    "MoveAfterFailedMove",
+    "MoveTimestampFormat",
+    "SubFolderTimestampFormat",
+    "CreateFolder",
+    "Locking",
+    "AutoLockRelease",
+    "AutoLockReleaseInterval",
+    "LockReleaseSameNode",
+    "Build",
+    "MaxRetryCount",
+    "ReconnectTimeout",
+    "FailedRecordsFileName",
+    "FailedRecordsFileDestination",
+    "FailedRecordNextRetryDuration",
+    "MoveFailedRecordTimestampFormat",
+    "FileSortAttribute",
+    "FileSortAscending",
+    "FileSizeLimit",
+    "CheckSizeInterval",
+    "MinimumAge",
+    "MaximumAge",
+    "UpdateLastModified",
+    "waitTimeBeforeRead",
+    "WaitTimeBeforeRead",
+    "ReplyFileURI",
+    "ReplyFileName",
+];
+
+/// Parameters that WSO2 needs, and their reasons.
+const NOT_NEEDED: &[(&str, &str)] = &[
+    ("Streaming", "large files are streams as long as no step reads them, small ones are read at once"),
+    ("CheckSizeIgnoreEmpty", "files with nothing in them are never taken"),
+    ("DistributedLock", CLUSTER),
+    ("DistributedTimeout", CLUSTER),
+    ("ClusterAware", CLUSTER),
+    ("IsMounted", "a directory that is not there is looked for until it is"),
+    ("ResolveHostsDynamically", "this machine needs no host name"),
+    ("UseTempFile", ADDRESS),
+    ("Append", ADDRESS),
+    ("SendFileSynchronously", ADDRESS),
+    ("FileType", "bytes are read as they are"),
+    ("SFTPIdentities", SFTP),
+    ("SFTPIdentityPassPhrase", SFTP),
+    ("SFTPUserDirIsRoot", SFTP),
+    ("SFTPStrictHostKeyChecking", SFTP),
+];
+const CLUSTER: &str = "the lock file beside each file holds among all servers that see the directory";
+const ADDRESS: &str = "it belongs to the address of an endpoint: vfs:file:///out?transport.vfs.Append=true";
+const SFTP: &str = "it is for SFTP";
+
+/// Parameters of inbound endpoints without the prefix.
+const OF_INBOUND: &[&str] = &["interval", "sequential", "coordination", "inbound.behavior"];
+
+/// Whether a proxy service has a directory.
+pub(super) fn is_given(parameters: &[Parameter]) -> bool {
+    parameters.iter().any(|own| own.name == "transport.vfs.FileURI")
+}
+
+/// Whether a class is that of WSO2 which takes files.
+pub(super) fn is_class(class: &str) -> bool {
+    class.starts_with("org.wso2.carbon.inbound.endpoint.protocol.file.")
+}
+
+/// The file transport of a proxy service; `None`: it has none, or an error was recorded.
+pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Source> {
+    let given = is_given(&proxy.parameters);
+    let named =
+        matches!(&proxy.transports, config::Transports::Named(names) if names.iter().any(|own| own == "vfs"));
+    if given && !named && proxy.transports != config::Transports::All {
+        let message = "the parameters for files have no effect";
+        let place = proxy
+            .parameters
+            .iter()
+            .find(|own| own.name.starts_with(PREFIX))
+            .map_or(proxy.span, |own| own.span);
+        compiler.warning("ignored-parameter", message, place, "`transports` does not name `vfs`");
+        return None;
+    }
+    if !given && !named {
+        return None;
+    }
+    let mut reader = Reader { parameters: &proxy.parameters, span: proxy.span, faulty: false, compiler };
+    reader.check_names(false);
+    let interval = match reader.text(POLL) {
+        None => INTERVAL,
+        Some(key) => match key.value.to_ascii_lowercase().strip_suffix("ms") {
+            Some(number) => Duration::from_millis(reader.parsed(
+                &key,
+                number.trim(),
+                "a number of seconds, or of milliseconds: 500ms",
+            )?),
+            None => Duration::from_secs(reader.parsed(
+                &key,
+                &key.value,
+                "a number of seconds, or of milliseconds: 500ms",
+            )?),
+        },
+    };
+    let name = proxy.name.value.clone();
+    let counters = reader.compiler.services.metrics.counters("proxy", &name);
+    reader.source(config::ArtifactKind::Proxy, name, interval, true, counters)
+}
+
+/// An inbound endpoint that takes files; `None` after a recorded error.
+pub(super) fn of_inbound(own: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<Source> {
+    let mut reader = Reader { parameters: &own.parameters, span: own.span, faulty: false, compiler };
+    reader.check_names(true);
+    let interval = match reader.text("interval") {
+        Some(key) => reader.parsed(&key, &key.value, "milliseconds").map(Duration::from_millis),
+        None => {
+            reader.missing("interval", "milliseconds between two looks");
+            None
+        }
+    };
+    let sequential = reader.truth("sequential", true);
+    let _ = reader.truth("coordination", true);
+    let name = own.name.value.clone();
+    let counters = reader.compiler.services.metrics.counters("inbound", &name);
+    let interval = interval.unwrap_or(INTERVAL);
+    reader.source(config::ArtifactKind::InboundEndpoint, name, interval, sequential, counters)
+}
+
+struct Reader<'a, 'c> {
+    parameters: &'a [Parameter],
+    span: Span,
+    faulty: bool,
+    compiler: &'a mut Compiler<'c>,
+}
+
+fn full(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+impl Reader<'_, '_> {
+    fn find(&self, name: &str) -> Option<&Parameter> {
+        self.parameters.iter().rev().find(|own| own.name == name)
+    }
+
+    /// A text, also one that a key leads to; blank counts as absent.
+    fn text(&mut self, name: &str) -> Option<Key> {
+        let key = match &self.find(name)?.value {
+            ParameterValue::Text(key) => key.clone(),
+            ParameterValue::Key(key) => match self.compiler.entry(key) {
+                Some(entry) => {
+                    Key { value: String::from_utf8_lossy(&entry.bytes).into_owned(), span: key.span }
+                }
+                None => {
+                    let (message, span) = (format!("there is no entry `{key}`"), key.span);
+                    self.error("unknown-entry", message, span, "named here");
+                    return None;
+                }
+            },
+            ParameterValue::Xml(_) | ParameterValue::Expression(_) => {
+                let span = self.find(name).map_or(self.span, |own| own.span);
+                self.error("bad-value", format!("the parameter `{name}` is a text"), span, "expected a text");
+                return None;
+            }
+        };
+        let value = key.value.trim();
+        (!value.is_empty()).then(|| Key { value: value.to_owned(), span: key.span })
+    }
+
+    fn error(
+        &mut self,
+        rule: &'static str,
+        message: impl Into<String>,
+        span: Span,
+        label: impl Into<String>,
+    ) {
+        self.faulty = true;
+        self.compiler.error(rule, message, span, label);
+    }
+
+    fn wrong(&mut self, name: &str, key: &Key, expected: &str) {
+        let message = format!("the parameter `{name}` cannot be `{key}`");
+        self.error("bad-value", message, key.span, format!("expected {expected}"));
+    }
+
+    fn missing(&mut self, name: &str, what: &str) {
+        let names = self.parameters.iter().map(|own| own.name.as_str());
+        let error =
+            Diagnostic::error("missing-parameter", format!("the parameter `{name}` is needed to take files"));
+        let error = error.at(self.span, what.to_owned()).did_you_mean(name, names);
+        self.compiler.diagnostics.push(error);
+        self.faulty = true;
+    }
+
+    fn parsed(&mut self, key: &Key, text: &str, expected: &str) -> Option<u64> {
+        let parsed = text.parse().ok();
+        if parsed.is_none() {
+            let message = format!("`{key}` is no time");
+            self.error("bad-value", message, key.span, format!("expected {expected}"));
+        }
+        parsed
+    }
+
+    fn number(&mut self, name: &str, expected: &str) -> Option<u64> {
+        let name = full(name);
+        let key = self.text(&name)?;
+        let parsed = key.value.parse().ok();
+        if parsed.is_none() {
+            self.wrong(&name, &key, expected);
+        }
+        parsed
+    }
+
+    fn milliseconds(&mut self, name: &str) -> Option<Duration> {
+        self.number(name, "a number of milliseconds").map(Duration::from_millis)
+    }
+
+    fn truth(&mut self, name: &str, default: bool) -> bool {
+        let Some(key) = self.text(name) else { return default };
+        match key.value.to_ascii_lowercase().as_str() {
+            "true" => true,
+            "false" => false,
+            _ => {
+                self.wrong(name, &key, "true or false");
+                default
+            }
+        }
+    }
+
+    fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Option<T> {
+        let name = full(name);
+        let key = self.text(&name)?;
+        let found = words.iter().find(|(word, _)| key.eq_ignore_ascii_case(word));
+        if found.is_none() {
+            let names = || words.iter().map(|(word, _)| *word);
+            let expected = names().collect::<Vec<_>>().join(", ");
+            let error = Diagnostic::error("bad-value", format!("the parameter `{name}` cannot be `{key}`"));
+            let error =
+                error.at(key.span, format!("expected one of: {expected}")).did_you_mean(&key, names());
+            self.compiler.diagnostics.push(error);
+            self.faulty = true;
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    fn format(&mut self, name: &str) -> Option<DatePattern> {
+        let name = full(name);
+        let key = self.text(&name)?;
+        match DatePattern::simple(&key) {
+            Ok(format) => Some(format),
+            Err(why) => {
+                self.wrong(&name, &key, &format!("a pattern of Java's SimpleDateFormat: {why}"));
+                None
+            }
+        }
+    }
+
+    fn place(&mut self, name: &str) -> Option<Address> {
+        let name = full(name);
+        let key = self.text(&name)?;
+        match Address::parse(&key) {
+            Ok(address) => Some(address),
+            Err(Wrong::Scheme(scheme)) => {
+                let message = format!("files over `{scheme}` need a transport that is not there yet");
+                let label = "expected a directory of this machine: file:///directory";
+                self.error("unsupported-transport", message, key.span, label);
+                None
+            }
+            Err(Wrong::Text(why)) => {
+                let message = format!("the parameter `{name}` is no address of a directory");
+                self.error("bad-address", message, key.span, why);
+                None
+            }
+        }
+    }
+
+    fn directory(&mut self, name: &str) -> Option<PathBuf> {
+        self.place(name).map(|address| address.path)
+    }
+
+    fn check_names(&mut self, inbound: bool) {
+        let mut seen = HashSet::new();
+        for parameter in self.parameters {
+            let name = parameter.name.as_str();
+            if !seen.insert(name) {
+                let message = format!("the parameter `{name}` is there twice");
+                self.compiler.warning("duplicate-parameter", message, parameter.span, "this one counts");
+            }
+            if inbound && (OF_INBOUND.contains(&name)) {
+                if name == "coordination" || name == "inbound.behavior" {
+                    let why = if name == "coordination" { CLUSTER } else { "files are polled" };
+                    self.note(parameter, why);
+                }
+                continue;
+            }
+            if name == POLL {
+                if inbound {
+                    let label = "an inbound endpoint has `interval`, in milliseconds";
+                    let message = format!("the parameter `{name}` has no effect");
+                    self.compiler.warning("ignored-parameter", message, parameter.span, label);
+                }
+                continue;
+            }
+            let own = name.strip_prefix(PREFIX);
+            if let Some(own) = own {
+                if PARAMETERS.contains(&own) {
+                    continue;
+                }
+                if let Some((_, why)) = NOT_NEEDED.iter().find(|(known, _)| *known == own) {
+                    self.note(parameter, why);
+                    continue;
+                }
+            }
+            let all: Vec<String> =
+                PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(own, _)| own)).map(|own| full(own)).collect();
+            let all = all
+                .iter()
+                .map(String::as_str)
+                .chain([POLL])
+                .chain(OF_INBOUND.iter().copied().filter(|_| inbound));
+            let nearest = diagnostics::did_you_mean(name, all);
+            // A proxy service may have parameters for others.
+            if !inbound && own.is_none() && nearest.is_none() {
+                continue;
+            }
+            let warning =
+                Diagnostic::warning("unknown-parameter", format!("there is no parameter `{name}` for files"));
+            let mut warning = warning.at(parameter.span, "this has no effect");
+            warning.help.extend(nearest);
+            self.compiler.diagnostics.push(warning);
+        }
+    }
+
+    fn note(&mut self, parameter: &Parameter, why: &str) {
+        let message = format!("the parameter `{}` has no effect", parameter.name);
+        let note = Diagnostic::new("not-needed", Severity::Note, message);
+        self.compiler.diagnostics.push(note.at(parameter.span, format!("not needed here, because {why}")));
+    }
+
+    /// What becomes of files; `processed`: of those whose flows succeed.
+    fn action(&mut self, processed: bool) -> Action {
+        let (name, target) = match processed {
+            true => ("ActionAfterProcess", "MoveAfterProcess"),
+            false => ("ActionAfterFailure", "MoveAfterFailure"),
+        };
+        #[derive(Clone, Copy, PartialEq)]
+        enum Word {
+            Delete,
+            Move,
+            None,
+        }
+        let word = self.word(name, &[("DELETE", Word::Delete), ("MOVE", Word::Move), ("NONE", Word::None)]);
+        let written = self.find(&full(target)).map(|own| own.span);
+        if let (Some(span), true) = (written, word != Some(Word::Move)) {
+            let message = format!("the parameter `{}` has no effect", full(target));
+            let what = if word == Some(Word::None) { "stay where they are" } else { "are deleted" };
+            let label = format!("`{}` is not MOVE: the files {what}", full(name));
+            self.compiler.warning("ignored-parameter", message, span, label);
+        }
+        match word {
+            None | Some(Word::Delete) => Action::Delete,
+            Some(Word::None) => Action::Nothing,
+            Some(Word::Move) => match self.directory(target) {
+                Some(directory) => Action::Move(directory),
+                None => {
+                    if written.is_none() {
+                        self.missing(&full(target), &format!("`{}` is MOVE", full(name)));
+                    }
+                    Action::Nothing
+                }
+            },
+        }
+    }
+
+    fn locking(&mut self) -> Locking {
+        let beside = self.word("Locking", &[("enable", true), ("disable", false)]).unwrap_or(true);
+        let releases = self.truth(&full("AutoLockRelease"), false);
+        let after = self.milliseconds("AutoLockReleaseInterval").unwrap_or_default();
+        let own_machine = self.truth(&full("LockReleaseSameNode"), false);
+        Locking { beside, release: releases.then_some(Release { after, own_machine }) }
+    }
+
+    fn order(&mut self) -> Order {
+        let words = [
+            ("Name", By::Name),
+            ("Size", By::Size),
+            ("Lastmodifiedtimestamp", By::Modified),
+            ("NONE", By::Name),
+        ];
+        let by = self.word("FileSortAttribute", &words).unwrap_or_default();
+        Order { by, ascending: self.truth(&full("FileSortAscending"), true) }
+    }
+
+    fn records(&mut self) -> Records {
+        let name = self.text(&full("FailedRecordsFileName")).map(|key| key.value);
+        let directory = self.text(&full("FailedRecordsFileDestination"));
+        let file = match (&name, directory) {
+            (None, None) => None,
+            (_, directory) => {
+                let root = self.compiler.configuration.root.clone();
+                let directory = directory.map_or_else(String::new, |key| key.value);
+                let directory =
+                    Address::parse(&directory).map_or_else(|_| root.join(&directory), |own| own.path);
+                Some(directory.join(name.as_deref().unwrap_or(RECORDS)))
+            }
+        };
+        let again = self.milliseconds("FailedRecordNextRetryDuration").unwrap_or(AGAIN);
+        let format = self.format("MoveFailedRecordTimestampFormat");
+        let format = format.or_else(|| DatePattern::simple(RECORDED).ok());
+        let format = format.unwrap_or_else(|| unreachable!("it is a pattern"));
+        Records { file, again, format }
+    }
+
+    fn reply(&mut self) -> Option<Reply> {
+        let name = self.text(&full("ReplyFileName")).map(|key| key.value);
+        let key = self.text(&full("ReplyFileURI"))?;
+        let address = match key.value.get(..4) {
+            Some(start) if start.eq_ignore_ascii_case("vfs:") => key.value.clone(),
+            _ => format!("vfs:{key}"),
+        };
+        let mut remarks = Vec::new();
+        let usable = Writing::parse(&address, &mut remarks).is_some();
+        report(&address, &remarks, key.span, self.compiler);
+        if !usable {
+            let message = "answers cannot be written";
+            self.error("bad-address", message, key.span, "no address of a directory of this machine");
+        }
+        Some(Reply { address, name })
+    }
+
+    fn source(
+        mut self,
+        kind: config::ArtifactKind,
+        name: String,
+        interval: Duration,
+        sequential: bool,
+        counters: std::sync::Arc<crate::state::metrics::Counters>,
+    ) -> Option<Source> {
+        let address = self.place("FileURI");
+        if self.find("transport.vfs.FileURI").is_none() {
+            self.missing("transport.vfs.FileURI", "a directory, or a file: file:///directory");
+        }
+        let content_type = self.text("transport.vfs.ContentType").map(|key| key.value);
+        if content_type.is_none() && address.is_some() {
+            let message = "the parameter `transport.vfs.ContentType` says how files are read";
+            let label = "without it that is guessed by the endings of their names";
+            self.compiler.warning("missing-parameter", message, self.span, label);
+        }
+        if content_type.as_ref().is_some_and(|own| own.chars().any(char::is_control) || !own.contains('/')) {
+            let key = self
+                .text("transport.vfs.ContentType")
+                .unwrap_or(Key { value: String::new(), span: self.span });
+            self.wrong("transport.vfs.ContentType", &key, "a media type: application/xml; charset=UTF-8");
+        }
+        let pattern = match self.text("transport.vfs.FileNamePattern") {
+            None => None,
+            Some(key) => match Pattern::compile(&key) {
+                Ok(pattern) => Some(pattern),
+                Err(why) => {
+                    let message = format!("`{key}` is no valid regular expression");
+                    self.error("bad-pattern", message, key.span, why);
+                    None
+                }
+            },
+        };
+        let largest = match self.text("transport.vfs.FileSizeLimit") {
+            Some(key) if key.value == "-1" => None,
+            Some(_) => self.number("FileSizeLimit", "bytes, or -1"),
+            None => None,
+        };
+        let seconds = |reader: &mut Self, name: &str| reader.number(name, "seconds").map(Duration::from_secs);
+        let (youngest, oldest) = (seconds(&mut self, "MinimumAge"), seconds(&mut self, "MaximumAge"));
+        let processed = self.action(true);
+        let failed = self.action(false);
+        if let (Action::Move(target), Some(address), None) = (&processed, &address, &pattern)
+            && *target == address.path
+        {
+            let message = "processed files are moved to the directory that they came from";
+            let span = self.find("transport.vfs.MoveAfterProcess").map_or(self.span, |own| own.span);
+            self.compiler.warning("endless-loop", message, span, "they are taken again and again");
+        }
+        let moving = Moving {
+            prefix: self.format("MoveTimestampFormat"),
+            below: self.format("SubFolderTimestampFormat"),
+            create: self.truth(&full("CreateFolder"), false),
+            touch: self.truth(&full("UpdateLastModified"), true),
+        };
+        let mut hasher = DefaultHasher::new();
+        (&name, interval, sequential).hash(&mut hasher);
+        for parameter in self.parameters {
+            (&parameter.name, format!("{:?}", parameter.value.text())).hash(&mut hasher);
+        }
+        let identity = self.compiler.artifact_identity();
+        let (state, activation) =
+            (self.compiler.services.states.get(identity), self.compiler.services.states.get(identity));
+        let source = Source {
+            kind,
+            span: self.span,
+            activation,
+            interval: interval.max(Duration::from_millis(10)),
+            definition: hasher.finish(),
+            content_type,
+            pattern,
+            between: self.milliseconds("FileProcessInterval").unwrap_or_default(),
+            most: self.number("FileProcessCount", "a number of files").filter(|most| *most > 0),
+            order: self.order(),
+            processed,
+            failed,
+            failed_move: self.directory("MoveAfterFailedMove"),
+            moving,
+            locking: self.locking(),
+            build: self.truth(&full("Build"), false),
+            retries: self.number("MaxRetryCount", "a number of attempts").unwrap_or(RETRIES),
+            reconnect: seconds(&mut self, "ReconnectTimeout").unwrap_or(RECONNECT),
+            records: self.records(),
+            largest,
+            stable: self.milliseconds("CheckSizeInterval").filter(|time| !time.is_zero()),
+            youngest,
+            oldest,
+            wait: self
+                .milliseconds("waitTimeBeforeRead")
+                .or(self.milliseconds("WaitTimeBeforeRead"))
+                .unwrap_or_default(),
+            sequential,
+            reply: self.reply(),
+            state,
+            counters,
+            address: address?,
+            name,
+        };
+        (!self.faulty).then_some(source)
+    }
+}
+
+/// Says what is to be said of the address of a file.
+pub fn report(url: &str, remarks: &[Remark], span: Span, compiler: &mut Compiler<'_>) {
+    for remark in remarks {
+        let found = match remark {
+            Remark::Wrong(what, expected) => {
+                Diagnostic::warning("bad-address", format!("`{url}`: {what}")).at(span, expected.clone())
+            }
+            Remark::Unknown(name) => {
+                let found = Diagnostic::warning(
+                    "unknown-parameter",
+                    format!("the address of a file has no option `{name}`"),
+                );
+                let all = crate::engine::file::OPTIONS.iter().copied();
+                found.at(span, "this has no effect").did_you_mean(name, all)
+            }
+            Remark::NotNeeded(name, why) => {
+                let found = Diagnostic::new(
+                    "not-needed",
+                    Severity::Note,
+                    format!("the option `{name}` has no effect"),
+                );
+                found.at(span, format!("not needed here, because {why}"))
+            }
+        };
+        compiler.diagnostics.push(found);
+    }
+}

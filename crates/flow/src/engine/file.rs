@@ -1,0 +1,475 @@
+//! Sending to a file: `vfs:file:///out?transport.vfs.Append=true`.
+//!
+//! A file gets its name when it is whole and on the disk. What is added to one is taken back if not all of it could be added.
+//! There is no answer: who waits for one gets an empty message with status 200.
+
+use crate::runtime::context::Context;
+use bytes::{Buf, Bytes};
+use expression::{DatePattern, Moment};
+use files::address::{Address, Wrong};
+use files::claim::{self, Claim, Locking, Release, Turn};
+use files::partial::{Existing, Partial};
+use files::{Error, places};
+use message::{Body, BodyError, Headers, Kind, MediaType};
+use meter::Cancel;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
+
+/// How much of a stream is written at a time, in bytes.
+const CHUNK: usize = 256 << 10;
+/// How long a lock is waited for.
+const LOCKED: Duration = Duration::from_secs(30);
+/// The name of a file that nobody named.
+const RESPONSE: &str = "response.xml";
+/// The same, of one that is no text.
+const BINARY: &str = "response.dat";
+
+/// What stands for files where the target of a connection is asked for: nobody listens on port 0.
+pub fn target() -> Target {
+    Target::http("vfs", 0)
+}
+
+/// Whether this is [`target`].
+pub fn is_target(target: &Target) -> bool {
+    target.port() == 0 && target.host() == "vfs"
+}
+
+/// Whether an address is one of files of this machine: `vfs:file:…`.
+pub fn is_address(url: &str) -> bool {
+    let mut parts = url.trim().splitn(3, ':');
+    let mut is = |name: &str| parts.next().is_some_and(|part| part.eq_ignore_ascii_case(name));
+    is("vfs") && (is("file") || url.trim()[4..].starts_with('/'))
+}
+
+/// How an address wants files to be written.
+#[derive(Clone, Debug)]
+pub struct Writing {
+    path: PathBuf,
+    /// The path is a directory, whether it is there or not.
+    directory: bool,
+    name: Option<String>,
+    append: bool,
+    create: bool,
+    locking: Locking,
+    /// It keeps the time that the message says (`LAST_MODIFIED`).
+    keeps_time: bool,
+    below: Option<DatePattern>,
+}
+
+/// Something that is to be said of an address.
+#[derive(Clone, Debug)]
+pub enum Remark {
+    /// It is none, or an option of it has a wrong value: what, and what is expected.
+    Wrong(String, String),
+    /// There is no such option.
+    Unknown(String),
+    /// An option has no effect, and why.
+    NotNeeded(String, &'static str),
+}
+
+/// The options that have a meaning.
+pub const OPTIONS: &[&str] = &[
+    "transport.vfs.ReplyFileName",
+    "transport.vfs.Append",
+    "transport.vfs.CreateFolder",
+    "transport.vfs.Locking",
+    "transport.vfs.AutoLockRelease",
+    "transport.vfs.AutoLockReleaseInterval",
+    "transport.vfs.LockReleaseSameNode",
+    "transport.vfs.UpdateLastModified",
+    "transport.vfs.SubFolderTimestampFormat",
+];
+
+/// Options that WSO2 needs, and their reasons.
+const NOT_NEEDED: &[(&str, &str)] = &[
+    ("transport.vfs.UseTempFile", "each file gets its name when it is whole"),
+    ("transport.vfs.SendFileSynchronously", "the flow goes on when the file is there"),
+    ("transport.vfs.FileType", "bytes are written as they are"),
+    ("transport.vfs.FileNamePattern", "it chooses among files that are read"),
+    (
+        "transport.vfs.MaxRetryCount",
+        "this machine needs no connection; `retryConfig` of the endpoint tries again",
+    ),
+    ("transport.vfs.ReconnectTimeout", "this machine needs no connection"),
+    ("transport.vfs.DistributedLock", "the lock file holds among all who see the directory"),
+    ("transport.vfs.DistributedTimeout", "the lock file holds among all who see the directory"),
+    ("transport.vfs.ResolveHostsDynamically", "this machine needs no host name"),
+    ("transport.vfs.ClusterAware", "the lock file holds among all who see the directory"),
+    ("transport.vfs.IsMounted", "this machine needs no connection"),
+    ("vfs.passive", "it is for FTP"),
+    ("sftpPathFromRoot", "it is for SFTP"),
+];
+
+impl Writing {
+    /// Reads an address, with what is to be said of it; `None`: it cannot be used.
+    pub fn parse(url: &str, remarks: &mut Vec<Remark>) -> Option<Writing> {
+        let address = match Address::parse(url) {
+            Ok(address) => address,
+            Err(Wrong::Scheme(scheme)) => {
+                let what = format!("files over `{scheme}` need a transport that is not there yet");
+                remarks.push(Remark::Wrong(what, "expected vfs:file:///directory".to_owned()));
+                return None;
+            }
+            Err(Wrong::Text(why)) => {
+                remarks.push(Remark::Wrong("it is no address of a file".to_owned(), why.to_owned()));
+                return None;
+            }
+        };
+        let mut own = Writing {
+            path: address.path,
+            directory: address.directory,
+            name: None,
+            append: false,
+            create: false,
+            locking: Locking { beside: true, release: None },
+            keeps_time: false,
+            below: None,
+        };
+        let (mut releases, mut after, mut own_machine) = (false, Duration::ZERO, false);
+        let mut usable = true;
+        for (name, value) in &address.options {
+            let value = value.trim();
+            let mut truth = |remarks: &mut Vec<Remark>| match value.to_ascii_lowercase().as_str() {
+                "true" => true,
+                "false" => false,
+                _ => {
+                    let what = format!("`{name}` cannot be `{value}`");
+                    remarks.push(Remark::Wrong(what, "expected true or false".to_owned()));
+                    usable = false;
+                    false
+                }
+            };
+            match name.as_str() {
+                "transport.vfs.ReplyFileName" => {
+                    own.name = Some(value.to_owned()).filter(|name| !name.is_empty())
+                }
+                "transport.vfs.Append" => own.append = truth(remarks),
+                "transport.vfs.CreateFolder" => own.create = truth(remarks),
+                "transport.vfs.AutoLockRelease" => releases = truth(remarks),
+                "transport.vfs.LockReleaseSameNode" => own_machine = truth(remarks),
+                "transport.vfs.UpdateLastModified" => own.keeps_time = !truth(remarks),
+                "transport.vfs.Locking" => match value.to_ascii_lowercase().as_str() {
+                    "enable" => own.locking.beside = true,
+                    "disable" => own.locking.beside = false,
+                    _ => {
+                        let what = format!("`{name}` cannot be `{value}`");
+                        remarks.push(Remark::Wrong(what, "expected enable or disable".to_owned()));
+                        usable = false;
+                    }
+                },
+                "transport.vfs.AutoLockReleaseInterval" => match value.parse() {
+                    Ok(milliseconds) => after = Duration::from_millis(milliseconds),
+                    Err(_) => {
+                        let what = format!("`{name}` cannot be `{value}`");
+                        remarks.push(Remark::Wrong(what, "expected milliseconds".to_owned()));
+                        usable = false;
+                    }
+                },
+                "transport.vfs.SubFolderTimestampFormat" => match DatePattern::simple(value) {
+                    Ok(format) => own.below = Some(format),
+                    Err(why) => {
+                        remarks.push(Remark::Wrong(format!("`{name}` cannot be `{value}`"), why));
+                        usable = false;
+                    }
+                },
+                name => match NOT_NEEDED.iter().find(|(own, _)| *own == name) {
+                    Some((_, why)) => remarks.push(Remark::NotNeeded(name.to_owned(), why)),
+                    None => remarks.push(Remark::Unknown(name.to_owned())),
+                },
+            }
+        }
+        own.locking.release = releases.then_some(Release { after, own_machine });
+        usable.then_some(own)
+    }
+
+    /// The file that a message goes to.
+    fn file(&self, name: &str) -> Result<PathBuf, Error> {
+        let is_directory = match fs::metadata(&self.path) {
+            Ok(known) => known.is_dir(),
+            Err(error) if error.kind() == ErrorKind::NotFound => self.directory || self.create,
+            Err(error) => return Err(Error::io(&self.path, error)),
+        };
+        if !is_directory {
+            return Ok(self.path.clone());
+        }
+        let mut directory = self.path.clone();
+        if let Some(below) = &self.below {
+            directory.push(formatted(below)?);
+        }
+        let refused = |why: &str| Error::io(Path::new(name), io::Error::new(ErrorKind::InvalidInput, why));
+        let path = files::path::below(&directory, name).map_err(refused)?;
+        match path == directory {
+            true => Err(refused("names no file")),
+            false => Ok(path),
+        }
+    }
+}
+
+/// The time now by a pattern.
+pub(crate) fn formatted(pattern: &DatePattern) -> Result<String, Error> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let text = Moment::of(i64::try_from(now.as_millis()).unwrap_or_default())
+        .and_then(|moment| pattern.format(&moment));
+    text.map_err(|why| Error::io(Path::new(""), io::Error::new(ErrorKind::InvalidInput, why)))
+}
+
+/// The file that a message came from: what its headers say of it names no other file, unless the flow has changed that.
+pub(crate) struct Arrived {
+    pub(crate) name: String,
+}
+
+/// The name that the message gives its file: `transport.vfs.ReplyFileName`, then `FILE_NAME`.
+fn name(context: &Context, headers: &Headers, given: Option<&str>) -> String {
+    let own = |name: &str| headers.get(name).map(str::trim).filter(|name| !name.is_empty());
+    let arrived = context.attached::<Arrived>();
+    let set = own("FILE_NAME").filter(|name| arrived.as_ref().is_none_or(|arrived| arrived.name != *name));
+    let found = own("transport.vfs.ReplyFileName").or(set).or(given).or(own("FILE_NAME"));
+    found.map(str::to_owned).unwrap_or_else(|| {
+        let kind = headers.get("Content-Type").map(|own| MediaType::parse(own).kind());
+        if matches!(kind, Some(Kind::Binary)) { BINARY } else { RESPONSE }.to_owned()
+    })
+}
+
+/// Writes a message where an address says; it may take so long.
+pub(crate) async fn send(
+    context: &Context,
+    request: OutRequest<'_>,
+    longest: Duration,
+) -> Result<Response, SendError> {
+    let fails =
+        |kind, intact| SendError { kind, target: target(), nothing_processed: true, body_intact: intact };
+    let mut remarks = Vec::new();
+    let Some(writing) = Writing::parse(request.target, &mut remarks) else {
+        return Err(fails(SendErrorKind::BadRequest("the address is none of a file of this machine"), true));
+    };
+    let body = std::mem::take(request.body);
+    let written = write(context, writing, None, request.headers, body);
+    match tokio::time::timeout(longest, written).await {
+        Ok(Ok(())) => Ok(Response::empty(200)),
+        Ok(Err(Failed::Body(error))) => Err(fails(SendErrorKind::RequestBody(error), false)),
+        Ok(Err(Failed::File(error, body))) => {
+            let intact = body.is_some();
+            if let Some(body) = body {
+                *request.body = body;
+            }
+            let text = io::Error::new(error.kind().unwrap_or(ErrorKind::Other), error.to_string());
+            Err(fails(SendErrorKind::Write(Arc::new(text)), intact))
+        }
+        Err(_) => Err(fails(SendErrorKind::WriteTimeout, false)),
+    }
+}
+
+/// Why a message could not be written.
+pub(crate) enum Failed {
+    /// It did not arrive whole.
+    Body(BodyError),
+    /// The file; with the body, where nothing of it was used.
+    File(Error, Option<Body>),
+}
+
+/// Writes a message. `given`: the name of its file, unless it says one.
+pub(crate) async fn write(
+    context: &Context,
+    mut writing: Writing,
+    given: Option<String>,
+    headers: &Headers,
+    mut body: Body,
+) -> Result<(), Failed> {
+    writing.name = writing.name.take().or(given);
+    let name = name(context, headers, writing.name.as_deref());
+    let modified = headers.get("LAST_MODIFIED").filter(|_| writing.keeps_time);
+    let modified = modified.and_then(|own| own.trim().parse().ok()).map(Duration::from_millis);
+    // A job that nobody waits for any more ends at its next look.
+    let ends = Ends(Cancel::default());
+    let cancel = ends.0.clone();
+    let panicked = || Error::io(Path::new(""), io::Error::other("writing panicked"));
+    let begun = places::run(move || Sink::begin(&writing, &name, modified, &cancel)).await;
+    let mut sink = match begun.unwrap_or_else(|| Err(panicked())) {
+        Ok(sink) => sink,
+        Err(error) => return Err(Failed::File(error, Some(body))),
+    };
+    loop {
+        let mut over = body.is_complete();
+        while !over && body.buffered().len() < CHUNK {
+            over = !body.more().await.map_err(Failed::Body)?;
+        }
+        let chunk = match &mut body {
+            Body::Bytes(bytes) => std::mem::take(bytes),
+            body => {
+                let chunk = Bytes::copy_from_slice(body.buffered());
+                body.consume(chunk.len());
+                chunk
+            }
+        };
+        // A stream may say that it is complete and have more to give.
+        let over = over || body.is_complete() && body.buffered().is_empty();
+        let ran = places::run(move || {
+            sink.write(chunk)?;
+            if over {
+                return sink.finish().map(|()| None);
+            }
+            Ok(Some(sink))
+        });
+        match ran.await.unwrap_or_else(|| Err(panicked())) {
+            Ok(Some(next)) => sink = next,
+            Ok(None) => return Ok(()),
+            Err(error) => return Err(Failed::File(error, None)),
+        }
+    }
+}
+
+struct Ends(Cancel);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// A file that is written.
+struct Sink {
+    path: PathBuf,
+    to: To,
+    modified: Option<Duration>,
+    cancel: Cancel,
+    _claim: Claim,
+}
+
+enum To {
+    Whole(Partial),
+    Added(Added),
+    Over,
+}
+
+/// What is added to a file; where it is not finished, the file is what it was.
+struct Added {
+    file: File,
+    before: u64,
+    finished: bool,
+    _turn: Turn,
+}
+
+impl Drop for Added {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = self.file.set_len(self.before);
+        }
+    }
+}
+
+impl Sink {
+    fn begin(
+        writing: &Writing,
+        name: &str,
+        modified: Option<Duration>,
+        cancel: &Cancel,
+    ) -> Result<Sink, Error> {
+        let path = writing.file(name)?;
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        // Where the address names a file, its directory is made too, as in WSO2.
+        if writing.create || writing.below.is_some() || path == writing.path || parent != writing.path {
+            fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
+        }
+        let end = Instant::now() + LOCKED;
+        let claim = loop {
+            match claim::claim(&path, writing.locking) {
+                Err(Error::Locked(_)) if Instant::now() < end && !cancel.is_cancelled() => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                claimed => break claimed?,
+            }
+        };
+        let failed = |error| Error::io(&path, error);
+        let known = fs::metadata(&path).ok();
+        let to = match known.filter(|known| writing.append && known.is_file()) {
+            Some(_) => {
+                let turn = claim::turn(&path, cancel)?;
+                let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+                let before = file.metadata().map_err(failed)?.len();
+                To::Added(Added { file, before, finished: false, _turn: turn })
+            }
+            None => To::Whole(Partial::begin(&path, Existing::Replace, false)?),
+        };
+        Ok(Sink { path, to, modified, cancel: cancel.clone(), _claim: claim })
+    }
+
+    fn write(&mut self, chunk: Bytes) -> Result<(), Error> {
+        if self.cancel.is_cancelled() {
+            return Err(Error::Abandoned);
+        }
+        match &mut self.to {
+            To::Whole(partial) => {
+                partial.copy_from(&mut chunk.reader().take(u64::MAX), &self.cancel).map(|_| ())
+            }
+            To::Added(added) => added.file.write_all(&chunk).map_err(|error| Error::io(&self.path, error)),
+            To::Over => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        if self.cancel.is_cancelled() {
+            return Err(Error::Abandoned);
+        }
+        let failed = |error| Error::io(&self.path, error);
+        let modified = self.modified.map(|since| SystemTime::UNIX_EPOCH + since);
+        match std::mem::replace(&mut self.to, To::Over) {
+            To::Whole(mut partial) => {
+                if let Some(modified) = modified {
+                    partial.file()?.set_modified(modified).map_err(failed)?;
+                }
+                partial.sync()?;
+                partial.finish()
+            }
+            To::Added(mut added) => {
+                added.file.sync_data().map_err(failed)?;
+                if let Some(modified) = modified {
+                    added.file.set_modified(modified).map_err(failed)?;
+                }
+                added.finished = true;
+                Ok(())
+            }
+            To::Over => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_an_address() {
+        for (url, says, usable) in [
+            ("vfs:file:///out", "", true),
+            ("vfs:file:///out?transport.vfs.Append=true&transport.vfs.Locking=disable", "", true),
+            ("vfs:file:///out?transport.vfs.Apend=true", "Unknown(\"transport.vfs.Apend\")", true),
+            ("vfs:file:///out?transport.vfs.Append=yes", "expected true or false", false),
+            ("vfs:file:///out?transport.vfs.Locking=on", "expected enable or disable", false),
+            ("vfs:file:///out?transport.vfs.SubFolderTimestampFormat=bb", "SubFolderTimestampFormat", false),
+            ("vfs:file:///out?transport.vfs.UseTempFile=true", "when it is whole", true),
+            ("vfs:sftp://h/out", "over `sftp`", false),
+            ("vfs:file://out", "three slashes", false),
+        ] {
+            let mut remarks = Vec::new();
+            let parsed = Writing::parse(url, &mut remarks);
+            assert_eq!(parsed.is_some(), usable, "{url}: {remarks:?}");
+            let text = format!("{remarks:?}");
+            assert!(if says.is_empty() { remarks.is_empty() } else { text.contains(says) }, "{url}: {text}");
+        }
+        for (url, is) in [
+            ("vfs:file:///x", true),
+            ("VFS:File:/x", true),
+            ("vfs:/x", true),
+            ("vfs:sftp://x", false),
+            ("file:///x", false),
+            ("vfs:", false),
+            ("http://vfs:file", false),
+        ] {
+            assert_eq!(is_address(url), is, "{url}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Taking a file: on a thread that may wait for the disk.
+
+use super::{MOST_REMEMBERED, after, records};
+use crate::runtime::source::{Skipped, Source};
+use crate::state::lock;
+use ::files::Error;
+use ::files::claim::{Claim, claim};
+use ::files::directory::Version;
+use rustix::fs::OFlags;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Files of at most this size are read at once.
+const SMALL: u64 = 64 << 10;
+/// Where the namespace of an envelope is looked for, in bytes.
+const PROLOGUE: usize = 4 << 10;
+
+/// A file that is taken.
+pub(super) struct Opened {
+    pub(super) at: At,
+    pub(super) content: Content,
+    /// It looks like a SOAP envelope.
+    pub(super) soap: bool,
+    pub(super) claim: Claim,
+}
+
+/// Where a file is, and which one it is.
+#[derive(Clone, Debug)]
+pub(super) struct At {
+    pub(super) path: PathBuf,
+    pub(super) version: Version,
+}
+
+pub(super) enum Content {
+    Read(Vec<u8>),
+    Open(File),
+}
+
+pub(super) enum Taken {
+    File(Opened),
+    Skipped(Why),
+}
+
+/// Why a file is passed over.
+pub(super) enum Why {
+    /// It is gone, or was processed before.
+    Nothing,
+    Locked,
+    Empty,
+    TooLarge,
+    Age,
+    Growing,
+    Special,
+    Unreadable(String),
+}
+
+impl Why {
+    pub(super) fn count(self, skipped: &mut Skipped) {
+        let counted = match self {
+            Why::Nothing => return,
+            Why::Locked => &mut skipped.locked,
+            Why::Empty => &mut skipped.empty,
+            Why::TooLarge => &mut skipped.too_large,
+            Why::Age => &mut skipped.age,
+            Why::Growing => &mut skipped.growing,
+            Why::Special => &mut skipped.special,
+            Why::Unreadable(why) => {
+                skipped.first.get_or_insert(why);
+                &mut skipped.unreadable
+            }
+        };
+        *counted += 1;
+    }
+}
+
+impl From<Error> for Why {
+    fn from(error: Error) -> Why {
+        match error {
+            Error::Locked(_) => Why::Locked,
+            error if error.kind() == Some(ErrorKind::NotFound) => Why::Nothing,
+            error => Why::Unreadable(error.to_string()),
+        }
+    }
+}
+
+/// The sizes of files, of those that are there.
+pub(super) fn sizes(paths: &[PathBuf]) -> Vec<Option<u64>> {
+    paths.iter().map(|path| fs::symlink_metadata(path).ok().map(|known| known.len())).collect()
+}
+
+/// Takes a file. `size`: what it had a while ago, where that is looked at.
+pub(super) fn take(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Taken {
+    match open(source, path, size) {
+        Ok(opened) => Taken::File(opened),
+        Err(why) => Taken::Skipped(why),
+    }
+}
+
+fn open(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Result<Opened, Why> {
+    let failed = |error: io::Error| Why::from(Error::io(&path, error));
+    check(source, &path, size)?;
+    let claim = claim(&path, source.locking)?;
+    // Whoever had it before may have processed it, and somebody else put another one there.
+    let version = check(source, &path, size)?;
+    if let Some(remembered) = remembered(source, &path, &version) {
+        if remembered {
+            let at = At { path: path.clone(), version };
+            after::again(source, &at);
+        }
+        return Err(Why::Nothing);
+    }
+    if lock(&source.state.0).remembered.len() >= MOST_REMEMBERED {
+        return Err(Why::Unreadable(format!(
+            "{MOST_REMEMBERED} files are processed and can neither be moved nor deleted: nothing new is taken"
+        )));
+    }
+    let flags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).bits();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags as i32).open(&path).map_err(failed)?;
+    let known = file.metadata().map_err(failed)?;
+    if !known.is_file() {
+        return Err(Why::Special);
+    }
+    let version = Version::of(&known);
+    let content = if version.length <= SMALL {
+        let mut bytes = Vec::with_capacity(version.length as usize);
+        (&mut file).take(version.length).read_to_end(&mut bytes).map_err(failed)?;
+        Content::Read(bytes)
+    } else {
+        Content::Open(file)
+    };
+    let soap = match &content {
+        Content::Read(bytes) => is_soap(bytes),
+        Content::Open(file) => {
+            let mut start = vec![0; PROLOGUE];
+            let count = file.read_at(&mut start, 0).map_err(failed)?;
+            is_soap(&start[..count])
+        }
+    };
+    Ok(Opened { at: At { path, version }, content, soap, claim })
+}
+
+/// Whether what begins so looks like a SOAP 1.1 envelope.
+fn is_soap(start: &[u8]) -> bool {
+    let start = &start[..start.len().min(PROLOGUE)];
+    memchr::memmem::find(start, message::SoapVersion::V11.namespace().as_bytes()).is_some()
+}
+
+/// Whether a file may be taken as it is now.
+fn check(source: &Source, path: &Path, size: Option<Option<u64>>) -> Result<Version, Why> {
+    let known = fs::symlink_metadata(path).map_err(|error| Why::from(Error::io(path, error)))?;
+    if !known.is_file() {
+        return Err(Why::Special);
+    }
+    if known.len() == 0 {
+        return Err(Why::Empty);
+    }
+    if source.largest.is_some_and(|largest| known.len() > largest) {
+        return Err(Why::TooLarge);
+    }
+    if size.is_some_and(|size| size != Some(known.len())) {
+        return Err(Why::Growing);
+    }
+    if source.youngest.is_some() || source.oldest.is_some() {
+        let changed = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let age = changed.elapsed().unwrap_or(Duration::ZERO);
+        if source.youngest.is_some_and(|least| age < least) || source.oldest.is_some_and(|most| age > most) {
+            return Err(Why::Age);
+        }
+    }
+    Ok(Version::of(&known))
+}
+
+/// Whether a file was processed before and is only to be moved: `Some(true)`, now.
+fn remembered(source: &Source, path: &Path, version: &Version) -> Option<bool> {
+    let mut progress = lock(&source.state.0);
+    let own = progress.remembered.get(path)?;
+    if own.is(version) {
+        return Some(own.again <= Instant::now());
+    }
+    // Another one of this name.
+    progress.remembered.remove(path);
+    drop(progress);
+    records::write(source);
+    None
+}
