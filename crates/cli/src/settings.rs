@@ -622,7 +622,8 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
 }
 
 /// Sections that the environment may set.
-const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "sql", "security", "deploy", "task", "log"];
+const SECTIONS: &[&str] =
+    &["listen", "limits", "http", "tls", "vault", "sql", "security", "deploy", "task", "log"];
 /// Settings outside of sections that it may set.
 const SINGLE: &[&str] = &["workers", "dialect"];
 /// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.

@@ -34,13 +34,16 @@ fn policy(number: u32, client: bool) -> String {
         return text;
     }
     let merlin = "org.apache.ws.security.crypto.merlin";
-    let property = |name: &str, value: &str| format!("<rampart:property name=\"{merlin}.{name}\">{value}</rampart:property>");
+    let property = |name: &str, value: &str| {
+        format!("<rampart:property name=\"{merlin}.{name}\">{value}</rampart:property>")
+    };
     let crypto = format!(
         "<rampart:user>alice</rampart:user><rampart:signatureCrypto><rampart:crypto>{}{}</rampart:crypto></rampart:signatureCrypto>",
         property("file", "client.pem"),
         property("truststore.file", "service.crt")
     );
-    text.replace("useReqSigCert", "service").replace("<rampart:timestampTTL>", &format!("{crypto}<rampart:timestampTTL>"))
+    text.replace("useReqSigCert", "service")
+        .replace("<rampart:timestampTTL>", &format!("{crypto}<rampart:timestampTTL>"))
 }
 
 /// A configuration with a service and a way to it for each scenario, and a backend that counts.
@@ -81,7 +84,8 @@ fn directory(name: &str, port: u16) -> PathBuf {
 
 fn start(root: &Path, port: u16, settings: &[String]) -> Process {
     let (path, http) = (root.join("synapse.xml"), format!("127.0.0.1:{port}"));
-    let mut arguments = vec!["run", path.to_str().unwrap(), "--http", &http, "--admin", "127.0.0.1:0", "--workers", "2"];
+    let mut arguments =
+        vec!["run", path.to_str().unwrap(), "--http", &http, "--admin", "127.0.0.1:0", "--workers", "2"];
     settings.iter().for_each(|own| arguments.extend(["--set", own]));
     Process::start(&arguments)
 }
@@ -89,7 +93,11 @@ fn start(root: &Path, port: u16, settings: &[String]) -> Process {
 fn with_keys(root: &Path, port: u16) -> Process {
     let file = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
     let users = format!("http.users.alice={PASSWORD}");
-    start(root, port, &[file("security.keystore", "service.pem"), file("security.truststore", "client.crt"), users])
+    start(
+        root,
+        port,
+        &[file("security.keystore", "service.pem"), file("security.truststore", "client.crt"), users],
+    )
 }
 
 /// The client, as a program of its own.
@@ -101,14 +109,27 @@ fn client(root: &Path, number: u32) -> Side {
     let trust = Arc::new(Trust::new(&service, &[]).unwrap());
     let (own, peer) = (store.identities.first().cloned(), Some(Arc::clone(&service.certificates[0].1)));
     store.add(service);
-    Side { role: Role::Initiator, policy: Arc::new(policy), store: Arc::new(store), trust, own, peer, parse: ParseOptions::default() }
+    Side {
+        role: Role::Initiator,
+        policy: Arc::new(policy),
+        store: Arc::new(store),
+        trust,
+        own,
+        peer,
+        parse: ParseOptions::default(),
+    }
 }
 
 fn secured(side: &Side, exchange: &mut Exchange, password: &str) -> String {
     let password = |_: &str| Some(Secret::new(password.as_bytes().to_vec()));
     let replays = Replays::default();
-    let environment =
-        Environment { now: jiff::Timestamp::now(), password: &password, replays: &replays, secure: false, client_certificate: false };
+    let environment = Environment {
+        now: jiff::Timestamp::now(),
+        password: &password,
+        replays: &replays,
+        secure: false,
+        client_certificate: false,
+    };
     let mut document = Document::parse(REQUEST.as_bytes().to_vec(), &ParseOptions::default()).unwrap();
     security::secure(&mut document, side, exchange, &environment).unwrap();
     xml::to_string(&document, Document::ROOT)
@@ -138,8 +159,13 @@ fn both_sides_of_a_bus_understand_each_other() {
         assert_eq!(status, 200, "{number}: {answer}\n{}", bus.stderr());
         let replays = Replays::default();
         let nobody = |_: &str| None;
-        let environment =
-            Environment { now: jiff::Timestamp::now(), password: &nobody, replays: &replays, secure: false, client_certificate: false };
+        let environment = Environment {
+            now: jiff::Timestamp::now(),
+            password: &nobody,
+            replays: &replays,
+            secure: false,
+            client_certificate: false,
+        };
         let document = Document::parse(answer.into_bytes(), &ParseOptions::default()).unwrap();
         let opened = security::open(document, &side, &mut asked, &environment).unwrap();
         assert!(xml::to_string(&opened.document, Document::ROOT).contains("<price>12</price>"));
@@ -172,11 +198,27 @@ fn attackers_get_one_answer_and_nothing_goes_through() {
         refused("a DTD", &path, &format!("<!DOCTYPE a [<!ENTITY e 'x'>]>{REQUEST}"));
         let message = make();
         let (before, rest) = message.split_once("<soapenv:Body").unwrap();
-        refused("another body", &path, &format!("{before}<soapenv:Body><evil/></soapenv:Body></soapenv:Envelope>"));
+        refused(
+            "another body",
+            &path,
+            &format!("{before}<soapenv:Body><evil/></soapenv:Body></soapenv:Envelope>"),
+        );
         let (body, _) = rest.split_once("</soapenv:Body>").unwrap();
-        let wrapped = before.replace("</soapenv:Header>", &format!("<w><soapenv:Body{body}</soapenv:Body></w></soapenv:Header>"));
-        refused("a wrapped body", &path, &format!("{wrapped}<soapenv:Body><evil/></soapenv:Body></soapenv:Envelope>"));
-        for (tag, what) in [("SignatureValue>", "signature"), ("DigestValue>", "digest"), ("CipherValue>", "cipher text"), ("BinarySecurityToken", "token")] {
+        let wrapped = before.replace(
+            "</soapenv:Header>",
+            &format!("<w><soapenv:Body{body}</soapenv:Body></w></soapenv:Header>"),
+        );
+        refused(
+            "a wrapped body",
+            &path,
+            &format!("{wrapped}<soapenv:Body><evil/></soapenv:Body></soapenv:Envelope>"),
+        );
+        for (tag, what) in [
+            ("SignatureValue>", "signature"),
+            ("DigestValue>", "digest"),
+            ("CipherValue>", "cipher text"),
+            ("BinarySecurityToken", "token"),
+        ] {
             if let Some(at) = make().find(tag) {
                 let mut changed = make();
                 let at = changed[at..].find('>').map_or(at, |more| at + more) + 6;
@@ -189,7 +231,10 @@ fn attackers_get_one_answer_and_nothing_goes_through() {
         assert_eq!(post(&bus, &path, &whole).0, 200);
         refused("a replay", &path, &whole);
         let cut = make();
-        let (from, to) = (cut.find("<wsu:Timestamp").unwrap(), cut.find("</wsu:Timestamp>").unwrap() + "</wsu:Timestamp>".len());
+        let (from, to) = (
+            cut.find("<wsu:Timestamp").unwrap(),
+            cut.find("</wsu:Timestamp>").unwrap() + "</wsu:Timestamp>".len(),
+        );
         refused("no timestamp", &path, &format!("{}{}", &cut[..from], &cut[to..]));
     }
     let first = refusals[0].1.clone();
@@ -198,7 +243,8 @@ fn attackers_get_one_answer_and_nothing_goes_through() {
         assert_eq!(*body, first, "{what}");
     }
     let side = client(&root, 8);
-    let (status, body) = post(&bus, "/services/Secure8", &secured(&side, &mut Exchange::default(), "guessed"));
+    let (status, body) =
+        post(&bus, "/services/Secure8", &secured(&side, &mut Exchange::default(), "guessed"));
     assert!(status == 500 && body.contains("wsse:FailedAuthentication"), "{body}");
     // Four messages were in order.
     bus.says("came = through", 4);

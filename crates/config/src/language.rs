@@ -2,7 +2,8 @@
 //! (`busbar schema`). What mediators take is in their definitions.
 
 use crate::artifacts::{
-    api, data_source, event_source, executor, inbound, local_entry, message_processor, message_store, proxy, registry,
+    api, data_source, event_source, executor, inbound, local_entry, message_processor, message_store, proxy,
+    registry,
 };
 use crate::artifacts::{sequence, task, template};
 use crate::endpoint::{self, definition, group, http};

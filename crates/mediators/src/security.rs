@@ -103,13 +103,24 @@ impl Stage for Secured {
         let environment = Surroundings::of(context);
         match self.role {
             Role::Recipient => {
-                let exchange = context.attached::<OfService>().ok_or_else(|| no(&"its request is not known"))?;
-                let done = security::secure(&mut document, side, &mut lock(&exchange.0), &environment.get(&password_of(context)));
+                let exchange =
+                    context.attached::<OfService>().ok_or_else(|| no(&"its request is not known"))?;
+                let done = security::secure(
+                    &mut document,
+                    side,
+                    &mut lock(&exchange.0),
+                    &environment.get(&password_of(context)),
+                );
                 done.map_err(|why| no(&why))?;
             }
             Role::Initiator => {
                 let mut exchange = Exchange::default();
-                let done = security::secure(&mut document, side, &mut exchange, &environment.get(&password_of(context)));
+                let done = security::secure(
+                    &mut document,
+                    side,
+                    &mut exchange,
+                    &environment.get(&password_of(context)),
+                );
                 done.map_err(|why| no(&why))?;
                 context.attach(Arc::new(OfEndpoint(Mutex::new(exchange))));
             }
@@ -182,12 +193,7 @@ fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
                 ("FailedAuthentication", "The security token could not be authenticated or authorized")
             }
         };
-        context.attach(Arc::new(Refusal {
-            namespace: security::names::WSSE,
-            prefix: "wsse",
-            code,
-            reason,
-        }));
+        context.attach(Arc::new(Refusal { namespace: security::names::WSSE, prefix: "wsse", code, reason }));
         Fault::new(format!("WS-Security: {failure}"))
     };
     let document = match taken(context) {
@@ -197,8 +203,7 @@ fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
     };
     let mut exchange = Exchange::default();
     let surroundings = Surroundings::of(context);
-    let opened =
-        security::open(document, side, &mut exchange, &surroundings.get(&password_of(context)));
+    let opened = security::open(document, side, &mut exchange, &surroundings.get(&password_of(context)));
     let opened = match opened {
         Ok(opened) => opened,
         Err(failure) => return Err(refused(context, &failure)),
@@ -272,7 +277,8 @@ pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Opt
         return None;
     }
     let Some(incoming) = incoming else {
-        let message = format!("the proxy service `{}` has `enableSec` and no policy for requests", proxy.name);
+        let message =
+            format!("the proxy service `{}` has `enableSec` and no policy for requests", proxy.name);
         compiler.error("bad-policy", message, proxy.name.span, closed);
         return None;
     };
@@ -298,7 +304,11 @@ pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Opt
 }
 
 /// The stage of an endpoint.
-pub(crate) fn endpoint(own: &config::endpoint::Security, span: Span, compiler: &mut Compiler<'_>) -> Option<Stages> {
+pub(crate) fn endpoint(
+    own: &config::endpoint::Security,
+    span: Span,
+    compiler: &mut Compiler<'_>,
+) -> Option<Stages> {
     let closed = "left out: messages would go out unsecured";
     let mut of = |value: &Option<Value>| -> Option<Option<Arc<Side>>> {
         let Some(value) = value else { return Some(None) };
@@ -362,7 +372,10 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
     let settings = &compiler.services.settings.security;
     let config = &policy.config;
     if !config.roles.is_empty() && !config.roles.iter().any(|own| own.ends_with("everyone")) {
-        return Err(format!("it is for users in the roles {}, and users have no roles here", config.roles.join(", ")));
+        return Err(format!(
+            "it is for users in the roles {}, and users have no roles here",
+            config.roles.join(", ")
+        ));
     }
     let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
     let mut store = KeyStore::default();
@@ -371,7 +384,8 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
         let mut named = false;
         for crypto in [&config.signature_crypto, &config.encryption_crypto] {
             let of = |endings: &[&str]| {
-                let mut found = crypto.iter().filter(|(name, _)| endings.iter().any(|own| name.ends_with(own)));
+                let mut found =
+                    crypto.iter().filter(|(name, _)| endings.iter().any(|own| name.ends_with(own)));
                 found.next().map(|(_, value)| value.as_str())
             };
             let password = of(&["keystore.password"]).unwrap_or_default();
@@ -380,13 +394,20 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
                 named = true;
             }
             if let Some(file) = of(&["truststore.file"]) {
-                trusted.add(read(file.into(), of(&["truststore.password"]).unwrap_or(password), None, compiler)?);
+                trusted.add(read(
+                    file.into(),
+                    of(&["truststore.password"]).unwrap_or(password),
+                    None,
+                    compiler,
+                )?);
             }
         }
         if let (false, Some(file)) = (named, &settings.keystore) {
             store = read(file.clone(), &settings.password, settings.key_password.as_deref(), compiler)?;
         } else if !named {
-            return Err("there is no key store: set `security.keystore`, or name one in its RampartConfig".to_owned());
+            return Err(
+                "there is no key store: set `security.keystore`, or name one in its RampartConfig".to_owned()
+            );
         }
         if let (true, Some(file)) = (trusted.certificates.is_empty(), &settings.truststore) {
             trusted = read(file.clone(), &settings.trust_password, None, compiler)?;
@@ -438,9 +459,13 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
                 .ok_or_else(|| format!("no certificate `{alias}` is there to encrypt for"))?,
         ),
     };
-    let needs_peer = role == Role::Initiator && (policy.encrypts() || matches!(policy.binding, Binding::Symmetric { .. }));
+    let needs_peer =
+        role == Role::Initiator && (policy.encrypts() || matches!(policy.binding, Binding::Symmetric { .. }));
     if needs_peer && peer.is_none() {
-        return Err("it is not said for whom to encrypt: `encryptionUser` of its RampartConfig names a certificate".to_owned());
+        return Err(
+            "it is not said for whom to encrypt: `encryptionUser` of its RampartConfig names a certificate"
+                .to_owned(),
+        );
     }
     if role == Role::Initiator && policy.user.is_some() && config.user.is_empty() {
         return Err("it asks for a user, and `user` of its RampartConfig names none".to_owned());

@@ -129,7 +129,8 @@ fn security_header(document: &Document, places: Places) -> Result<Option<NodeId>
         if !document.is_element(node, WSSE, "Security") {
             continue;
         }
-        let actor = document.attribute(node, soap, "actor").or_else(|| document.attribute(node, soap, "role"));
+        let actor =
+            document.attribute(node, soap, "actor").or_else(|| document.attribute(node, soap, "role"));
         let for_us = matches!(
             actor.unwrap_or_default(),
             "" | "http://schemas.xmlsoap.org/soap/actor/next"
@@ -260,7 +261,9 @@ impl Work<'_> {
             });
             let Some(&node) = next else {
                 if all.iter().any(|&node| self.document.is_element(node, XENC, "EncryptedData")) {
-                    return Err(Failure::invalid("something in the wsse:Security header is encrypted with no known key"));
+                    return Err(Failure::invalid(
+                        "something in the wsse:Security header is encrypted with no known key",
+                    ));
                 }
                 order.extend(all);
                 break;
@@ -268,9 +271,8 @@ impl Work<'_> {
             done.insert(node);
             self.element(node)?;
         }
-        let timestamps: Vec<usize> = (0..order.len())
-            .filter(|&at| self.document.is_element(order[at], WSU, "Timestamp"))
-            .collect();
+        let timestamps: Vec<usize> =
+            (0..order.len()).filter(|&at| self.document.is_element(order[at], WSU, "Timestamp")).collect();
         let misplaced = match (self.side.policy.layout, timestamps.first()) {
             (Layout::TimestampFirst, Some(&at)) => at != 0,
             (Layout::TimestampLast, Some(&at)) => at + 1 != order.len(),
@@ -298,7 +300,8 @@ impl Work<'_> {
                 let value = match document.attribute(node, "", "Value") {
                     None => None,
                     Some(value) => Some(
-                        base64(value).ok_or_else(|| Failure::invalid("a SignatureConfirmation is no Base64"))?,
+                        base64(value)
+                            .ok_or_else(|| Failure::invalid("a SignatureConfirmation is no Base64"))?,
                     ),
                 };
                 self.confirmations.push((node, value));
@@ -332,8 +335,8 @@ impl Work<'_> {
                 time(&self.text(own)).ok_or_else(wrong).map(Some)
             }
         };
-        let created =
-            part("Created")?.ok_or_else(|| Failure::invalid("the timestamp does not say when it was made"))?;
+        let created = part("Created")?
+            .ok_or_else(|| Failure::invalid("the timestamp does not say when it was made"))?;
         let (ttl, skew) = (SignedDuration::from_secs(config.ttl), SignedDuration::from_secs(config.skew));
         let ends = created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is no time"))?;
         let expires = part("Expires")?.map_or(ends, |own| own.min(ends));
@@ -359,7 +362,8 @@ impl Work<'_> {
             return Err(Failure::invalid("the message has too many keys"));
         }
         let wrong = |why: &str| Failure::invalid(format!("xenc:EncryptedKey: {why}"));
-        let method = self.child(node, XENC, "EncryptionMethod").ok_or_else(|| wrong("no EncryptionMethod"))?;
+        let method =
+            self.child(node, XENC, "EncryptionMethod").ok_or_else(|| wrong("no EncryptionMethod"))?;
         let algorithm = self.document.attribute(method, "", "Algorithm").unwrap_or_default();
         let how = Transport::of(algorithm)
             .filter(|how| *how == self.side.policy.suite.transport)
@@ -381,7 +385,8 @@ impl Work<'_> {
         let cipher = self.cipher_value(node)?;
         let secret = how.decrypt(&identity.key, &cipher);
         self.key_ciphers.push(cipher.clone());
-        if self.side.role == Role::Recipient && matches!(self.side.policy.binding, Binding::Symmetric { .. }) {
+        if self.side.role == Role::Recipient && matches!(self.side.policy.binding, Binding::Symmetric { .. })
+        {
             self.exchange.secret = secret.clone().map(|own| (own, sha1(&cipher)));
         }
         self.secrets.insert(node, secret.clone());
@@ -498,7 +503,9 @@ impl Work<'_> {
             (WSSE, "KeyIdentifier") if document.attribute(own, "", "ValueType") == Some(KEY_SHA1) => {
                 let wanted = base64(&self.text(own)).ok_or_else(unknown)?;
                 match &self.exchange.secret {
-                    Some((secret, digest)) if digest[..] == wanted[..] && self.side.role == Role::Initiator => {
+                    Some((secret, digest))
+                        if digest[..] == wanted[..] && self.side.role == Role::Initiator =>
+                    {
                         Ok(Key::Secret(Some(secret.clone())))
                     }
                     _ => Err(Failure::invalid("a key is meant that was never agreed on")),
@@ -526,14 +533,17 @@ impl Work<'_> {
         let wrong = || Failure::invalid("a DerivedKeyToken is not as it should be");
         let namespace = self.document.namespace(node).to_owned();
         let reference = self.child(node, WSSE, "SecurityTokenReference").ok_or_else(wrong)?;
-        let part = |local: &str| self.child(node, &namespace, local).map(|own| self.text(own).trim().to_owned());
+        let part =
+            |local: &str| self.child(node, &namespace, local).map(|own| self.text(own).trim().to_owned());
         let number = |text: Option<String>, default: usize| match text {
             None => Ok(default),
             Some(text) => text.parse::<usize>().map_err(|_| wrong()),
         };
         let length = number(part("Length"), 32)?;
         let offset = match part("Generation") {
-            Some(text) => text.parse::<usize>().ok().and_then(|own| own.checked_mul(length)).ok_or_else(wrong)?,
+            Some(text) => {
+                text.parse::<usize>().ok().and_then(|own| own.checked_mul(length)).ok_or_else(wrong)?
+            }
             None => number(part("Offset"), 0)?,
         };
         let nonce = part("Nonce").and_then(|text| base64(&text)).ok_or_else(wrong)?;
@@ -780,10 +790,7 @@ impl Work<'_> {
         let prefixes = self.prefixes(transform)?;
         let bytes = self.canonical(target, prefixes)?;
         if digest.hash(&bytes).as_ref() != value {
-            return Err(wrong(&format!(
-                "the digest of {} is wrong",
-                shortened(self.document.local(target))
-            )));
+            return Err(wrong(&format!("the digest of {} is wrong", shortened(self.document.local(target)))));
         }
         self.signed.insert(target);
         Ok(())
@@ -833,12 +840,18 @@ impl Work<'_> {
         {
             return Err(not_signed("the timestamp"));
         }
-        self.check_parts(&policy.signed, "signed", |work, node| work.is_signed(node), |work| {
-            work.signed.contains(&work.places.body)
-        })?;
-        self.check_parts(&policy.encrypted, "encrypted", |work, node| work.is_encrypted(node), |work| {
-            work.encrypted.contains(&(work.places.body, false))
-        })?;
+        self.check_parts(
+            &policy.signed,
+            "signed",
+            |work, node| work.is_signed(node),
+            |work| work.signed.contains(&work.places.body),
+        )?;
+        self.check_parts(
+            &policy.encrypted,
+            "encrypted",
+            |work, node| work.is_encrypted(node),
+            |work| work.encrypted.contains(&(work.places.body, false)),
+        )?;
         for selected in &policy.required {
             if selected.elements(&self.document).is_none_or(|all| all.is_empty()) {
                 return Err(Failure::invalid(format!("nothing is at {}", selected.source())));
@@ -975,10 +988,15 @@ impl Work<'_> {
                 aws_lc_rs::constant_time::verify_slices_are_equal(&digest, &given).is_ok()
             }
             TEXT if !wanted.hashed => {
-                let (own, given) = (Digest::Sha256.hash(&password), Digest::Sha256.hash(self.text(given).as_bytes()));
+                let (own, given) =
+                    (Digest::Sha256.hash(&password), Digest::Sha256.hash(self.text(given).as_bytes()));
                 aws_lc_rs::constant_time::verify_slices_are_equal(own.as_ref(), given.as_ref()).is_ok()
             }
-            _ => return Err(Failure::authentication("the password is not of the kind that the policy asks for")),
+            _ => {
+                return Err(Failure::authentication(
+                    "the password is not of the kind that the policy asks for",
+                ));
+            }
         };
         if !same || !known {
             return Err(no());

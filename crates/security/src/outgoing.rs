@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::incoming::DEFAULT_LABEL;
 use crate::keys::Identity;
 use crate::names::*;
-use crate::policy::{Binding, Include, Layout, Parts, Reference, REQUEST_SIGNER, Token};
+use crate::policy::{Binding, Include, Layout, Parts, REQUEST_SIGNER, Reference, Token};
 use crate::side::{Environment, Exchange, Places, Role, Side, elements};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -215,7 +215,8 @@ impl<'a> Work<'a> {
         self.name(node, "UT");
         self.leaf(node, "wsse", WSSE, "Username", &user);
         if !wanted.without_password {
-            let password = (self.environment.password)(&user).ok_or_else(|| no("its password is not known"))?;
+            let password =
+                (self.environment.password)(&user).ok_or_else(|| no("its password is not known"))?;
             let text = String::from_utf8_lossy(&password).into_owned();
             if wanted.hashed {
                 let nonce = random(16);
@@ -368,10 +369,14 @@ impl<'a> Work<'a> {
                     work.to_sign.push(token);
                 }
             }
-            let signature = work.sign(Signing::Rsa(policy.suite.signature), |work, info| match &uri {
-                Some(uri) => work.refer_to(info, uri, Some(X509_V3)),
-                None => work.refer(info, &identity.certificate, mine),
-            }, |bytes| identity.key.sign(policy.suite.signature, bytes))?;
+            let signature = work.sign(
+                Signing::Rsa(policy.suite.signature),
+                |work, info| match &uri {
+                    Some(uri) => work.refer_to(info, uri, Some(X509_V3)),
+                    None => work.refer(info, &identity.certificate, mine),
+                },
+                |bytes| identity.key.sign(policy.suite.signature, bytes),
+            )?;
             if policy.encrypt_signature && !policy.encrypt_before_signing {
                 work.to_encrypt.push((signature, true));
             }
@@ -407,7 +412,8 @@ impl<'a> Work<'a> {
         let receiver = self.receiver()?;
         let secret = random(self.side.policy.suite.cipher.key_length());
         let (key, id, _) = self.encrypted_key(&receiver, &secret, token)?;
-        let used = Used { secret, uri: Some(format!("#{id}")), digest: None, value_type: Some(ENCRYPTED_KEY) };
+        let used =
+            Used { secret, uri: Some(format!("#{id}")), digest: None, value_type: Some(ENCRYPTED_KEY) };
         let list = self.element(key, "xenc", XENC, "ReferenceList");
         self.encrypt(list, &used)?;
         self.put_at(key, place);
@@ -482,9 +488,11 @@ impl<'a> Work<'a> {
         let sign = |work: &mut Self| -> Result<(), Failure> {
             let Some(used) = &signing else { return Ok(()) };
             let how = policy.suite.signature;
-            let signature = work.sign(Signing::Hmac(how), |work, info| work.refer_to_used(info, used), |bytes| {
-                Some(mac(how, &used.secret, bytes))
-            })?;
+            let signature = work.sign(
+                Signing::Hmac(how),
+                |work, info| work.refer_to_used(info, used),
+                |bytes| Some(mac(how, &used.secret, bytes)),
+            )?;
             if policy.encrypt_signature && !policy.encrypt_before_signing {
                 work.to_encrypt.push((signature, true));
             }
@@ -506,9 +514,8 @@ impl<'a> Work<'a> {
             }
             return Ok(list);
         }
-        let place = first
-            + usize::from(protection.derived && signs)
-            + usize::from(protection.derived && encrypts);
+        let place =
+            first + usize::from(protection.derived && signs) + usize::from(protection.derived && encrypts);
         sign(self)?;
         let list = encrypt(self)?;
         if let Some(list) = list {
@@ -618,7 +625,8 @@ impl<'a> Work<'a> {
             self.attribute(own, "Algorithm", digest.uri());
             self.leaf(reference, "ds", DS, "DigestValue", &value);
         }
-        let value = make(&self.canonical(info)).ok_or_else(|| Failure::invalid("the message cannot be signed"))?;
+        let value =
+            make(&self.canonical(info)).ok_or_else(|| Failure::invalid("the message cannot be signed"))?;
         self.leaf(signature, "ds", DS, "SignatureValue", &STANDARD.encode(&value));
         let key = self.element(signature, "ds", DS, "KeyInfo");
         refer(self, key);
@@ -633,7 +641,8 @@ impl<'a> Work<'a> {
         let cipher = self.side.policy.suite.cipher;
         for (node, whole) in std::mem::take(&mut self.to_encrypt) {
             let mut plain = Vec::new();
-            let options = WriteOptions { declaration: false, inherited_namespaces: true, ..WriteOptions::default() };
+            let options =
+                WriteOptions { declaration: false, inherited_namespaces: true, ..WriteOptions::default() };
             if whole {
                 xml::write(self.document, node, &options, &mut plain);
             } else {
@@ -677,7 +686,11 @@ impl<'a> Work<'a> {
                 }
                 // What is signed later is what is encrypted.
                 if let Some(own) = self.to_sign.iter_mut().find(|own| **own == node) {
-                    *own = self.document.parent(data).filter(|_| is_header && self.side.policy.wss11).unwrap_or(data);
+                    *own = self
+                        .document
+                        .parent(data)
+                        .filter(|_| is_header && self.side.policy.wss11)
+                        .unwrap_or(data);
                 }
             }
             let own = self.element(list, "xenc", XENC, "DataReference");

@@ -233,10 +233,11 @@ impl Suite {
             Some(base) => (base, Transport::Rsa15),
             None => (name, Transport::Oaep),
         };
-        let (base, signature) = match base.strip_suffix("MgfSha256").or_else(|| base.strip_suffix("RsaSha256")) {
-            Some(base) => (base, Digest::Sha256),
-            None => (base, Digest::Sha1),
-        };
+        let (base, signature) =
+            match base.strip_suffix("MgfSha256").or_else(|| base.strip_suffix("RsaSha256")) {
+                Some(base) => (base, Digest::Sha256),
+                None => (base, Digest::Sha1),
+            };
         let (base, digest) = match base.strip_suffix("Sha256") {
             Some(base) => (base, Digest::Sha256),
             None => (base, signature),
@@ -372,17 +373,23 @@ impl Policy {
 
     /// Whether parts of messages are encrypted.
     pub fn encrypts(&self) -> bool {
-        matches!(self.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. }) && !self.encrypted.is_empty()
+        matches!(self.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. })
+            && !self.encrypted.is_empty()
     }
 
     fn check(&self) -> Result<(), String> {
         if matches!(self.binding, Binding::None) && !(self.signed.is_empty() && self.encrypted.is_empty()) {
-            return Err("parts are to be signed or encrypted, and there is no binding that says how".to_owned());
+            return Err(
+                "parts are to be signed or encrypted, and there is no binding that says how".to_owned()
+            );
         }
         if matches!(self.binding, Binding::Transport { .. })
             && !(self.signed.is_empty() && self.encrypted.is_empty())
         {
-            return Err("with a TransportBinding the transport secures messages: no parts are signed or encrypted".to_owned());
+            return Err(
+                "with a TransportBinding the transport secures messages: no parts are signed or encrypted"
+                    .to_owned(),
+            );
         }
         if self.binding_is_empty() {
             return Err("the policy asks for neither signature nor encryption nor a token".to_owned());
@@ -482,9 +489,13 @@ impl Policy {
                     for name in reader.assertions(own)? {
                         match document.local(name) {
                             "XPath10" | "XPathFilter20" | "AbsXPath" => {}
-                            name @ ("InclusiveC14N" | "InclusiveC14N11" | "SOAPNormalization10"
+                            name @ ("InclusiveC14N"
+                            | "InclusiveC14N11"
+                            | "SOAPNormalization10"
                             | "STRTransform10") => {
-                                return Err(format!("{name} is not done here: exclusive canonical form only"));
+                                return Err(format!(
+                                    "{name} is not done here: exclusive canonical form only"
+                                ));
                             }
                             name => {
                                 self.suite = Suite::of(name)
@@ -510,8 +521,12 @@ impl Policy {
                 "EncryptSignature" => self.encrypt_signature = true,
                 "ProtectTokens" => self.protect_tokens = true,
                 "OnlySignEntireHeadersAndBody" => self.only_entire = true,
-                name @ ("SignatureToken" | "EncryptionToken" | "InitiatorSignatureToken"
-                | "InitiatorEncryptionToken" | "RecipientSignatureToken" | "RecipientEncryptionToken") => {
+                name @ ("SignatureToken"
+                | "EncryptionToken"
+                | "InitiatorSignatureToken"
+                | "InitiatorEncryptionToken"
+                | "RecipientSignatureToken"
+                | "RecipientEncryptionToken") => {
                     return Err(format!("{name} is not known here: use one token for both"));
                 }
                 name => return Err(unknown(name)),
@@ -552,7 +567,9 @@ impl Policy {
                     self.user = Some(user);
                 }
                 "UsernameToken" => return Err("there is more than one UsernameToken".to_owned()),
-                name => return Err(format!("{name} is not known here as a supporting token: UsernameToken is")),
+                name => {
+                    return Err(format!("{name} is not known here as a supporting token: UsernameToken is"));
+                }
             }
         }
         Ok(())
@@ -575,9 +592,11 @@ impl Reader<'_> {
         let mut waiting: Vec<NodeId> = self.elements(node).into_iter().rev().collect();
         while let Some(own) = waiting.pop() {
             if !WSP.contains(&self.document.namespace(own)) {
-                let optional = WSP
-                    .iter()
-                    .any(|wsp| self.document.attribute(own, wsp, "Optional").is_some_and(|own| own == "true" || own == "1"));
+                let optional = WSP.iter().any(|wsp| {
+                    self.document
+                        .attribute(own, wsp, "Optional")
+                        .is_some_and(|own| own == "true" || own == "1")
+                });
                 if optional {
                     self.ignored.push(format!("{} (optional)", self.document.qname(own)));
                 } else {
@@ -753,7 +772,8 @@ fn carbon(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) {
         match document.attribute(own, "", "name") {
             Some("org.wso2.carbon.security.allowedroles") => {
                 let text = document.string_value(own);
-                config.roles = text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned).collect();
+                config.roles =
+                    text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned).collect();
             }
             name => reader.ignored.push(name.unwrap_or_default().to_owned()),
         }

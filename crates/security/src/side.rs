@@ -89,9 +89,9 @@ impl Places {
         }
         let all = elements(document, root);
         let is = |node: NodeId, local: &str| document.is_element(node, soap, local);
-        match all.as_slice() {
-            &[body] if is(body, "Body") => Ok(Places { root, header: None, body }),
-            &[header, body] if is(header, "Header") && is(body, "Body") => {
+        match *all.as_slice() {
+            [body] if is(body, "Body") => Ok(Places { root, header: None, body }),
+            [header, body] if is(header, "Header") && is(body, "Body") => {
                 Ok(Places { root, header: Some(header), body })
             }
             _ => Err(Failure::invalid("the envelope has more than one header and one body")),

@@ -9,24 +9,34 @@ use xml::Document;
 use xml::c14n::{self, Algorithm};
 
 const ALL: &str = "<sp:SignedParts><sp:Body/><sp:Header Namespace='urn:h'/></sp:SignedParts><sp:EncryptedParts><sp:Body/><sp:Header Namespace='urn:h' Name='Route'/></sp:EncryptedParts>";
-const BODY: &str = "<sp:SignedParts><sp:Body/></sp:SignedParts><sp:EncryptedParts><sp:Body/></sp:EncryptedParts>";
+const BODY: &str =
+    "<sp:SignedParts><sp:Body/></sp:SignedParts><sp:EncryptedParts><sp:Body/></sp:EncryptedParts>";
 const SIGN: &str = "<sp:SignedParts/>";
 const ELEMENTS: &str = "<sp:SignedElements><sp:XPath>//order</sp:XPath></sp:SignedElements><sp:EncryptedElements><sp:XPath>//price</sp:XPath></sp:EncryptedElements>";
 
 fn user(assertion: &str, token: &str) -> String {
-    format!("<sp:{assertion}><wsp:Policy><sp:UsernameToken><wsp:Policy>{token}</wsp:Policy></sp:UsernameToken></wsp:Policy></sp:{assertion}>")
+    format!(
+        "<sp:{assertion}><wsp:Policy><sp:UsernameToken><wsp:Policy>{token}</wsp:Policy></sp:UsernameToken></wsp:Policy></sp:{assertion}>"
+    )
 }
 
 fn policies() -> Vec<(String, String)> {
-    let mut all: Vec<(String, String)> = (1..=8).map(|own| (format!("scenario {own}"), scenario(own))).collect();
+    let mut all: Vec<(String, String)> =
+        (1..=8).map(|own| (format!("scenario {own}"), scenario(own))).collect();
     for binding in ["asymmetric", "references", "embedded", "symmetric", "derived"] {
         for order in ["<sp:SignBeforeEncrypting/>", "<sp:EncryptBeforeSigning/>"] {
             for parts in [ALL, BODY, ELEMENTS] {
-                all.push((format!("{binding} {order} {parts}"), policy(binding, "Basic128Sha256", order, parts)));
+                all.push((
+                    format!("{binding} {order} {parts}"),
+                    policy(binding, "Basic128Sha256", order, parts),
+                ));
             }
         }
         all.push((format!("{binding} sign"), policy(binding, "Basic256", "<sp:ProtectTokens/>", SIGN)));
-        all.push((format!("{binding} encrypted signature"), policy(binding, "Basic128", "<sp:EncryptSignature/>", ALL)));
+        all.push((
+            format!("{binding} encrypted signature"),
+            policy(binding, "Basic128", "<sp:EncryptSignature/>", ALL),
+        ));
         for (assertion, token) in [
             ("SignedSupportingTokens", "<sp:HashPassword/>"),
             ("SignedEncryptedSupportingTokens", ""),
@@ -38,7 +48,13 @@ fn policies() -> Vec<(String, String)> {
         }
     }
     for suite in [
-        "Basic256Rsa15", "Basic192", "TripleDes", "TripleDesSha256Rsa15", "Basic256Sha256Rsa15", "Basic128GCM", "Basic256GCM",
+        "Basic256Rsa15",
+        "Basic192",
+        "TripleDes",
+        "TripleDesSha256Rsa15",
+        "Basic256Sha256Rsa15",
+        "Basic128GCM",
+        "Basic256GCM",
     ] {
         all.push((suite.to_owned(), policy("asymmetric", suite, "", ALL)));
         all.push((suite.to_owned(), policy("symmetric", suite, "", ALL)));
@@ -52,7 +68,12 @@ fn policies() -> Vec<(String, String)> {
 
 fn canonical(document: &Document) -> String {
     let mut out = Vec::new();
-    c14n::canonicalize(document, Document::ROOT, &c14n::Options { algorithm: Algorithm::Exclusive, ..Default::default() }, &mut out);
+    c14n::canonicalize(
+        document,
+        Document::ROOT,
+        &c14n::Options { algorithm: Algorithm::Exclusive, ..Default::default() },
+        &mut out,
+    );
     String::from_utf8(out).unwrap()
 }
 
@@ -66,7 +87,8 @@ fn plain(document: &Document) -> String {
         rest = after.split_once('"').unwrap().1;
     }
     out.push_str(rest);
-    let declared = " xmlns:wsu=\"http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd\"";
+    let declared =
+        " xmlns:wsu=\"http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd\"";
     out.replace(declared, "")
 }
 
@@ -76,25 +98,34 @@ fn both_sides_understand_each_other() {
         let world = World::default();
         let (client, service) = (side(Role::Initiator, &policy), side(Role::Recipient, &policy));
         let (mut asked, mut answers) = (Exchange::default(), Exchange::default());
-        let request = world.secure(REQUEST, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let request =
+            world.secure(REQUEST, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}"));
         let encrypted = service.policy.encrypts();
         if encrypted {
             assert!(!request.contains("<price>"), "{name}");
         }
-        let opened = world.open(&request, &service, &mut answers).unwrap_or_else(|why| panic!("{name}: {why}\n{request}"));
+        let opened = world
+            .open(&request, &service, &mut answers)
+            .unwrap_or_else(|why| panic!("{name}: {why}\n{request}"));
         let text = plain(&opened.document);
         assert!(text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>"), "{name}: {text}");
         assert!(!text.contains("Security"), "{name}: {text}");
-        if text.contains("Route") && !service.policy.signed.elements.is_empty() == false {
+        if text.contains("Route") && service.policy.signed.elements.is_empty() {
             assert_eq!(text, plain(&parse(REQUEST)), "{name}");
         }
         assert_eq!(opened.user.as_deref(), client.policy.user.map(|_| "alice"), "{name}");
-        let answer = world.secure(ANSWER, &service, &mut answers).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let answer =
+            world.secure(ANSWER, &service, &mut answers).unwrap_or_else(|why| panic!("{name}: {why}"));
         if service.policy.encrypted.body {
             assert!(!answer.contains("bought"), "{name}");
         }
-        let back = world.open(&answer, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}\n{answer}"));
-        assert_eq!(plain(&back.document), plain(&parse(ANSWER)).replace("<soapenv:Header></soapenv:Header>", ""), "{name}");
+        let back =
+            world.open(&answer, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}\n{answer}"));
+        assert_eq!(
+            plain(&back.document),
+            plain(&parse(ANSWER)).replace("<soapenv:Header></soapenv:Header>", ""),
+            "{name}"
+        );
         // A second time it is refused.
         let again = world.open(&request, &service, &mut Exchange::default());
         if service.policy.signs() || encrypted {
@@ -123,9 +154,13 @@ fn whatever_is_changed_is_noticed() {
             let mut changed = request.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            let Ok(document) = Document::parse(changed.clone().into_bytes(), &Default::default()) else { continue };
+            let Ok(document) = Document::parse(changed.clone().into_bytes(), &Default::default()) else {
+                continue;
+            };
             let fresh = World { now: world.now, ..World::default() };
-            if let Ok(opened) = busbar_security::open(document, &service, &mut Exchange::default(), &fresh.environment()) {
+            if let Ok(opened) =
+                busbar_security::open(document, &service, &mut Exchange::default(), &fresh.environment())
+            {
                 let text = canonical(&opened.document);
                 if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>") || text.contains("wsse:") {
                     accepted.push(request[at.saturating_sub(40)..(at + 40).min(request.len())].to_owned());
@@ -143,7 +178,10 @@ fn a_signed_body_that_was_moved_is_not_the_body() {
     let (client, service) = (side(Role::Initiator, &policy), side(Role::Recipient, &policy));
     let world = World::default();
     let request = world.secure(REQUEST, &client, &mut Exchange::default()).unwrap();
-    let (start, end) = (request.find("<soapenv:Body").unwrap(), request.find("</soapenv:Body>").unwrap() + "</soapenv:Body>".len());
+    let (start, end) = (
+        request.find("<soapenv:Body").unwrap(),
+        request.find("</soapenv:Body>").unwrap() + "</soapenv:Body>".len(),
+    );
     let body = &request[start..end];
     let id = body.split("wsu:Id=\"").nth(1).unwrap().split('"').next().unwrap();
     let evil = "<soapenv:Body><evil xmlns='urn:e'/></soapenv:Body>";
@@ -161,8 +199,17 @@ fn a_signed_body_that_was_moved_is_not_the_body() {
         ("in another header, with the same id", with(&format!("<w xmlns='urn:w'>{body}</w>"), &evil_same_id)),
         ("as a header", with(body, evil)),
         ("in the security header", in_security(body, evil)),
-        ("in the security header, within", in_security(&format!("<ds:Object xmlns:ds='http://www.w3.org/2000/09/xmldsig#'>{body}</ds:Object>"), evil)),
-        ("in the other body", with("", &evil.replace("<evil xmlns='urn:e'/>", &format!("<evil xmlns='urn:e'/>{body}")))),
+        (
+            "in the security header, within",
+            in_security(
+                &format!("<ds:Object xmlns:ds='http://www.w3.org/2000/09/xmldsig#'>{body}</ds:Object>"),
+                evil,
+            ),
+        ),
+        (
+            "in the other body",
+            with("", &evil.replace("<evil xmlns='urn:e'/>", &format!("<evil xmlns='urn:e'/>{body}"))),
+        ),
         ("two bodies, the signed one first", with("", &format!("{body}{evil}"))),
         ("two bodies, the signed one last", with("", &format!("{evil}{body}"))),
         ("behind the body", format!("{}{evil}<x>{body}</x>{}", &request[..start], &request[end..])),
@@ -170,15 +217,19 @@ fn a_signed_body_that_was_moved_is_not_the_body() {
         ("to somewhere else", request.replace(&format!("URI=\"#{id}\""), "URI=\"http://127.0.0.1:1/\"")),
         ("the whole document", request.replace(&format!("URI=\"#{id}\""), "URI=\"\"")),
         ("no signature", {
-            let (from, to) = (request.find("<ds:Signature ").unwrap(), request.find("</ds:Signature>").unwrap() + 15);
+            let (from, to) =
+                (request.find("<ds:Signature ").unwrap(), request.find("</ds:Signature>").unwrap() + 15);
             format!("{}{}", &request[..from], &request[to..])
         }),
     ] {
-        let failure = world.open(&message, &service, &mut Exchange::default()).map(|opened| canonical(&opened.document));
+        let failure = world
+            .open(&message, &service, &mut Exchange::default())
+            .map(|opened| canonical(&opened.document));
         assert_eq!(failure.as_ref().map_err(|own| own.kind), Err(Kind::Invalid), "{what}: {failure:?}");
     }
     // Headers that are not signed are not seen.
-    let opened = world.open(&with("<z:Evil xmlns:z='urn:z'/>", body), &service, &mut Exchange::default()).unwrap();
+    let opened =
+        world.open(&with("<z:Evil xmlns:z='urn:z'/>", body), &service, &mut Exchange::default()).unwrap();
     let text = canonical(&opened.document);
     assert!(!text.contains("Evil") && !text.contains("Route") && text.contains("price"), "{text}");
 }
@@ -188,10 +239,17 @@ fn times_are_held_in_both_directions() {
     let policy = scenario(2);
     let (client, service) = (side(Role::Initiator, &policy), side(Role::Recipient, &policy));
     let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
-    let world = |offset: i64| World { now: now + jiff::SignedDuration::from_secs(offset), ..World::default() };
-    for (offset, fits) in [(-299, true), (-301, false), (0, true), (599, true), (601, false), (100_000, false)] {
+    let world =
+        |offset: i64| World { now: now + jiff::SignedDuration::from_secs(offset), ..World::default() };
+    for (offset, fits) in
+        [(-299, true), (-301, false), (0, true), (599, true), (601, false), (100_000, false)]
+    {
         let request = world(0).secure(REQUEST, &client, &mut Exchange::default()).unwrap();
-        assert_eq!(world(offset).open(&request, &service, &mut Exchange::default()).is_ok(), fits, "{offset}");
+        assert_eq!(
+            world(offset).open(&request, &service, &mut Exchange::default()).is_ok(),
+            fits,
+            "{offset}"
+        );
     }
 }
 
@@ -201,7 +259,8 @@ fn a_certificate_that_is_not_for_signing_does_not_sign() {
     use rcgen::KeyUsagePurpose::{DigitalSignature, KeyEncipherment};
     use std::sync::Arc;
     let policy = scenario(2);
-    for (usages, fits) in [(&[DigitalSignature][..], true), (&[KeyEncipherment][..], false), (&[][..], false)] {
+    for (usages, fits) in [(&[DigitalSignature][..], true), (&[KeyEncipherment][..], false), (&[][..], false)]
+    {
         let other = pair("other", usages);
         let mut client = side(Role::Initiator, &policy);
         let store = KeyStore::read(other.both().as_bytes(), "", None).unwrap();

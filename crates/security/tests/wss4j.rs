@@ -101,12 +101,21 @@ fn side(role: Role, directory: &Path, policy: &str) -> Side {
     let trust = Arc::new(Trust::new(&store, &[]).unwrap());
     let peer = (role == Role::Initiator).then(|| Arc::clone(store.certificate("service").unwrap()));
     let own = store.identities.first().cloned();
-    Side { role, policy: Arc::new(policy), store: Arc::new(store), trust, own, peer, parse: Default::default() }
+    Side {
+        role,
+        policy: Arc::new(policy),
+        store: Arc::new(store),
+        trust,
+        own,
+        peer,
+        parse: Default::default(),
+    }
 }
 
 #[test]
 fn wss4j_and_this_understand_each_other() {
-    let Some(libraries) = libraries().filter(|_| Command::new("java").arg("-version").output().is_ok()) else {
+    let Some(libraries) = libraries().filter(|_| Command::new("java").arg("-version").output().is_ok())
+    else {
         println!("skipped: Java or WSS4J is not there (bench/wss4j/setup.sh fetches it)");
         return;
     };
@@ -134,14 +143,17 @@ fn wss4j_and_this_understand_each_other() {
         ("encrypted signature", policy("asymmetric", "Basic256", "<sp:EncryptSignature/>", body), ""),
     ];
     for (name, policy, how) in cases {
-        let (client, service) = (side(Role::Initiator, &directory, &policy), side(Role::Recipient, &directory, &policy));
+        let (client, service) =
+            (side(Role::Initiator, &directory, &policy), side(Role::Recipient, &directory, &policy));
         let world = World::default();
         // This asks, WSS4J reads it.
         let mut asked = Exchange::default();
         let request = world.secure(REQUEST, &client, &mut asked).unwrap();
         match java_service.ask("open", "-", &request) {
             Ok((said, text)) => {
-                if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>") || client.policy.signed.body && !said.contains("Body") {
+                if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>")
+                    || client.policy.signed.body && !said.contains("Body")
+                {
                     wrong.push(format!("{name}, request to WSS4J: {said}: {text}"));
                 }
             }

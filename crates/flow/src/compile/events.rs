@@ -44,6 +44,7 @@ pub(super) fn compile(
         fault_sequence: None,
         wsdl: Wsdl::default(),
         inbound_only: false,
+        source: None,
         hidden: false,
         span: own.span,
         trace: false,

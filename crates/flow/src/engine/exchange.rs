@@ -623,7 +623,9 @@ async fn written(
         let (leaf, outgoing) = (Arc::clone(leaf), outgoing.clone());
         let write = move |context: &mut Context| match write_out(context, leaf.stages(), &outgoing, form)? {
             Body::Bytes(written) => stage::seal(leaf.stages(), context, written).map(Body::Bytes),
-            _ => Err(Fault::new("the endpoint asks for WS-Security, and the message is empty: it is not sent")),
+            _ => {
+                Err(Fault::new("the endpoint asks for WS-Security, and the message is empty: it is not sent"))
+            }
         };
         // However small it is, it takes long.
         return Box::pin(compute::once_on(context, compute::ALWAYS, write)).await;

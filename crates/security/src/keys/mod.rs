@@ -16,9 +16,7 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, Pkcs1PrivateDecryptingKey, PrivateDecryptingKey,
 };
-use aws_lc_rs::signature::{
-    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RsaEncoding, RsaKeyPair,
-};
+use aws_lc_rs::signature::{RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RsaEncoding, RsaKeyPair};
 use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -135,7 +133,8 @@ impl KeyStore {
         let entries = match bytes {
             [0xfe, 0xed, 0xfe, 0xed, ..] => jks::read(bytes, password, key_password),
             [0xce, 0xce, 0xce, 0xce, ..] => {
-                Err("a JCEKS key store is not read here: `keytool -importkeystore -deststoretype PKCS12`".to_owned())
+                Err("a JCEKS key store is not read here: `keytool -importkeystore -deststoretype PKCS12`"
+                    .to_owned())
             }
             [0x30, ..] => pkcs12::read(bytes, password),
             _ => pem::read(bytes, key_password),

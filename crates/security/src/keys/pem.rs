@@ -39,12 +39,11 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
         (1, _) => {
             let (own, others) = certificates.split_at(1);
             let mut entries = vec![Entry { alias: alias(&own[0]), key: keys.pop(), chain: own.to_vec() }];
-            entries
-                .extend(others.iter().map(|own| Entry {
-                    alias: alias(own),
-                    key: None,
-                    chain: vec![own.clone()],
-                }));
+            entries.extend(others.iter().map(|own| Entry {
+                alias: alias(own),
+                key: None,
+                chain: vec![own.clone()],
+            }));
             Ok(entries)
         }
         _ => Err("one private key for each file, please".to_owned()),

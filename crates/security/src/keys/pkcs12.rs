@@ -36,9 +36,13 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
     let mut parts = parts;
     let (safe, mac) = parts().ok_or(DAMAGED)?;
     match mac {
-        None => return Err("it is not authenticated by its password, so anybody may have changed it".to_owned()),
+        None => {
+            return Err("it is not authenticated by its password, so anybody may have changed it".to_owned());
+        }
         Some(mac) => {
-            if !is_authentic(mac, safe, password).ok_or("it is authenticated in a way that is not known here")? {
+            if !is_authentic(mac, safe, password)
+                .ok_or("it is authenticated in a way that is not known here")?
+            {
                 return Err("the password is wrong, or the key store is damaged".to_owned());
             }
         }

@@ -87,14 +87,7 @@ fn pbes2(mut own: Der<'_>, password: &str) -> Option<(Cipher, Secret, Vec<u8>)> 
 }
 
 /// Key derivation of PKCS#12 (RFC 7292, appendix B.2): `id` 1 for keys, 2 for vectors, 3 for authentication.
-pub(super) fn pkcs12(
-    how: Digest,
-    id: u8,
-    password: &str,
-    salt: &[u8],
-    rounds: u32,
-    length: usize,
-) -> Secret {
+pub(super) fn pkcs12(how: Digest, id: u8, password: &str, salt: &[u8], rounds: u32, length: usize) -> Secret {
     let block = if matches!(how, Digest::Sha384 | Digest::Sha512) { 128 } else { 64 };
     let mut text: Secret = Secret::new(password.encode_utf16().flat_map(u16::to_be_bytes).collect());
     text.extend_from_slice(&[0, 0]);

@@ -3,11 +3,11 @@
 use super::KeyStore;
 use crate::certificate::Certificate;
 use jiff::Timestamp;
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, TrustAnchor, UnixTime};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, Error, ExtendedKeyUsageValidator, KeyPurposeIdIter, RevocationOptionsBuilder};
 
 /// How long, in seconds, a path that was found is not looked for again, and how many are kept.
@@ -55,8 +55,11 @@ impl Trust {
         let list = |der: &Vec<u8>| {
             let decoded = super::pem::first(der, "X509 CRL");
             let der = decoded.as_ref().unwrap_or(der);
-            let list = webpki::OwnedCertRevocationList::from_der(&CertificateRevocationListDer::from(der.as_slice()));
-            list.map(webpki::CertRevocationList::from).map_err(|why| format!("this is no revocation list: {why}"))
+            let list = webpki::OwnedCertRevocationList::from_der(&CertificateRevocationListDer::from(
+                der.as_slice(),
+            ));
+            list.map(webpki::CertRevocationList::from)
+                .map_err(|why| format!("this is no revocation list: {why}"))
         };
         let revoked = revoked.iter().map(list).collect::<Result<_, _>>()?;
         Ok(Trust { anchors, own, revoked, known: Mutex::default() })
@@ -66,12 +69,7 @@ impl Trust {
     ///
     /// # Errors
     /// Why it is not.
-    pub fn check(
-        &self,
-        der: &[u8],
-        between: &[Vec<u8>],
-        now: Timestamp,
-    ) -> Result<Arc<Certificate>, String> {
+    pub fn check(&self, der: &[u8], between: &[Vec<u8>], now: Timestamp) -> Result<Arc<Certificate>, String> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((certificate, at)) = known().get(der)
             && now.as_second().abs_diff(at.as_second()) < KEPT as u64

@@ -127,12 +127,15 @@ pub fn scenario(number: u32) -> String {
 pub fn policy(binding: &str, suite: &str, more: &str, parts: &str) -> String {
     let sp = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200702";
     let token = |name: &str, include: &str, own: &str| {
-        format!("<sp:{name}><wsp:Policy><sp:X509Token sp:IncludeToken='{sp}/IncludeToken/{include}'><wsp:Policy>{own}<sp:WssX509V3Token10/></wsp:Policy></sp:X509Token></wsp:Policy></sp:{name}>")
+        format!(
+            "<sp:{name}><wsp:Policy><sp:X509Token sp:IncludeToken='{sp}/IncludeToken/{include}'><wsp:Policy>{own}<sp:WssX509V3Token10/></wsp:Policy></sp:X509Token></wsp:Policy></sp:{name}>"
+        )
     };
     let (name, tokens) = match binding {
         "asymmetric" => (
             "AsymmetricBinding",
-            token("InitiatorToken", "AlwaysToRecipient", "") + &token("RecipientToken", "Never", "<sp:RequireIssuerSerialReference/>"),
+            token("InitiatorToken", "AlwaysToRecipient", "")
+                + &token("RecipientToken", "Never", "<sp:RequireIssuerSerialReference/>"),
         ),
         "references" => (
             "AsymmetricBinding",
@@ -144,7 +147,9 @@ pub fn policy(binding: &str, suite: &str, more: &str, parts: &str) -> String {
             token("InitiatorToken", "Never", "<sp:RequireEmbeddedTokenReference/>")
                 + &token("RecipientToken", "Always", "<sp:RequireThumbprintReference/>"),
         ),
-        "symmetric" => ("SymmetricBinding", token("ProtectionToken", "Never", "<sp:RequireThumbprintReference/>")),
+        "symmetric" => {
+            ("SymmetricBinding", token("ProtectionToken", "Never", "<sp:RequireThumbprintReference/>"))
+        }
         "derived" => (
             "SymmetricBinding",
             token("ProtectionToken", "Never", "<sp:RequireDerivedKeys/><sp:RequireThumbprintReference/>"),

@@ -189,7 +189,7 @@ fn answer(connection: &Connection, job: &Job) -> Result<Outcome, Error> {
     for (at, parameter) in job.parameters.iter().enumerate() {
         statement.raw_bind_parameter(at + 1, bound(parameter)).map_err(failed)?;
     }
-    let columns = Arc::new(Columns(statement.column_names().into_iter().map(str::to_owned).collect()));
+    let columns = Arc::new(Columns(statement.column_names().map(str::to_owned).collect()));
     if columns.0.is_empty() {
         statement.raw_execute().map_err(failed)?;
     } else {
