@@ -645,3 +645,61 @@ fn a_full_disk() {
     until("there is room", &bus, || places.names("in").is_empty());
     assert_eq!(places.read("out/log").len(), (200 << 10) + 12);
 }
+
+#[test]
+fn a_message_does_not_choose_another_directory() {
+    let places = Places::new("names");
+    let text = format!(
+        "<proxy name='N' transports='http'><target><inSequence><property name='OUT_ONLY' value='true'/><call><endpoint><address uri='vfs:{}'/></endpoint></call>\
+         <payloadFactory media-type='json'><format>{{\"ok\":true}}</format><args/></payloadFactory><respond/></inSequence></target></proxy>",
+        places.uri("out")
+    );
+    let bus = Process::run(&configuration("files-names", &text), &[]);
+    let named = |name: &str| {
+        let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
+        let more = format!("FILE_NAME: {name}\r\nConnection: close\r\n");
+        support::exchange(&mut stream, "POST", "/services/N", b"<a/>", &more).unwrap().0
+    };
+    for name in ["../x", "/../../x", "..", "/", "a/../../x"] {
+        named(name);
+    }
+    assert_eq!(places.names("."), ["done", "failed", "in", "out"], "{}", bus.stderr());
+    // The endpoint is not blamed for that.
+    assert_eq!(named("/below/x.xml"), 200);
+    until("it is written", &bus, || places.read("out/below/x.xml") == "<a/>");
+}
+
+#[test]
+fn a_file_that_has_an_address_of_its_own_comes_and_goes() {
+    let places = Places::new("single");
+    let uri = format!("{}/one.txt", places.uri("in"));
+    let proxy = places.proxy(&[("transport.vfs.FileURI", &uri)], COPY);
+    let bus = Process::run(&configuration("files-single", &proxy), &[]);
+    for content in ["a", "bb"] {
+        places.put("in/one.txt", content);
+        until("it is taken", &bus, || places.read("out/one.txt") == content && places.names("in").is_empty());
+    }
+    assert!(!bus.stderr().contains("no files are taken"), "{}", bus.stderr());
+}
+
+#[test]
+fn services_of_one_bus_share_a_directory() {
+    let places = Places::new("share");
+    let append = COPY.replace("vfs:@out@", "vfs:@out@?transport.vfs.Append=true");
+    let one = places.proxy(&[("transport.vfs.Locking", "disable")], &append);
+    let roundabout = format!("{}/../in", places.uri("in"));
+    let other =
+        places.proxy(&[("transport.vfs.FileURI", &roundabout)], &append).replace("name='P'", "name='Q'");
+    for number in 0..300 {
+        places.put(&format!("in/{number}.txt"), format!("{number};"));
+    }
+    let bus = Process::run(&configuration("files-share", &[one, other].concat()), &[]);
+    until("all are taken", &bus, || places.names("in").is_empty());
+    until("all are written", &bus, || {
+        facts(&bus, "proxy/P")["running"] == 0 && facts(&bus, "proxy/Q")["running"] == 0
+    });
+    for number in 0..300 {
+        assert_eq!(places.read(&format!("out/{number}.txt")), format!("{number};"));
+    }
+    assert!(!bus.stderr().contains("could not be"), "{}", bus.stderr());
+}

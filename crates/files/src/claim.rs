@@ -75,10 +75,13 @@ pub fn is_lock(name: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Locked`]: somebody else has it. [`Error::Lock`]: the file beside it cannot be made.
 pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
-    if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+    // A directory may have several names.
+    let own = path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(path.file_name());
+    let own = own.map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name));
+    if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(own.clone()) {
         return Err(Error::Locked(path.to_owned()));
     }
-    let mut claim = Claim { path: path.to_owned(), file: None };
+    let mut claim = Claim { path: own, file: None };
     if locking.beside {
         let mut own = path.as_os_str().to_owned();
         own.push(".lock");

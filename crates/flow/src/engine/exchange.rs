@@ -289,6 +289,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             }
         }
     };
+    context.progress.written = crate::engine::file::is_target(&outgoing.target);
     match sent {
         Ok(mut response) => {
             leaf.counters().record(elapsed(started), response.head.status >= 500);

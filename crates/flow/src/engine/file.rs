@@ -1,7 +1,7 @@
 //! Sending to a file: `vfs:file:///out?transport.vfs.Append=true`.
 //!
 //! A file gets its name when it is whole and on the disk. What is added to one is taken back if not all of it could be added.
-//! There is no answer: who waits for one gets an empty message with status 200.
+//! There is no answer: a `send` ends its flow, a `call` goes on with an empty message.
 
 use crate::runtime::context::Context;
 use bytes::{Buf, Bytes};
@@ -255,6 +255,11 @@ pub(crate) async fn send(
             let intact = body.is_some();
             if let Some(body) = body {
                 *request.body = body;
+            }
+            if error.kind() == Some(ErrorKind::InvalidInput) {
+                // The message is wrong, and not the place.
+                let what = "the name of its file leads out of the directory, or is none";
+                return Err(fails(SendErrorKind::BadRequest(what), intact));
             }
             let text = io::Error::new(error.kind().unwrap_or(ErrorKind::Other), error.to_string());
             Err(fails(SendErrorKind::Write(Arc::new(text)), intact))

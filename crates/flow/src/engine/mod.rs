@@ -628,6 +628,9 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
         crate::runtime::report::one_way_refused(context, &context.message_id());
         return Ok(Some(Ending::Nothing));
     }
+    if context.progress.written {
+        return Ok(Some(Ending::Nothing));
+    }
     Ok(if begin_response(context, receive) { None } else { Some(Ending::Respond) })
 }
 

@@ -361,7 +361,10 @@ impl Context {
             "TransportInURL" => text(&self.inbound.target),
             "REMOTE_ADDR" | "REMOTE_HOST" => text(&self.inbound.peer.ip().to_string()),
             "CLIENT_REMOTE_PORT" => Some(Value::Integer(self.inbound.peer.port().into())),
-            "IN_TRANSPORT" | "TRANSPORT_IN_NAME" => text(self.inbound.scheme()),
+            "IN_TRANSPORT" | "TRANSPORT_IN_NAME" => match self.origin() {
+                Some(origin) if origin.starts_with("file ") => text("vfs"),
+                _ => text(self.inbound.scheme()),
+            },
             "SERVICE_PREFIX" => {
                 let path = match self.owner {
                     Owner::Proxy(_) => self.inbound.target.get(..self.inbound.service_length).unwrap_or("/"),

@@ -30,6 +30,8 @@ pub(crate) struct Progress {
     pub pox_fault: bool,
     /// Somebody observes the message ([`crate::observe`]).
     pub observed: bool,
+    /// It was written to a file: nothing answers.
+    pub written: bool,
     /// Work for it was too much for a worker: what it holds takes long to let go of.
     pub heavy: bool,
 }

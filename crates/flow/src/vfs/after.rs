@@ -91,7 +91,11 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
             if !is_same(at)? {
                 return Ok(());
             }
-            fs::remove_file(&at.path).map_err(|error| Error::io(&at.path, error))
+            match fs::remove_file(&at.path) {
+                // Somebody took it away.
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&at.path, error)),
+                _ => Ok(()),
+            }
         }
         Action::Move(directory) => match is_same(at)? {
             true => moved(source, at, directory).map(|_| ()),
@@ -147,6 +151,7 @@ fn moved(source: &Source, at: &At, directory: &Path) -> Result<PathBuf, Error> {
                 return Err(error);
             }
         }
+        Err(error) if error.kind() == ErrorKind::NotFound && !at.path.exists() => {}
         Err(error) => {
             restore(at);
             return Err(Error::io(&target, error));

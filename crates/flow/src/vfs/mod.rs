@@ -25,6 +25,7 @@ use meter::Cancel;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -301,7 +302,19 @@ impl Runner {
                 wanted: &wanted,
                 cancel: &cancel,
             };
-            let listed = list(&source.address.path, &query);
+            let path = &source.address.path;
+            let listed = match list(path, &query) {
+                // A file that is not there yet, or not any more.
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound
+                        && !source.address.directory
+                        && path.extension().is_some()
+                        && path.parent().is_some_and(Path::is_dir) =>
+                {
+                    Ok(Listing::default())
+                }
+                listed => listed,
+            };
             if let Ok(listing) = &listed {
                 listing.locks.iter().for_each(|path| ::files::claim::sweep(path));
             }
