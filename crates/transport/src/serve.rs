@@ -74,7 +74,8 @@ struct Asked {
     to_head: bool,
     version: Version,
     keep_alive: bool,
-    /// It names another protocol.
+    /// It names another protocol, and is one that may be upgraded: of HTTP/1.1, and without a body, whose rest would be taken for what
+    /// comes behind the upgrade.
     upgrade: bool,
 }
 
@@ -114,7 +115,9 @@ async fn requests<H: Handler>(
             to_head: head.method == Method::Head,
             version: head.version,
             keep_alive: facts.keep_alive && limits.keep_alive && served != limits.requests,
-            upgrade: head.headers.has_any(Known::Upgrade.bit()),
+            upgrade: head.headers.has_any(Known::Upgrade.bit())
+                && head.version == Version::Http11
+                && facts.length == Length::None,
         };
 
         let (request, mut home) = request(incoming, head, facts, limits);

@@ -93,6 +93,14 @@ fn nobody_is_upgraded_who_did_not_ask() {
     let relay = start(upgrading(echo_backend()));
     let answer = until_close(relay.addr, b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
+    // What has a body, or is of HTTP/1.0, cannot go on as another protocol.
+    for asks in
+        [ASKS.replace("\r\n\r\n", "\r\nContent-Length: 5\r\n\r\nhello"), ASKS.replace("HTTP/1.1", "HTTP/1.0")]
+    {
+        let mut stream = connect(relay.addr);
+        stream.write_all(asks.as_bytes()).unwrap();
+        assert!(read_head(&mut stream).unwrap().starts_with("HTTP/1.1 500"));
+    }
     // A request that does not ask takes no 101 from its backend.
     let relay = start(Relay::to(backend(|_, mut s| {
         read_head(&mut s).unwrap();
