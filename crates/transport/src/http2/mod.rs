@@ -30,4 +30,4 @@ pub(crate) const STREAM_WINDOW: u32 = 64 * 1024;
 /// The same of a connection.
 pub(crate) const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Bytes of a body that the library may hold because the peer does not take them.
-pub(crate) const SEND_BUFFER: usize = 64 * 1024;
+pub(crate) const SEND_BUFFER: usize = 16 * 1024;
