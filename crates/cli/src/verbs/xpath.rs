@@ -1,7 +1,7 @@
 //! `busbar xpath`: Evaluates an XPath expression.
 
 use serde_json::{Value as Json, json};
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ pub struct Args {
     /// The expression.
     #[arg(allow_hyphen_values = true)]
     expression: String,
-    /// The document; `-`: standard input, which is also read when it is missing and the expression needs a document. With
-    /// `--xpath-version` 2.0 or later there is no context item then.
+    /// The document; standard input when missing or `-`. From 2.0 on there is no context item where nothing comes there.
     input: Option<PathBuf>,
     /// A prefix for the expression; can be repeated.
     #[arg(long = "ns", value_name = "PREFIX=URI", value_parser = binding)]
@@ -129,14 +128,26 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
     let expression = compile(&args.expression)?;
     let context = args.context.as_deref().filter(|c| c.trim() != "/").map(compile).transpose()?;
 
-    // What looks at no document waits for none. From 2.0 on there may be no context item.
+    // What looks at no document waits for none. From 2.0 on there may be no context item: nothing comes on standard input.
     let later = args.xpath_version != LanguageVersion::V1;
-    if args.input.is_none() && context.is_none() && (later || !expression.needs().document) {
+    let mut begin = Vec::new();
+    let mut absent = args.input.is_none() && context.is_none() && !expression.needs().document;
+    if args.input.is_none() && context.is_none() && later && !absent {
+        let mut stdin = std::io::stdin().lock();
+        absent = stdin.is_terminal();
+        if !absent {
+            let taken = (&mut stdin).take(1 << 12).read_to_end(&mut begin);
+            taken.map_err(|e| format!("error: {}: {e}", name(args)))?;
+            absent = begin.is_empty();
+        }
+    }
+    if absent {
         let node = if later { Node::ABSENT } else { Node::new(xml::Document::ROOT) };
         let cx = Context { node, locals: &variables.values, ..Context::without_document(&()) };
         let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
         return Ok(print(args, &cx, &value));
     }
+    let input = open(args, begin)?;
 
     if args.stream != Stream::Never && args.variables.is_empty() {
         let plan = match &context {
@@ -148,7 +159,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
         match plan {
             // Document type declarations are read only into the tree.
             Ok(plan) if args.dtd.is_none() || args.stream == Stream::Always => {
-                let value = stream(args, plan)?;
+                let value = stream(args, plan, input)?;
                 return Ok(print(args, &Context::without_document(&()), &value));
             }
             Err(why) if args.stream == Stream::Always => {
@@ -159,7 +170,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
         }
     }
 
-    let doc = document(args)?;
+    let doc = document(args, input)?;
     let root = Context::root(&doc);
     let node = match &context {
         None => Node::new(xml::Document::ROOT),
@@ -192,9 +203,10 @@ fn name(args: &Args) -> String {
     args.input.as_ref().map_or("stdin".to_string(), |p| p.display().to_string())
 }
 
-fn open(args: &Args) -> Result<Box<dyn Read>, String> {
+/// The input; `begin`: what was read of standard input already.
+fn open(args: &Args, begin: Vec<u8>) -> Result<Box<dyn Read>, String> {
     Ok(match &args.input {
-        None => Box::new(std::io::stdin().lock()),
+        None => Box::new(std::io::Cursor::new(begin).chain(std::io::stdin().lock())),
         Some(path) if path.as_os_str() == "-" => Box::new(std::io::stdin().lock()),
         Some(path) => {
             Box::new(std::fs::File::open(path).map_err(|e| format!("error: {}: {e}", path.display()))?)
@@ -206,9 +218,9 @@ fn limits() -> xml::Limits {
     xml::Limits::trusted()
 }
 
-fn document(args: &Args) -> Result<xml::Document, String> {
+fn document(args: &Args, mut input: Box<dyn Read>) -> Result<xml::Document, String> {
     let mut bytes = Vec::new();
-    open(args)?.read_to_end(&mut bytes).map_err(|e| format!("error: {}: {e}", name(args)))?;
+    input.read_to_end(&mut bytes).map_err(|e| format!("error: {}: {e}", name(args)))?;
     let options = xml::ParseOptions {
         limits: limits(),
         dtd: match args.dtd {
@@ -224,9 +236,8 @@ fn document(args: &Args) -> Result<xml::Document, String> {
 
 /// Evaluates while reading. With `--stream auto` the rest of the document is read as well, so that a document that is not
 /// well-formed is an error as it is with the tree.
-fn stream(args: &Args, plan: &StreamPlan) -> Result<Value, String> {
+fn stream(args: &Args, plan: &StreamPlan, mut input: Box<dyn Read>) -> Result<Value, String> {
     let mut run = plan.start(&()).map_err(|e| e.render(&args.expression))?;
-    let mut input = open(args)?;
     let mut tokenizer = xml::Tokenizer::new(limits());
     let mut buffer = vec![0; 1 << 16];
     let wrong = |e: xml::XmlError| format!("error: {}: {e}", name(args));
