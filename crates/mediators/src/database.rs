@@ -786,7 +786,7 @@ mod tests {
         }
         // One that nobody ends is taken back when its message is gone.
         let begins = format!(
-            "{create}<filter xpath='/begin'><then><transaction action='new'/><dbreport>{own}{insert}</dbreport></then></filter>{count}"
+            "{create}<filter xpath='//begin'><then><transaction action='new'/><dbreport>{own}{insert}</dbreport></then></filter>{count}"
         );
         let tested = tested(&begins);
         let end = tested.run(&XML, "<begin/>");

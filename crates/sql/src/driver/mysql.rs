@@ -143,7 +143,7 @@ fn options(source: &Source) -> Result<MySqlConnectOptions, Error> {
             None => MySqlSslMode::Preferred,
         };
     options = options.ssl_mode(mode);
-    if let Some(roots) = target.option("sslrootcert").or_else(system_roots) {
+    if let Some(roots) = target.option("sslrootcert").or(system_roots()) {
         options = options.ssl_ca(roots);
     }
     Ok(options)

@@ -139,7 +139,7 @@ fn options(source: &Source) -> Result<PgConnectOptions, Error> {
         }
     };
     options = options.ssl_mode(mode);
-    if let Some(roots) = target.option("sslrootcert").or_else(system_roots) {
+    if let Some(roots) = target.option("sslrootcert").or(system_roots()) {
         options = options.ssl_root_cert(roots);
     }
     // A statement that nobody waits for any more ends by itself.
