@@ -709,7 +709,7 @@ mod tests {
                 "<parameter expression='$ctx:a' type='BIGINT'/><result name='next' column='1'/>"
             ),
         );
-        let mut end = tested(&text).run(&XML, "<a/>");
+        let end = tested(&text).run(&XML, "<a/>");
         assert_eq!(end.fault(), None);
         assert_eq!(end.property("DBREPORT_MODIFIED_RAW_COUNT").as_deref(), Some("2"));
         assert_eq!(end.property("kept").as_deref(), Some("old"));

@@ -144,6 +144,9 @@ fn security_header(document: &Document, places: Places) -> Result<Option<NodeId>
     Ok(found)
 }
 
+/// Whether a certificate is the one that a reference names.
+type IsCertificate<'a> = dyn Fn(&Certificate) -> bool + 'a;
+
 /// A signature that was verified.
 struct Signature {
     value: Vec<u8>,
@@ -412,7 +415,7 @@ impl Work<'_> {
         &self,
         reference: NodeId,
         depth: usize,
-    ) -> Result<Box<dyn Fn(&Certificate) -> bool + '_>, Failure> {
+    ) -> Result<Box<IsCertificate<'_>>, Failure> {
         let document = &self.document;
         let unknown = || Failure::invalid("a reference to a certificate is of an unknown kind");
         if depth > DEEPEST {

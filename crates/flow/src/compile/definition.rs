@@ -101,12 +101,16 @@ pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Ar
 /// Makes an event source; `None` after a recorded error.
 pub type EventSources = fn(&config::EventSource, &mut Compiler<'_>) -> Option<Arc<dyn EventSource>>;
 
+/// Makes the stage of an API with `validateSchema` that checks its messages by its definition; `None`: they are not checked, which it
+/// has reported.
+pub type DefinitionCheck = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>;
+
 /// Makes the stages that read messages by what this crate knows nothing of. `None` after an error that was recorded: a stage less than was asked
 /// for is not an answer.
 #[derive(Clone, Copy)]
 pub struct Validation {
-    /// Of an API with `validateSchema`: checks its messages by its definition; `None`: they are not checked, which it has reported.
-    pub definition: fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>,
+    /// Of an API with `validateSchema`.
+    pub definition: DefinitionCheck,
     /// Of a proxy service with `enableSec`.
     pub service: fn(&config::Proxy, &mut Compiler<'_>) -> Option<Stages>,
     /// Of an endpoint with `enableSec`.

@@ -22,7 +22,7 @@ pub struct Trust {
     anchors: Vec<TrustAnchor<'static>>,
     own: Vec<Arc<Certificate>>,
     revoked: Vec<webpki::CertRevocationList<'static>>,
-    known: Mutex<HashMap<Vec<u8>, (Arc<Certificate>, Timestamp)>>,
+    known: Mutex<HashMap<Vec<u8>, Verified>>,
 }
 
 impl fmt::Debug for Trust {
@@ -30,6 +30,9 @@ impl fmt::Debug for Trust {
         write!(out, "Trust({:?})", self.own)
     }
 }
+
+/// A certificate that was found good, and until when that holds.
+type Verified = (Arc<Certificate>, Timestamp);
 
 /// Any extended usage: those that are there are of TLS, mail and code.
 struct AnyPurpose;
