@@ -345,7 +345,7 @@ impl Client {
             }
             let writer = Writer::new(write);
             let duplex = Duplex::new(read, writer, Bytes::new(), false, options.idle);
-            let session = self.open(&shard, duplex, place, descriptor).await?;
+            let session = self.open(target, &shard, duplex, place, descriptor).await?;
             let in_use = InUse::of(&session.state);
             shard.sessions.put(target, session.clone());
             shard.ensure_sweeper();
@@ -360,6 +360,7 @@ impl Client {
 
     async fn open(
         &self,
+        target: &Target,
         shard: &Arc<Shard>,
         duplex: Duplex,
         place: Place,
@@ -389,7 +390,7 @@ impl Client {
         shard.counters.created.add(1);
         shard.counters.active.add(1);
         let counted = Counted { shard: shard.clone(), _place: place, _descriptor: descriptor };
-        let own = state.clone();
+        let (own, backend) = (state.clone(), target.to_string());
         tokio::spawn(async move {
             let counted = counted;
             let ended = poll_fn(|cx| {
@@ -401,9 +402,9 @@ impl Client {
             });
             match ended.await {
                 None => {
-                    tracing::warn!("a backend floods its HTTP/2 connection with frames that carry nothing")
+                    tracing::warn!(backend, "an HTTP/2 connection was ended: a flood of frames that carry nothing")
                 }
-                Some(Err(error)) => tracing::debug!(%error, "an HTTP/2 connection to a backend ended"),
+                Some(Err(error)) => tracing::debug!(backend, %error, "an HTTP/2 connection to a backend ended"),
                 Some(Ok(())) => {}
             }
             own.retire();
