@@ -72,7 +72,8 @@ const ECHO: &str =
 /// Says what is left out; where everything has to be there, that is a failure.
 fn skipped(why: &str) {
     println!("skipped: {why}");
-    assert!(std::env::var_os("CI").is_none(), "{why}");
+    let needed = std::env::var_os("CI").is_some() && std::env::var_os("BUSBAR_SERVICES_ABSENT").is_none();
+    assert!(!needed, "{why}");
 }
 
 fn is_there(program: &str) -> bool {

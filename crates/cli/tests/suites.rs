@@ -10,18 +10,20 @@ fn suites() -> Option<PathBuf> {
     let root = std::env::var_os("BUSBAR_SUITES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
     let tools = root.join("conformance/tools");
-    let missing = if !tools.join("verify_xslt20.py").is_file() {
-        format!("no suites at {}", tools.display())
-    } else {
-        let python = Command::new("python3").args(["-c", "import lxml, elementpath"]).output();
-        if python.is_ok_and(|output| output.status.success()) {
-            return Some(tools);
-        }
-        "no Python with lxml and elementpath".to_owned()
-    };
-    println!("skipped: {missing}");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "the suites must be run in CI: {missing}");
-    None
+    let is_ci = std::env::var("CI").as_deref() == Ok("true");
+    if !tools.join("verify_xslt20.py").is_file() {
+        assert!(!is_ci, "the suites must be run in CI; there are none at {}", tools.display());
+        println!("skipped: no suites at {}", tools.display());
+        return None;
+    }
+    let python = Command::new("python3").args(["-c", "import lxml, elementpath"]).output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        let needed = is_ci && std::env::var_os("BUSBAR_SERVICES_ABSENT").is_none();
+        assert!(!needed, "no Python with lxml and elementpath: tests/services/install");
+        println!("skipped: no Python with lxml and elementpath (tests/services/install)");
+        return None;
+    }
+    Some(tools)
 }
 
 /// Runs a suite. A ledger has how many cases passed, by version of the language, and each that does not, with its reason.

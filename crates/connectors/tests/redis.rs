@@ -49,8 +49,9 @@ fn server(options: &[&str]) -> Option<Server> {
     ]);
     let started = command.args(options).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let Ok(process) = started else {
-        assert!(std::env::var_os("CI").is_none(), "redis-server is not installed");
-        eprintln!("skipped: there is no redis-server (apt-get install redis-server)");
+        let needed = std::env::var_os("CI").is_some() && std::env::var_os("BUSBAR_SERVICES_ABSENT").is_none();
+        assert!(!needed, "redis-server is not installed: tests/services/install");
+        eprintln!("skipped: there is no redis-server (tests/services/install)");
         return None;
     };
     let server = Server { process, port };
