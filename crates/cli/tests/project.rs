@@ -26,7 +26,12 @@ fn the_example_project_runs() {
     let (project, data) = (root.join("project"), root.join("data"));
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/project"), &project);
     let address = format!("127.0.0.1:{}", free_port());
-    let values = format!("WAREHOUSE=http://{address}/warehouse\nORDERS_DIRECTORY={}\n", data.display());
+    let dropped = data.join("dropped");
+    fs::create_dir_all(&dropped).unwrap();
+    let shown = data.display();
+    let values = format!(
+        "WAREHOUSE=http://{address}/warehouse\nORDERS_DIRECTORY={shown}\nORDERS_DROPPED=file://{shown}/dropped\nORDERS_REFUSED=file://{shown}/refused\n"
+    );
     fs::write(project.join(".env"), values).unwrap();
     let mut bus = Process::start(&[
         "run",
@@ -62,6 +67,17 @@ fn the_example_project_runs() {
     let kept: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(data.join("orders/A-1.json")).unwrap()).unwrap();
     assert_eq!(kept["pieces"], 2);
+    // An order as a file: its name is there at once and as a whole.
+    fs::write(data.join("A-2"), br#"{"id":"A-2","pieces":3}"#).unwrap();
+    fs::rename(data.join("A-2"), dropped.join("two.json")).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while dropped.join("two.json").exists() {
+        assert!(Instant::now() < deadline, "{}", bus.stderr());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let kept: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(data.join("orders/A-2.json")).unwrap()).unwrap();
+    assert_eq!(kept["pieces"], 3);
     assert!(!bus.stderr().contains("warning") && !bus.stderr().contains("ERROR"), "{}", bus.stderr());
     bus.signal("TERM");
     assert_eq!(bus.wait(), Some(0), "{}", bus.stderr());
