@@ -402,9 +402,14 @@ impl Client {
             });
             match ended.await {
                 None => {
-                    tracing::warn!(backend, "an HTTP/2 connection was ended: a flood of frames that carry nothing")
+                    tracing::warn!(
+                        backend,
+                        "an HTTP/2 connection was ended: a flood of frames that carry nothing"
+                    )
                 }
-                Some(Err(error)) => tracing::debug!(backend, %error, "an HTTP/2 connection to a backend ended"),
+                Some(Err(error)) => {
+                    tracing::debug!(backend, %error, "an HTTP/2 connection to a backend ended")
+                }
                 Some(Ok(())) => {}
             }
             own.retire();
