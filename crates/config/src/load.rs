@@ -344,9 +344,12 @@ impl Loader {
         if root.is("definitions") && kind.is_none_or(|kind| kind == ArtifactKind::Definitions) {
             return self.definitions(&root);
         }
-        if root.is("datasources-configuration") && kind.is_none_or(|kind| kind == ArtifactKind::DataSource) {
-            let lists = root.children_named("datasources");
-            return lists
+        if root.local() == "datasources-configuration"
+            && kind.is_none_or(|kind| kind == ArtifactKind::DataSource)
+        {
+            let root = root.adopted();
+            return root
+                .children_named("datasources")
                 .flat_map(|list| list.children_named("datasource"))
                 .for_each(|own| self.artifact(own));
         }
@@ -419,8 +422,8 @@ impl Loader {
         let Some(kind) = ArtifactKind::of_element(element.local()) else { return };
         let mark = self.diagnostics.len();
         match element.namespace() {
-            // Data sources are no part of Synapse.
-            SYNAPSE | "" if kind == ArtifactKind::DataSource => self.read(kind, element, mark),
+            // Data sources are no part of Synapse: that they are in no namespace is as it should be.
+            "" if kind == ArtifactKind::DataSource => self.read(kind, &element.adopted(), mark),
             SYNAPSE => self.read(kind, element, mark),
             "" if !kind.is_mediation() => {
                 let message = format!("`{}` is in no namespace", element.name());
@@ -445,7 +448,7 @@ impl Loader {
         }
         if let Some(error) = self.diagnostics.first_error_since(mark) {
             let name = match kind {
-                ArtifactKind::DataSource => read::child_text(element, "name").map(|name| name.value),
+                ArtifactKind::DataSource => read::child_text(&element.adopted(), "name").map(|name| name.value),
                 _ => element.attr(kind.name_attribute()).map(|name| name.trim().to_owned()),
             };
             let name = name.filter(|name| !name.is_empty());

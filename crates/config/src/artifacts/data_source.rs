@@ -110,8 +110,9 @@ impl DataSource {
 /// A text, or the secret that stands for it.
 fn value(element: &Element, reading: &mut Reading<'_>) -> Key {
     let span = element.text_span();
-    match element.attr("secretAlias") {
-        Some(alias) => Key { value: format!("$secret{{{alias}}}"), span },
+    // In whatever namespace: `svns:secretAlias`.
+    match element.attributes().iter().find(|own| &*own.name.local == "secretAlias") {
+        Some(alias) => Key { value: format!("$secret{{{}}}", alias.value.trim()), span },
         None => {
             let text = element.text();
             let text = text.trim();
