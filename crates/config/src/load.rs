@@ -448,7 +448,9 @@ impl Loader {
         }
         if let Some(error) = self.diagnostics.first_error_since(mark) {
             let name = match kind {
-                ArtifactKind::DataSource => read::child_text(&element.adopted(), "name").map(|name| name.value),
+                ArtifactKind::DataSource => {
+                    read::child_text(&element.adopted(), "name").map(|name| name.value)
+                }
                 _ => element.attr(kind.name_attribute()).map(|name| name.trim().to_owned()),
             };
             let name = name.filter(|name| !name.is_empty());
