@@ -77,6 +77,12 @@ fn directory(name: &str, port: u16) -> PathBuf {
          <enableSec policy='client2'/></address></endpoint><faultSequence><log level='custom'><property name='open' expression='$ctx:ERROR_MESSAGE'/></log>\
          <makefault version='soap11'><code value='soapenv:Server' xmlns:soapenv='http://schemas.xmlsoap.org/soap/envelope/'/><reason value='no'/></makefault><respond/></faultSequence></target></proxy>"
     ));
+    // Only requests are secured, and the answer of the backend is passed on as it comes.
+    text.push_str(&format!(
+        "<proxy name='In' transports='http'><target><outSequence><header name='X-Seen' value='y' scope='transport'/><property name='messageType' \
+         value='text/xml' scope='axis2'/><send/></outSequence><endpoint><address uri='http://127.0.0.1:{port}/services/Open'/></endpoint></target>\
+         <policy key='service5' type='in'/><enableSec/></proxy>"
+    ));
     text.push_str("</definitions>");
     fs::write(root.join("synapse.xml"), text).unwrap();
     root
@@ -170,6 +176,10 @@ fn both_sides_of_a_bus_understand_each_other() {
         let opened = security::open(document, &side, &mut asked, &environment).unwrap();
         assert!(xml::to_string(&opened.document, Document::ROOT).contains("<price>12</price>"));
     }
+    let request = secured(&client(&root, 5), &mut Exchange::default(), PASSWORD);
+    let (status, answer) = post(&bus, "/services/In", &request);
+    assert!(status == 200 && answer.contains("<price>12</price>") && !answer.contains("Security"), "{answer}");
+    assert_eq!(post(&bus, "/services/In", REQUEST).0, 500);
     // What is not secured is no answer.
     let (status, body) = post(&bus, "/services/ToOpen", REQUEST);
     assert!(status == 500 && !body.contains("price"), "{status} {body}");

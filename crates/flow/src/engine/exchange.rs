@@ -568,7 +568,7 @@ fn unwritten(
             "an answer on a connection of its own (separateListener) is to a SOAP message: the endpoint needs a format of soap11 or soap12",
         ));
     }
-    if bodyless && stage::are_sealed(stages) {
+    if bodyless && stage::is_sealed(stages, context) {
         return Err(Fault::new(
             "the endpoint asks for WS-Security, and a message without a body cannot have it: it is not sent",
         ));
@@ -617,10 +617,10 @@ async fn written(
     form: Form,
 ) -> Result<Body, Fault> {
     context.receive_body().await?;
-    if context.payload.is_empty() && form.is_none() && !stage::are_sealed(leaf.stages()) {
+    if context.payload.is_empty() && form.is_none() && !stage::is_sealed(leaf.stages(), context) {
         return Ok(Body::Empty);
     }
-    if stage::are_sealed(leaf.stages()) {
+    if stage::is_sealed(leaf.stages(), context) {
         let (leaf, outgoing) = (Arc::clone(leaf), outgoing.clone());
         let write = move |context: &mut Context| match write_out(context, leaf.stages(), &outgoing, form)? {
             Body::Bytes(written) => stage::seal(leaf.stages(), context, written).map(Body::Bytes),

@@ -165,7 +165,7 @@ fn relayed(context: &mut Context) -> Option<Body> {
 async fn body(context: &mut Context) -> Result<Body, Fault> {
     let body = unsealed(context).await?;
     let plan = Arc::clone(&context.plan);
-    if !stage::are_sealed(plan.stages(context.owner)) {
+    if !stage::is_sealed(plan.stages(context.owner), context) {
         return Ok(body);
     }
     match body {

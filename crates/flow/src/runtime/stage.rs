@@ -84,6 +84,11 @@ pub(crate) fn are_sealed(stages: &[Arc<dyn Stage>]) -> bool {
     stages.iter().any(|stage| stage.seals())
 }
 
+/// Whether this message is sealed before it leaves.
+pub(crate) fn is_sealed(stages: &[Arc<dyn Stage>], context: &Context) -> bool {
+    stages.iter().any(|stage| stage.seals() && !stage.passes(Way::Out, context))
+}
+
 /// Seals what was written.
 ///
 /// # Errors
