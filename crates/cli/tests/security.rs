@@ -77,6 +77,12 @@ fn directory(name: &str, port: u16) -> PathBuf {
          <enableSec policy='client2'/></address></endpoint><faultSequence><log level='custom'><property name='open' expression='$ctx:ERROR_MESSAGE'/></log>\
          <makefault version='soap11'><code value='soapenv:Server' xmlns:soapenv='http://schemas.xmlsoap.org/soap/envelope/'/><reason value='no'/></makefault><respond/></faultSequence></target></proxy>"
     ));
+    // One-way: nobody answers.
+    text.push_str(&format!(
+        "<proxy name='Nothing' transports='http'><target><inSequence><drop/></inSequence></target></proxy>\
+         <proxy name='ToNothing' transports='http'><target><endpoint><address uri='http://127.0.0.1:{port}/services/Nothing' format='soap11'>\
+         <enableSec policy='client2'/></address></endpoint></target></proxy>"
+    ));
     // Only requests are secured, and the answer of the backend is passed on as it comes.
     text.push_str(&format!(
         "<proxy name='In' transports='http'><target><outSequence><header name='X-Seen' value='y' scope='transport'/><property name='messageType' \
@@ -176,6 +182,7 @@ fn both_sides_of_a_bus_understand_each_other() {
         let opened = security::open(document, &side, &mut asked, &environment).unwrap();
         assert!(xml::to_string(&opened.document, Document::ROOT).contains("<price>12</price>"));
     }
+    assert_eq!(post(&bus, "/services/ToNothing", REQUEST).0, 202, "{}", bus.stderr());
     let request = secured(&client(&root, 5), &mut Exchange::default(), PASSWORD);
     let (status, answer) = post(&bus, "/services/In", &request);
     assert!(status == 200 && answer.contains("<price>12</price>") && !answer.contains("Security"), "{answer}");
