@@ -22,6 +22,8 @@ use std::time::Duration;
 
 /// What the file of a lock of this bus begins with.
 const MARK: &str = "busbar ";
+/// What the name of such a file begins with until it has its own.
+const BEGUN: &str = ".busbar-lock-";
 /// Most of the file of a lock that is read.
 const MOST: u64 = 4096;
 /// After this time the file of a lock that has not got its name was left behind.
@@ -160,9 +162,8 @@ pub fn sweep(path: &Path) {
             known.is_file()
                 && known.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > UNNAMED))
         });
-        let mut text = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text));
-        if is_old && read.is_ok() && text.starts_with(MARK.as_bytes()) {
+        // Whatever is in it: the process may have ended before it wrote anything.
+        if is_old && name.starts_with(BEGUN.as_bytes()) {
             let _ = fs::remove_file(path);
         }
         return;
@@ -188,7 +189,7 @@ impl Release {
 
 /// Makes the file of a lock, locked; `None`: somebody was faster.
 fn made(path: &Path) -> io::Result<Option<File>> {
-    let begun = path.with_file_name(name());
+    let begun = path.with_file_name(name(BEGUN));
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&begun)?;
     let linked = (|| {
         writeln!(file, "{MARK}{} {}", host(), std::process::id())?;

@@ -24,12 +24,15 @@ pub enum Existing {
     Refuse,
 }
 
+/// What the name of a file begins with that is not whole yet.
+const PARTIAL: &str = ".busbar-";
+
 /// A name that no other process has, whatever it left behind: in a container each has the same number.
-pub(crate) fn name() -> String {
+pub(crate) fn name(begins: &str) -> String {
     static START: LazyLock<u128> =
         LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    format!(".busbar-{}-{:x}-{number}.tmp", std::process::id(), *START)
+    format!("{begins}{}-{:x}-{number}.tmp", std::process::id(), *START)
 }
 
 /// A file that is not whole yet. Dropped before [`Partial::finish`] it is gone.
@@ -44,7 +47,7 @@ pub struct Partial {
 
 /// Whether a file is one on its way, which no operation takes for one of its own.
 pub fn is_partial(name: &str) -> bool {
-    name.starts_with(".busbar-") && name.ends_with(".tmp")
+    name.starts_with(PARTIAL) && name.ends_with(".tmp")
 }
 
 impl Partial {
@@ -86,7 +89,7 @@ impl Partial {
             let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
             return Ok(Partial { file: Some(file), path: target.clone(), target, existing, direct: true });
         }
-        let path = target.with_file_name(name());
+        let path = target.with_file_name(name(PARTIAL));
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
         if let Some(known) = known.filter(Metadata::is_file) {
             // What takes the place of a file can be read by the same people. Where that is not allowed it stays as it was made.

@@ -205,6 +205,8 @@ impl Inner {
             self.at = (self.at + 1) % self.queues.len();
             self.had = 0;
         }
+        // Nobody waits: the next round begins with the highest priority.
+        self.at = 0;
         None
     }
 }
