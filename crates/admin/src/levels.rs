@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// All categories, with what they have.
-pub const CATEGORIES: [(&str, &str); 23] = [
+pub const CATEGORIES: [(&str, &str); 24] = [
     ("busbar", "everything below, and the process itself"),
     ("busbar::access", "losses of the access log"),
     ("busbar::config", "what was found about the configuration when it was read"),
@@ -22,6 +22,7 @@ pub const CATEGORIES: [(&str, &str); 23] = [
     ("busbar::reload", "what came of a reload"),
     ("busbar::script", "what scripts say"),
     ("busbar::settings", "settings and tunables, at the start"),
+    ("busbar::sql", "databases and their pools of connections"),
     ("busbar::start", "start and end of the process"),
     ("busbar::trace", "messages that were traced on the command line"),
     ("busbar::wire", "heads and bodies of services with the wire log switched on"),

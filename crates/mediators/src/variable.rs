@@ -112,7 +112,7 @@ fn literal(text: &str, kind: &str) -> Result<Value, String> {
     Ok(match kind {
         "INTEGER" => Value::Integer(text.trim().parse::<i32>().map_err(|_| number())?.into()),
         "LONG" => Value::Integer(text.trim().parse().map_err(|_| number())?),
-        "DOUBLE" => Value::Double(text.trim().parse().map_err(|_| number())?),
+        "DOUBLE" => Value::JavaDouble(text.trim().parse().map_err(|_| number())?),
         "BOOLEAN" => Value::Boolean(text.trim().eq_ignore_ascii_case("true")),
         "JSON" => {
             Value::Json(Arc::new(serde_json::from_str(text).map_err(|why| format!("it is not JSON: {why}"))?))
@@ -233,7 +233,7 @@ mod tests {
         for (attributes, wanted) in [
             (r#"value="a""#, r#"String("a")"#),
             (r#"value="7" type="INTEGER""#, "Integer(7)"),
-            (r#"value="1.5" type="DOUBLE""#, "Double(1.5)"),
+            (r#"value="1.5" type="DOUBLE""#, "JavaDouble(1.5)"),
             (r#"value="true" type="BOOLEAN""#, "Boolean(true)"),
             (r#"value="[1]" type="JSON""#, "Json(Array [Number(1)])"),
             (r#"expression="json-eval($.n)" type="LONG""#, "Integer(5)"),
@@ -241,12 +241,12 @@ mod tests {
             (r#"expression="json-eval($.b)" type="BOOLEAN""#, "Boolean(true)"),
             (r#"expression="json-eval($.o)" type="JSON""#, r#"Json(Object {"x": Number(1)})"#),
             (r#"expression="json-eval($.o)" type="STRING""#, r#"String("{\"x\":1}")"#),
-            (r#"expression="1 + 1" type="DOUBLE""#, "Double(2.0)"),
+            (r#"expression="1 + 1" type="DOUBLE""#, "JavaDouble(2.0)"),
             (r#"expression="$ctx:none""#, r#"String("old")"#),
             (r#"expression="${payload.n}""#, "Json(Number(5))"),
             (r#"expression="${payload.n + 1}""#, "Integer(6)"),
-            (r#"expression="${payload.n / 2}" type="DOUBLE""#, "Double(2.5)"),
-            (r#"expression="${payload.n + 1}" type="DOUBLE""#, "Double(6.0)"),
+            (r#"expression="${payload.n / 2}" type="DOUBLE""#, "JavaDouble(2.5)"),
+            (r#"expression="${payload.n + 1}" type="DOUBLE""#, "JavaDouble(6.0)"),
             (r#"expression="${payload.n + 1}" type="INTEGER""#, "Integer(6)"),
             (r#"expression="${payload.n &gt; 1}" type="BOOLEAN""#, "Boolean(true)"),
             (r#"expression="${payload.o}" type="JSON""#, r#"Json(Object {"x": Number(1)})"#),

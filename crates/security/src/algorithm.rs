@@ -1,6 +1,5 @@
 //! Digests, signatures, ciphers and key transport by their URIs. The work is done by AWS-LC.
 
-use crate::keys::PrivateKey;
 use aws_lc_rs::cipher::{
     AES_128, AES_192, AES_256, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey,
 };
@@ -354,11 +353,6 @@ impl Transport {
                 key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|own| own.to_vec())
             }
         }
-    }
-
-    /// The key that was encrypted.
-    pub fn decrypt(self, key: &PrivateKey, sealed: &[u8]) -> Option<Secret> {
-        key.decrypt(self, sealed)
     }
 }
 

@@ -386,7 +386,7 @@ impl Work<'_> {
         let reference = self.child(info, WSSE, "SecurityTokenReference");
         let identity = self.identity(reference.unwrap_or(info))?;
         let cipher = self.cipher_value(node)?;
-        let secret = how.decrypt(&identity.key, &cipher);
+        let secret = identity.key.decrypt(how, &cipher);
         self.key_ciphers.push(cipher.clone());
         if self.side.role == Role::Recipient && matches!(self.side.policy.binding, Binding::Symmetric { .. })
         {

@@ -10,6 +10,9 @@ use crate::options::Version;
 pub const MAX_SOURCE: usize = 1 << 16;
 /// Deepest nesting of an expression; operands of a chain (`1 + 1 + …`) and steps of a path count too.
 pub const MAX_DEPTH: u32 = 256;
+/// Deepest nesting of parentheses, predicates, arguments and the like in XPath 2.0 and later: each takes up to 14 KB of a stack that may have
+/// 2 MB.
+const MAX_NESTING: u32 = 128;
 
 /// Parses an expression.
 pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
@@ -154,7 +157,8 @@ impl<'s> Parser<'s> {
     /// `Expr` (of XPath 2.0: `ExprSingle`), with the recursion counted.
     pub fn expr(&mut self) -> Parsed<Expr> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        let most = if self.version.is_later() { MAX_NESTING } else { MAX_DEPTH };
+        if self.depth > most {
             return Err(too_deep(self.peek().span));
         }
         let e = match self.version {

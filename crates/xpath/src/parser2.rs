@@ -148,8 +148,15 @@ impl Parser<'_> {
     }
 
     /// `a || b || …` (XPath 3.0): the function `concat()`.
+    // Most expressions have none of these three: they take no room of the stack on the way down.
+    #[inline(always)]
     fn concatenation(&mut self) -> Parsed<Expr> {
         let first = self.range()?;
+        if self.is("||") { self.concatenated(first) } else { Ok(first) }
+    }
+
+    #[inline(never)]
+    fn concatenated(&mut self, first: Expr) -> Parsed<Expr> {
         self.chain(
             first,
             |k| k == Kind::Punct("||"),
@@ -159,8 +166,14 @@ impl Parser<'_> {
     }
 
     /// `a ! b` (XPath 3.0).
+    #[inline(always)]
     fn simple_map(&mut self) -> Parsed<Expr> {
-        let mut left = self.path2()?;
+        let first = self.path2()?;
+        if self.is("!") { self.mapped(first) } else { Ok(first) }
+    }
+
+    #[inline(never)]
+    fn mapped(&mut self, mut left: Expr) -> Parsed<Expr> {
         while self.version == Version::V31 && self.eat("!") {
             let right = self.path2()?;
             left = self.both(left, right, ExprKind::SimpleMap)?;
@@ -169,8 +182,14 @@ impl Parser<'_> {
     }
 
     /// `a => f(b)` (XPath 3.1): `f(a, b)`.
+    #[inline(always)]
     fn arrow(&mut self) -> Parsed<Expr> {
-        let mut left = self.signed()?;
+        let first = self.signed()?;
+        if self.is("=>") { self.arrows(first) } else { Ok(first) }
+    }
+
+    #[inline(never)]
+    fn arrows(&mut self, mut left: Expr) -> Parsed<Expr> {
         while self.version == Version::V31 && self.eat("=>") {
             let start = self.peek().span;
             if self.is("$") || self.is("(") {

@@ -72,7 +72,8 @@ impl PrivateKey {
         Some(signature)
     }
 
-    pub(crate) fn decrypt(&self, how: Transport, sealed: &[u8]) -> Option<Secret> {
+    /// The key that was encrypted for this one.
+    pub fn decrypt(&self, how: Transport, sealed: &[u8]) -> Option<Secret> {
         let mut room = Secret::new(vec![0; self.oaep.key_size_bytes()]);
         let plain = match how {
             Transport::Oaep => self.oaep.decrypt(&OAEP_SHA1_MGF1SHA1, sealed, &mut room, None),

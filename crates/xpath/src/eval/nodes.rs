@@ -400,8 +400,8 @@ impl<'a> Eval<'a> {
             }
             let (step, rest) = (&steps[..1], &steps[1..]);
             let starts = self.without_overlap(&step[0], nodes)?;
-            if rest.is_empty() {
-                for n in starts.as_deref().unwrap_or(nodes) {
+            if let Some(starts) = starts.as_deref().filter(|_| rest.is_empty()) {
+                for n in starts {
                     if !self.steps(step, *n, f)? {
                         return Ok(false);
                     }
