@@ -242,7 +242,7 @@ pub fn outcomes(
         }
         headers.extend(body.header.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let bytes = (body.bytes)();
-        let mut ask = |run: &mut Run<'_>| {
+        let ask = |run: &mut Run<'_>| {
             run.exchange(body.method, target, headers.clone(), bytes.clone(), None, DEADLINE)
                 .map_err(|e| failure!("{}: {e}", body.name))
         };
