@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// All categories, with what they have.
-pub const CATEGORIES: [(&str, &str); 24] = [
+pub const CATEGORIES: [(&str, &str); 25] = [
     ("busbar", "everything below, and the process itself"),
     ("busbar::access", "losses of the access log"),
     ("busbar::config", "what was found about the configuration when it was read"),
@@ -19,6 +19,7 @@ pub const CATEGORIES: [(&str, &str); 24] = [
     ("busbar::limits", "what was refused because a limit was reached"),
     ("busbar::log", "what the `log` mediator says"),
     ("busbar::panic", "faults of the program itself"),
+    ("busbar::registry", "registries on other servers"),
     ("busbar::reload", "what came of a reload"),
     ("busbar::script", "what scripts say"),
     ("busbar::settings", "settings and tunables, at the start"),

@@ -204,11 +204,28 @@ fn with_line_ends(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether there is a CR without its LF, or the other way round.
+fn has_bare_end(bytes: &[u8]) -> bool {
+    let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at));
+    bytes.iter().enumerate().any(|(at, byte)| match byte {
+        b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+        b'\n' => before(at) != Some(&b'\r'),
+        _ => false,
+    })
+}
+
 /// The part of a text.
 fn single(
     (bytes, kind): (Vec<u8>, ContentType),
     encoding: ContentTransferEncoding,
 ) -> Result<SinglePart, Failure> {
+    // A CR or LF that ends no line may be taken for the end of one, and what follows it for commands.
+    let encoding = match encoding {
+        ContentTransferEncoding::SevenBit | ContentTransferEncoding::EightBit if has_bare_end(&bytes) => {
+            ContentTransferEncoding::Base64
+        }
+        encoding => encoding,
+    };
     let body = Body::new_with_encoding(bytes, encoding);
     // A text that the encoding cannot carry has one that can.
     let body = body.unwrap_or_else(Body::new);
@@ -486,6 +503,27 @@ mod tests {
                 Some("Hällo\r\n.\r\nend"),
                 "{charset} {transfer}"
             );
+        }
+    }
+
+    #[test]
+    fn no_content_ends_the_mail() {
+        for charset in ["UTF-8", "ISO-2022-JP", "UTF-16"] {
+            for transfer in ["7bit", "8bit", "binary", "Quoted-Printable", "Base64"] {
+                for content in
+                    ["a\r.\r\nMAIL FROM:<x@y>", "a\n.\rb", "a\r\r\n.\r", "\r.\n", "\n.\n", "a\r\n.\r\nb"]
+                {
+                    let own = Draft {
+                        content: content.to_owned(),
+                        charset: Some(charset.to_owned()),
+                        transfer_encoding: Some(transfer.to_owned()),
+                        ..draft()
+                    };
+                    let content = own.letter(1000).unwrap().content;
+                    let lines = String::from_utf8(content).unwrap().replace("\r\n", "");
+                    assert!(!lines.contains(['\r', '\n']), "{charset} {transfer}: {lines:?}");
+                }
+            }
         }
     }
 
