@@ -16,6 +16,10 @@ fn without_query(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut copied = 0;
     for (at, _) in text.match_indices(['?', '&']) {
+        // A question mark in a value that is hidden already.
+        if at < copied {
+            continue;
+        }
         let pair = &text[at + 1..];
         let ends = |c: char| c.is_whitespace() || c.is_control() || "&#\"'`<>\\".contains(c);
         let pair = &pair[..pair.find(ends).unwrap_or(pair.len())];
@@ -203,6 +207,7 @@ mod tests {
                 "ht//h/a?x=1&access_token=*****&amp;apiKey=* d",
             ),
             ("?token={x}&password=&a[token]=1 ?é=1", "?token={x}&password=&a[token]=1 ?é=1"),
+            ("?secret=a?token=b&pwd=c ?pass=??pass==", "?secret=*********&pwd=* ?pass=********"),
             ("http://u@h?pwd=é&b=c", "http://*@h?pwd=*&b=c"),
         ] {
             assert_eq!(without_credentials(text), shown);
