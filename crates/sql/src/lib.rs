@@ -16,11 +16,11 @@ mod statement;
 mod url;
 mod value;
 
-pub use driver::Outcome;
+pub use driver::{Outcome, Sink};
 pub use error::{Error, Reason};
 pub use parameter::{Kind, Parameter};
 pub use pool::{Lease, Pool, Pools, State, Status};
 pub use source::{Isolation, Options, Source, Unusable};
-pub use statement::{Named, Statement};
+pub use statement::{Fill, Named, Statement};
 pub use url::{Dialect, Target};
 pub use value::{Columns, Row, Value};

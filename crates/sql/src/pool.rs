@@ -1,6 +1,6 @@
 //! Pools of connections: limits, deadlines, validation, and what is seen of all that.
 
-use crate::driver::{Connection, Outcome};
+use crate::driver::{Connection, Outcome, Sink};
 use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
 use crate::source::Source;
@@ -9,8 +9,10 @@ use crate::url::{Dialect, Target};
 use crate::value::Row;
 use std::collections::HashMap;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -379,7 +381,7 @@ impl Lease {
         self.in_transaction
     }
 
-    /// Runs a statement within the deadline; `rows` takes its rows and says whether it wants more.
+    /// Runs a statement within the deadline; `rows` takes its rows and says whether it wants more. What it waits for room does not count.
     ///
     /// # Errors
     /// The database refuses it, the deadline passes or the connection breaks, or `rows` fails.
@@ -387,7 +389,7 @@ impl Lease {
         &mut self,
         statement: &Statement,
         parameters: &[Parameter],
-        mut rows: impl FnMut(Row) -> Result<bool, Error> + Send,
+        rows: impl Sink,
     ) -> Result<Outcome, Error> {
         if statement.parameters() != parameters.len() {
             let (has, given) = (statement.parameters(), parameters.len());
@@ -400,12 +402,22 @@ impl Lease {
         let pool = Arc::clone(&self.pool);
         let connection = self.connection.as_mut().ok_or_else(closed)?;
         self.is_busy = true;
-        let ran = within(
-            pool.source.options.query_timeout,
-            connection.run(statement, parameters, &mut rows),
-            || late(&pool),
-        );
-        let ran = ran.await;
+        let ran = {
+            let waits = Waits::default();
+            let mut rows = Timed { sink: rows, waits: &waits };
+            let mut run = pin!(connection.run(statement, parameters, &mut rows));
+            let begun = Instant::now();
+            loop {
+                let until = begun + pool.source.options.query_timeout + waits.so_far();
+                match tokio::time::timeout_at(until.into(), run.as_mut()).await {
+                    Ok(ran) => break ran,
+                    // Who takes the rows is slow, not the database.
+                    Err(_) if begun + pool.source.options.query_timeout + waits.so_far() > Instant::now() => {
+                    }
+                    Err(_) => break Err(late(&pool)),
+                }
+            }
+        };
         self.settle(ran)
     }
 
@@ -492,6 +504,48 @@ impl Lease {
         }
         self.in_transaction = false;
         self.is_busy = false;
+    }
+}
+
+/// How long the taker of rows had no room.
+#[derive(Default)]
+struct Waits {
+    /// In microseconds, of waits that are over.
+    over: AtomicU64,
+    /// Since when one goes on.
+    since: Mutex<Option<Instant>>,
+}
+
+impl Waits {
+    fn so_far(&self) -> Duration {
+        let now = lock(&self.since).map_or(Duration::ZERO, |since| since.elapsed());
+        Duration::from_micros(self.over.load(Relaxed)) + now
+    }
+}
+
+/// A taker of rows, and how long it had no room.
+struct Timed<'a, S> {
+    sink: S,
+    waits: &'a Waits,
+}
+
+impl<S: Sink> Sink for Timed<'_, S> {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
+        self.sink.row(row)
+    }
+
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let room = self.sink.poll_room(cx);
+        let mut since = lock(&self.waits.since);
+        match (room, *since) {
+            (Poll::Pending, None) => *since = Some(Instant::now()),
+            (Poll::Ready(()), Some(began)) => {
+                *since = None;
+                self.waits.over.fetch_add(began.elapsed().as_micros() as u64, Relaxed);
+            }
+            _ => {}
+        }
+        room
     }
 }
 

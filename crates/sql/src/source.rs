@@ -122,6 +122,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// Longest run of a statement (`queryTimeout`).
     pub query_timeout: Duration,
+    /// Most bytes of a value, of a column as of a parameter of SQLite.
+    pub longest: usize,
 }
 
 impl Default for Options {
@@ -141,6 +143,7 @@ impl Default for Options {
             statements: 100,
             connect_timeout: Duration::from_secs(10),
             query_timeout: Duration::from_secs(120),
+            longest: 32 << 20,
         }
     }
 }

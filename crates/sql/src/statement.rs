@@ -56,21 +56,37 @@ pub struct Named {
     pub text: String,
     /// For each question mark the name that stood there; `None`: a question mark.
     pub names: Vec<Option<String>>,
+    /// Where the question marks are in the text.
+    marks: Vec<usize>,
+}
+
+/// What stands in a statement where a question mark was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// So many parameters, with commas between them; none: NULL.
+    Marks(usize),
+    /// A text as it is. It is part of the statement: whoever gives it has looked at it.
+    Text(String),
+    /// Nothing, and no comma before or behind it.
+    Drop,
 }
 
 impl Named {
     /// Finds the names; `is_parameter` says which ones are parameters.
     pub fn new(text: &str, dialect: Dialect, is_parameter: impl Fn(&str) -> bool) -> Named {
         let (mut out, mut names) = (String::with_capacity(text.len()), Vec::new());
+        let mut marks = Vec::new();
         for part in parts(text, dialect) {
             match part {
                 Part::Text(text) => out.push_str(text),
                 Part::Escaped => out.push_str("??"),
                 Part::Question => {
+                    marks.push(out.len());
                     out.push('?');
                     names.push(None);
                 }
                 Part::Named(name) if is_parameter(name) => {
+                    marks.push(out.len());
                     out.push('?');
                     names.push(Some(name.to_owned()));
                 }
@@ -80,7 +96,44 @@ impl Named {
                 }
             }
         }
-        Named { text: out, names }
+        Named { text: out, names, marks }
+    }
+
+    /// Adds something behind the text, before what ends it.
+    pub fn append(&mut self, more: &str) {
+        self.text.truncate(self.text.trim_end().trim_end_matches(';').len());
+        self.text.push_str(more);
+    }
+
+    /// The text with each question mark, by its number from 0, replaced.
+    pub fn filled(&self, fill: impl Fn(usize) -> Fill) -> String {
+        let (mut out, mut from, mut drops_comma) = (String::with_capacity(self.text.len()), 0, false);
+        for (number, &at) in self.marks.iter().enumerate() {
+            let before = &self.text[from..at];
+            let before = match before.trim_start().strip_prefix(',').filter(|_| drops_comma) {
+                Some(rest) => rest.trim_start(),
+                None => before,
+            };
+            out.push_str(before);
+            drops_comma = false;
+            match fill(number) {
+                Fill::Marks(0) => out.push_str("NULL"),
+                Fill::Marks(count) => {
+                    out.push('?');
+                    (1..count).for_each(|_| out.push_str(",?"));
+                }
+                Fill::Text(text) => out.push_str(&text),
+                Fill::Drop => match out.trim_end().strip_suffix(',').map(str::len) {
+                    Some(length) => out.truncate(length),
+                    None => drops_comma = true,
+                },
+            }
+            from = at + 1;
+        }
+        let rest = &self.text[from..];
+        let rest = rest.trim_start().strip_prefix(',').filter(|_| drops_comma).unwrap_or(rest);
+        out.push_str(rest);
+        out
     }
 }
 
@@ -256,5 +309,20 @@ mod tests {
             });
         assert_eq!(named.text, "select a::int, ':b' from t where c=? and d=:d or c=? and e=?");
         assert_eq!(named.names, [Some("c".to_owned()), Some("c".to_owned()), None]);
+    }
+
+    #[test]
+    fn question_marks_are_filled() {
+        let mut named = Named::new("{call f(:a, ?, :b)} -- ?", Postgres, |_| true);
+        let text = |fills: [Fill; 3]| named.filled(|at| fills[at].clone());
+        let marks = Fill::Marks;
+        assert_eq!(text([marks(1), marks(3), marks(0)]), "{call f(?, ?,?,?, NULL)} -- ?");
+        assert_eq!(text([marks(1), Fill::Text("'x?'".into()), marks(1)]), "{call f(?, 'x?', ?)} -- ?");
+        assert_eq!(text([Fill::Drop, marks(1), Fill::Drop]), "{call f(?)} -- ?");
+        assert_eq!(text([marks(1), Fill::Drop, marks(1)]), "{call f(?, ?)} -- ?");
+        assert_eq!(text([Fill::Drop, Fill::Drop, Fill::Drop]), "{call f()} -- ?");
+        named = Named::new("insert into t values (?); ", Postgres, |_| true);
+        named.append(" RETURNING *");
+        assert_eq!(named.text, "insert into t values (?) RETURNING *");
     }
 }

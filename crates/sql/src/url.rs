@@ -1,5 +1,6 @@
 //! JDBC URLs: which database, where, and what its driver is told.
 
+use message::form::decode_percent;
 use std::fmt;
 
 /// A database that there is a driver for.
@@ -175,7 +176,7 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
             database
         }
     };
-    let database = decoded(database.trim_matches('/'));
+    let database = decode_percent(database.trim_matches('/'));
     target.database = Some(database).filter(|database| !database.is_empty());
     Ok(target)
 }
@@ -186,27 +187,8 @@ fn options(query: &str, separator: char) -> Vec<(String, String)> {
     let pairs = pairs.map(|pair| pair.trim_start_matches("amp;"));
     pairs
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-        .map(|(name, value)| (decoded(name), decoded(value)))
+        .map(|(name, value)| (decode_percent(name), decode_percent(value)))
         .collect()
-}
-
-fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let hex = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));
-    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while at < bytes.len() {
-        match (bytes[at], hex(at + 1), hex(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 impl Target {

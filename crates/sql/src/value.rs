@@ -39,6 +39,19 @@ impl Value {
         matches!(self, Value::Null)
     }
 
+    /// About how many bytes it takes.
+    pub fn size(&self) -> usize {
+        match self {
+            Value::Text(text)
+            | Value::Decimal(text)
+            | Value::Date(text)
+            | Value::Time(text)
+            | Value::Timestamp(text) => text.len() + 24,
+            Value::Bytes(bytes) => bytes.len() + 24,
+            _ => 24,
+        }
+    }
+
     /// As `getObject().toString()`; bytes as base64. `None`: NULL.
     pub fn text(self) -> Option<String> {
         match self {
@@ -92,6 +105,11 @@ pub(crate) fn timestamp_text(date_time: jiff::civil::DateTime) -> String {
 pub struct Columns(pub(crate) Vec<String>);
 
 impl Columns {
+    /// Of these names.
+    pub fn new(names: Vec<String>) -> Columns {
+        Columns(names)
+    }
+
     /// The names (labels), in order.
     pub fn names(&self) -> &[String] {
         &self.0
@@ -111,6 +129,13 @@ pub struct Row {
     pub columns: Arc<Columns>,
     /// One for each column.
     pub values: Vec<Value>,
+}
+
+impl Row {
+    /// About how many bytes its values take.
+    pub fn size(&self) -> usize {
+        self.values.iter().map(Value::size).sum()
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use busbar_sql::{
-    Dialect, Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Source, State, Statement,
-    Value,
+    Dialect, Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Sink, Source, State,
+    Statement, Value,
 };
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -314,6 +314,7 @@ fn postgresql_keeps_the_promises() {
         let error = all(&mut lease, "select ?::varchar", &[text("a\0b")]).await.unwrap_err();
         assert_eq!(error.reason, Reason::Value, "a NUL is refused before anything is sent");
     });
+    values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
     limits(&server);
     outages(&server);
 }
@@ -336,6 +337,7 @@ fn mariadb_keeps_the_promises() {
             [[Value::Unsigned(1), Value::Integer(2), Value::Integer(2026), Value::Text("b".into())]]
         );
     });
+    values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
     limits(&server);
     outages(&server);
 }
@@ -434,6 +436,70 @@ fn outages(server: &Server) {
         let mut lease = pool.get().await.unwrap();
         assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
     });
+}
+
+/// A taker that has no room for a while after each row, as a slow client.
+struct Slow {
+    rows: usize,
+    room: Option<std::pin::Pin<Box<tokio::time::Sleep>>>,
+}
+
+impl Sink for Slow {
+    fn row(&mut self, _: Row) -> Result<bool, Error> {
+        self.rows += 1;
+        self.room = Some(Box::pin(tokio::time::sleep(Duration::from_millis(30))));
+        Ok(true)
+    }
+
+    fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        self.room.as_mut().map_or(std::task::Poll::Ready(()), |room| room.as_mut().poll(cx))
+    }
+}
+
+/// Values have a bound, and the database waits for who takes its rows, which no deadline counts.
+fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str) {
+    run(async {
+        let pools = Pools::default();
+        let options =
+            Options { longest: 2 << 20, query_timeout: Duration::from_millis(1500), ..Options::default() };
+        let pool = pools.get("values", source(options));
+        let mut lease = pool.get().await.unwrap();
+        for (length, fits) in [(1 << 20, true), ((2 << 20) - 100, true), (3 << 20, false)] {
+            let rows = all(&mut lease, &long.replace("LENGTH", &length.to_string()), &[]).await;
+            match (rows, fits) {
+                (Ok(rows), true) => assert_eq!(rows[0][0], Value::Text("x".repeat(length))),
+                (Err(error), false) => {
+                    assert!(error.reason == Reason::Value && error.message.contains("sql.value"), "{error:?}")
+                }
+                (other, _) => panic!("{length}: {:?}", other.map(|rows| rows.len())),
+            }
+        }
+        // The connection is as good as before.
+        assert_eq!(pool.status().opened, (1, 0, 0));
+        let mut slow = Slow { rows: 0, room: None };
+        let statement = Statement::new(many, pool.dialect());
+        struct Lent<'a>(&'a mut Slow);
+        impl Sink for Lent<'_> {
+            fn row(&mut self, row: Row) -> Result<bool, Error> {
+                self.0.row(row)
+            }
+            fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+                self.0.poll_room(cx)
+            }
+        }
+        lease.run(&statement, &[], Lent(&mut slow)).await.unwrap();
+        assert_eq!(slow.rows, 70);
+    });
+}
+
+const MANY: &str =
+    "with recursive n(a) as (select 1 union all select a + 1 from n where a < 70) select a from n";
+
+#[test]
+fn sqlite_bounds_values_and_waits_for_takers() {
+    let source =
+        |options| Source::new("jdbc:sqlite:file:values?mode=memory", "", "", options, false).unwrap();
+    values_and_takers(source, "select replace(hex(zeroblob(LENGTH/2)), '0', 'x')", MANY);
 }
 
 #[test]

@@ -4,13 +4,18 @@ mod mysql;
 mod numeric;
 mod postgres;
 mod sqlite;
+mod turns;
 
-use crate::error::Error;
+use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
 use crate::source::Source;
 use crate::statement::Statement;
 use crate::url::Dialect;
-use crate::value::Row;
+use crate::value::{Columns, Row, Value};
+use sqlx::Column;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// What a statement did beside its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +26,111 @@ pub struct Outcome {
     pub generated: Option<i64>,
 }
 
-/// Takes the rows of a result one by one; `false`: no more are wanted.
-pub(crate) type Rows<'a> = &'a mut (dyn FnMut(Row) -> Result<bool, Error> + Send);
+/// Takes the rows of a result one by one. A function that takes a row is one that always has room.
+pub trait Sink: Send {
+    /// Takes a row; `false`: no more are wanted.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the row; no more are wanted.
+    fn row(&mut self, row: Row) -> Result<bool, Error>;
+
+    /// Whether there is room for a row. Until then the database waits; the deadline of the statement does not count that.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = cx;
+        Poll::Ready(())
+    }
+}
+
+impl<F: FnMut(Row) -> Result<bool, Error> + Send> Sink for F {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
+        self(row)
+    }
+}
+
+pub(crate) type Rows<'a> = &'a mut dyn Sink;
+
+/// A row of so many bytes is read on a thread of its own: it would take a millisecond of the worker.
+const LARGE: usize = 1 << 20;
+
+/// Hands the rows of a result on. What nobody wants any more is received all the same, so that the connection can be used again.
+struct Handing<'a> {
+    rows: Rows<'a>,
+    /// The columns of the last statement of the connection: the same one comes again and again.
+    last: &'a mut Arc<Columns>,
+    /// Those of this one, from its first row on.
+    columns: Option<Arc<Columns>>,
+    /// Most bytes of a value.
+    longest: usize,
+    wanted: bool,
+    problem: Option<Error>,
+}
+
+impl<'a> Handing<'a> {
+    fn new(rows: Rows<'a>, last: &'a mut Arc<Columns>, longest: usize) -> Handing<'a> {
+        Handing { rows, last, columns: None, longest, wanted: true, problem: None }
+    }
+
+    /// `length`: of a value, in bytes.
+    async fn row<R: sqlx::Row + Send>(
+        &mut self,
+        row: R,
+        length: fn(&R, usize) -> usize,
+        values: impl FnOnce(&R) -> Result<Vec<Value>, Error> + Send + 'static,
+    ) {
+        if !self.wanted {
+            return;
+        }
+        let columns = self.columns.get_or_insert_with(|| {
+            let own = row.columns();
+            let is_same = own.len() == self.last.0.len()
+                && own.iter().zip(&self.last.0).all(|(column, name)| column.name() == name);
+            if !is_same {
+                *self.last = Arc::new(Columns(own.iter().map(|column| column.name().to_owned()).collect()));
+            }
+            Arc::clone(self.last)
+        });
+        let columns = Arc::clone(columns);
+        let mut size = 0;
+        let mut too_long = None;
+        for at in 0..row.len() {
+            let length = length(&row, at);
+            size += length;
+            if length > self.longest {
+                let column = row.columns().get(at).map_or("", |column| column.name());
+                too_long = too_long.or_else(|| Some(is_too_long(column, length, self.longest)));
+            }
+        }
+        let values = match too_long {
+            Some(error) => Err(error),
+            None if size < LARGE => values(&row),
+            None => {
+                let read = tokio::task::spawn_blocking(move || values(&row)).await;
+                read.unwrap_or_else(|error| Err(Error::new(Reason::Interrupted, error.to_string())))
+            }
+        };
+        poll_fn(|cx| self.rows.poll_room(cx)).await;
+        let read = values.and_then(|values| self.rows.row(Row { columns, values }));
+        self.wanted = read.unwrap_or_else(|error| {
+            self.problem = Some(error);
+            false
+        });
+    }
+
+    /// The rows of another result do not count.
+    fn result_ends(&mut self) {
+        self.wanted &= self.columns.is_none();
+    }
+
+    fn end(self, outcome: Outcome) -> Result<Outcome, Error> {
+        self.problem.map_or(Ok(outcome), Err)
+    }
+}
+
+/// What is said of a value that is larger than `sql.value` allows.
+fn is_too_long(column: &str, length: usize, longest: usize) -> Error {
+    let what = format!("column {column} has a value of {length} bytes, and sql.value allows {longest}");
+    Error::new(Reason::Value, what)
+}
 
 /// An open connection. Dropping it closes it.
 pub(crate) enum Connection {
@@ -90,7 +198,7 @@ const SYSTEM_ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// The bundle of the system, where there is one.
-fn system_roots() -> Option<&'static str> {
+fn system_roots<'a>() -> Option<&'a str> {
     SYSTEM_ROOTS.into_iter().find(|path| std::path::Path::new(path).is_file())
 }
 

@@ -1,11 +1,11 @@
 //! MySQL and MariaDB.
 
-use super::{Outcome, Rows, failed, system_roots, unavailable};
+use super::{Handing, Outcome, Rows, failed, system_roots, unavailable};
 use crate::error::{Error, Reason};
 use crate::parameter::{Kind, Parameter};
 use crate::source::Source;
 use crate::statement::Statement;
-use crate::value::{Columns, Row, Value, timestamp_text};
+use crate::value::{Columns, Value, timestamp_text};
 use futures_util::TryStreamExt;
 use jiff::civil::DateTime;
 use sqlx::encode::IsNull;
@@ -22,6 +22,8 @@ pub(crate) struct Session {
     columns: Arc<Columns>,
     /// `TINYINT(1)` is a truth value, as JDBC's driver has it unless `tinyInt1isBit=false`.
     truths: bool,
+    /// Most bytes of a value.
+    longest: usize,
 }
 
 impl Session {
@@ -42,7 +44,7 @@ impl Session {
         }
         let truths =
             source.target.option("tinyInt1isBit").is_none_or(|value| !value.eq_ignore_ascii_case("false"));
-        Ok(Session { connection, columns: Arc::default(), truths })
+        Ok(Session { connection, columns: Arc::default(), truths, longest: source.options.longest })
     }
 
     pub async fn run(
@@ -59,8 +61,8 @@ impl Session {
         let text = AssertSqlSafe(Arc::clone(statement.text()));
         let truths = self.truths;
         let mut stream = self.connection.fetch_many(sqlx::query_with(text, arguments));
-        let (mut outcome, mut wanted, mut problem) = (Outcome::default(), true, None);
-        let mut columns: Option<Arc<Columns>> = None;
+        let (mut outcome, mut handing) =
+            (Outcome::default(), Handing::new(rows, &mut self.columns, self.longest));
         while let Some(item) = stream.try_next().await.map_err(failed)? {
             match item {
                 Either::Left(done) => {
@@ -68,31 +70,12 @@ impl Session {
                     outcome.generated =
                         i64::try_from(done.last_insert_id()).ok().filter(|&id| id != 0).or(outcome.generated);
                     // A procedure has several results: the rows of the first one count.
-                    wanted = wanted && columns.is_none();
+                    handing.result_ends();
                 }
-                Either::Right(_) if !wanted => {}
-                Either::Right(row) => {
-                    let columns = columns.get_or_insert_with(|| {
-                        let own = row.columns();
-                        let is_same = own.len() == self.columns.0.len()
-                            && own.iter().zip(&self.columns.0).all(|(column, name)| column.name() == name);
-                        if !is_same {
-                            self.columns = Arc::new(Columns(
-                                own.iter().map(|column| column.name().to_owned()).collect(),
-                            ));
-                        }
-                        Arc::clone(&self.columns)
-                    });
-                    let read = values(&row, truths)
-                        .and_then(|values| rows(Row { columns: Arc::clone(columns), values }));
-                    wanted = read.unwrap_or_else(|error| {
-                        problem = Some(error);
-                        false
-                    });
-                }
+                Either::Right(row) => handing.row(row, length, move |row| values(row, truths)).await,
             }
         }
-        problem.map_or(Ok(outcome), Err)
+        handing.end(outcome)
     }
 
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
@@ -143,7 +126,7 @@ fn options(source: &Source) -> Result<MySqlConnectOptions, Error> {
             None => MySqlSslMode::Preferred,
         };
     options = options.ssl_mode(mode);
-    if let Some(roots) = target.option("sslrootcert").or(system_roots()) {
+    if let Some(roots) = target.option("sslrootcert").or_else(system_roots) {
         options = options.ssl_ca(roots);
     }
     Ok(options)
@@ -191,6 +174,13 @@ impl Encode<'_, MySql> for Bound<'_> {
             Kind::Bytes => <[u8] as Type<MySql>>::type_info(),
         })
     }
+}
+
+/// The bytes of a value as they came.
+fn length(row: &sqlx::mysql::MySqlRow, at: usize) -> usize {
+    let raw = row.try_get_raw(at).ok().filter(|raw| !raw.is_null());
+    let bytes: Option<&[u8]> = raw.and_then(|raw| Decode::<MySql>::decode(raw).ok());
+    bytes.map_or(0, <[u8]>::len)
 }
 
 fn values(row: &sqlx::mysql::MySqlRow, truths: bool) -> Result<Vec<Value>, Error> {

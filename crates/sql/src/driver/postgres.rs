@@ -1,11 +1,11 @@
 //! PostgreSQL.
 
-use super::{Outcome, Rows, failed, numeric, system_roots, unavailable};
+use super::{Handing, Outcome, Rows, failed, numeric, system_roots, unavailable};
 use crate::error::{Error, Reason};
 use crate::parameter::{Kind, Parameter};
 use crate::source::Source;
 use crate::statement::Statement;
-use crate::value::{Columns, Row, Value, timestamp_text};
+use crate::value::{Columns, Value, timestamp_text};
 use futures_util::TryStreamExt;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, tz::TimeZone};
@@ -28,6 +28,8 @@ pub(crate) struct Session {
     connection: PgConnection,
     /// The columns of the last statement: the same one comes again and again.
     columns: Arc<Columns>,
+    /// Most bytes of a value.
+    longest: usize,
 }
 
 impl Session {
@@ -50,7 +52,7 @@ impl Session {
         if !first.is_empty() {
             connection.execute(AssertSqlSafe(first)).await.map_err(unavailable)?;
         }
-        Ok(Session { connection, columns: Arc::default() })
+        Ok(Session { connection, columns: Arc::default(), longest: source.options.longest })
     }
 
     pub async fn run(
@@ -66,35 +68,15 @@ impl Session {
         }
         let text = AssertSqlSafe(Arc::clone(statement.text()));
         let mut stream = self.connection.fetch_many(sqlx::query_with(text, arguments));
-        let (mut outcome, mut wanted, mut problem) = (Outcome::default(), true, None);
-        let mut columns: Option<Arc<Columns>> = None;
+        let (mut outcome, mut handing) =
+            (Outcome::default(), Handing::new(rows, &mut self.columns, self.longest));
         while let Some(item) = stream.try_next().await.map_err(failed)? {
             match item {
                 Either::Left(done) => outcome.affected += done.rows_affected(),
-                // What nobody wants any more is received, so that the connection can be used again.
-                Either::Right(_) if !wanted => {}
-                Either::Right(row) => {
-                    let columns = columns.get_or_insert_with(|| {
-                        let own = row.columns();
-                        let is_same = own.len() == self.columns.0.len()
-                            && own.iter().zip(&self.columns.0).all(|(column, name)| column.name() == name);
-                        if !is_same {
-                            self.columns = Arc::new(Columns(
-                                own.iter().map(|column| column.name().to_owned()).collect(),
-                            ));
-                        }
-                        Arc::clone(&self.columns)
-                    });
-                    let read =
-                        values(&row).and_then(|values| rows(Row { columns: Arc::clone(columns), values }));
-                    wanted = read.unwrap_or_else(|error| {
-                        problem = Some(error);
-                        false
-                    });
-                }
+                Either::Right(row) => handing.row(row, length, values).await,
             }
         }
-        problem.map_or(Ok(outcome), Err)
+        handing.end(outcome)
     }
 
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
@@ -139,7 +121,7 @@ fn options(source: &Source) -> Result<PgConnectOptions, Error> {
         }
     };
     options = options.ssl_mode(mode);
-    if let Some(roots) = target.option("sslrootcert").or(system_roots()) {
+    if let Some(roots) = target.option("sslrootcert").or_else(system_roots) {
         options = options.ssl_root_cert(roots);
     }
     // A statement that nobody waits for any more ends by itself.
@@ -214,6 +196,12 @@ impl Encode<'_, Postgres> for Bound<'_> {
 
 fn days(date: Date) -> i32 {
     (EPOCH.duration_until(date).as_hours() / 24) as i32
+}
+
+/// The bytes of a value as they came.
+fn length(row: &sqlx::postgres::PgRow, at: usize) -> usize {
+    let raw = row.try_get_raw(at).ok();
+    raw.filter(|raw| !raw.is_null()).and_then(|raw| raw.as_bytes().ok().map(<[u8]>::len)).unwrap_or(0)
 }
 
 fn values(row: &sqlx::postgres::PgRow) -> Result<Vec<Value>, Error> {

@@ -1,29 +1,47 @@
 //! SQLite: a library that waits for disks and locks, so each connection has a thread of its own.
 
+use super::turns::{Turn, Turns};
 use super::{Outcome, Rows};
 use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
 use crate::source::Source;
 use crate::statement::Statement;
 use crate::value::{Columns, Row, Value, timestamp_text};
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
+use std::future::poll_fn;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
+use std::time::Duration;
 use tokio::sync::mpsc as answers;
 use tokio::sync::oneshot;
 
-/// So many rows cross from the thread at a time, and so many such chunks wait there at most.
+/// So long a statement waits for others that write, of this process and then of others.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// So many rows, of so many bytes, cross from the thread at a time, and so many such chunks wait there at most.
 const CHUNK: usize = 64;
+const CHUNK_BYTES: usize = 128 << 10;
 const CHUNKS: usize = 4;
 
 /// The handle of a thread with a connection. When it is dropped, what runs is interrupted, and the thread ends.
 pub(crate) struct Session {
     jobs: mpsc::Sender<Job>,
     interrupt: Arc<InterruptHandle>,
+    /// Jobs so far.
+    count: AtomicU64,
+    given_up: Arc<AtomicU64>,
 }
 
+/// So many steps of a statement lie between two looks at whether somebody waits for it: an interrupt has no effect on one that is about to begin.
+const STEPS: i32 = 10_000;
+
 struct Job {
+    /// The first one is 1.
+    number: u64,
     text: Arc<str>,
     parameters: Vec<Parameter>,
     /// Several statements, without parameters and results.
@@ -39,6 +57,7 @@ enum Message {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.given_up.store(u64::MAX, Relaxed);
         self.interrupt.interrupt();
     }
 }
@@ -48,12 +67,16 @@ impl Session {
         let source = source.clone();
         let (jobs, queue) = mpsc::channel::<Job>();
         let (opened, is_open) = oneshot::channel();
+        // The last job that nobody waits for any more.
+        let given_up = Arc::new(AtomicU64::new(0));
+        let looks = Arc::clone(&given_up);
         let run = move || {
             match open(&source) {
                 Err(error) => _ = opened.send(Err(error)),
-                Ok(connection) => {
+                Ok(mut connection) => {
                     if opened.send(Ok(Arc::new(connection.get_interrupt_handle()))).is_ok() {
-                        serve(&connection, &queue);
+                        let turns = source.target.database.as_deref().map(|file| Turns::of(Path::new(file)));
+                        serve(&mut connection, &queue, &looks, turns.as_ref());
                     }
                 }
             };
@@ -65,7 +88,7 @@ impl Session {
             .map_err(|error| unavailable(format!("no thread for a connection: {error}")))?;
         let interrupt =
             is_open.await.map_err(|_| unavailable("the thread of the connection ended".to_owned()))??;
-        Ok(Session { jobs, interrupt })
+        Ok(Session { jobs, interrupt, count: AtomicU64::new(0), given_up })
     }
 
     pub async fn run(
@@ -81,7 +104,8 @@ impl Session {
                 Message::Failed(error) => return Err(error),
                 Message::Rows(chunk) => {
                     for row in chunk {
-                        if !rows(row)? {
+                        poll_fn(|cx| rows.poll_room(cx)).await;
+                        if !rows.row(row)? {
                             // The thread sees that nobody listens, and ends the statement.
                             return Ok(Outcome::default());
                         }
@@ -102,10 +126,12 @@ impl Session {
     }
 
     pub fn abandon(&self) {
+        self.given_up.store(self.count.load(Relaxed), Relaxed);
         self.interrupt.interrupt();
         let (answer, _) = answers::channel(1);
         // Refused where no transaction is open, which is as good.
         _ = self.jobs.send(Job {
+            number: self.number(),
             text: Arc::from("ROLLBACK"),
             parameters: Vec::new(),
             is_batch: true,
@@ -120,8 +146,13 @@ impl Session {
         is_batch: bool,
     ) -> Result<answers::Receiver<Message>, Error> {
         let (answer, answers) = answers::channel(CHUNKS);
-        self.jobs.send(Job { text, parameters, is_batch, answer }).map_err(|_| gone())?;
+        let number = self.number();
+        self.jobs.send(Job { number, text, parameters, is_batch, answer }).map_err(|_| gone())?;
         Ok(answers)
+    }
+
+    fn number(&self) -> u64 {
+        self.count.fetch_add(1, Relaxed) + 1
     }
 }
 
@@ -144,10 +175,10 @@ fn open(source: &Source) -> Result<Connection, Error> {
         let error = unavailable(error);
         Error { message: format!("{}: {}", source.target, error.message), ..error }
     })?;
-    connection
-        .busy_timeout(source.options.query_timeout.min(std::time::Duration::from_secs(5)))
-        .map_err(unavailable)?;
+    connection.busy_timeout(source.options.query_timeout.min(PATIENCE)).map_err(unavailable)?;
     connection.set_prepared_statement_cache_capacity(source.options.statements);
+    let longest = i32::try_from(source.options.longest).unwrap_or(i32::MAX);
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest).map_err(unavailable)?;
     let option =
         |name: &str| source.target.option(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     // As the driver of JDBC: off unless the URL says so.
@@ -162,18 +193,60 @@ fn open(source: &Source) -> Result<Connection, Error> {
 }
 
 /// Does jobs until the handle is gone.
-fn serve(connection: &Connection, queue: &mpsc::Receiver<Job>) {
+fn serve(
+    connection: &mut Connection,
+    queue: &mpsc::Receiver<Job>,
+    given_up: &Arc<AtomicU64>,
+    turns: Option<&Arc<Turns>>,
+) {
+    // The right to write: for a statement, or for a transaction.
+    let mut turn: Option<Turn> = None;
+    let running = Arc::new(AtomicU64::new(0));
+    let (own, given_up) = (Arc::clone(&running), Arc::clone(given_up));
+    if let Err(error) =
+        connection.progress_handler(STEPS, Some(move || own.load(Relaxed) <= given_up.load(Relaxed)))
+    {
+        tracing::warn!(target: "busbar::sql", "statements of SQLite run to their ends when nobody waits: {error}");
+    }
     while let Ok(job) = queue.recv() {
+        running.store(job.number, Relaxed);
+        // Given up before it began, when there was nothing to interrupt yet.
+        if !job.is_batch && job.answer.is_closed() {
+            continue;
+        }
+        if let (Some(turns), None) = (turns, &turn)
+            && writes(connection, &job)
+        {
+            turn = turns.take(PATIENCE, || !job.answer.is_closed());
+            if turn.is_none() {
+                let message = "database is locked: others of this process write for too long";
+                let error = Error { number: Some(5), ..Error::new(Reason::Refused, message) };
+                _ = job.answer.blocking_send(Message::Failed(error));
+                continue;
+            }
+        }
         let done = if job.is_batch {
             connection.execute_batch(&job.text).map(|()| Outcome::default()).map_err(failed)
         } else {
             answer(connection, &job)
         };
+        if connection.is_autocommit() {
+            turn = None;
+        }
         // Nobody may wait for it any more.
         _ = job.answer.blocking_send(match done {
             Ok(outcome) => Message::Done(outcome),
             Err(error) => Message::Failed(error),
         });
+    }
+}
+
+/// Whether a job may write. What cannot be read says so itself when it runs.
+fn writes(connection: &Connection, job: &Job) -> bool {
+    match job.is_batch {
+        // As a query that asks whether a connection works.
+        true => !job.text.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select")),
+        false => connection.prepare_cached(&job.text).is_ok_and(|statement| !statement.readonly()),
     }
 }
 
@@ -194,16 +267,19 @@ fn answer(connection: &Connection, job: &Job) -> Result<Outcome, Error> {
         statement.raw_execute().map_err(failed)?;
     } else {
         let mut rows = statement.raw_query();
-        let mut chunk = Vec::new();
+        let (mut chunk, mut size) = (Vec::new(), 0);
         while let Some(row) = rows.next().map_err(failed)? {
             let values = (0..columns.0.len())
                 .map(|at| value(row.get_ref(at).map_err(failed)?))
                 .collect::<Result<_, _>>()?;
-            chunk.push(Row { columns: Arc::clone(&columns), values });
-            if chunk.len() == CHUNK
-                && job.answer.blocking_send(Message::Rows(std::mem::take(&mut chunk))).is_err()
-            {
-                return Ok(Outcome::default());
+            let row = Row { columns: Arc::clone(&columns), values };
+            size += row.size();
+            chunk.push(row);
+            if chunk.len() == CHUNK || size >= CHUNK_BYTES {
+                size = 0;
+                if job.answer.blocking_send(Message::Rows(std::mem::take(&mut chunk))).is_err() {
+                    return Ok(Outcome::default());
+                }
             }
         }
         if !chunk.is_empty() {
@@ -256,9 +332,13 @@ fn failed(error: rusqlite::Error) -> Error {
     let reason = match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => Reason::Interrupted,
         Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::NotADatabase) => Reason::Unavailable,
+        Some(rusqlite::ErrorCode::TooBig) => Reason::Value,
         _ => Reason::Refused,
     };
     let message = match error {
+        Own::SqliteFailure(own, _) if own.code == rusqlite::ErrorCode::TooBig => {
+            "a value is larger than sql.value allows".to_owned()
+        }
         Own::SqliteFailure(_, Some(message)) => message,
         Own::SqlInputError { msg, .. } => msg,
         other => other.to_string(),

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Data services: CPU per request of Busbar beside a small Java program that does the same over JDBC with a pool.
+
+    cargo build --release && bench/data.py [--seconds 3] [--rounds 3] [--write docs/performance.md]
+
+The database is a PostgreSQL of its own (tests/services/postgresql) with a table of 1,000 rows; a request is a GET of ten of them as XML. The Java peer
+is bench/data/DataPeer.java: Jetty, HikariCP, the JDBC driver, Woodstox, all from Maven Central (fetched once into ~/.cache/busbar-data).
+Both have 8 connections and are asked by wrk with 32. The peer is warmed up, then both are pinned to core 0 and take turns; wrk and the database have core 1.
+CPU is user plus system time of the process per request; the smallest of the rounds counts. The answers are compared before anything is timed.
+What one dblookup costs beside the driver alone: cargo test --release -p busbar-dataservices --test speed -- --ignored --nocapture
+"""
+import argparse, http.client, os, pathlib, subprocess, sys, tempfile, xml.etree.ElementTree as tree
+
+from common import ROOT, TARGET, Machines, cost, cpu, free_port, load, need, table, wait_for, write
+
+LIBRARIES = pathlib.Path.home() / ".cache/busbar-data"
+PATH = "/services/Items/page/400"
+CONNECTIONS = 8
+
+SOURCE = """<datasource><name>Shop</name><definition type="RDBMS"><configuration><driverClassName>org.postgresql.Driver</driverClassName>
+<url>jdbc:postgresql://127.0.0.1:@PORT@/bus</url><username>bus</username><password>secret</password><maxActive>@MOST@</maxActive></configuration></definition></datasource>"""
+SERVICE = """<data name="Items" serviceNamespace="http://shop.example/items"><config id="db"><property name="carbon_datasource_name">Shop</property></config>
+<query id="page" useConfig="db"><sql>SELECT id, name, price, stock FROM items WHERE id &gt; :from ORDER BY id LIMIT 10</sql><param name="from" sqlType="INTEGER"/>
+<result element="items" rowName="item"><element name="id" column="id" xsdType="integer"/><element name="name" column="name"/>
+<element name="price" column="price" xsdType="decimal"/><element name="stock" column="stock" xsdType="integer"/></result></query>
+<resource path="page/{from}" method="GET"><call-query href="page"><with-param name="from" query-param="from"/></call-query></resource></data>"""
+TABLE = """create table items (id integer primary key, name varchar(40), price numeric(10,2), stock integer);
+insert into items select n, 'item number ' || n, n * 1.25, n % 50 from generate_series(1, 1000) n; analyze items"""
+
+
+def get(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", PATH)
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status != 200:
+        sys.exit(f"port {port}: {answer.status} {body[:1500]}")
+    return tree.canonicalize(body.decode())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warm", type=int, default=20, help="seconds of load on the peer before it is measured")
+    parser.add_argument("--write", metavar="DOCUMENT")
+    parser.add_argument("--busbar", default=str(TARGET / "release" / "busbar"))
+    options = parser.parse_args()
+    need("wrk", "taskset", "psql", "java", "javac", "mvn")
+    if not list(LIBRARIES.glob("lib/*.jar")):
+        subprocess.run(["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={LIBRARIES}/lib"], cwd=ROOT / "bench/data", check=True)
+    subprocess.run(["javac", "-cp", f"{LIBRARIES}/lib/*", "-d", LIBRARIES, ROOT / "bench/data/DataPeer.java"], check=True)
+    work = pathlib.Path(tempfile.mkdtemp())
+    os.chmod(work, 0o755)
+    database, port, other = free_port(), free_port(), free_port()
+    for name, text in [("data-sources/Shop.xml", SOURCE), ("data-services/Items.dbs", SERVICE)]:
+        path = work / "config" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text.replace("@PORT@", str(database)).replace("@MOST@", str(CONNECTIONS)))
+    lua = work / "get.lua"
+    lua.write_text('wrk.method = "GET"\n')
+    script = [ROOT / "tests/services/postgresql"]
+    subprocess.run(["taskset", "-c", "1", *script, "start", work / "database", str(database)], check=True)
+    try:
+        login = {**os.environ, "PGPASSWORD": "secret"}
+        subprocess.run(["psql", "-q", "-h", "127.0.0.1", "-p", str(database), "-U", "bus", "-d", "bus", "-c", TABLE], env=login, check=True)
+        with Machines(work) as machines:
+            bus = machines.start(0, options.busbar, "run", work / "config", "--strict", "--http", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--workers", "1")
+            url = f"jdbc:postgresql://127.0.0.1:{database}/bus"
+            peer = machines.start(None, "java", "-Xms256m", "-Xmx1g", "-cp", f"{LIBRARIES}:{LIBRARIES}/lib/*", "DataPeer", other, url, CONNECTIONS)
+            wait_for(port)
+            wait_for(other, 60)
+            if get(port) != get(other):
+                sys.exit(f"the answers differ:\n{get(port)}\n{get(other)}")
+            count = load(other, PATH, lua, options.warm)
+            print(f"the peer is warm after {count} requests", file=sys.stderr)
+            subprocess.run(["taskset", "-acp", "0", str(peer.pid)], check=True, stdout=subprocess.DEVNULL)
+            ours, theirs = [], []
+            for _ in range(options.rounds):
+                ours.append(cost(bus, port, PATH, lua, options.seconds))
+                theirs.append(cost(peer, other, PATH, lua, options.seconds))
+    finally:
+        subprocess.run([*script, "stop", work / "database"])
+    (a, rate), (b, other_rate) = min(ours), min(theirs)
+    text = table(["engine", "CPU µs:", "requests a second:"], [["Busbar", f"{a:.1f}", f"{rate:,.0f}"], ["Jetty, HikariCP, JDBC", f"{b:.1f}", f"{other_rate:,.0f}"]])
+    text += f"\n\nThe peer takes {b / a:.1f} times the CPU (budget: 5)."
+    if options.write:
+        write(options.write, "data", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,686 @@
+//! Data services (`.dbs`): queries of databases as operations of a service and as resources.
+
+use super::Reading;
+use super::data_source::value;
+use crate::element::Element;
+use crate::read::{self, Shape};
+use crate::value::Key;
+use diagnostics::{Diagnostic, Severity, Span};
+
+/// The namespace of requests and answers where a service names none.
+pub const DATA_SERVICE_NAMESPACE: &str = "http://ws.wso2.org/dataservice";
+
+/// A data service.
+#[derive(Clone, Debug)]
+pub struct DataService {
+    /// Its name.
+    pub name: Key,
+    /// The namespace of its requests, and of answers that name none.
+    pub namespace: String,
+    /// What people say of it.
+    pub description: Option<String>,
+    /// `http`, `https`; empty: both.
+    pub transports: Vec<String>,
+    /// It serves from the start (`serviceStatus`).
+    pub active: bool,
+    /// Operations take many requests at once (`enableBatchRequests`).
+    pub batch: bool,
+    /// A request may have several operations in it (`enableBoxcarring`).
+    pub boxcarring: bool,
+    /// Answers are whole before they leave (`disableStreaming`).
+    pub held: bool,
+    /// Where data comes from.
+    pub configs: Vec<DataConfig>,
+    /// What is asked.
+    pub queries: Vec<DataQuery>,
+    /// What clients may ask for.
+    pub operations: Vec<DataOperation>,
+    /// Parts that have no effect here, with the reason.
+    pub ignored: Vec<(Key, &'static str)>,
+    /// The whole element.
+    pub span: Span,
+}
+
+/// Where data comes from: a data source by name or by its own settings, a file.
+#[derive(Clone, Debug)]
+pub struct DataConfig {
+    /// Its id.
+    pub id: Key,
+    /// Its properties by name.
+    pub properties: Vec<(String, Key)>,
+    /// `enableOData`.
+    pub odata: bool,
+    /// The element.
+    pub span: Span,
+}
+
+impl DataConfig {
+    /// A property that is not empty.
+    pub fn property(&self, name: &str) -> Option<&Key> {
+        let found = self.properties.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value).filter(|value| !value.value.trim().is_empty())
+    }
+}
+
+/// A query.
+#[derive(Clone, Debug)]
+pub struct DataQuery {
+    /// Its id.
+    pub id: Key,
+    /// The config that it asks; `None`: the only one.
+    pub config: Option<Key>,
+    /// Statements, each with the databases that it is for; none: for all.
+    pub sql: Vec<(Vec<String>, Key)>,
+    /// What it is where it is no SQL: `expression`, `excel`, `sparql`, …
+    pub other: Option<Key>,
+    /// The elements in `excel`: which rows of a workbook are its rows.
+    pub excel: Vec<(String, Key)>,
+    /// Its parameters.
+    pub parameters: Vec<DataParameter>,
+    /// What is said of how it runs, by name.
+    pub properties: Vec<(String, Key)>,
+    /// What becomes of its rows; `None`: nothing, and there is no answer.
+    pub result: Option<DataResult>,
+    /// Its rows are the keys that were made (`returnGeneratedKeys`).
+    pub generated_keys: bool,
+    /// The columns of these keys.
+    pub key_columns: Vec<String>,
+    /// Its one row is the number of rows that it changed (`returnUpdatedRowCount`).
+    pub row_count: bool,
+    /// The element.
+    pub span: Span,
+}
+
+/// Which way a parameter goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataDirection {
+    /// To the database.
+    In,
+    /// Back.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// A parameter of a query.
+#[derive(Clone, Debug)]
+pub struct DataParameter {
+    /// Its name.
+    pub name: Key,
+    /// Its type; `None`: a text.
+    pub sql_type: Option<Key>,
+    /// Which way it goes.
+    pub direction: DataDirection,
+    /// It has many values (`paramType="ARRAY"`).
+    pub is_array: bool,
+    /// Which question mark it is, from 1; 0: none says so.
+    pub ordinal: usize,
+    /// Its value where a request has none.
+    pub default: Option<Key>,
+    /// A request may leave it out.
+    pub optional: bool,
+    /// What its values must be.
+    pub validators: Vec<DataValidator>,
+    /// The element.
+    pub span: Span,
+}
+
+/// What a value must be.
+#[derive(Clone, Debug)]
+pub enum DataValidator {
+    /// So many characters.
+    Length(Option<i64>, Option<i64>),
+    /// A whole number between two.
+    Long(Option<i64>, Option<i64>),
+    /// A number between two.
+    Double(Option<f64>, Option<f64>),
+    /// A regular expression of Java, which has to match all of it.
+    Pattern(Key),
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataFormat {
+    /// Elements.
+    Xml,
+    /// The elements are described as JSON.
+    Json,
+    /// RDF in XML.
+    Rdf,
+}
+
+/// What becomes of rows.
+#[derive(Clone, Debug)]
+pub struct DataResult {
+    /// The element around all rows; empty: none.
+    pub element: String,
+    /// The element of a row; empty: none.
+    pub row: String,
+    /// The namespace; `None`: that of the service.
+    pub namespace: Option<String>,
+    /// Its form.
+    pub format: DataFormat,
+    /// Columns are named by their numbers.
+    pub column_numbers: bool,
+    /// Characters that XML does not have become question marks.
+    pub escape: bool,
+    /// The description in JSON.
+    pub json: Option<Key>,
+    /// What a row has.
+    pub children: Vec<DataOutput>,
+    /// The element.
+    pub span: Span,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataValue {
+    /// A column of the row.
+    Column(String),
+    /// A parameter of the query, or of the request.
+    Parameter(String),
+    /// Always the same.
+    Constant(String),
+}
+
+/// A part of a row.
+#[derive(Clone, Debug)]
+pub enum DataOutput {
+    /// An element or an attribute with a value.
+    Field(DataField),
+    /// An element with parts of its own.
+    Group {
+        /// Its name.
+        name: String,
+        /// Its namespace; `None`: that around it.
+        namespace: Option<String>,
+        /// Who sees it; empty: everybody.
+        roles: Vec<String>,
+        /// What it has.
+        children: Vec<DataOutput>,
+    },
+    /// The rows of another query.
+    Call(DataCall),
+}
+
+/// An element or an attribute with a value.
+#[derive(Clone, Debug)]
+pub struct DataField {
+    /// Its name.
+    pub name: Key,
+    /// It is an attribute.
+    pub is_attribute: bool,
+    /// Its value.
+    pub value: DataValue,
+    /// The local name of its type in XML Schema (`string`).
+    pub xsd_type: String,
+    /// It is left out where there is no such value.
+    pub optional: bool,
+    /// Later operations of the request know the value by this name; whether all of them.
+    pub export: Option<(String, bool)>,
+    /// Its namespace; `None`: that around it.
+    pub namespace: Option<String>,
+    /// Who sees it; empty: everybody.
+    pub roles: Vec<String>,
+    /// The element.
+    pub span: Span,
+}
+
+/// That a query is run, with its parameters.
+#[derive(Clone, Debug)]
+pub struct DataCall {
+    /// The query.
+    pub query: Key,
+    /// Parameters by name.
+    pub parameters: Vec<(Key, DataValue)>,
+    /// Who sees what it gives; empty: everybody.
+    pub roles: Vec<String>,
+    /// The element.
+    pub span: Span,
+}
+
+/// What clients may ask for.
+#[derive(Clone, Debug)]
+pub struct DataOperation {
+    /// Its name; of a resource the path.
+    pub name: Key,
+    /// The method of a resource.
+    pub method: Option<Key>,
+    /// What people say of it.
+    pub description: Option<String>,
+    /// It answers that it was done, where there is nothing else to say (`returnRequestStatus`).
+    pub status: bool,
+    /// Its answer is whole before it leaves.
+    pub held: bool,
+    /// What it runs.
+    pub call: DataCall,
+    /// The element.
+    pub span: Span,
+}
+
+pub(crate) const SHAPE: Shape = Shape {
+    attributes: &[
+        "name",
+        "serviceNamespace",
+        "baseURI",
+        "serviceGroup",
+        "transports",
+        "serviceStatus",
+        "enableBatchRequests",
+        "enableBoxcarring",
+        "disableLegacyBoxcarringMode",
+        "enableDTP",
+        "disableStreaming",
+        "txManagerJNDIName",
+        "publishSwagger",
+        "description",
+        "xsdPath",
+        "contractFirst",
+    ],
+    elements: &[
+        "description",
+        "config",
+        "query",
+        "operation",
+        "resource",
+        "event-trigger",
+        "xa-datasource",
+        "policy",
+        "enableSec",
+        "authorization_provider",
+        "passwordManager",
+    ],
+};
+const QUERY: Shape = Shape {
+    attributes: &[
+        "id",
+        "useConfig",
+        "returnGeneratedKeys",
+        "keyColumns",
+        "returnUpdatedRowCount",
+        "input-event-trigger",
+        "output-event-trigger",
+        "inputNamespace",
+        "description",
+    ],
+    elements: &[
+        "sql",
+        "param",
+        "properties",
+        "result",
+        "excel",
+        "gspread",
+        "sparql",
+        "expression",
+        "query",
+        "scraperVariable",
+        "description",
+    ],
+};
+const PARAM: Shape = Shape {
+    attributes: &[
+        "name",
+        "sqlType",
+        "type",
+        "paramType",
+        "ordinal",
+        "defaultValue",
+        "optional",
+        "structType",
+        "forceDefault",
+    ],
+    elements: &[
+        "validateLength",
+        "validateLongRange",
+        "validateDoubleRange",
+        "validatePattern",
+        "validateCustom",
+    ],
+};
+const RESULT: Shape = Shape {
+    attributes: &[
+        "element",
+        "rowName",
+        "defaultNamespace",
+        "outputType",
+        "rdfBaseURI",
+        "xsltPath",
+        "useColumnNumbers",
+        "escapeNonPrintableChar",
+    ],
+    elements: &["element", "attribute", "call-query", "call-query-group"],
+};
+const FIELD: Shape = Shape {
+    attributes: &[
+        "name",
+        "column",
+        "query-param",
+        "value",
+        "xsdType",
+        "optional",
+        "export",
+        "exportType",
+        "namespace",
+        "requiredRoles",
+        "arrayName",
+        "rdf-ref-uri",
+    ],
+    elements: &["element", "attribute", "call-query", "call-query-group"],
+};
+const CALL: Shape = Shape { attributes: &["href", "requiredRoles"], elements: &["with-param"] };
+const OPERATION: Shape = Shape {
+    attributes: &["name", "path", "method", "returnRequestStatus", "disableStreaming", "description"],
+    elements: &["call-query", "call-query-group", "description"],
+};
+
+impl DataService {
+    /// The query of an id.
+    pub fn query(&self, id: &str) -> Option<&DataQuery> {
+        self.queries.iter().find(|own| own.id.value == id)
+    }
+
+    pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataService> {
+        check(&SHAPE, element, reading);
+        let name = read::required(element, "name", reading.diagnostics)?;
+        let truth = |name: &str| is_true(element, name);
+        let mut ignored = Vec::new();
+        let mut ignore = |own: &Element, why| {
+            ignored.push((Key { value: own.local().to_owned(), span: own.start_tag() }, why));
+        };
+        for own in element.elements() {
+            match own.local() {
+                "event-trigger" => ignore(own, "events of queries are not sent"),
+                "xa-datasource" => ignore(own, "transactions are over one database"),
+                "authorization_provider" => ignore(own, "who asks is decided in front of the service"),
+                "passwordManager" => ignore(own, "secrets are where those of all artifacts are"),
+                "policy" | "enableSec" => {
+                    ignore(own, "a data service is not secured: put a proxy service in front of it")
+                }
+                _ => {}
+            }
+        }
+        let mut configs = Vec::new();
+        for own in element.children_named("config") {
+            let id = read::optional(own, "id")
+                .unwrap_or(Key { value: "default".to_owned(), span: own.start_tag() });
+            let properties = own.children_named("property");
+            let properties = properties.map(|property| {
+                (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading))
+            });
+            configs.push(DataConfig {
+                id,
+                properties: properties.collect(),
+                odata: is_true(own, "enableOData"),
+                span: own.span(),
+            });
+        }
+        let queries =
+            element.children_named("query").filter_map(|own| DataQuery::parse(own, reading)).collect();
+        let operations = element
+            .elements()
+            .filter(|own| own.is("operation") || own.is("resource"))
+            .filter_map(|own| DataOperation::parse(own, reading))
+            .collect();
+        Some(DataService {
+            name,
+            namespace: text(element, "serviceNamespace").unwrap_or_else(|| DATA_SERVICE_NAMESPACE.to_owned()),
+            description: super::description(element),
+            transports: element.attr("transports").map(read::names).unwrap_or_default(),
+            active: element
+                .attr("serviceStatus")
+                .is_none_or(|own| !own.trim().eq_ignore_ascii_case("inactive")),
+            batch: truth("enableBatchRequests"),
+            boxcarring: truth("enableBoxcarring"),
+            held: truth("disableStreaming"),
+            configs,
+            queries,
+            operations,
+            ignored,
+            span: element.span(),
+        })
+    }
+}
+
+impl DataQuery {
+    fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataQuery> {
+        check(&QUERY, element, reading);
+        let id = read::required(element, "id", reading.diagnostics)?;
+        let sql = element.children_named("sql").map(|own| {
+            let dialects = own.attr("dialect").map(read::names).unwrap_or_default();
+            (dialects, Key { value: own.text().trim().to_owned(), span: own.text_span() })
+        });
+        let other = element.elements().find(|own| {
+            matches!(own.local(), "excel" | "gspread" | "sparql" | "expression" | "query" | "scraperVariable")
+        });
+        let excel = element.child("excel").into_iter().flat_map(|own| own.elements());
+        let excel = excel
+            .map(|own| {
+                let text = Key { value: own.text().trim().to_owned(), span: own.text_span() };
+                (own.local().to_ascii_lowercase(), text)
+            })
+            .collect();
+        let properties = element.child("properties").into_iter().flat_map(|own| own.elements());
+        let properties = properties
+            .map(|own| (own.attr("name").unwrap_or_default().trim().to_owned(), value(own, reading)))
+            .collect();
+        let parameters =
+            element.children_named("param").filter_map(|own| DataParameter::parse(own, reading)).collect();
+        let result = element.child("result").map(|own| DataResult::parse(own, reading));
+        Some(DataQuery {
+            id,
+            config: read::optional(element, "useConfig"),
+            sql: sql.collect(),
+            other: other.map(|own| Key { value: own.local().to_owned(), span: own.start_tag() }),
+            excel,
+            parameters,
+            properties,
+            result,
+            generated_keys: is_true(element, "returnGeneratedKeys"),
+            key_columns: element.attr("keyColumns").map(read::names).unwrap_or_default(),
+            row_count: is_true(element, "returnUpdatedRowCount"),
+            span: element.start_tag(),
+        })
+    }
+}
+
+impl DataParameter {
+    fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataParameter> {
+        check(&PARAM, element, reading);
+        let name = read::required(element, "name", reading.diagnostics)?;
+        let word =
+            |name: &str| element.attr(name).map(|own| own.trim().to_ascii_uppercase()).unwrap_or_default();
+        let direction = match &*word("type") {
+            "" | "IN" => DataDirection::In,
+            "OUT" => DataDirection::Out,
+            "INOUT" => DataDirection::InOut,
+            other => {
+                let span = element.value_span("type");
+                let error = read::bad_value("type", other, span, "IN, OUT or INOUT");
+                reading.diagnostics.push(error);
+                return None;
+            }
+        };
+        let mut validators = Vec::new();
+        for own in element.elements() {
+            let mut bound = |name: &str| {
+                read::optional(own, name)
+                    .and_then(|key| read::number::<f64>(&key, name, "a number", reading.diagnostics))
+            };
+            let (least, most) = (bound("minimum"), bound("maximum"));
+            let whole = |bound: Option<f64>| bound.map(|bound| bound as i64);
+            match own.local() {
+                "validateLength" => validators.push(DataValidator::Length(whole(least), whole(most))),
+                "validateLongRange" => validators.push(DataValidator::Long(whole(least), whole(most))),
+                "validateDoubleRange" => validators.push(DataValidator::Double(least, most)),
+                "validatePattern" => {
+                    if let Some(pattern) = read::required(own, "pattern", reading.diagnostics) {
+                        validators.push(DataValidator::Pattern(pattern));
+                    }
+                }
+                "validateCustom" => {
+                    let message = "a validator in Java cannot run here";
+                    let error = Diagnostic::error("unsupported-artifact", message)
+                        .at(own.start_tag(), "values would not be checked by it")
+                        .help("write it as validatePattern, or check the message in front of the service");
+                    reading.diagnostics.push(error);
+                }
+                _ => {}
+            }
+        }
+        let ordinal = element.attr("ordinal").and_then(|own| own.trim().parse().ok()).unwrap_or(0);
+        Some(DataParameter {
+            name,
+            sql_type: read::optional(element, "sqlType"),
+            direction,
+            is_array: word("paramType") == "ARRAY",
+            ordinal,
+            default: element.attribute("defaultValue").map(Key::of),
+            optional: is_true(element, "optional"),
+            validators,
+            span: element.start_tag(),
+        })
+    }
+}
+
+impl DataResult {
+    fn parse(element: &Element, reading: &mut Reading<'_>) -> DataResult {
+        check(&RESULT, element, reading);
+        let format = match element.attr("outputType").map(|own| own.trim().to_ascii_lowercase()).as_deref() {
+            Some("json") => DataFormat::Json,
+            Some("rdf") => DataFormat::Rdf,
+            _ => DataFormat::Xml,
+        };
+        let json = (format == DataFormat::Json)
+            .then(|| Key { value: element.text().trim().to_owned(), span: element.text_span() });
+        let name = |name: &str| element.attr(name).unwrap_or_default().trim().to_owned();
+        DataResult {
+            element: name("element"),
+            row: name("rowName"),
+            namespace: text(element, "defaultNamespace"),
+            format,
+            column_numbers: is_true(element, "useColumnNumbers"),
+            escape: is_true(element, "escapeNonPrintableChar"),
+            json,
+            children: outputs(element, reading),
+            span: element.start_tag(),
+        }
+    }
+}
+
+/// What stands in a row, or in an element of it.
+fn outputs(element: &Element, reading: &mut Reading<'_>) -> Vec<DataOutput> {
+    let mut all = Vec::new();
+    for own in element.elements() {
+        match own.local() {
+            "call-query" => all.extend(DataCall::parse(own, reading).map(DataOutput::Call)),
+            "call-query-group" => {
+                let calls = own.children_named("call-query");
+                all.extend(calls.filter_map(|own| DataCall::parse(own, reading)).map(DataOutput::Call));
+            }
+            "element" | "attribute" => {
+                check(&FIELD, own, reading);
+                let Some(name) = read::required(own, "name", reading.diagnostics) else { continue };
+                let roles = own.attr("requiredRoles").map(read::names).unwrap_or_default();
+                let namespace = text(own, "namespace");
+                let Some(value) = value_of(own) else {
+                    let children = outputs(own, reading);
+                    all.push(DataOutput::Group { name: name.value, namespace, roles, children });
+                    continue;
+                };
+                let xsd_type = own.attr("xsdType").map(str::trim).filter(|own| !own.is_empty());
+                let xsd_type = xsd_type.unwrap_or("string");
+                let export = text(own, "export");
+                let all_values = own.attr("exportType").is_some_and(|own| own.trim() == "ARRAY");
+                all.push(DataOutput::Field(DataField {
+                    name,
+                    is_attribute: own.is("attribute"),
+                    value,
+                    xsd_type: xsd_type.rsplit(':').next().unwrap_or(xsd_type).to_owned(),
+                    optional: is_true(own, "optional"),
+                    export: export.map(|name| (name, all_values)),
+                    namespace,
+                    roles,
+                    span: own.start_tag(),
+                }));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+fn value_of(element: &Element) -> Option<DataValue> {
+    let of = |name: &str| element.attr(name).map(str::to_owned);
+    of("column")
+        .map(DataValue::Column)
+        .or_else(|| of("query-param").map(DataValue::Parameter))
+        .or_else(|| of("value").map(DataValue::Constant))
+}
+
+impl DataCall {
+    fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataCall> {
+        check(&CALL, element, reading);
+        let query = read::required(element, "href", reading.diagnostics)?;
+        let mut parameters = Vec::new();
+        for own in element.children_named("with-param") {
+            let name = read::required(own, "name", reading.diagnostics)?;
+            // Without a source it is the parameter of the same name.
+            let value = value_of(own).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
+            parameters.push((name, value));
+        }
+        let roles = element.attr("requiredRoles").map(read::names).unwrap_or_default();
+        Some(DataCall { query, parameters, roles, span: element.start_tag() })
+    }
+}
+
+impl DataOperation {
+    fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataOperation> {
+        check(&OPERATION, element, reading);
+        let is_resource = element.is("resource");
+        let name = read::required(element, if is_resource { "path" } else { "name" }, reading.diagnostics)?;
+        let method = is_resource.then(|| {
+            let own = read::optional(element, "method");
+            own.unwrap_or(Key { value: "GET".to_owned(), span: element.start_tag() })
+        });
+        let inside = element.child("call-query-group").unwrap_or(element);
+        let Some(call) = inside.child("call-query") else {
+            let message = format!("`{}` of `{name}` runs no query", element.local());
+            let error = Diagnostic::error("missing-element", message);
+            reading.diagnostics.push(error.at(element.start_tag(), "expected `call-query` inside"));
+            return None;
+        };
+        Some(DataOperation {
+            name,
+            method,
+            description: super::description(element),
+            status: is_true(element, "returnRequestStatus"),
+            held: is_true(element, "disableStreaming"),
+            call: DataCall::parse(call, reading)?,
+            span: element.start_tag(),
+        })
+    }
+}
+
+fn is_true(element: &Element, name: &str) -> bool {
+    element.attr(name).is_some_and(|own| own.trim().eq_ignore_ascii_case("true"))
+}
+
+fn text(element: &Element, name: &str) -> Option<String> {
+    element.attr(name).map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned)
+}
+
+/// Servers read these files without a schema: what they do not know has no effect there, and is a warning here.
+fn check(shape: &Shape, element: &Element, reading: &mut Reading<'_>) {
+    let warn = |mut found: Diagnostic| {
+        found.severity = Severity::Warning;
+        found
+    };
+    for attribute in element.attributes() {
+        if attribute.name.prefix.is_empty() && !shape.attributes.contains(&&*attribute.name.local) {
+            reading.diagnostics.push(warn(read::unknown_attribute(element, attribute, shape.attributes)));
+        }
+    }
+    for child in element.elements().filter(|child| !shape.elements.contains(&child.local())) {
+        reading.diagnostics.push(warn(read::unknown_element(element, child, shape.elements)));
+    }
+}

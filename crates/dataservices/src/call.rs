@@ -1,0 +1,309 @@
+//! `dataServiceCall`: asks a data service of the same configuration, without HTTP.
+
+use crate::plan::Service;
+use crate::request::{self, Ask, add};
+use crate::service::whole;
+use crate::value::Givens;
+use config::Element;
+use diagnostics::Diagnostic;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    KeyValue, Mediator, Moves, Need, Page, Step, Values,
+};
+use message::{Envelope, SoapVersion, Value};
+use std::sync::Arc;
+
+/// `<dataServiceCall serviceName="…"><source/><operations/><target/></dataServiceCall>`
+pub(crate) const DEFINITION: Definition = Definition {
+    name: "dataServiceCall",
+    summary: "Asks a data service of the same configuration.",
+    attributes: &[Attribute::required("serviceName", Values::Text, "the data service")],
+    children: Children::Elements(&["source", "operations", "target"]),
+    page: PAGE,
+    compile,
+};
+
+const SOURCES: &[&str] = &["body", "inline"];
+const KINDS: &[&str] = &["single", "batch", "request-box"];
+const TARGETS: &[&str] = &["body", "property"];
+
+const PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "The [data service](../data-services.md) runs the request without HTTP: no listener, no access log, the same statements, checks and faults.
+With the source `body` the body of the message is the request, as a client would send it; with `inline` the `operations` are. Several operations (`batch`,
+`request-box`) count together or not at all.
+
+The answer takes the place of the body, in the form that the message has (a message of JSON stays one), or becomes a property of default scope. An operation
+without an answer leaves both as they were. What the data service would answer with a `DataServiceFault` is a fault of the flow, its text the ERROR_DETAIL.
+
+The step waits without holding a worker.",
+    inside: &[
+        Inside::new(
+            "source",
+            "where the request is; default: the body",
+            &[Attribute::optional("type", Values::OneOf(SOURCES), "the body, or `operations`").or("body")],
+        ),
+        Inside::new(
+            "operations",
+            "the request",
+            &[Attribute::required("type", Values::OneOf(KINDS), "one operation, one many times, or several")],
+        ),
+        Inside::new(
+            "operations/operation+",
+            "an operation",
+            &[Attribute::required("name", Values::Text, "its name")],
+        ),
+        Inside::new(
+            "operations/operation/param*",
+            "a parameter",
+            &[
+                Attribute::required("name", Values::Text, "its name"),
+                Attribute::optional("value", Values::Text, "a text"),
+                Attribute::optional("expression", Values::Expression, "or an expression"),
+                Attribute::optional("evaluator", Values::OneOf(&["xml", "json"]), "what the expression is of"),
+            ],
+        ),
+        Inside::new(
+            "target",
+            "where the answer goes; default: the body",
+            &[
+                Attribute::optional("type", Values::OneOf(TARGETS), "the body, or a property").or("body"),
+                Attribute::optional("name", Values::Key, "the property"),
+            ],
+        ),
+    ],
+    needs: &[
+        (Need::Whole, "the body is the request, or is replaced"),
+    ],
+    refused: &[
+        ("<dataServiceCall serviceName=\"none\"/>", "there is no data service `none`"),
+        ("<dataServiceCall/>", "`dataServiceCall` needs the attribute `serviceName`"),
+    ],
+    faults: &[
+        ("0", "the request asks for nothing that there is, a parameter is wrong, or the database fails"),
+        ("601000", "the body cannot be read"),
+    ],
+};
+
+struct DataServiceCall {
+    service: String,
+    /// `None`: the body.
+    operations: Option<(Kind, Vec<Operation>)>,
+    /// `None`: the body.
+    property: Option<KeyValue>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Single,
+    Batch,
+    Box,
+}
+
+struct Operation {
+    name: String,
+    parameters: Vec<(String, Parameter)>,
+}
+
+enum Parameter {
+    Text(String),
+    Expression(Expression),
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let attribute = element.attribute("serviceName")?;
+    let name = attribute.value.trim();
+    let known = &compiler.configuration.data_services;
+    if known.get(name).is_none() {
+        let names: Vec<_> = known.names().map(str::to_owned).collect();
+        compiler.diagnostics.push(
+            Diagnostic::error("unknown-data-service", format!("there is no data service `{name}`"))
+                .at(attribute.value_span, "nothing could answer")
+                .did_you_mean(name, names.iter().map(String::as_str)),
+        );
+        return None;
+    }
+    let word = |own: &str, default: &str| {
+        let value = element.child(own).and_then(|own| own.attr("type")).map(str::trim);
+        value.unwrap_or(default).to_ascii_lowercase()
+    };
+    let is_inline = word("source", "body") == "inline";
+    let mut operations = None;
+    if is_inline {
+        let Some(list) = element.child("operations") else {
+            let message = "`dataServiceCall` with the source `inline` needs `operations`";
+            compiler.error(
+                "missing-element",
+                message.to_owned(),
+                element.start_tag(),
+                "there would be no request",
+            );
+            return None;
+        };
+        let kind = match &*word("operations", "single") {
+            "batch" => Kind::Batch,
+            "request-box" => Kind::Box,
+            _ => Kind::Single,
+        };
+        let mut all = Vec::new();
+        collect(list, name, &mut all, compiler)?;
+        let is_one = kind != Kind::Single || all.len() == 1;
+        if all.is_empty() || !is_one {
+            let message = format!("`operations` has {} operations", all.len());
+            compiler.error(
+                "bad-value",
+                message,
+                list.start_tag(),
+                "`single` is one, `batch` and `request-box` at least one",
+            );
+            return None;
+        }
+        operations = Some((kind, all));
+    } else if let Some(list) = element.child("operations") {
+        let message = "`operations` has no effect: the source is the body".to_owned();
+        compiler.error("bad-value", message, list.start_tag(), "set <source type=\"inline\"/>");
+        return None;
+    }
+    let mut property = None;
+    if word("target", "body") == "property" {
+        let target = element.child("target")?;
+        property = Some(compiler.key_value(target, "name").or_else(|| {
+            let message = "`target` needs the `name` of a property".to_owned();
+            compiler.error("missing-attribute", message, target.start_tag(), "`type` is `property`");
+            None
+        })?);
+    }
+    Some(Box::new(DataServiceCall { service: name.to_owned(), operations, property }))
+}
+
+fn collect(
+    list: &Element,
+    service: &str,
+    all: &mut Vec<Operation>,
+    compiler: &mut Compiler<'_>,
+) -> Option<()> {
+    for own in list.elements() {
+        // A request box may have lists in it.
+        if own.is("operations") {
+            collect(own, service, all, compiler)?;
+            continue;
+        }
+        let name = own.attr("name").unwrap_or_default().trim().to_owned();
+        let of = compiler.configuration.data_services.get(service)?;
+        let names: Vec<String> = of.operations.iter().map(|own| own.name.value.clone()).collect();
+        if !own.is("operation") || !names.contains(&name) {
+            let found = Diagnostic::error(
+                "unknown-query",
+                format!("the data service `{service}` has no operation `{name}`"),
+            )
+            .at(own.start_tag(), "it would be asked for")
+            .did_you_mean(&name, names.iter().map(String::as_str));
+            compiler.diagnostics.push(found);
+            return None;
+        }
+        let mut parameters = Vec::new();
+        for parameter in own.children_named("param") {
+            let value = match (parameter.attribute("expression"), parameter.attr("value")) {
+                (Some(_), _) => Parameter::Expression(compiler.expression(parameter, "expression")?),
+                (None, Some(text)) => Parameter::Text(text.to_owned()),
+                (None, None) => Parameter::Text(String::new()),
+            };
+            parameters.push((parameter.attr("name").unwrap_or_default().trim().to_owned(), value));
+        }
+        all.push(Operation { name, parameters });
+    }
+    Some(())
+}
+
+impl DataServiceCall {
+    /// The request of a message.
+    fn ask(&self, service: &Service, context: &mut Context) -> Result<Ask, Fault> {
+        let failed = |trouble: crate::fault::Trouble| {
+            Fault::new(format!("the data service {}: {}", service.name, trouble.message))
+        };
+        let Some((kind, operations)) = &self.operations else {
+            if context.payload.is_json() {
+                let json = context.payload.json()?;
+                let none = || Fault::new("the body has no request of a data service");
+                let ask = request::of_json(service, None, false, json.ok_or_else(none)?).map_err(failed)?;
+                return ask.ok_or_else(none);
+            }
+            let envelope = context.envelope()?;
+            let root =
+                envelope.payload().ok_or_else(|| Fault::new("the body has no request of a data service"))?;
+            return request::of_element(service, None, false, &envelope.document, root).map_err(failed);
+        };
+        let mut all = Vec::new();
+        for own in operations {
+            let mut givens = Givens::new();
+            for (name, value) in &own.parameters {
+                let text = match value {
+                    Parameter::Text(text) => Some(text.clone()),
+                    Parameter::Expression(expression) => expression.string(context)?,
+                };
+                add(&mut givens, name, text);
+            }
+            let at = service.operation(&own.name);
+            all.push((at.ok_or_else(|| Fault::new(format!("there is no operation {}", own.name)))?, givens));
+        }
+        Ok(match (kind, all.first().map(|(at, _)| *at)) {
+            (Kind::Batch, Some(at)) if all.iter().all(|(own, _)| *own == at) => {
+                Ask::Batch(at, all.into_iter().map(|(_, givens)| givens).collect())
+            }
+            (Kind::Single, Some(_)) if all.len() == 1 => {
+                let (at, givens) = all.swap_remove(0);
+                Ask::One(at, givens)
+            }
+            _ => Ask::Box(all.into_iter().map(|(at, givens)| Ask::One(at, givens)).collect()),
+        })
+    }
+}
+
+impl Mediator for DataServiceCall {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "the body is the request, or is replaced".to_owned()
+    }
+
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(async move {
+            let gone = || Fault::new(format!("the data service {} is left out", self.service));
+            let service = context.plan().data_service(&self.service).cloned().ok_or_else(gone)?;
+            let service: Arc<Service> = service.into_any().downcast().map_err(|_| gone())?;
+            let ask = self.ask(&service, context)?;
+            let limits = context.services().limits.clone();
+            let json = self.property.is_none() && context.payload.is_json();
+            let Some(bytes) = whole(&service, ask, limits.held, json).await? else { return Ok(Flow::Next) };
+            let text = || String::from_utf8_lossy(&bytes).into_owned();
+            match &self.property {
+                Some(name) => {
+                    if let Some(name) = name.resolve(context)? {
+                        context.properties.set(name, Value::from(text()));
+                    }
+                }
+                None if json => context.payload.set_json(&text())?,
+                None => {
+                    let version = context.envelope().map_or(SoapVersion::V11, |envelope| envelope.version);
+                    let size = bytes.len();
+                    let wrap = move |context: &mut Context| {
+                        let options = xml::ParseOptions::default();
+                        let envelope = Envelope::wrap(bytes.into(), version, &options);
+                        let envelope =
+                            envelope.map_err(|error| Fault::new(format!("the answer is no XML: {error}")))?;
+                        context.payload.set_envelope(envelope);
+                        Ok(())
+                    };
+                    flow::compute::by_size(context, size, wrap).await?;
+                }
+            }
+            Ok(Flow::Next)
+        }))
+    }
+}

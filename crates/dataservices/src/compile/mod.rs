@@ -1,0 +1,301 @@
+//! From the model of a data service to what runs: statements with the places of their parameters, results as plans of output.
+
+mod query;
+mod result;
+
+use self::query::{compile_query, pool_of};
+use self::result::Shaping;
+use crate::plan::{Call, Group, Operation, Part, Query, Segment, Service, Source};
+use config::{DataCall, DataDirection, DataOperation, DataOutput, DataValue};
+use diagnostics::Diagnostic;
+use flow::Compiler;
+use flow::data::DataService;
+use sql::Pool;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Compiles a data service; `None` after a recorded error.
+pub(crate) fn compile(
+    own: &config::DataService,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn DataService>> {
+    for (part, why) in &own.ignored {
+        compiler.warning(
+            "ignored-parameter",
+            format!("`{part}` of a data service has no effect"),
+            part.span,
+            *why,
+        );
+    }
+    let used = used(own);
+    for query in own.queries.iter().filter(|query| !used.contains(query.id.value.as_str())) {
+        let message = format!("nothing runs the query `{}`", query.id);
+        compiler.warning(
+            "unused-query",
+            message,
+            query.id.span,
+            "neither an operation, a resource nor a result",
+        );
+    }
+    for (at, query) in own.queries.iter().enumerate() {
+        if own.queries[..at].iter().any(|other| other.id.value == query.id.value) {
+            let message = format!("two queries have the id `{}`", query.id);
+            compiler.error("duplicate-key", message, query.id.span, "again here");
+            return None;
+        }
+    }
+    let mut pools: HashMap<&str, Option<Arc<Pool>>> = HashMap::new();
+    let mut queries = Vec::new();
+    let mut is_whole = true;
+    for query in &own.queries {
+        // What nothing runs may be what it likes.
+        if !used.contains(query.id.value.as_str()) {
+            continue;
+        }
+        match compile_query(own, query, &mut pools, compiler) {
+            Some(query) => queries.push(query),
+            None => is_whole = false,
+        }
+    }
+    let mut odata = Vec::new();
+    for config in own.configs.iter().filter(|config| config.odata) {
+        if let Some((key, _)) = ["csv_datasource", "excel_datasource"]
+            .iter()
+            .find_map(|name| Some((config.property(name)?, name)))
+        {
+            let message = format!("the tables of the config `{}` are files", config.id);
+            compiler.warning("ignored-parameter", message, key.span, "`enableOData` has no effect");
+            continue;
+        }
+        match pool_of(config, &own.name.value, &mut pools, compiler) {
+            Some(pool) => odata.push(crate::odata::Source::new(&config.id.value, pool)),
+            None => is_whole = false,
+        }
+    }
+    if !is_whole {
+        // What else is wrong is said with it.
+        let numbers =
+            own.queries.iter().enumerate().map(|(at, query)| (query.id.value.clone(), at)).collect();
+        for operation in &own.operations {
+            compile_operation(own, operation, &numbers, compiler);
+        }
+        return None;
+    }
+    let mut numbers = HashMap::new();
+    for (at, query) in queries.iter().enumerate() {
+        numbers.insert(query.id.clone(), at);
+    }
+    let namespace: Arc<str> = Arc::from(own.namespace.as_str());
+    for query in &mut queries {
+        let of = own.query(&query.id)?;
+        if let Some(result) = &of.result {
+            query.result = Some(
+                Shaping { own, numbers: &numbers, slots: 0, is_nested: false }
+                    .shape(result, query, compiler)?,
+            );
+        }
+    }
+    if let Some(circle) = circle(&queries) {
+        let message = format!("the query `{circle}` runs itself");
+        let span = own.query(&circle).map_or(own.span, |query| query.id.span);
+        compiler.error("recursive-query", message, span, "each of its rows would run it again");
+        return None;
+    }
+    let mut operations: Vec<Operation> = Vec::new();
+    for operation in &own.operations {
+        let Some(made) = compile_operation(own, operation, &numbers, compiler) else {
+            is_whole = false;
+            continue;
+        };
+        if operations.iter().any(|other| other.label == made.label) {
+            let message = format!("`{}` is there twice", made.label);
+            compiler.error("duplicate-key", message, operation.name.span, "again here");
+            return None;
+        }
+        operations.push(made);
+    }
+    if !is_whole {
+        return None;
+    }
+    if operations.is_empty() && odata.is_empty() {
+        compiler.warning(
+            "missing-element",
+            format!("the data service `{}` has neither an operation nor a resource", own.name),
+            own.name.span,
+            "nobody can ask it for anything",
+        );
+    }
+    Some(Arc::new(Service {
+        name: own.name.value.clone(),
+        namespace,
+        description: own.description.clone(),
+        location: format!("{}.dbs", own.name),
+        batch: own.batch,
+        boxcarring: own.boxcarring,
+        held: own.held,
+        operations,
+        queries,
+        odata,
+    }))
+}
+
+/// The ids of queries that operations and results run.
+fn used(own: &config::DataService) -> HashSet<&str> {
+    fn calls<'a>(outputs: &'a [DataOutput], found: &mut Vec<&'a str>) {
+        for output in outputs {
+            match output {
+                DataOutput::Call(call) => found.push(&call.query.value),
+                DataOutput::Group { children, .. } => calls(children, found),
+                DataOutput::Field(_) => {}
+            }
+        }
+    }
+    let mut used: HashSet<&str> = HashSet::new();
+    let mut open: Vec<&str> = own.operations.iter().map(|own| own.call.query.value.as_str()).collect();
+    while let Some(id) = open.pop() {
+        let Some(query) = own.query(id) else { continue };
+        if !used.insert(query.id.value.as_str()) {
+            continue;
+        }
+        let Some(result) = &query.result else { continue };
+        calls(&result.children, &mut open);
+        // A description in JSON names queries too.
+        if let Some(json) = &result.json {
+            open.extend(
+                own.queries
+                    .iter()
+                    .map(|own| own.id.value.as_str())
+                    .filter(|id| json.value.contains(&format!("\"@{id}\""))),
+            );
+        }
+    }
+    used
+}
+
+/// A query that is part of its own result.
+fn circle(queries: &[Query]) -> Option<String> {
+    fn calls(group: &Group, found: &mut Vec<usize>) {
+        for part in &group.parts {
+            match part {
+                Part::Call(call) => found.push(call.query),
+                Part::Group(group) => calls(group, found),
+                Part::Field(_) => {}
+            }
+        }
+    }
+    for (start, query) in queries.iter().enumerate() {
+        let (mut open, mut seen) = (vec![start], HashSet::new());
+        while let Some(at) = open.pop() {
+            let mut next = Vec::new();
+            queries[at].result.iter().for_each(|shape| calls(&shape.group, &mut next));
+            if next.contains(&start) {
+                return Some(query.id.clone());
+            }
+            open.extend(next.into_iter().filter(|&at| seen.insert(at)));
+        }
+    }
+    None
+}
+
+fn source(value: &DataValue) -> Source {
+    match value {
+        DataValue::Column(name) => Source::Column(name.trim().to_ascii_lowercase()),
+        DataValue::Parameter(name) => Source::Parameter(name.trim().to_ascii_lowercase()),
+        DataValue::Constant(text) => Source::Constant(text.clone()),
+    }
+}
+
+/// A call of a query.
+fn call(
+    service: &config::DataService,
+    own: &DataCall,
+    numbers: &HashMap<String, usize>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Call> {
+    let (Some(&query), Some(of)) = (numbers.get(&own.query.value), service.query(&own.query)) else {
+        let names = service.queries.iter().map(|own| own.id.value.as_str());
+        compiler.diagnostics.push(
+            Diagnostic::error("unknown-query", format!("there is no query `{}`", own.query))
+                .at(own.query.span, "it would be run here")
+                .did_you_mean(&own.query, names),
+        );
+        return None;
+    };
+    let mut parameters = Vec::new();
+    for (name, value) in &own.parameters {
+        if !of.parameters.iter().any(|parameter| parameter.name.value.trim() == name.value.trim()) {
+            let message = format!("the query `{}` has no parameter `{name}`", own.query);
+            let names = of.parameters.iter().map(|own| own.name.value.as_str());
+            compiler.diagnostics.push(
+                Diagnostic::warning("unmapped-parameter", message)
+                    .at(name.span, "what it is given goes nowhere")
+                    .did_you_mean(name, names),
+            );
+        }
+        parameters.push((name.trim().to_ascii_lowercase(), source(value)));
+    }
+    for parameter in &of.parameters {
+        let is_given = own.parameters.iter().any(|(name, _)| name.trim() == parameter.name.trim());
+        let needs =
+            parameter.direction != DataDirection::Out && parameter.default.is_none() && !parameter.optional;
+        if !is_given && needs && !service.boxcarring {
+            let message = format!("the query `{}` is given no `{}`", own.query, parameter.name);
+            compiler.diagnostics.push(
+                Diagnostic::warning("unmapped-parameter", message)
+                    .at(own.span, "a request without it fails")
+                    .help(format!(
+                        "add <with-param name=\"{0}\" query-param=\"{0}\"/>, or give the param a defaultValue",
+                        parameter.name
+                    )),
+            );
+        }
+    }
+    Some(Call { query, parameters })
+}
+
+fn compile_operation(
+    service: &config::DataService,
+    own: &DataOperation,
+    numbers: &HashMap<String, usize>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Operation> {
+    let call = call(service, &own.call, numbers, compiler)?;
+    let path = own.name.value.trim();
+    let (label, names, resource) = match &own.method {
+        None => (path.to_owned(), vec![path.to_owned()], None),
+        Some(method) => {
+            let word = method.trim().to_ascii_uppercase();
+            if !["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"].contains(&word.as_str()) {
+                let message = format!("`method` cannot be `{}`", method.trim());
+                compiler.error("bad-value", message, method.span, "expected GET, POST, PUT, DELETE or PATCH");
+                return None;
+            }
+            let lower = word.to_ascii_lowercase();
+            let path = path.trim_matches('/');
+            let plain: String = path.chars().filter(|c| !matches!(c, '{' | '}')).map(underscored).collect();
+            let full: String = path.chars().map(underscored).collect();
+            let segments = path.split('/').filter(|part| !part.is_empty()).map(|part| {
+                match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+                    Some(name) => Segment::Variable(name.to_owned()),
+                    None => Segment::Literal(part.to_owned()),
+                }
+            });
+            let names =
+                vec![format!("_{lower}{plain}"), format!("_{lower}_{plain}"), format!("_{lower}{full}")];
+            (format!("{word} {path}"), names, Some((word, segments.collect())))
+        }
+    };
+    Some(Operation {
+        label,
+        names,
+        resource,
+        description: own.description.clone(),
+        call,
+        status: own.status,
+        held: own.held,
+    })
+}
+
+fn underscored(c: char) -> char {
+    if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }
+}

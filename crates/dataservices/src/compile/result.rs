@@ -1,0 +1,133 @@
+//! The results of queries as plans of output.
+
+use super::{call, source};
+use crate::output::Type;
+use crate::plan::{Field, Group, Part, Query, Shape};
+use crate::template;
+use config::{DataFormat, DataOutput, DataResult};
+use diagnostics::Span;
+use flow::Compiler;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Makes the plan of a result.
+pub(super) struct Shaping<'a> {
+    pub own: &'a config::DataService,
+    pub numbers: &'a HashMap<String, usize>,
+    pub slots: usize,
+    pub is_nested: bool,
+}
+
+impl Shaping<'_> {
+    pub fn shape(mut self, result: &DataResult, query: &Query, compiler: &mut Compiler<'_>) -> Option<Shape> {
+        let read;
+        let result = match (&result.json, result.format) {
+            (_, DataFormat::Rdf) => {
+                let message =
+                    format!("the result of the query `{}` is RDF, which is not written here", query.id);
+                compiler.error("bad-value", message, result.span, "`outputType` is `rdf`");
+                return None;
+            }
+            (Some(json), _) => match template::read(result, json) {
+                Ok(made) => {
+                    read = made;
+                    &read
+                }
+                Err(why) => {
+                    let message =
+                        format!("the description of the result of the query `{}` cannot be read", query.id);
+                    compiler.error("bad-value", message, json.span, why);
+                    return None;
+                }
+            },
+            _ => result,
+        };
+        let namespace: Arc<str> = Arc::from(result.namespace.as_deref().unwrap_or(&self.own.namespace));
+        // Without rows, a column that is not there is none.
+        let optional = result.row.is_empty();
+        let group = self.group("", &namespace, &result.children, optional, compiler)?;
+        Some(Shape {
+            element: result.element.clone(),
+            row: result.row.clone(),
+            namespace,
+            group,
+            slots: self.slots,
+            is_nested: self.is_nested,
+            column_numbers: result.column_numbers,
+        })
+    }
+
+    fn group(
+        &mut self,
+        name: &str,
+        namespace: &Arc<str>,
+        children: &[DataOutput],
+        optional: bool,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Group> {
+        let mut group = Group {
+            name: name.to_owned(),
+            namespace: Arc::clone(namespace),
+            attributes: Vec::new(),
+            parts: Vec::new(),
+        };
+        let hidden = |roles: &[String], span: Span, compiler: &mut Compiler<'_>| {
+            if !roles.is_empty() {
+                let message = "what needs a role is left out: nobody is known to have one".to_owned();
+                compiler.warning("ignored-parameter", message, span, "`requiredRoles` is set");
+            }
+            !roles.is_empty()
+        };
+        for child in children {
+            match child {
+                DataOutput::Field(own) if hidden(&own.roles, own.span, compiler) => {}
+                DataOutput::Group { roles, .. } if hidden(roles, self.own.span, compiler) => {}
+                DataOutput::Call(own) if hidden(&own.roles, own.span, compiler) => {}
+                DataOutput::Field(own) => {
+                    if !is_name(&own.name.value) {
+                        let message = format!("`{}` is no name of an element", own.name);
+                        compiler.error(
+                            "bad-value",
+                            message,
+                            own.name.span,
+                            "names have letters, digits, `_`, `-` and `.`",
+                        );
+                        return None;
+                    }
+                    let field = Field {
+                        slot: self.slots,
+                        name: own.name.value.clone(),
+                        namespace: own.namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from),
+                        value: source(&own.value),
+                        xsd_type: Type::named(&own.xsd_type),
+                        xsd_name: own.xsd_type.clone(),
+                        optional: own.optional || optional,
+                        export: own.export.clone().map(|(name, all)| (name.to_ascii_lowercase(), all)),
+                    };
+                    self.slots += 1;
+                    match own.is_attribute {
+                        true => group.attributes.push(field),
+                        false => group.parts.push(Part::Field(field)),
+                    }
+                }
+                DataOutput::Group { name, namespace: own, children, .. } => {
+                    let own = own.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from);
+                    let inner = self.group(name, &own, children, optional, compiler)?;
+                    group.parts.push(Part::Group(inner));
+                }
+                DataOutput::Call(own) => {
+                    self.is_nested = true;
+                    group.parts.push(Part::Call(call(self.own, own, self.numbers, compiler)?));
+                }
+            }
+        }
+        Some(group)
+    }
+}
+
+/// Whether a text can be the local name of an element.
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && letters.all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}

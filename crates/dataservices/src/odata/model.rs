@@ -1,0 +1,293 @@
+//! The tables of a database as OData has them: entity sets with properties and keys, as the database itself says.
+
+use crate::fault::Trouble;
+use sql::{Dialect, Error, Kind, Lease, Pool, Reason, Row, Statement, Value};
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So long what the database says of its tables counts; a table that is unknown is asked for again after a shorter time.
+const FRESH: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Most columns of all tables of a database.
+const MOST: usize = 50_000;
+
+/// A database whose tables are served.
+pub(crate) struct Source {
+    /// The id of its config, which is a part of the path.
+    pub config: String,
+    pub pool: Arc<Pool>,
+    model: Mutex<Option<(Instant, Arc<Model>)>>,
+}
+
+impl Source {
+    pub fn new(config: &str, pool: Arc<Pool>) -> Source {
+        Source { config: config.to_owned(), pool, model: Mutex::default() }
+    }
+
+    /// The tables, which are asked for where they are not known or too old. `wanted`: a table that should be among them.
+    pub async fn model(&self, lease: &mut Lease, wanted: Option<&str>) -> Result<Arc<Model>, Trouble> {
+        let known = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((since, model)) = known {
+            let is_there = wanted.is_none_or(|name| model.table(name).is_some());
+            if since.elapsed() < if is_there { FRESH } else { AGAIN } {
+                return Ok(model);
+            }
+        }
+        let made = Arc::new(read(lease).await.map_err(|error| Trouble::of(&error, "tables"))?);
+        let kept = Some((Instant::now(), Arc::clone(&made)));
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+        Ok(made)
+    }
+}
+
+/// All tables and views.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub tables: Vec<Arc<Table>>,
+}
+
+/// A table or a view.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    pub name: String,
+    pub columns: Vec<Column>,
+}
+
+/// A column.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub name: String,
+    pub edm: Edm,
+    /// What values for it are bound as.
+    pub kind: Kind,
+    /// The type that a value is cast to, as the database writes it.
+    pub cast: Option<String>,
+    pub nullable: bool,
+    pub key: bool,
+}
+
+/// A primitive type of OData.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edm {
+    Boolean,
+    Int32,
+    Int64,
+    Single,
+    Double,
+    Decimal,
+    String,
+    Date,
+    TimeOfDay,
+    DateTimeOffset,
+    Binary,
+    Guid,
+}
+
+impl Edm {
+    fn name(self) -> &'static str {
+        match self {
+            Edm::Boolean => "Edm.Boolean",
+            Edm::Int32 => "Edm.Int32",
+            Edm::Int64 => "Edm.Int64",
+            Edm::Single => "Edm.Single",
+            Edm::Double => "Edm.Double",
+            Edm::Decimal => "Edm.Decimal",
+            Edm::String => "Edm.String",
+            Edm::Date => "Edm.Date",
+            Edm::TimeOfDay => "Edm.TimeOfDay",
+            Edm::DateTimeOffset => "Edm.DateTimeOffset",
+            Edm::Binary => "Edm.Binary",
+            Edm::Guid => "Edm.Guid",
+        }
+    }
+}
+
+/// A name in a statement. It is one that the database has told.
+pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::MySql => format!("`{}`", name.replace('`', "``")),
+        _ => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+impl Model {
+    pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
+        self.tables.iter().find(|own| own.name == name)
+    }
+
+    /// `$metadata`.
+    pub fn metadata(&self, namespace: &str) -> String {
+        let mut out = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<edmx:Edmx xmlns:edmx=\"http://docs.oasis-open.org/odata/ns/edmx\" Version=\"4.0\"><edmx:DataServices>\
+             <Schema xmlns=\"http://docs.oasis-open.org/odata/ns/edm\" Namespace=\"{namespace}\">"
+        );
+        for table in &self.tables {
+            let _ = write!(out, "<EntityType Name=\"{}\">", table.name);
+            let keys: String =
+                table.keys().map(|own| format!("<PropertyRef Name=\"{}\"/>", own.name)).collect();
+            if !keys.is_empty() {
+                let _ = write!(out, "<Key>{keys}</Key>");
+            }
+            for own in &table.columns {
+                let nullable = if own.nullable { "" } else { " Nullable=\"false\"" };
+                let scale = if own.edm == Edm::Decimal { " Scale=\"variable\"" } else { "" };
+                let _ = write!(
+                    out,
+                    "<Property Name=\"{}\" Type=\"{}\"{nullable}{scale}/>",
+                    own.name,
+                    own.edm.name()
+                );
+            }
+            out.push_str("</EntityType>");
+        }
+        out.push_str("<EntityContainer Name=\"Container\">");
+        for table in &self.tables {
+            let _ = write!(out, "<EntitySet Name=\"{0}\" EntityType=\"{namespace}.{0}\"/>", table.name);
+        }
+        out + "</EntityContainer></Schema></edmx:DataServices></edmx:Edmx>"
+    }
+}
+
+impl Table {
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|own| own.name == name)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|own| own.key)
+    }
+}
+
+const POSTGRES: &str = "SELECT c.relname::text, a.attname::text, t.typname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull::text, \
+     (EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND a.attnum = ANY(i.indkey)))::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid \
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname = current_schema() AND a.attnum > 0 AND NOT a.attisdropped \
+     ORDER BY c.relname, a.attnum";
+
+const MYSQL: &str = "SELECT table_name, column_name, data_type, column_type, IF(is_nullable = 'NO', 'true', 'false'), \
+     IF(column_key = 'PRI', 'true', 'false') \
+     FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position";
+
+const SQLITE: &str = "SELECT m.name, p.name, p.type, p.type, CASE WHEN p.\"notnull\" OR p.pk THEN 'true' ELSE 'false' END, \
+     CASE WHEN p.pk THEN 'true' ELSE 'false' END \
+     FROM sqlite_schema m, pragma_table_info(m.name) p WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+     ORDER BY m.name, p.cid";
+
+/// Asks the database for its tables.
+async fn read(lease: &mut Lease) -> Result<Model, Error> {
+    let dialect = lease.pool().dialect();
+    let text = match dialect {
+        Dialect::Postgres => POSTGRES,
+        Dialect::MySql => MYSQL,
+        Dialect::Sqlite => SQLITE,
+    };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let take = |row: Row| {
+        if rows.len() >= MOST {
+            return Err(Error::new(Reason::Value, format!("the tables have more than {MOST} columns")));
+        }
+        rows.push(row.values.into_iter().map(|value| Value::text(value).unwrap_or_default()).collect());
+        Ok(true)
+    };
+    lease.run(&Statement::new(text, dialect), &[], take).await?;
+    let mut model = Model::default();
+    let mut table = Table::default();
+    for row in rows {
+        let [name, column, plain, full, not_null, key] = row.as_slice() else { continue };
+        // What cannot be a name there is not served.
+        if !is_name(name) || !is_name(column) {
+            continue;
+        }
+        if table.name != *name {
+            let before = std::mem::replace(&mut table, Table { name: name.clone(), columns: Vec::new() });
+            model.tables.extend((!before.columns.is_empty()).then(|| Arc::new(before)));
+        }
+        let (edm, kind, cast) = match dialect {
+            Dialect::Postgres => of_postgres(plain, full),
+            Dialect::MySql => of_mysql(plain, full),
+            Dialect::Sqlite => of_sqlite(plain),
+        };
+        table.columns.push(Column {
+            name: column.clone(),
+            edm,
+            kind,
+            cast,
+            nullable: not_null != "true",
+            key: key == "true",
+        });
+    }
+    model.tables.extend((!table.columns.is_empty()).then(|| Arc::new(table)));
+    Ok(model)
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    text.len() <= 128
+        && letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+type Of = (Edm, Kind, Option<String>);
+
+fn of_postgres(name: &str, full: &str) -> Of {
+    let (edm, kind) = match name {
+        "bool" => (Edm::Boolean, Kind::Boolean),
+        "int2" | "int4" => (Edm::Int32, Kind::Integer),
+        "int8" => (Edm::Int64, Kind::BigInt),
+        "float4" => (Edm::Single, Kind::Real),
+        "float8" => (Edm::Double, Kind::Double),
+        "numeric" => (Edm::Decimal, Kind::Decimal),
+        "date" => (Edm::Date, Kind::Date),
+        "time" => (Edm::TimeOfDay, Kind::Time),
+        "timestamp" | "timestamptz" => (Edm::DateTimeOffset, Kind::Timestamp),
+        "bytea" => (Edm::Binary, Kind::Bytes),
+        "text" | "varchar" | "bpchar" => (Edm::String, Kind::Text),
+        "uuid" => return (Edm::Guid, Kind::Text, Some(full.to_owned())),
+        _ => return (Edm::String, Kind::Text, Some(full.to_owned())),
+    };
+    (edm, kind, None)
+}
+
+fn of_mysql(name: &str, full: &str) -> Of {
+    let unsigned = full.contains("unsigned");
+    let (edm, kind) = match name {
+        "tinyint" if full.starts_with("tinyint(1)") => (Edm::Boolean, Kind::Boolean),
+        "bit" if full == "bit(1)" => (Edm::Boolean, Kind::Boolean),
+        "int" if unsigned => (Edm::Int64, Kind::BigInt),
+        "tinyint" | "smallint" | "mediumint" | "int" | "year" => (Edm::Int32, Kind::Integer),
+        "bigint" if unsigned => (Edm::Decimal, Kind::Decimal),
+        "bigint" => (Edm::Int64, Kind::BigInt),
+        "decimal" => (Edm::Decimal, Kind::Decimal),
+        "float" => (Edm::Single, Kind::Real),
+        "double" => (Edm::Double, Kind::Double),
+        "date" => (Edm::Date, Kind::Date),
+        "time" => (Edm::TimeOfDay, Kind::Time),
+        "datetime" | "timestamp" => (Edm::DateTimeOffset, Kind::Timestamp),
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => {
+            (Edm::Binary, Kind::Bytes)
+        }
+        _ => (Edm::String, Kind::Text),
+    };
+    (edm, kind, None)
+}
+
+/// SQLite takes any name for a type, and goes by what is in it.
+fn of_sqlite(name: &str) -> Of {
+    let name = name.to_ascii_uppercase();
+    let has = |part: &str| name.contains(part);
+    let (edm, kind) = match () {
+        () if has("INT") => (Edm::Int64, Kind::BigInt),
+        () if has("CHAR") || has("CLOB") || has("TEXT") || name.is_empty() => (Edm::String, Kind::Text),
+        () if has("BLOB") || has("BINARY") => (Edm::Binary, Kind::Bytes),
+        () if has("REAL") || has("FLOA") || has("DOUB") => (Edm::Double, Kind::Double),
+        () if has("BOOL") || name == "BIT" => (Edm::Boolean, Kind::Boolean),
+        () if has("DATETIME") || has("TIMESTAMP") => (Edm::DateTimeOffset, Kind::Timestamp),
+        () if has("DATE") => (Edm::Date, Kind::Date),
+        () if has("TIME") => (Edm::TimeOfDay, Kind::Time),
+        () if has("DEC") || has("NUM") => (Edm::Decimal, Kind::Decimal),
+        () => (Edm::String, Kind::Text),
+    };
+    (edm, kind, None)
+}

@@ -1,0 +1,125 @@
+//! Rows as JSON of OData.
+
+use super::filter::standard;
+use super::model::{Column, Edm};
+use crate::output::Pipe;
+use crate::value;
+use serde_json::Value as Json;
+use sql::{Error, Kind, Parameter, Reason, Row, Sink, Value};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Writes a string of JSON.
+fn string(text: &str, out: &mut String) {
+    out.push('"');
+    message::json::escape(text, out);
+    out.push('"');
+}
+
+/// A value of a column.
+pub(super) fn write(value: &Value, edm: Edm, out: &mut String) {
+    match (value, edm) {
+        (Value::Null, _) => out.push_str("null"),
+        (Value::Integer(value), Edm::Boolean) => out.push_str(if *value == 0 { "false" } else { "true" }),
+        (Value::Boolean(_) | Value::Integer(_) | Value::Unsigned(_), _) => out.push_str(&value.to_string()),
+        (Value::Real(_) | Value::Double(_) | Value::Decimal(_), _) => {
+            let text = value.to_string();
+            match serde_json::from_str::<serde_json::Number>(&text) {
+                Ok(_) => out.push_str(&text),
+                Err(_) => string(&text.replace("Infinity", "INF"), out),
+            }
+        }
+        (Value::Bytes(_), _) => string(&value.to_string().replace('+', "-").replace('/', "_"), out),
+        // A day of OData has no zone.
+        (Value::Date(text) | Value::Time(text) | Value::Text(text), _) => string(text, out),
+        (Value::Timestamp(_), _) => string(&value::text(value).unwrap_or_default(), out),
+    }
+}
+
+/// A value as a text, without the quotes of JSON.
+pub(super) fn plain(value: &Value, edm: Edm) -> Option<String> {
+    let mut out = String::new();
+    write(value, edm, &mut out);
+    match serde_json::from_str(&out) {
+        Ok(Json::Null) => None,
+        Ok(Json::String(text)) => Some(text),
+        _ => Some(out),
+    }
+}
+
+/// The members of a row, without the braces.
+pub(super) fn members(row: &Row, columns: &[Column], out: &mut String) {
+    for (at, (value, column)) in row.values.iter().zip(columns).enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        string(&column.name, out);
+        out.push(':');
+        write(value, column.edm, out);
+    }
+}
+
+/// What a member of a request is bound as.
+///
+/// # Errors
+/// It is no value of the column.
+pub(super) fn parameter(given: &Json, column: &Column) -> Result<Parameter, String> {
+    let wrong = || format!("`{}` is no {}", column.name, column.kind.name());
+    let is_number = matches!(
+        column.kind,
+        Kind::TinyInt
+            | Kind::SmallInt
+            | Kind::Integer
+            | Kind::BigInt
+            | Kind::Decimal
+            | Kind::Real
+            | Kind::Double
+    );
+    match given {
+        Json::Null if !column.nullable && !column.key => Err(format!("`{}` cannot be null", column.name)),
+        Json::Null => Ok(Parameter::Null(column.kind)),
+        Json::Bool(value) if column.kind == Kind::Boolean => Ok(Parameter::Boolean(*value)),
+        Json::Number(number) if is_number => {
+            column.kind.parse(Some(&number.to_string())).map_err(|_| wrong())
+        }
+        Json::String(text) if column.kind == Kind::Text => Ok(Parameter::Text(text.clone())),
+        Json::String(text) if column.kind == Kind::Bytes => {
+            Kind::Bytes.parse(Some(&standard(text))).map_err(|_| wrong())
+        }
+        // Numbers that JSON's are too small for.
+        Json::String(text) if !text.trim().is_empty() && column.kind != Kind::Boolean => {
+            column.kind.parse(Some(text)).map_err(|_| wrong())
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Writes the rows of a collection into a pipe as they come.
+pub(super) struct Out {
+    pub text: String,
+    pub pipe: Arc<Pipe>,
+    pub columns: Vec<Column>,
+    pub count: u64,
+    /// Most bytes of an answer that is whole before it leaves; `None`: who writes waits instead.
+    pub most: Option<usize>,
+}
+
+impl Sink for &mut Out {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
+        self.text.push_str(if self.count == 0 { "{" } else { ",{" });
+        members(&row, &self.columns, &mut self.text);
+        self.text.push('}');
+        self.count += 1;
+        let held = self.pipe.put(&mut self.text);
+        match self.most {
+            Some(most) if held > most => {
+                Err(Error::new(Reason::Value, format!("the answer is larger than {most} bytes")))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    fn poll_room(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        if self.most.is_none() && self.pipe.is_full() { Poll::Pending } else { Poll::Ready(()) }
+    }
+}

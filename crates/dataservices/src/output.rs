@@ -1,0 +1,351 @@
+//! Answers as they are written: rows become elements or members of JSON, in a pipe that the client empties.
+
+use config::DATA_SERVICE_NAMESPACE;
+use message::SoapVersion;
+use std::fmt::Write;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Xml,
+    Json,
+    /// XML in an envelope.
+    Soap(SoapVersion),
+}
+
+impl Form {
+    /// Its media type, with the charset.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Form::Xml => "application/xml; charset=UTF-8",
+            Form::Json => "application/json; charset=UTF-8",
+            Form::Soap(SoapVersion::V11) => "text/xml; charset=UTF-8",
+            Form::Soap(SoapVersion::V12) => "application/soap+xml; charset=UTF-8",
+        }
+    }
+
+    /// What stands around an answer.
+    pub fn frame(self) -> (String, &'static str) {
+        match self {
+            Form::Xml | Form::Json => (String::new(), ""),
+            Form::Soap(version) => (
+                format!(
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<soapenv:Envelope xmlns:soapenv=\"{}\"><soapenv:Body>",
+                    version.namespace()
+                ),
+                "</soapenv:Body></soapenv:Envelope>",
+            ),
+        }
+    }
+}
+
+/// Writes text as it stands between tags and in attributes. What XML does not have becomes a question mark.
+pub(crate) fn escape(text: &str, out: &mut String) {
+    out.reserve(text.len());
+    let mut from = 0;
+    for (at, c) in text.char_indices() {
+        let written = match c {
+            '&' => "&amp;",
+            '<' => "&lt;",
+            '>' => "&gt;",
+            '"' => "&quot;",
+            '\r' => "&#xD;",
+            '\t' | '\n' => continue,
+            '\0'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}' => "?",
+            _ => continue,
+        };
+        out.push_str(&text[from..at]);
+        out.push_str(written);
+        from = at + c.len_utf8();
+    }
+    out.push_str(&text[from..]);
+}
+
+/// What was written and not yet taken. Who writes rows waits while it is full.
+pub(crate) struct Pipe {
+    bytes: Mutex<Vec<u8>>,
+    room: usize,
+}
+
+impl Pipe {
+    /// One that is full with so many bytes.
+    pub fn new(room: usize) -> Arc<Pipe> {
+        Arc::new(Pipe { bytes: Mutex::default(), room })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether who writes has to wait.
+    pub fn is_full(&self) -> bool {
+        self.lock().len() >= self.room
+    }
+
+    /// How much there is.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Puts a text behind what there is, and answers how much that is.
+    pub fn put(&self, text: &mut String) -> usize {
+        let mut bytes = self.lock();
+        bytes.extend_from_slice(text.as_bytes());
+        text.clear();
+        bytes.len()
+    }
+
+    /// Takes what there is.
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.lock())
+    }
+}
+
+/// Writes one answer.
+pub(crate) struct Writer {
+    form: Form,
+    pipe: Arc<Pipe>,
+    /// What is not in the pipe yet.
+    text: String,
+    /// Most bytes of an answer that is whole before it leaves; `None`: who writes waits instead.
+    most: Option<usize>,
+    /// The default namespaces of the elements that are open.
+    namespaces: Vec<Arc<str>>,
+    /// For each object or array of JSON that is open: nothing is in it yet.
+    empty: Vec<bool>,
+}
+
+/// An answer that is held is larger than there is room for.
+pub(crate) struct TooLarge;
+
+impl Writer {
+    /// One into a pipe. `most`: see [`Writer::room`].
+    pub fn new(form: Form, pipe: Arc<Pipe>, most: Option<usize>) -> Writer {
+        Writer { form, pipe, text: String::new(), most, namespaces: vec![Arc::from("")], empty: Vec::new() }
+    }
+
+    pub fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// Puts what was written into the pipe.
+    ///
+    /// # Errors
+    /// An answer that is held has become too large.
+    pub fn flush(&mut self) -> Result<(), TooLarge> {
+        let length = self.pipe.put(&mut self.text);
+        match self.most {
+            Some(most) if length > most => Err(TooLarge),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the pipe takes more. Nobody is woken when it does: who empties it asks again.
+    pub fn poll_room(&self, _: &mut Context<'_>) -> Poll<()> {
+        if self.most.is_none() && self.pipe.is_full() { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    /// Waits for room.
+    pub async fn room(&self) {
+        poll_fn(|cx| self.poll_room(cx)).await;
+    }
+
+    /// The beginning of all.
+    pub fn begin(&mut self) {
+        let (before, _) = self.form.frame();
+        self.text.push_str(&before);
+        if self.is_json() {
+            self.open('{');
+        }
+    }
+
+    /// The end of all.
+    pub fn end(&mut self) {
+        if self.is_json() {
+            self.close('}');
+        }
+        let (_, after) = self.form.frame();
+        self.text.push_str(after);
+    }
+
+    /// What was written as an answer without rows: that it was done.
+    pub fn status(&mut self) {
+        if self.is_json() {
+            self.key("REQUEST_STATUS");
+            self.text.push_str("\"SUCCESSFUL\"");
+        } else {
+            let _ = write!(
+                self.text,
+                "<REQUEST_STATUS xmlns=\"{DATA_SERVICE_NAMESPACE}\">SUCCESSFUL</REQUEST_STATUS>"
+            );
+        }
+    }
+
+    fn open(&mut self, bracket: char) {
+        self.text.push(bracket);
+        self.empty.push(true);
+    }
+
+    fn close(&mut self, bracket: char) {
+        self.text.push(bracket);
+        self.empty.pop();
+    }
+
+    /// A comma, unless it is the first.
+    fn next(&mut self) {
+        match self.empty.last_mut() {
+            Some(empty) if *empty => *empty = false,
+            _ => self.text.push(','),
+        }
+    }
+
+    fn key(&mut self, name: &str) {
+        self.next();
+        string(name, &mut self.text);
+        self.text.push(':');
+    }
+
+    /// The start tag without its end: attributes may follow.
+    fn start_tag(&mut self, name: &str, namespace: &Arc<str>) {
+        let _ = write!(self.text, "<{name}");
+        if self.namespaces.last() != Some(namespace) {
+            self.text.push_str(" xmlns=\"");
+            escape(namespace, &mut self.text);
+            self.text.push('"');
+        }
+    }
+
+    /// An element with others inside: a member with an object.
+    pub fn start(&mut self, name: &str, namespace: &Arc<str>) {
+        if self.is_json() {
+            self.key(name);
+            self.open('{');
+        } else {
+            self.start_tag(name, namespace);
+            self.namespaces.push(Arc::clone(namespace));
+        }
+    }
+
+    /// One attribute of the element that has just started.
+    pub fn attribute(&mut self, name: &str, value: Option<&str>, xsd_type: Type) {
+        if self.is_json() {
+            self.key(&format!("@{name}"));
+            json_value(value, xsd_type, &mut self.text);
+        } else if let Some(value) = value {
+            let _ = write!(self.text, " {name}=\"");
+            escape(value, &mut self.text);
+            self.text.push('"');
+        }
+    }
+
+    /// The end of the start tag.
+    pub fn started(&mut self) {
+        if !self.is_json() {
+            self.text.push('>');
+        }
+    }
+
+    /// The end of an element.
+    pub fn end_element(&mut self, name: &str) {
+        if self.is_json() {
+            self.close('}');
+        } else {
+            self.namespaces.pop();
+            let _ = write!(self.text, "</{name}>");
+        }
+    }
+
+    /// Rows of this name follow: a member with an array.
+    pub fn start_rows(&mut self, name: &str) {
+        if self.is_json() {
+            self.key(name);
+            self.open('[');
+        }
+    }
+
+    /// No more rows.
+    pub fn end_rows(&mut self) {
+        if self.is_json() {
+            self.close(']');
+        }
+    }
+
+    /// A row; its attributes may follow.
+    pub fn start_row(&mut self, name: &str, namespace: &Arc<str>) {
+        if self.is_json() {
+            self.next();
+            self.open('{');
+        } else {
+            self.start_tag(name, namespace);
+            self.namespaces.push(Arc::clone(namespace));
+        }
+    }
+
+    /// An element with a value.
+    pub fn field(&mut self, name: &str, namespace: &Arc<str>, value: Option<&str>, xsd_type: Type) {
+        if self.is_json() {
+            self.key(name);
+            json_value(value, xsd_type, &mut self.text);
+            return;
+        }
+        self.start_tag(name, namespace);
+        match value {
+            None => self
+                .text
+                .push_str(" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:nil=\"true\"/>"),
+            Some("") => self.text.push_str("/>"),
+            Some(value) => {
+                self.text.push('>');
+                escape(value, &mut self.text);
+                let _ = write!(self.text, "</{name}>");
+            }
+        }
+    }
+}
+
+/// What a value is in JSON, by its type of XML Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Text,
+    Number,
+    Truth,
+}
+
+impl Type {
+    /// By the local name of the type; those of templates in JSON are the same.
+    pub fn named(name: &str) -> Type {
+        match name {
+            "integer" | "int" | "long" | "short" | "byte" | "decimal" | "double" | "float" | "number"
+            | "nonNegativeInteger" | "positiveInteger" | "unsignedInt" | "unsignedLong" | "unsignedShort" => {
+                Type::Number
+            }
+            "boolean" => Type::Truth,
+            _ => Type::Text,
+        }
+    }
+}
+
+fn json_value(value: Option<&str>, xsd_type: Type, out: &mut String) {
+    let Some(value) = value else { return out.push_str("null") };
+    let plain = value.trim();
+    match xsd_type {
+        Type::Number if is_json_number(plain) => out.push_str(plain),
+        Type::Truth if matches!(plain, "true" | "1") => out.push_str("true"),
+        Type::Truth if matches!(plain, "false" | "0") => out.push_str("false"),
+        _ => string(value, out),
+    }
+}
+
+/// Whether a text is a number of JSON as it stands.
+fn is_json_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(f64::is_finite) && serde_json::from_str::<serde_json::Number>(text).is_ok()
+}
+
+fn string(text: &str, out: &mut String) {
+    out.push('"');
+    message::json::escape(text, out);
+    out.push('"');
+}

@@ -1,0 +1,299 @@
+//! What a message asks for: an operation by the element in its body, its action or its path, a resource by method and path, with parameters from
+//! path, query, form, XML and JSON.
+
+use crate::fault::{Trouble, code};
+use crate::plan::{Operation, Segment, Service};
+use crate::value::{Given, Givens};
+use flow::{Client, Context, Fault};
+use message::{Envelope, Kind};
+use serde_json::Value;
+use xml::{Document, NodeId, NodeKind};
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    /// An operation, by its number.
+    One(usize, Givens),
+    /// One operation many times, all of them or none.
+    Batch(usize, Vec<Givens>),
+    /// Several operations, all of them or none.
+    Box(Vec<Ask>),
+}
+
+impl Ask {
+    /// The name of the request in faults and in the log.
+    pub fn name<'a>(&self, service: &'a Service) -> &'a str {
+        match self {
+            Ask::One(at, _) | Ask::Batch(at, _) => &service.operations[*at].label,
+            Ask::Box(_) => "request_box",
+        }
+    }
+}
+
+/// The end of the name of a request that has many in it.
+const BATCH: &str = "_batch_req";
+
+/// The element with several operations in it.
+const BOX: &str = "request_box";
+
+pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
+    match givens.get_mut(&name.to_ascii_lowercase()) {
+        None => _ = givens.insert(name.to_ascii_lowercase(), Given::One(value)),
+        Some(Given::Many(all)) => all.push(value),
+        Some(one) => {
+            let first = std::mem::replace(one, Given::Many(Vec::new()));
+            if let (Given::One(first), Given::Many(all)) = (first, one) {
+                all.extend([first, value]);
+            }
+        }
+    }
+}
+
+/// Reads a message.
+///
+/// # Errors
+/// The body cannot be read; inside: it asks for nothing that there is.
+pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<Ask, Trouble>, Fault> {
+    let postfix = match context.inbound.service_length {
+        // Not of a client: the message is all there is.
+        0 => String::new(),
+        _ => context.inbound.postfix().to_owned(),
+    };
+    let (path, query) = postfix.split_once('?').unwrap_or((&postfix, ""));
+    let segments: Vec<String> =
+        path.split('/').filter(|part| !part.is_empty()).map(message::form::decode_percent).collect();
+    if matches!(context.inbound.client, Client::Soap(_)) {
+        return of_soap(service, context, &segments);
+    }
+    let mut outside = Givens::new();
+    for (name, value) in message::form::pairs(query) {
+        add(&mut outside, &message::form::decode(name), Some(value));
+    }
+    let method = context.inbound.method.as_str().to_owned();
+    let found = |segments: &[String]| {
+        let all = service.operations.iter().enumerate();
+        let all = all.filter_map(|(at, own)| Some((at, own.matches(&method, segments)?)));
+        // Literal segments go before variables.
+        all.min_by_key(|(_, variables)| variables.len())
+    };
+    let resource = found(&segments).map(|(at, variables)| (at, variables, false)).or_else(|| {
+        // `items_batch_req`: many of the resource `items`.
+        let (last, before) = segments.split_last().filter(|_| service.batch)?;
+        let one = [before, &[last.strip_suffix(BATCH)?.to_owned()]].concat();
+        found(&one).map(|(at, variables)| (at, variables, true))
+    });
+    let by_name = |name: &str| service.operation(name);
+    let (at, batch) = match resource {
+        Some((at, variables, batch)) => {
+            for (name, value) in variables {
+                outside.insert(name.to_ascii_lowercase(), Given::One(Some(value)));
+            }
+            (Some(at), batch)
+        }
+        None => match segments.as_slice() {
+            [name] => match (by_name(name), name.strip_suffix(BATCH).and_then(by_name)) {
+                (Some(at), _) => (Some(at), false),
+                (_, Some(at)) if service.batch => (Some(at), true),
+                _ if name == BOX && service.boxcarring => (None, false),
+                _ => return Ok(Err(unknown(path))),
+            },
+            [] => (None, false),
+            _ => return Ok(Err(unknown(path))),
+        },
+    };
+    let asked = match context.payload.reading().kind {
+        _ if context.payload.is_empty() => Ok(None),
+        Kind::Form => {
+            let bytes = context.payload.bytes().cloned().unwrap_or_default();
+            for (name, value) in message::form::pairs(&String::from_utf8_lossy(&bytes)) {
+                add(&mut outside, &message::form::decode(name), Some(value));
+            }
+            Ok(None)
+        }
+        Kind::Json => {
+            let json = context.payload.json()?;
+            json.map_or(Ok(None), |json| of_json(service, at, batch, json))
+        }
+        _ => {
+            let envelope = context.envelope()?;
+            match envelope.payload() {
+                Some(root) => of_element(service, at, batch, &envelope.document, root).map(Some),
+                None => Ok(None),
+            }
+        }
+    };
+    Ok(asked.and_then(|asked| match (asked, at) {
+        (None, None) => Err(unknown(path)),
+        (None, Some(at)) => Ok(Ask::One(at, outside)),
+        (Some(Ask::One(at, mut givens)), _) => {
+            givens.extend(outside);
+            Ok(Ask::One(at, givens))
+        }
+        (Some(Ask::Batch(at, mut all)), _) => {
+            for givens in &mut all {
+                for (name, value) in &outside {
+                    givens.entry(name.clone()).or_insert_with(|| value.clone());
+                }
+            }
+            Ok(Ask::Batch(at, all))
+        }
+        (Some(boxed), _) => Ok(boxed),
+    }))
+}
+
+fn unknown(what: &str) -> Trouble {
+    let message = format!("there is no operation or resource `{what}`");
+    Trouble { status: 404, ..Trouble::new(code::UNKNOWN, message) }
+}
+
+fn of_soap(
+    service: &Service,
+    context: &mut Context,
+    segments: &[String],
+) -> Result<Result<Ask, Trouble>, Fault> {
+    let action = context.soap_action().unwrap_or_default();
+    let action = action.strip_prefix("urn:").unwrap_or(&action).to_owned();
+    let by_action = service.operation(&action).or_else(|| match segments {
+        [name] => service.operation(name),
+        _ => None,
+    });
+    let envelope: &Envelope = context.envelope()?;
+    let Some(root) = envelope.payload() else {
+        return Ok(by_action.map(|at| Ask::One(at, Givens::new())).ok_or_else(|| unknown(&action)));
+    };
+    let by_element = of_element(service, None, false, &envelope.document, root);
+    Ok(match (by_element, by_action) {
+        (Err(trouble), Some(at)) if trouble.status == 404 => {
+            of_element(service, Some(at), false, &envelope.document, root)
+        }
+        (asked, _) => asked,
+    })
+}
+
+/// A request by its element. `at`: the operation that is known already.
+pub(crate) fn of_element(
+    service: &Service,
+    at: Option<usize>,
+    batch: bool,
+    document: &Document,
+    root: NodeId,
+) -> Result<Ask, Trouble> {
+    let name = document.local(root);
+    if name == BOX && service.boxcarring {
+        let inside = elements(document, root).map(|own| of_element(service, None, false, document, own));
+        return Ok(Ask::Box(inside.collect::<Result<_, _>>()?));
+    }
+    let own = service.operation(name);
+    let many = name.strip_suffix(BATCH).filter(|_| own.is_none());
+    let is_batch = service.batch && (many.is_some() || batch);
+    let at = at.or(own).or_else(|| many.filter(|_| service.batch).and_then(|name| service.operation(name)));
+    let at = at.ok_or_else(|| unknown(name))?;
+    Ok(match is_batch {
+        true => Ask::Batch(at, elements(document, root).map(|own| givens(document, own)).collect()),
+        false => Ask::One(at, givens(document, root)),
+    })
+}
+
+fn elements(document: &Document, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    document.children(node).filter(|&child| document.kind(child) == NodeKind::Element)
+}
+
+/// The elements inside of a request are its parameters.
+fn givens(document: &Document, request: NodeId) -> Givens {
+    const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+    let mut all = Givens::new();
+    for own in elements(document, request) {
+        let nil =
+            document.attribute(own, INSTANCE, "nil").is_some_and(|own| matches!(own.trim(), "true" | "1"));
+        add(&mut all, document.local(own), (!nil).then(|| document.string_value(own).to_string()));
+    }
+    all
+}
+
+/// A request in JSON: `{"operation": {…}}`, or for a resource also the parameters alone. `None`: an empty object.
+pub(crate) fn of_json(
+    service: &Service,
+    at: Option<usize>,
+    batch: bool,
+    json: &Value,
+) -> Result<Option<Ask>, Trouble> {
+    let wrong = |what: &str| Err(Trouble { status: 400, ..Trouble::new(code::PARAMETERS, what.to_owned()) });
+    let Value::Object(root) = json else { return wrong("the request is no JSON object") };
+    let only = root.iter().next().filter(|_| root.len() == 1);
+    if let Some((name, inside)) = only {
+        if name == BOX && service.boxcarring {
+            let Value::Object(inside) = inside else { return wrong("the request_box is no JSON object") };
+            let mut all = Vec::new();
+            for (name, value) in inside {
+                let one = Value::Object([(name.clone(), value.clone())].into_iter().collect());
+                all.extend(of_json(service, None, false, &one)?);
+            }
+            return Ok(Some(Ask::Box(all)));
+        }
+        let is_batch = service.batch && (batch || name.ends_with(BATCH));
+        let stem = if is_batch { name.strip_suffix(BATCH).unwrap_or(name) } else { name };
+        // What the path says goes before what is around the parameters.
+        let at = at.or_else(|| service.operation(stem));
+        match (inside, at) {
+            (Value::Object(inside), Some(at)) if is_batch => {
+                let rows = inside.values().next();
+                let rows: Vec<&Value> = match rows {
+                    Some(Value::Array(rows)) => rows.iter().collect(),
+                    Some(one) => vec![one],
+                    None => Vec::new(),
+                };
+                let mut all = Vec::new();
+                for row in rows {
+                    let Value::Object(row) = row else {
+                        return wrong("a request of the batch is no JSON object");
+                    };
+                    all.push(members(row));
+                }
+                return Ok(Some(Ask::Batch(at, all)));
+            }
+            (Value::Object(inside), Some(at)) => return Ok(Some(Ask::One(at, members(inside)))),
+            (Value::Object(_), None) => return Err(unknown(name)),
+            _ => {}
+        }
+    }
+    Ok(at.map(|at| Ask::One(at, members(root))))
+}
+
+fn members(of: &serde_json::Map<String, Value>) -> Givens {
+    fn text(value: &Value) -> Option<String> {
+        match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+    let mut all = Givens::new();
+    for (name, value) in of {
+        let given = match value {
+            Value::Array(values) => Given::Many(values.iter().map(text).collect()),
+            other => Given::One(text(other)),
+        };
+        all.insert(name.to_ascii_lowercase(), given);
+    }
+    all
+}
+
+impl Operation {
+    /// The variables of the path, if it is a resource that a method and a path lead to.
+    fn matches(&self, method: &str, segments: &[String]) -> Option<Vec<(String, String)>> {
+        let (own, path) = self.resource.as_ref()?;
+        // HEAD is a GET without its body.
+        if (own != method && !(own == "GET" && method == "HEAD")) || path.len() != segments.len() {
+            return None;
+        }
+        let mut variables = Vec::new();
+        for (own, given) in path.iter().zip(segments) {
+            match own {
+                Segment::Literal(text) if text == given => {}
+                Segment::Literal(_) => return None,
+                Segment::Variable(name) => variables.push((name.clone(), given.clone())),
+            }
+        }
+        Some(variables)
+    }
+}

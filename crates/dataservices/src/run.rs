@@ -1,0 +1,736 @@
+//! Runs what a request asks for: parameters to statements, rows to an answer.
+
+use crate::fault::{Trouble, code};
+use crate::output::{Form, Pipe, TooLarge, Writer};
+use crate::plan::{
+    Call, Field, Group, Operation, ParameterKind, Part, Query, Rows, Service, Shape, Source, variable,
+};
+use crate::request::Ask;
+use crate::table;
+use crate::value::{self, Given, Givens};
+use config::DataDirection;
+use sql::{Columns, Error, Kind, Lease, Parameter, Pool, Reason, Row, Sink, Statement, Value};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// How a request is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub form: Form,
+    /// Most bytes of an answer that is whole before it leaves; `None`: it leaves as it is made.
+    pub most: Option<usize>,
+    /// Most bytes of rows that are collected because each asks another query.
+    pub collected: usize,
+}
+
+/// One request on its way.
+struct Run {
+    service: Arc<Service>,
+    writer: Writer,
+    terms: Terms,
+    /// The connections that it has, one for each pool.
+    leases: Vec<Lease>,
+    /// All that it does counts at its end, or nothing of it.
+    together: bool,
+    exports: Givens,
+}
+
+/// Does what a request asks for, and writes the answer into a pipe. `false`: there is no answer.
+///
+/// # Errors
+/// Something fails; what was done together is taken back.
+pub(crate) async fn perform(
+    service: Arc<Service>,
+    ask: Ask,
+    pipe: Arc<Pipe>,
+    terms: Terms,
+) -> Result<bool, Trouble> {
+    let writer = Writer::new(terms.form, pipe, terms.most);
+    let together = !matches!(ask, Ask::One(..));
+    let mut run = Run {
+        service: Arc::clone(&service),
+        writer,
+        terms,
+        leases: Vec::new(),
+        together,
+        exports: Givens::new(),
+    };
+    let done = run.ask(&ask).await;
+    // Whoever fails drops its connections in the middle of their transactions, which takes these back; those of memory too.
+    let answered = done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new()))?;
+    for lease in &mut run.leases {
+        if lease.in_transaction() {
+            lease.commit().await.map_err(|error| Trouble::of(&error, "commit"))?;
+        }
+    }
+    run.leases.clear();
+    run.writer.flush().map_err(|TooLarge| too_large(&run.terms))?;
+    Ok(answered)
+}
+
+fn too_large(terms: &Terms) -> Trouble {
+    let most = terms.most.unwrap_or_default();
+    Trouble::new(
+        code::UNKNOWN,
+        format!("the answer is larger than the {most} bytes that one may have before it leaves"),
+    )
+}
+
+/// Where the values of parameters and fields are found.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    parameters: &'a Givens,
+    row: Option<&'a Row>,
+    numbers: bool,
+}
+
+impl Scope<'_> {
+    /// A column as a value of a request.
+    fn column(&self, name: &str) -> Option<Given> {
+        let row = self.row?;
+        let at = place(&row.columns, name, self.numbers)?;
+        Some(Given::One(row.values.get(at).and_then(value::text).map(Cow::into_owned)))
+    }
+
+    /// Columns and parameters may be taken for each other, as in WSO2.
+    fn value(&self, source: &Source) -> Option<Given> {
+        match source {
+            Source::Constant(text) => Some(Given::One(Some(text.clone()))),
+            Source::Column(name) => self.column(name).or_else(|| self.parameters.get(name).cloned()),
+            Source::Parameter(name) => self.parameters.get(name).cloned().or_else(|| self.column(name)),
+        }
+    }
+}
+
+/// The place of a column. What was made by the database for this request has one, whatever it is called.
+fn place(columns: &Columns, name: &str, numbers: bool) -> Option<usize> {
+    if columns.names() == [ANY] {
+        return Some(0);
+    }
+    if numbers {
+        return name
+            .parse::<usize>()
+            .ok()
+            .and_then(|at| at.checked_sub(1))
+            .filter(|&at| at < columns.names().len());
+    }
+    columns.named(name)
+}
+
+/// The name of the one column of keys and counts.
+const ANY: &str = "GENERATED_KEY";
+
+impl Run {
+    async fn ask(&mut self, ask: &Ask) -> Result<bool, Trouble> {
+        self.writer.begin();
+        let answered = match ask {
+            Ask::One(at, givens) => self.operation(*at, givens).await?,
+            Ask::Batch(at, all) => self.batch(*at, all).await?,
+            Ask::Box(all) => self.several(all).await?,
+        };
+        self.writer.end();
+        Ok(answered)
+    }
+
+    /// Several operations, with what has answers in one element.
+    async fn several(&mut self, all: &[Ask]) -> Result<bool, Trouble> {
+        const AROUND: &str = "DATA_SERVICE_RESPONSE";
+        let namespace: Arc<str> = Arc::from(config::DATA_SERVICE_NAMESPACE);
+        self.writer.start(AROUND, &namespace);
+        self.writer.started();
+        let mut answered = false;
+        for ask in all {
+            answered |= match ask {
+                Ask::One(at, givens) => self.operation(*at, givens).await?,
+                Ask::Batch(at, all) => self.batch(*at, all).await?,
+                Ask::Box(_) => {
+                    return Err(Trouble::new(code::UNKNOWN, "a request_box cannot be in another one"));
+                }
+            };
+        }
+        self.writer.end_element(AROUND);
+        Ok(answered)
+    }
+
+    async fn batch(&mut self, at: usize, all: &[Givens]) -> Result<bool, Trouble> {
+        let service = Arc::clone(&self.service);
+        let operation: &Operation = &service.operations[at];
+        for givens in all {
+            // What each of them answers is lost, as it is in WSO2.
+            let pipe = Pipe::new(usize::MAX);
+            let form = Writer::new(Form::Xml, pipe, Some(self.terms.collected));
+            let own = std::mem::replace(&mut self.writer, form);
+            let done =
+                self.call(&operation.call, Scope { parameters: givens, row: None, numbers: false }, 0).await;
+            self.writer = own;
+            done.map_err(|trouble| trouble.during(&operation.label, givens))?;
+        }
+        if operation.status {
+            self.writer.status();
+        }
+        Ok(operation.status)
+    }
+
+    async fn operation(&mut self, at: usize, givens: &Givens) -> Result<bool, Trouble> {
+        let service = Arc::clone(&self.service);
+        let operation = &service.operations[at];
+        let has_result = service.queries[operation.call.query].result.is_some();
+        let scope = Scope { parameters: givens, row: None, numbers: false };
+        self.call(&operation.call, scope, 0)
+            .await
+            .map_err(|trouble| trouble.during(&operation.label, givens))?;
+        if !has_result && operation.status {
+            self.writer.status();
+        }
+        Ok(has_result || operation.status)
+    }
+
+    /// Runs a query with the parameters that a call gives it.
+    fn call<'a>(
+        &'a mut self,
+        call: &'a Call,
+        scope: Scope<'a>,
+        level: usize,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + Send + 'a>> {
+        Box::pin(async move {
+            let service = Arc::clone(&self.service);
+            let query = &service.queries[call.query];
+            let givens = self.parameters(query, call, scope, level)?;
+            self.query(query, &givens, level).await
+        })
+    }
+
+    /// The parameters of a query, checked.
+    fn parameters(
+        &self,
+        query: &Query,
+        call: &Call,
+        scope: Scope<'_>,
+        level: usize,
+    ) -> Result<Givens, Trouble> {
+        let mut all = Givens::new();
+        for own in &query.parameters {
+            let with = call.parameters.iter().find(|(name, _)| *name == own.name);
+            let given = match with {
+                Some((_, source)) => scope.value(source),
+                // Nothing says where it comes from: the request may have it all the same.
+                None if level == 0 => scope.parameters.get(&own.name).cloned(),
+                None => None,
+            };
+            let given =
+                given.or_else(|| self.exports.get(&own.name).cloned()).or_else(|| own.default.clone());
+            let given = match given {
+                Some(given) => given,
+                None if own.optional || own.direction == DataDirection::Out => Given::One(None),
+                None => {
+                    let name = match with {
+                        Some((_, Source::Parameter(name) | Source::Column(name))) => name,
+                        _ => &own.name,
+                    };
+                    let message = format!(
+                        "Error in 'CallQuery.extractParams', cannot find parameter with type:query-param name:{name}"
+                    );
+                    return Err(Trouble::new(code::PARAMETERS, message));
+                }
+            };
+            let given = match given {
+                Given::One(value) if own.is_array => Given::Many(vec![value]),
+                Given::Many(values) if !own.is_array => match <[_; 1]>::try_from(values) {
+                    Ok([value]) => Given::One(value),
+                    Err(_) => return Err(invalid(&own.name, "it is expected once, and came more often")),
+                },
+                given => given,
+            };
+            let values: &[Option<String>] = match &given {
+                Given::One(value) => std::slice::from_ref(value),
+                Given::Many(values) => values,
+            };
+            for value in values.iter().flatten() {
+                if let Some(why) = own.checks.iter().find_map(|check| check.refuses(value)) {
+                    return Err(invalid(&own.name, &why));
+                }
+                if own.kind == ParameterKind::Written && !value::is_harmless(value) {
+                    let why =
+                        "a QUERY_STRING has names, numbers, texts in quotes and directions of order only";
+                    return Err(invalid(&own.name, why));
+                }
+            }
+            all.insert(own.name.clone(), given);
+        }
+        Ok(all)
+    }
+
+    /// The place of the connection for a pool.
+    async fn lease(&mut self, query: &Query) -> Result<usize, Trouble> {
+        let none = || Trouble::new(code::UNKNOWN, format!("the query {} asks no database", query.id));
+        let pool: &Arc<Pool> = query.pool.as_ref().ok_or_else(none)?;
+        if let Some(at) = self.leases.iter().position(|lease| Arc::ptr_eq(lease.pool(), pool)) {
+            return Ok(at);
+        }
+        let failed = |error| Trouble::of(&error, &query.id);
+        let mut lease = pool.get().await.map_err(failed)?;
+        if self.together || !query.autocommit {
+            lease.begin().await.map_err(failed)?;
+        }
+        self.leases.push(lease);
+        Ok(self.leases.len() - 1)
+    }
+
+    async fn query(&mut self, query: &Query, givens: &Givens, level: usize) -> Result<(), Trouble> {
+        if let (Some(table), Some(shape)) = (&query.table, &query.result) {
+            let rows = table::rows(table, &query.id, self.terms.collected).await?;
+            return self.rows(shape, givens, rows, level).await;
+        }
+        let (statement, parameters) = bind(query, givens)?;
+        let at = self.lease(query).await?;
+        let failed = |error: Error| Trouble::of(&error, &query.id);
+        let Some(shape) = &query.result else {
+            self.leases[at].run(&statement, &parameters, |_| Ok(false)).await.map_err(failed)?;
+            return Ok(());
+        };
+        if query.has_variables() {
+            let rows = self.returned(query, givens, &statement, &parameters, at).await?;
+            return self.rows(shape, givens, rows, level).await;
+        }
+        match query.rows {
+            Rows::Own => {}
+            Rows::Keys if query.dialect() == sql::Dialect::Postgres => {}
+            Rows::Keys | Rows::Count => {
+                let done =
+                    self.leases[at].run(&statement, &parameters, |_| Ok(false)).await.map_err(failed)?;
+                let value = match query.rows {
+                    Rows::Count => Some(Value::Unsigned(done.affected)),
+                    _ => done.generated.map(Value::Integer),
+                };
+                let columns = Arc::new(Columns::new(vec![ANY.to_owned()]));
+                let rows = value.map(|value| Row { columns, values: vec![value] }).into_iter().collect();
+                return self.rows(shape, givens, rows, level).await;
+            }
+        }
+        if shape.is_nested {
+            let rows = self.collect(query, &statement, &parameters, at).await?;
+            return self.rows(shape, givens, rows, level).await;
+        }
+        start(&mut self.writer, shape);
+        let mut sink = Writing {
+            row: Rowing { shape, givens, places: None, together: self.together, exports: &mut self.exports },
+            writer: &mut self.writer,
+            left: query.most,
+            count: 0,
+            trouble: None,
+            terms: self.terms,
+        };
+        let ran = self.leases[at].run(&statement, &parameters, Lent(&mut sink)).await;
+        if let Some(trouble) = sink.trouble {
+            return Err(trouble);
+        }
+        let count = sink.count;
+        ran.map_err(failed)?;
+        end(&mut self.writer, shape, count);
+        Ok(())
+    }
+
+    /// All rows of a query, within a bound.
+    async fn collect(
+        &mut self,
+        query: &Query,
+        statement: &Statement,
+        parameters: &[Parameter],
+        at: usize,
+    ) -> Result<Vec<Row>, Trouble> {
+        let (mut rows, mut size, most) = (Vec::new(), 0, self.terms.collected);
+        let mut left = query.most;
+        let take = |row: Row| {
+            size += row.size();
+            if size > most {
+                let what = format!("the rows, each of which asks another query, take more than {most} bytes");
+                return Err(Error::new(Reason::Value, what));
+            }
+            rows.push(row);
+            left -= 1;
+            Ok(left > 0)
+        };
+        self.leases[at]
+            .run(statement, parameters, take)
+            .await
+            .map_err(|error| Trouble::of(&error, &query.id))?;
+        Ok(rows)
+    }
+
+    /// The rows of a procedure of MySQL, each with the parameters that came back.
+    async fn returned(
+        &mut self,
+        query: &Query,
+        givens: &Givens,
+        statement: &Statement,
+        parameters: &[Parameter],
+        at: usize,
+    ) -> Result<Vec<Row>, Trouble> {
+        let failed = |error: Error| Trouble::of(&error, &query.id);
+        let dialect = query.dialect();
+        let (mut names, mut variables) = (Vec::new(), Vec::new());
+        for (number, own) in query.parameters.iter().enumerate() {
+            if own.direction == DataDirection::In {
+                continue;
+            }
+            let set = Statement::new(&format!("SET {} = ?", variable(number)), dialect);
+            let value = match (own.direction, givens.get(&own.name), own.kind) {
+                (DataDirection::InOut, Some(Given::One(value)), ParameterKind::Bound(kind)) => {
+                    bound(&own.name, kind, value.as_deref())?
+                }
+                _ => Parameter::Null(Kind::Text),
+            };
+            self.leases[at].run(&set, &[value], |_| Ok(false)).await.map_err(failed)?;
+            names.push(own.name.clone());
+            variables.push(variable(number));
+        }
+        let rows = self.collect(query, statement, parameters, at).await?;
+        let ask = Statement::new(&format!("SELECT {}", variables.join(", ")), dialect);
+        let mut came = None;
+        let take = |row: Row| {
+            came = Some(row.values);
+            Ok(false)
+        };
+        self.leases[at].run(&ask, &[], take).await.map_err(failed)?;
+        let came: Vec<Value> = came.unwrap_or_default();
+        if rows.is_empty() {
+            return Ok(vec![Row { columns: Arc::new(Columns::new(names)), values: came }]);
+        }
+        let mut columns: Option<Arc<Columns>> = None;
+        let with = |mut row: Row| {
+            let columns = columns.get_or_insert_with(|| {
+                let all = row.columns.names().iter().chain(&names).cloned();
+                Arc::new(Columns::new(all.collect()))
+            });
+            row.columns = Arc::clone(columns);
+            row.values.extend(came.iter().cloned());
+            row
+        };
+        Ok(rows.into_iter().map(with).collect())
+    }
+
+    /// Writes rows that are here.
+    async fn rows(
+        &mut self,
+        shape: &Shape,
+        givens: &Givens,
+        rows: Vec<Row>,
+        level: usize,
+    ) -> Result<(), Trouble> {
+        start(&mut self.writer, shape);
+        for (count, row) in rows.iter().enumerate() {
+            self.writer.room().await;
+            if !start_row(&mut self.writer, shape, count) {
+                break;
+            }
+            let scope = Scope { parameters: givens, row: Some(row), numbers: shape.column_numbers };
+            self.attributes(&shape.group, shape, givens, row)?;
+            started(&mut self.writer, shape);
+            self.parts(&shape.group, shape, scope, level).await?;
+            end_row(&mut self.writer, shape);
+            self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
+        }
+        end(&mut self.writer, shape, rows.len());
+        Ok(())
+    }
+
+    fn rowing<'a>(&'a mut self, shape: &'a Shape, givens: &'a Givens) -> (Rowing<'a>, &'a mut Writer) {
+        let rowing =
+            Rowing { shape, givens, places: None, together: self.together, exports: &mut self.exports };
+        (rowing, &mut self.writer)
+    }
+
+    fn attributes(
+        &mut self,
+        group: &Group,
+        shape: &Shape,
+        givens: &Givens,
+        row: &Row,
+    ) -> Result<(), Trouble> {
+        let (mut rowing, writer) = self.rowing(shape, givens);
+        group.attributes.iter().try_for_each(|own| rowing.field(own, true, row, writer))
+    }
+
+    /// What stands in an element of a row, with the rows of other queries.
+    fn parts<'a>(
+        &'a mut self,
+        group: &'a Group,
+        shape: &'a Shape,
+        scope: Scope<'a>,
+        level: usize,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + Send + 'a>> {
+        Box::pin(async move {
+            let Some(row) = scope.row else { return Ok(()) };
+            for part in &group.parts {
+                match part {
+                    Part::Field(field) => {
+                        let (mut rowing, writer) = self.rowing(shape, scope.parameters);
+                        rowing.field(field, false, row, writer)?;
+                    }
+                    Part::Group(inner) => {
+                        self.writer.start(&inner.name, &inner.namespace);
+                        self.attributes(inner, shape, scope.parameters, row)?;
+                        self.writer.started();
+                        self.parts(inner, shape, scope, level).await?;
+                        self.writer.end_element(&inner.name);
+                    }
+                    Part::Call(call) => self.call(call, scope, level + 1).await?,
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn invalid(name: &str, why: &str) -> Trouble {
+    let message = format!("Field Name: {name}: {why}");
+    Trouble { status: 400, ..Trouble::new(code::VALIDATION, message) }
+}
+
+fn bound(name: &str, kind: Kind, value: Option<&str>) -> Result<Parameter, Trouble> {
+    // A text may be empty; of all other types an empty text is NULL.
+    if let (Kind::Text, Some("")) = (kind, value) {
+        return Ok(Parameter::Text(String::new()));
+    }
+    kind.parse(value).map_err(|why| {
+        let message = format!("Error in 'SQLQuery.processPreNormalQuery': parameter {name}: {why}");
+        Trouble { status: 400, ..Trouble::new(code::DATABASE, message) }
+    })
+}
+
+/// The statement of a query and what is bound to it.
+fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), Trouble> {
+    let given = |at: usize| givens.get(&query.parameters[at].name);
+    let counts = |at: usize| match given(at) {
+        Some(Given::Many(values)) => values.len(),
+        _ => 1,
+    };
+    let mut texts = HashMap::new();
+    for (at, own) in query.parameters.iter().enumerate() {
+        if own.kind == ParameterKind::Written {
+            let text = match given(at) {
+                Some(Given::One(Some(text))) => text.clone(),
+                Some(Given::Many(values)) => {
+                    values.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(",")
+                }
+                _ => String::new(),
+            };
+            if !value::is_harmless(&text) {
+                return Err(invalid(&own.name, "a QUERY_STRING needs a value"));
+            }
+            texts.insert(at, text);
+        }
+    }
+    let mut all = Vec::with_capacity(query.marks.len());
+    for &at in query.marks.iter().filter(|&&at| query.is_bound(at)) {
+        let own = &query.parameters[at];
+        let ParameterKind::Bound(kind) = own.kind else { continue };
+        match given(at) {
+            // Nothing is equal to NULL, as nothing is in an empty list.
+            Some(Given::Many(values)) if values.is_empty() => {}
+            Some(Given::Many(values)) => {
+                for value in values {
+                    all.push(bound(&own.name, kind, value.as_deref())?);
+                }
+            }
+            Some(Given::One(value)) => all.push(bound(&own.name, kind, value.as_deref())?),
+            None => all.push(Parameter::Null(kind)),
+        }
+    }
+    Ok((query.statement(&counts, &texts), all))
+}
+
+fn start(writer: &mut Writer, shape: &Shape) {
+    if !shape.element.is_empty() {
+        writer.start(&shape.element, &shape.namespace);
+        // Without rows the attributes of the one row are those of the element around it.
+        if !shape.row.is_empty() || shape.group.attributes.is_empty() {
+            writer.started();
+        }
+    }
+    if !shape.row.is_empty() {
+        writer.start_rows(&shape.row);
+    }
+}
+
+/// `false`: there is no place for another row.
+fn start_row(writer: &mut Writer, shape: &Shape, count: usize) -> bool {
+    if shape.row.is_empty() {
+        // Without an element for each, an object has room for one.
+        return count == 0 || (!writer.is_json() && shape.group.attributes.is_empty());
+    }
+    writer.start_row(&shape.row, &shape.namespace);
+    true
+}
+
+/// The attributes of a row are written.
+fn started(writer: &mut Writer, shape: &Shape) {
+    if !shape.row.is_empty() || (!shape.element.is_empty() && !shape.group.attributes.is_empty()) {
+        writer.started();
+    }
+}
+
+fn end_row(writer: &mut Writer, shape: &Shape) {
+    if !shape.row.is_empty() {
+        writer.end_element(&shape.row);
+    }
+}
+
+fn end(writer: &mut Writer, shape: &Shape, count: usize) {
+    if count == 0 && shape.row.is_empty() && !shape.element.is_empty() && !shape.group.attributes.is_empty() {
+        writer.started();
+    }
+    if !shape.row.is_empty() {
+        writer.end_rows();
+    }
+    if !shape.element.is_empty() {
+        writer.end_element(&shape.element);
+    }
+}
+
+/// Where the fields of a result are in the rows of a query.
+struct Rowing<'a> {
+    shape: &'a Shape,
+    givens: &'a Givens,
+    /// For these columns, for each field by its slot: `None` where there is no such column.
+    places: Option<(Arc<Columns>, Vec<Option<usize>>)>,
+    together: bool,
+    exports: &'a mut Givens,
+}
+
+impl Rowing<'_> {
+    /// The places for the columns of a row.
+    fn look(&mut self, columns: &Arc<Columns>) {
+        if self.places.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, columns)) {
+            return;
+        }
+        let mut places = vec![None; self.shape.slots];
+        fill(&self.shape.group, columns, self.shape.column_numbers, &mut places);
+        self.places = Some((Arc::clone(columns), places));
+    }
+
+    fn field(
+        &mut self,
+        own: &Field,
+        is_attribute: bool,
+        row: &Row,
+        writer: &mut Writer,
+    ) -> Result<(), Trouble> {
+        self.look(&row.columns);
+        let at = self.places.as_ref().and_then(|(_, places)| places.get(own.slot).copied().flatten());
+        let value: Option<Cow<'_, str>> = match (&own.value, at) {
+            (Source::Constant(text), _) => Some(Cow::Borrowed(text)),
+            (_, Some(at)) => row.values.get(at).and_then(value::text),
+            (Source::Column(name) | Source::Parameter(name), None) => match self.givens.get(name) {
+                Some(Given::One(value)) => value.as_deref().map(Cow::Borrowed),
+                Some(Given::Many(values)) => {
+                    Some(Cow::Owned(values.iter().flatten().map(String::as_str).collect::<String>()))
+                }
+                None if own.optional => return Ok(()),
+                None => {
+                    let message = format!(
+                        "Error in 'StaticOutputElement.execute', cannot find parameter with type:column name:{name}"
+                    );
+                    return Err(Trouble::new(code::PARAMETERS, message));
+                }
+            },
+        };
+        if let (Some((name, all)), true) = (&own.export, self.together) {
+            let text = value.as_deref().map(str::to_owned);
+            match (all, self.exports.get_mut(name)) {
+                (true, Some(Given::Many(values))) => values.push(text),
+                (true, _) => _ = self.exports.insert(name.clone(), Given::Many(vec![text])),
+                (false, _) => _ = self.exports.insert(name.clone(), Given::One(text)),
+            }
+        }
+        match is_attribute {
+            true => writer.attribute(&own.name, value.as_deref(), own.xsd_type),
+            false => writer.field(&own.name, &own.namespace, value.as_deref(), own.xsd_type),
+        }
+        Ok(())
+    }
+
+    /// All of a row that asks no other query.
+    fn group(&mut self, group: &Group, row: &Row, writer: &mut Writer) -> Result<(), Trouble> {
+        for part in &group.parts {
+            match part {
+                Part::Field(field) => self.field(field, false, row, writer)?,
+                Part::Group(inner) => {
+                    writer.start(&inner.name, &inner.namespace);
+                    inner.attributes.iter().try_for_each(|own| self.field(own, true, row, writer))?;
+                    writer.started();
+                    self.group(inner, row, writer)?;
+                    writer.end_element(&inner.name);
+                }
+                Part::Call(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fill(group: &Group, columns: &Columns, numbers: bool, places: &mut [Option<usize>]) {
+    let mut one = |field: &Field| {
+        if let (Source::Column(name) | Source::Parameter(name), Some(to)) =
+            (&field.value, places.get_mut(field.slot))
+        {
+            *to = place(columns, name, numbers && matches!(field.value, Source::Column(_)));
+        }
+    };
+    group.attributes.iter().for_each(&mut one);
+    group.parts.iter().for_each(|part| {
+        if let Part::Field(field) = part {
+            one(field)
+        }
+    });
+    for part in &group.parts {
+        if let Part::Group(inner) = part {
+            fill(inner, columns, numbers, places);
+        }
+    }
+}
+
+/// Writes rows as they come.
+struct Writing<'a> {
+    row: Rowing<'a>,
+    writer: &'a mut Writer,
+    left: usize,
+    count: usize,
+    trouble: Option<Trouble>,
+    terms: Terms,
+}
+
+struct Lent<'a, 'b>(&'a mut Writing<'b>);
+
+impl Writing<'_> {
+    fn one(&mut self, row: &Row) -> Result<bool, Trouble> {
+        let shape = self.row.shape;
+        if !start_row(self.writer, shape, self.count) {
+            return Ok(false);
+        }
+        shape.group.attributes.iter().try_for_each(|own| self.row.field(own, true, row, self.writer))?;
+        started(self.writer, shape);
+        self.row.group(&shape.group, row, self.writer)?;
+        end_row(self.writer, shape);
+        self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
+        self.count += 1;
+        self.left = self.left.saturating_sub(1);
+        Ok(self.left > 0)
+    }
+}
+
+impl Sink for Lent<'_, '_> {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
+        self.0.one(&row).map_err(|trouble| {
+            self.0.trouble = Some(trouble);
+            Error::new(Reason::Value, "")
+        })
+    }
+
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.writer.poll_room(cx)
+    }
+}

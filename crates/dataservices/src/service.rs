@@ -1,0 +1,338 @@
+//! The one step of a data service: reads the request, runs it until its answer has begun, and answers.
+
+use crate::fault::Trouble;
+use crate::output::{Form, Pipe};
+use crate::plan::Service;
+use crate::request::{self, Ask};
+use crate::run::{Terms, perform};
+use flow::data::DataService;
+use flow::{Client, Context, Fault, Flow, Mediator, Moves, Need};
+use message::{Body, BodyError, BodyStream, Headers, MediaType, Payload, Reading, Value};
+use std::any::Any;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{self, Poll};
+
+/// So many bytes of an answer wait for its client before the database does.
+pub(crate) const ROOM: usize = 64 << 10;
+
+/// A request on its way; `false`: there is no answer.
+pub(crate) type Work = Pin<Box<dyn Future<Output = Result<bool, Trouble>> + Send>>;
+
+pub(crate) struct Step(pub Arc<Service>);
+
+impl DataService for Service {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn service(self: Arc<Self>) -> Box<dyn Mediator> {
+        Box::new(Step(self))
+    }
+
+    fn wsdl(&self) -> String {
+        crate::describe::wsdl(self)
+    }
+
+    fn has_tables(&self) -> bool {
+        !self.odata.is_empty()
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl Mediator for Step {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "parameters of queries are in the request".to_owned()
+    }
+
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> flow::Step<'a> {
+        flow::Step::Wait(Box::pin(async move {
+            if crate::odata::is_asked(context) {
+                return crate::odata::run(&self.0, context).await;
+            }
+            let form = form(context);
+            let service = Arc::clone(&self.0);
+            if let Some(about) = self.openapi(context) {
+                answer(context, Body::Bytes(about.into()), Form::Json, None);
+                context.response = true;
+                return Ok(Flow::Respond);
+            }
+            let ask = flow::work_out(context, move |context| request::read(&service, context)).await?;
+            let answered = match ask {
+                Ok(ask) => self.begin(context, ask, form).await,
+                Err(trouble) => Err(trouble),
+            };
+            if let Err(trouble) = answered {
+                self.fail(context, &trouble, form);
+            }
+            context.addressing.to = None;
+            context.response = true;
+            Ok(Flow::Respond)
+        }))
+    }
+}
+
+/// What the client reads: what it says that it accepts, else what it sent.
+fn form(context: &Context) -> Form {
+    if let Client::Soap(version) = context.inbound.client {
+        return Form::Soap(version);
+    }
+    let is_json = |text: &str| MediaType::parse(text.trim()).essence.to_ascii_lowercase().ends_with("json");
+    let is_xml = |text: &str| MediaType::parse(text.trim()).essence.to_ascii_lowercase().ends_with("xml");
+    for one in context.headers.get("Accept").unwrap_or_default().split(',') {
+        if is_json(one) {
+            return Form::Json;
+        }
+        if is_xml(one) {
+            return Form::Xml;
+        }
+    }
+    match context.inbound.content_type.as_deref() {
+        Some(sent) if is_json(sent) => Form::Json,
+        _ => Form::Xml,
+    }
+}
+
+impl Step {
+    /// What is answered to a question for the description of the resources.
+    fn openapi(&self, context: &Context) -> Option<String> {
+        let inbound = &context.inbound;
+        let asks = inbound.method == message::Method::Get
+            && inbound.service_length > 0
+            && matches!(inbound.postfix().trim_start_matches('/'), "?swagger.json" | "?openapi.json");
+        let address = format!("{}://{}/services/{}", inbound.scheme(), inbound.host, self.0.name);
+        asks.then(|| crate::describe::openapi(&self.0, &address).to_string())
+    }
+
+    /// Runs a request until its answer is there, or as much of it as a client gets at once.
+    async fn begin(&self, context: &mut Context, ask: Ask, form: Form) -> Result<(), Trouble> {
+        let service = Arc::clone(&self.0);
+        let is_held = service.held
+            || match &ask {
+                Ask::One(at, _) => service.operations[*at].held,
+                Ask::Batch(..) | Ask::Box(_) => true,
+            };
+        let held = context.services().limits.held;
+        let terms = Terms { form, most: is_held.then_some(held), collected: held };
+        let pipe = Pipe::new(ROOM);
+        let about = format!("data service {}, {}", service.name, ask.name(&service));
+        let work: Work = Box::pin(perform(service, ask, Arc::clone(&pipe), terms));
+        match begun(work, pipe, is_held, about, context.message_id().to_owned()).await? {
+            Some(body) => answer(context, body, form, None),
+            None => accepted(context),
+        }
+        Ok(())
+    }
+
+    fn fail(&self, context: &mut Context, trouble: &Trouble, form: Form) {
+        tracing::warn!(
+            target: "busbar::dataservice",
+            message_id = %context.message_id(),
+            service = %self.0.name,
+            request = %trouble.request,
+            code = trouble.code,
+            "{}",
+            if trouble.nested.is_empty() { &trouble.message } else { &trouble.nested },
+        );
+        let body = trouble.body(&self.0, form);
+        // A client of SOAP 1.1 that has a fault has 500.
+        let status = if matches!(form, Form::Soap(_)) { 500 } else { trouble.status };
+        answer(context, Body::Bytes(body.into()), form, Some(status));
+    }
+}
+
+/// Runs something until its answer is there, or as much of it as a client gets at once; `None`: there is none.
+pub(crate) async fn begun(
+    mut work: Work,
+    pipe: Arc<Pipe>,
+    is_held: bool,
+    about: String,
+    message: String,
+) -> Result<Option<Body>, Trouble> {
+    let ended = poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending if !is_held && pipe.is_full() => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    });
+    Ok(match ended.await {
+        Some(ended) => ended?.then(|| Body::Bytes(pipe.take().into())),
+        None => {
+            let work = Mutex::new(Some(work));
+            Some(Body::Stream(Box::new(Answer { work, buffer: pipe.take(), pipe, at: 0, about, message })))
+        }
+    })
+}
+
+/// The answer without a body.
+fn accepted(context: &mut Context) {
+    context.set_axis2("SC_ACCEPTED", Value::Boolean(true));
+}
+
+/// Makes a body the message.
+fn answer(context: &mut Context, body: Body, form: Form, status: Option<u16>) {
+    let is_rest = !matches!(form, Form::Soap(_));
+    set(context, body, form.media_type(), is_rest);
+    if let Some(status) = status {
+        context.set_axis2("HTTP_SC", Value::Integer(i64::from(status)));
+        context.mark_fault();
+    }
+}
+
+fn set(context: &mut Context, body: Body, media_type: &str, is_rest: bool) {
+    let mut headers = Headers::new();
+    headers.set("Content-Type", media_type);
+    context.headers = headers;
+    context.payload = Payload::received(body, Reading::of(Some(media_type), None, is_rest));
+    context.soap_action = None;
+}
+
+/// An answer with a status of its own.
+pub(crate) struct Reply {
+    pub status: u16,
+    pub media_type: &'static str,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Body,
+    /// It counts as a fault.
+    pub is_fault: bool,
+}
+
+impl Reply {
+    pub fn new(status: u16, media_type: &'static str, text: String) -> Reply {
+        let body = Body::Bytes(text.into_bytes().into());
+        Reply { status, media_type, headers: Vec::new(), body, is_fault: false }
+    }
+
+    /// Without a body.
+    pub fn nothing(status: u16) -> Reply {
+        Reply { status, media_type: "", headers: Vec::new(), body: Body::Empty, is_fault: false }
+    }
+
+    pub fn with(mut self, name: &'static str, value: &str) -> Reply {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    /// Makes it the message.
+    pub fn send(self, context: &mut Context) {
+        match self.body {
+            Body::Empty => {
+                context.headers = Headers::new();
+                context.payload = Payload::default();
+                context.soap_action = None;
+                context.set_axis2("NO_ENTITY_BODY", Value::Boolean(true));
+            }
+            body => set(context, body, self.media_type, true),
+        }
+        for (name, value) in self.headers {
+            context.headers.set(name, value);
+        }
+        context.set_axis2("HTTP_SC", Value::Integer(i64::from(self.status)));
+        if self.is_fault {
+            context.mark_fault();
+        }
+    }
+}
+
+/// The rest of an answer. It runs as its client takes it; whoever drops it ends the query.
+struct Answer {
+    /// `None`: all is in the pipe. The lock makes it `Sync`; nobody else has it.
+    work: Mutex<Option<Work>>,
+    pipe: Arc<Pipe>,
+    buffer: Vec<u8>,
+    at: usize,
+    about: String,
+    message: String,
+}
+
+impl BodyStream for Answer {
+    fn buffered(&self) -> &[u8] {
+        &self.buffer[self.at..]
+    }
+
+    fn poll_more(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<bool, BodyError>> {
+        loop {
+            if self.pipe.len() > 0 {
+                if self.at == self.buffer.len() {
+                    self.buffer = self.pipe.take();
+                    self.at = 0;
+                } else {
+                    self.buffer.drain(..self.at);
+                    self.at = 0;
+                    self.buffer.extend(self.pipe.take());
+                }
+                return Poll::Ready(Ok(true));
+            }
+            let work = self.work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let Some(running) = work else { return Poll::Ready(Ok(false)) };
+            match running.as_mut().poll(cx) {
+                Poll::Pending if self.pipe.len() == 0 => return Poll::Pending,
+                Poll::Pending => {}
+                Poll::Ready(Ok(_)) => *work = None,
+                Poll::Ready(Err(trouble)) => {
+                    *work = None;
+                    tracing::warn!(
+                        target: "busbar::dataservice",
+                        message_id = %self.message,
+                        code = trouble.code,
+                        "{}: the answer ends in the middle: {}",
+                        self.about,
+                        if trouble.nested.is_empty() { &trouble.message } else { &trouble.nested },
+                    );
+                    return Poll::Ready(Err(BodyError::Truncated));
+                }
+            }
+        }
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.at += n;
+    }
+
+    fn is_complete(&self) -> bool {
+        let is_done = |work: &Option<Work>| work.is_none();
+        self.pipe.len() == 0 && self.work.try_lock().is_ok_and(|work| is_done(&work))
+    }
+
+    fn exact_len(&self) -> Option<u64> {
+        None
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+        self
+    }
+}
+
+/// Runs a request whose answer is wanted as a whole, in XML or JSON.
+///
+/// # Errors
+/// The trouble, as a fault of the flow.
+pub(crate) async fn whole(
+    service: &Arc<Service>,
+    ask: Ask,
+    most: usize,
+    json: bool,
+) -> Result<Option<Vec<u8>>, Fault> {
+    let pipe = Pipe::new(ROOM);
+    let terms = Terms { form: if json { Form::Json } else { Form::Xml }, most: Some(most), collected: most };
+    match perform(Arc::clone(service), ask, Arc::clone(&pipe), terms).await {
+        Ok(true) => Ok(Some(pipe.take())),
+        Ok(false) => Ok(None),
+        Err(trouble) => {
+            let message = format!("the data service {} fails: {}", service.name, trouble.message);
+            let detail = trouble.text(service);
+            Err(Fault { status: trouble.status.max(500), ..Fault::new(message).because(detail) })
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Files that queries read as if they were tables: lines with values (CSV), sheets of workbooks (Excel, OpenDocument).
+
+use crate::fault::{Trouble, code};
+use crate::plan::{Table, TableForm};
+use calamine::{Data, Reader, open_workbook_auto_from_rs};
+use sql::{Columns, Row, Value};
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
+use std::sync::Arc;
+
+/// Its rows, of so many bytes at most.
+pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<Row>, Trouble> {
+    let (own, query) = (table.clone(), query.to_owned());
+    let read = tokio::task::spawn_blocking(move || {
+        read(&own, most).map_err(|what| {
+            let reader = match own.form {
+                TableForm::Lines(_) => "CSVQuery",
+                TableForm::Sheet(_) => "ExcelQuery",
+            };
+            let message = format!("Error in '{reader}.runQuery' of the query {query}: {what}");
+            Trouble::new(code::DATABASE, message)
+        })
+    });
+    read.await.unwrap_or_else(|error| Err(Trouble::new(code::UNKNOWN, error.to_string())))
+}
+
+fn read(own: &Table, most: usize) -> Result<Vec<Row>, String> {
+    let path = own.file.display();
+    let file = File::open(&own.file).map_err(|error| format!("{path}: {error}"))?;
+    let mut rows = Rows { own, columns: None, rows: Vec::new(), size: 0, most };
+    match &own.form {
+        TableForm::Lines(separator) => {
+            // Beyond that nothing fits anyhow, and one value without an end is not read to it.
+            let file = BufReader::new(file.take(most as u64 + (1 << 20)));
+            let mut reader = csv::ReaderBuilder::new()
+                .delimiter(*separator)
+                .has_headers(false)
+                .flexible(true)
+                .from_reader(file);
+            for (number, record) in reader.byte_records().enumerate() {
+                let record = record.map_err(|error| error.to_string())?;
+                let text =
+                    |value: &[u8]| String::from_utf8_lossy(value).trim_start_matches('\u{FEFF}').to_owned();
+                let values = record.iter().map(|value| Value::Text(text(value))).collect();
+                if !rows.add(number + 1, values)? {
+                    break;
+                }
+            }
+        }
+        TableForm::Sheet(name) => {
+            let mut bytes = Vec::new();
+            let read = file.take(most as u64 + 1).read_to_end(&mut bytes);
+            read.map_err(|error| format!("{path}: {error}"))?;
+            if bytes.len() > most {
+                return Err(format!("{path} has more than {most} bytes"));
+            }
+            let mut book =
+                open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| format!("{path}: {error}"))?;
+            let known = book.sheet_names();
+            let found = match name {
+                None => known.first(),
+                Some(name) => known.iter().find(|own| own.eq_ignore_ascii_case(name)),
+            };
+            let Some(sheet) = found.cloned() else {
+                return Err(format!(
+                    "{path} has no sheet {}: {}",
+                    name.as_deref().unwrap_or_default(),
+                    known.join(", ")
+                ));
+            };
+            let range = book.worksheet_range(&sheet).map_err(|error| format!("{path}: {error}"))?;
+            // A range begins with its first cell that has something; rows and columns count from that of the sheet.
+            let (down, right) = range.start().unwrap_or_default();
+            for (number, cells) in range.rows().enumerate() {
+                let left = std::iter::repeat_n(Value::Null, right as usize);
+                let values = left.chain(cells.iter().map(cell)).collect();
+                if !rows.add(down as usize + number + 1, values)? {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(rows.rows)
+}
+
+/// A cell: whole numbers without a point, days and times as they are in databases.
+fn cell(cell: &Data) -> Value {
+    match cell {
+        Data::Empty | Data::Error(_) => Value::Null,
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => Value::Text(text.clone()),
+        Data::Int(number) => Value::Integer(*number),
+        Data::Bool(truth) => Value::Boolean(*truth),
+        Data::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Value::Integer(*number as i64),
+        Data::Float(number) => Value::Double(*number),
+        Data::DateTime(at) if at.is_datetime() => {
+            let (year, month, day, hour, minute, second, _) = at.to_ymd_hms_milli();
+            let day = format!("{year:04}-{month:02}-{day:02}");
+            match (hour, minute, second) {
+                (0, 0, 0) => Value::Date(day),
+                _ => Value::Timestamp(format!("{day} {hour:02}:{minute:02}:{second:02}.0")),
+            }
+        }
+        Data::DateTime(span) => Value::Double(span.as_f64()),
+        // What a later version of the library may have.
+        #[allow(unreachable_patterns)]
+        other => Value::Text(other.to_string()),
+    }
+}
+
+/// The rows of a file so far.
+struct Rows<'a> {
+    own: &'a Table,
+    columns: Option<Arc<Columns>>,
+    rows: Vec<Row>,
+    size: usize,
+    most: usize,
+}
+
+impl Rows<'_> {
+    /// Takes a line by its number from 1; `false`: no more are wanted.
+    fn add(&mut self, number: usize, values: Vec<Value>) -> Result<bool, String> {
+        if self.own.header == Some(number) {
+            let names = values.into_iter().map(|value| value.text().unwrap_or_default().trim().to_owned());
+            self.columns = Some(Arc::new(Columns::new(names.collect())));
+            return Ok(true);
+        }
+        if number < self.own.first {
+            return Ok(true);
+        }
+        if self.rows.len() >= self.own.most {
+            return Ok(false);
+        }
+        let numbered =
+            || Arc::new(Columns::new((1..=values.len()).map(|number| number.to_string()).collect()));
+        let columns = Arc::clone(self.columns.get_or_insert_with(numbered));
+        // A row that is too short has no values in its last columns.
+        let mut values = values;
+        values.resize(columns.names().len(), Value::Null);
+        let row = Row { columns, values };
+        self.size += row.size();
+        if self.size > self.most {
+            return Err(format!("{} has more than {} bytes", self.own.file.display(), self.most));
+        }
+        self.rows.push(row);
+        Ok(true)
+    }
+}

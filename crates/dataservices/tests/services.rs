@@ -1,0 +1,655 @@
+//! Data services on the three databases: SQLite, and PostgreSQL and MariaDB where they are installed (`tests/services/install`). Where one is not,
+//! the test says so in a line; with `CI=true` it fails.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use flow::testing::Tested;
+use support::{Server, ask, call, get, get_json, json, memory, operation, query, soap, source, tested};
+
+/// What every database must do.
+fn promises(properties: &str, dialect: &str) {
+    let key = match dialect {
+        "postgresql" => "id serial primary key",
+        "mysql" => "id integer primary key auto_increment",
+        _ => "id integer primary key autoincrement",
+    };
+    let row = "<result element='Items' rowName='Item'><attribute name='id' column='ID' xsdType='xs:integer'/>\
+         <element name='name' column='name' xsdType='xs:string'/><element name='price' column='price' xsdType='xs:decimal'/>\
+         <element name='note' column='note' xsdType='xs:string'/></result>";
+    let parameters = "<param name='name' sqlType='STRING'><validateLength minimum='1' maximum='40'/></param>\
+         <param name='price' sqlType='DECIMAL' defaultValue='1.50'/><param name='note' sqlType='STRING' defaultValue='#{NULL}'/>";
+    let nested = "<result element='Orders' rowName='Order'><element name='id' column='id' xsdType='integer'/>\
+         <call-query href='byId'><with-param name='id' column='item'/></call-query></result>";
+    let types = "select cast('2026-11-23' as date) d, 1.5e0 f, 7 i, NULL n, 'a&<b' t";
+    let inside = [
+        query("create", &format!("create table items ({key}, name varchar(40), price decimal(10,2), note varchar(40))"), ""),
+        query("createOrders", "create table orders (id integer, item integer)", ""),
+        query("order", "insert into orders values (:id, :item)", "<param name='id' sqlType='INTEGER'/><param name='item' sqlType='INTEGER'/>"),
+        query("orders", "select id, item from orders order by id", nested),
+        query("add", "insert into items (name, price, note) values (:name, :price, :note)", parameters),
+        query("all", "select id, name, price, note from items order by id", row),
+        query("byId", "select id, name, price, note from items where id = ?", &format!("<param name='id' sqlType='INTEGER'/>{row}")),
+        query(
+            "some",
+            "select id, name, price, note from items where id in (:ids) and name like :like order by id",
+            &format!("<param name='ids' sqlType='INTEGER' paramType='ARRAY'/><param name='like' sqlType='STRING' defaultValue='%'/>{row}"),
+        ),
+        query("sorted", "select id, name, price, note from items order by :by", &format!("<param name='by' sqlType='QUERY_STRING'/>{row}")),
+        query("types", types, "<result element='Types'><element name='d' column='d'/><element name='f' column='f' xsdType='double'/>\
+            <element name='i' column='i' xsdType='integer'/><element name='n' column='n'/><element name='t' column='t'/></result>"),
+        query("many", "with recursive n(a) as (select 1 union all select a + 1 from n where a < 900) select a from n", 
+            "<result element='N' rowName='R'><element name='a' column='a' xsdType='integer'/></result>"),
+            "<query id='keyed' useConfig='db' returnGeneratedKeys='true' keyColumns='id'><sql>insert into items (name, price) values (:name, 2)</sql>\
+             <param name='name' sqlType='STRING'/><result element='GeneratedKeys' rowName='Entry'><element name='ID' column='ID' xsdType='integer'/></result></query>\
+             <query id='remove' useConfig='db' returnUpdatedRowCount='true'><sql>delete from items where name = :name</sql><param name='name' sqlType='STRING'/>\
+             <result element='UpdatedRowCount' rowName=''><element name='Value' column='1' xsdType='integer'/></result></query>"
+        .to_owned(),
+        query("wrong", "select * from nowhere", row),
+        query("template", "select id, name from items order by id", "<result outputType='json'>{\"items\":{\"item\":[{\"id\":\"$id(type:integer)\",\"of\":{\"name\":\"$name\"}}]}}</result>"),
+        operation("create", &[]),
+        operation("createOrders", &[]),
+        operation("order", &["id", "item"]),
+        operation("orders", &[]),
+        operation("add", &["name", "price", "note"]),
+        operation("all", &[]),
+        operation("byId", &["id"]),
+        operation("some", &["ids", "like"]),
+        operation("sorted", &["by"]),
+        operation("types", &[]),
+        operation("many", &[]),
+        operation("keyed", &["name"]),
+        operation("remove", &["name"]),
+        operation("wrong", &[]),
+        operation("template", &[]),
+        format!("<operation name='done' returnRequestStatus='true'>{}</operation>", call("order", &["id", "item"])),
+        format!("<resource path='items' method='GET'>{}</resource>", call("all", &[])),
+        format!("<resource path='items/{{id}}' method='GET'>{}</resource>", call("byId", &["id"])),
+        format!("<resource path='items' method='POST'>{}</resource>", call("add", &["name", "price", "note"])),
+    ]
+    .concat();
+    let tested = tested("enableBatchRequests='true' enableBoxcarring='true'", properties, &inside, "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    for name in ["create", "createOrders"] {
+        let made = get(&tested, name);
+        assert_eq!(made.status, 202, "{made:?}");
+    }
+
+    // Nothing yet: an empty answer.
+    assert_eq!(get(&tested, "items").body, "<Items xmlns=\"http://ws.wso2.org/dataservice\"></Items>");
+    assert_eq!(get_json(&tested, "items").body, r#"{"Items":{"Item":[]}}"#);
+
+    // XML, JSON, forms and queries add; what a request leaves out has its default.
+    let added = soap(
+        &tested,
+        "<d:add xmlns:d='http://ws.wso2.org/dataservice'><d:name>bolt</d:name><d:price>1.25</d:price></d:add>",
+    );
+    assert_eq!((added.status, added.body.as_str()), (202, ""), "{added:?}");
+    assert_eq!(
+        json(&tested, "POST", "items", r#"{"_postitems":{"name":"n'ut; --","note":null}}"#).status,
+        202
+    );
+    assert_eq!(json(&tested, "POST", "items", r#"{"name":"é","price":3}"#).status, 202);
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    assert_eq!(ask(&tested, "POST", "/services/Shop/add", &form, "name=a+b&note=x%26y").status, 202);
+    let item = |id: u32, name: &str, price: &str, note: &str| {
+        let nil = " xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:nil=\"true\"/>";
+        let note = if note.is_empty() { format!("<note{nil}") } else { format!("<note>{note}</note>") };
+        format!("<Item id=\"{id}\"><name>{name}</name><price>{price}</price>{note}</Item>")
+    };
+    let around = |inside: &str| format!("<Items xmlns=\"http://ws.wso2.org/dataservice\">{inside}</Items>");
+    // SQLite has no decimals.
+    let half = if dialect == "sqlite" { "1.5" } else { "1.50" };
+    let three = if dialect == "sqlite" { "3" } else { "3.00" };
+    let whole = [
+        item(1, "bolt", "1.25", ""),
+        item(2, "n'ut; --", half, ""),
+        item(3, "é", three, ""),
+        item(4, "a b", half, "x&amp;y"),
+    ];
+    assert_eq!(get(&tested, "items").body, around(&whole.concat()));
+    assert_eq!(get(&tested, "items/2").body, around(&whole[1]));
+    assert_eq!(get(&tested, "byId?id=4").body, around(&whole[3]));
+    assert_eq!(
+        get_json(&tested, "items/4").body,
+        format!(r#"{{"Items":{{"Item":[{{"@id":4,"name":"a b","price":{half},"note":"x&y"}}]}}}}"#)
+    );
+    let answer = soap(&tested, "<byId><id>3</id></byId>");
+    assert!(
+        answer.status == 200 && answer.body.contains(&around(&whole[2])) && answer.body.contains("Envelope"),
+        "{answer:?}"
+    );
+    assert!(answer.headers.get("Content-Type").is_some_and(|own| own.starts_with("text/xml")), "{answer:?}");
+
+    // Arrays, and texts that are part of a statement.
+    let some = soap(&tested, "<some><ids>1</ids><ids>4</ids><ids>9</ids></some>");
+    assert!(some.body.contains(&around(&[whole[0].as_str(), &whole[3]].concat())), "{some:?}");
+    assert_eq!(get(&tested, "some?ids=3").body, around(&whole[2]));
+    assert_eq!(get(&tested, "some?ids=1&ids=2&like=b%25").body, around(&whole[0]));
+    let sorted: String = whole.iter().rev().map(String::as_str).collect();
+    assert_eq!(get(&tested, "sorted?by=id%20DESC").body, around(&sorted));
+
+    // What looks like SQL does nothing, wherever it is.
+    for (path, status) in [
+        ("items/1%20or%201=1", 400),
+        ("byId?id=1;drop%20table%20items", 400),
+        ("some?ids=1)%20or%20(1=1", 400),
+        ("some?ids=1&like='%20or%20'1'='1", 200),
+        ("sorted?by=id;%20drop%20table%20items", 400),
+        ("sorted?by=(select%20name%20from%20items)", 400),
+        ("sorted?by=id--", 400),
+    ] {
+        let answer = get(&tested, path);
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+        assert!(status == 400 || answer.body == around(""), "{path}: {answer:?}");
+    }
+    assert_eq!(get(&tested, "items").body, around(&whole.concat()));
+
+    // Faults have the codes and the fields of WSO2.
+    let missing = soap(&tested, "<byId/>");
+    for says in [
+        "INCOMPATIBLE_PARAMETERS_ERROR",
+        "<current_request_name>byId<",
+        "<data_service_name>Shop<",
+        "name:id",
+    ] {
+        assert!(missing.status == 500 && missing.body.contains(says), "{says}: {missing:?}");
+    }
+    let invalid = json(&tested, "POST", "items", r#"{"name":""}"#);
+    assert!(invalid.status == 400 && invalid.body.contains("VALIDATION_ERROR"), "{invalid:?}");
+    let wrong = get(&tested, "wrong");
+    assert!(wrong.status == 500 && wrong.body.contains("<ds_code>DATABASE_ERROR</ds_code>"), "{wrong:?}");
+    assert!(wrong.body.contains("nowhere") && wrong.body.contains("<nested_exception>"), "{wrong:?}");
+    let unknown = get(&tested, "nothing/at/all");
+    assert_eq!(unknown.status, 404, "{unknown:?}");
+
+    // Types, keys, counts, templates.
+    let types = get_json(&tested, "types");
+    assert!(
+        types.body.contains(r#""f":1.5"#) && types.body.contains(r#""i":7,"n":null,"t":"a&<b""#),
+        "{types:?}"
+    );
+    assert!(types.body.contains("2026-11-23") || dialect == "sqlite", "{types:?}");
+    let types = get(&tested, "types");
+    assert!(types.body.contains("<t>a&amp;&lt;b</t></Types>"), "{types:?}");
+    let keyed = get(&tested, "keyed?name=key");
+    assert_eq!(
+        keyed.body,
+        "<GeneratedKeys xmlns=\"http://ws.wso2.org/dataservice\"><Entry><ID>5</ID></Entry></GeneratedKeys>"
+    );
+    let removed = get(&tested, "remove?name=key");
+    assert_eq!(
+        removed.body,
+        "<UpdatedRowCount xmlns=\"http://ws.wso2.org/dataservice\"><Value>1</Value></UpdatedRowCount>"
+    );
+    let template = get_json(&tested, "template");
+    assert!(
+        template.body.starts_with(r#"{"items":{"item":[{"id":1,"of":{"name":"bolt"}},{"id":2,"#),
+        "{template:?}"
+    );
+
+    // Batches and boxes count as a whole; a resource has batches as an operation has.
+    let batch =
+        r#"{"_postitems_batch_req":{"_postitems":[{"name":"b1","price":4},{"name":"b2","price":"x"}]}}"#;
+    let refused = json(&tested, "POST", "items_batch_req", batch);
+    assert!(refused.status == 400 && refused.body.contains("parameter price"), "{refused:?}");
+    assert_eq!(get(&tested, "items").body, around(&whole.concat()));
+    let batch = batch.replace("\"x\"", "5");
+    assert_eq!(json(&tested, "POST", "items_batch_req", &batch).status, 202);
+    let xml = "<_postitems_batch_req><_postitems><name>b3</name></_postitems></_postitems_batch_req>";
+    let posted =
+        ask(&tested, "POST", "/services/Shop/items_batch_req", &[("Content-Type", "application/xml")], xml);
+    assert_eq!(posted.status, 202, "{posted:?}");
+    let all = get(&tested, "items").body;
+    assert!(["b1", "b2", "b3"].iter().all(|name| all.contains(&format!("<name>{name}</name>"))), "{all}");
+    for name in ["b1", "b2", "b3"] {
+        assert_eq!(get(&tested, &format!("remove?name={name}")).status, 200);
+    }
+    let batch = r#"{"order_batch_req":{"order":[{"id":1,"item":4},{"id":2,"item":1}]}}"#;
+    assert_eq!(json(&tested, "POST", "order_batch_req", batch).status, 202);
+    let batch = "<order_batch_req><order><id>3</id><item>2</item></order><order><id>4</id><item>x</item></order></order_batch_req>";
+    assert_eq!(soap(&tested, batch).status, 500);
+    let boxed = soap(
+        &tested,
+        "<request_box><done><id>5</id><item>2</item></done><byId><id>1</id></byId></request_box>",
+    );
+    assert!(
+        boxed.status == 200
+            && boxed.body.contains("<DATA_SERVICE_RESPONSE")
+            && boxed.body.contains("SUCCESSFUL"),
+        "{boxed:?}"
+    );
+    let boxed = soap(&tested, "<request_box><order><id>6</id><item>2</item></order><wrong/></request_box>");
+    assert_eq!(boxed.status, 500);
+    let orders = get(&tested, "orders");
+    let order = |id: u32, item: &str| format!("<Order><id>{id}</id><Items>{item}</Items></Order>");
+    let wanted = [order(1, &whole[3]), order(2, &whole[0]), order(5, &whole[1])].concat();
+    assert_eq!(orders.body, format!("<Orders xmlns=\"http://ws.wso2.org/dataservice\">{wanted}</Orders>"));
+    let orders = get_json(&tested, "orders");
+    assert!(
+        orders.body.starts_with(r#"{"Orders":{"Order":[{"id":1,"Items":{"Item":[{"@id":4,"#),
+        "{orders:?}"
+    );
+
+    // More than fits at once comes as a stream.
+    let many = get(&tested, "many");
+    let rows: String = (1..=900).map(|a| format!("<R><a>{a}</a></R>")).collect();
+    assert_eq!(many.body, format!("<N xmlns=\"http://ws.wso2.org/dataservice\">{rows}</N>"));
+    let pools = tested.bus.services().kept.get::<sql::Pools>().all();
+    assert_eq!(pools.iter().map(|pool| pool.status().in_use).sum::<usize>(), 0);
+}
+
+#[test]
+fn on_sqlite() {
+    promises(&memory("promises"), "sqlite");
+}
+
+#[test]
+fn on_postgresql() {
+    let Some(server) = Server::start("postgresql") else { return };
+    promises(&source(&format!("jdbc:postgresql://127.0.0.1:{}/bus", server.port)), "postgresql");
+    outage(&server, &format!("jdbc:postgresql://127.0.0.1:{}/bus", server.port));
+}
+
+#[test]
+fn on_mariadb() {
+    let Some(server) = Server::start("mariadb") else { return };
+    promises(&source(&format!("jdbc:mariadb://127.0.0.1:{}/bus", server.port)), "mysql");
+    let inside = [
+        query("make", "create procedure double_it(in a integer, out b integer, inout c integer) begin set b = a * 2; set c = c + 1; end", ""),
+        query(
+            "double",
+            "{call double_it(:a, :b, :c)}",
+            "<param name='a' sqlType='INTEGER'/><param name='b' sqlType='INTEGER' type='OUT'/><param name='c' sqlType='INTEGER' type='INOUT'/>\
+             <result element='R'><element name='b' column='b' xsdType='integer'/><element name='c' column='c' xsdType='integer'/></result>",
+        ),
+        operation("make", &[]),
+        operation("double", &["a", "c"]),
+    ]
+    .concat();
+    let tested = tested("", &source(&format!("jdbc:mariadb://127.0.0.1:{}/bus", server.port)), &inside, "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let made = get(&tested, "make");
+    assert_eq!(made.status, 202, "{made:?}");
+    assert_eq!(get_json(&tested, "double?a=21&c=1").body, r#"{"R":{"b":42,"c":2}}"#);
+    outage(&server, &format!("jdbc:mariadb://127.0.0.1:{}/bus", server.port));
+}
+
+/// The server is killed and comes back: a fault while it is away, an answer afterwards.
+fn outage(server: &Server, url: &str) {
+    let one = query("one", "select 1 a", "<result element='R'><element name='a' column='a'/></result>");
+    let tested = tested("", &source(url), &format!("{one}{}", operation("one", &[])), "");
+    let ok = "<R xmlns=\"http://ws.wso2.org/dataservice\"><a>1</a></R>";
+    assert_eq!(get(&tested, "one").body, ok);
+    server.ask("kill");
+    let away = get(&tested, "one");
+    assert!(away.status >= 500 && away.body.contains("_ERROR</ds_code>"), "{away:?}");
+    let away = get(&tested, "one");
+    assert!(away.status == 503 && away.body.contains("CONNECTION_UNAVAILABLE_ERROR"), "{away:?}");
+    server.ask("start");
+    assert_eq!(get(&tested, "one").body, ok);
+}
+
+/// Slow statements, no free connection: each is the fault that is documented, and the next request works.
+fn trouble(url: &str, slow: &str) {
+    let result = "<result element='R' rowName='W'><element name='a' column='a'/></result>";
+    let inside = [
+        query("one", "select 1 a", result),
+        query("slow", slow, result),
+        operation("one", &[]),
+        operation("slow", &[]),
+    ]
+    .concat();
+    let limits = "<property name='queryTimeout'>3</property><property name='maxWait'>200</property>";
+    let properties = source(url).replace(">4<", ">1<") + limits;
+    let tested = tested("", &properties, &inside, "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let works = || {
+        let one = get(&tested, "one");
+        assert!(one.status == 200 && one.body.contains("<a>1</a>"), "{one:?}");
+    };
+    works();
+    let late = get(&tested, "slow");
+    assert!(late.status == 500 && late.body.contains("did not answer within 3 s"), "{late:?}");
+    assert!(late.body.contains("<ds_code>DATABASE_ERROR</ds_code>"), "{late:?}");
+    works();
+    // The one connection is in use.
+    let pools = tested.bus.services().kept.get::<sql::Pools>().all();
+    std::thread::scope(|scope| {
+        scope.spawn(|| get(&tested, "slow"));
+        while pools.iter().all(|pool| pool.status().in_use == 0) {
+            std::thread::yield_now();
+        }
+        let none = get(&tested, "one");
+        assert!(none.status == 503 && none.body.contains("CONNECTION_UNAVAILABLE_ERROR"), "{none:?}");
+        assert!(none.body.contains("in use"), "{none:?}");
+    });
+    works();
+}
+
+#[test]
+fn trouble_with_sqlite() {
+    let folder = std::env::temp_dir().join(format!("busbar-data-slow-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let slow = "with recursive n(a) as (select 1 union all select a + 1 from n) select count(*) a from n";
+    trouble(&format!("jdbc:sqlite:{}/slow.db", folder.display()), slow);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_found_when_it_loads() {
+    let one = query(
+        "one",
+        "select :a",
+        "<param name='a' sqlType='INTEGER'/><result element='R'><element name='a' column='1'/></result>",
+    );
+    for (inside, says) in [
+        (format!("{one}{}", operation("one", &["a"])), ""),
+        (format!("{one}{}", operation("one", &[])), "the query `one` is given no `a`"),
+        (format!("{one}{}", operation("one", &["a", "b"])), "has no parameter `b`"),
+        (format!("{one}{}", operation("two", &[])), "there is no query `two`"),
+        (
+            format!("{one}{}{}", query("two", "select 1", ""), operation("one", &["a"])),
+            "nothing runs the query `two`",
+        ),
+        (
+            format!(
+                "{}{}",
+                query("one", "select 1", "<param name='a' sqlType='INT'/>"),
+                operation("one", &["a"])
+            ),
+            "`sqlType` cannot be `INT`",
+        ),
+        (
+            format!("{}{}", query("one", "select ?", ""), operation("one", &[])),
+            "question mark 1 of the query `one` has no parameter",
+        ),
+        (
+            format!("{}{}", query("one", "select :b", "<param name='a'/>"), operation("one", &["a"])),
+            "`:b` of the query `one` is no parameter of it",
+        ),
+        (
+            format!("<query id='one' useConfig='other'><sql>select 1</sql></query>{}", operation("one", &[])),
+            "the data service has no config `other`",
+        ),
+        (
+            format!(
+                "{}{}",
+                query("one", "select 1", "<result outputType='json'>{\"a\":1}</result>"),
+                operation("one", &[])
+            ),
+            "the description of the result of the query `one` cannot be read",
+        ),
+        (
+            format!(
+                "{}{}",
+                query(
+                    "one",
+                    "select 1 a",
+                    "<result element='a' rowName='b'><call-query href='one'/></result>"
+                ),
+                operation("one", &[])
+            ),
+            "the query `one` runs itself",
+        ),
+    ] {
+        let tested = tested("", &memory("wrong"), &inside, "");
+        match says {
+            "" => assert!(tested.found.is_empty(), "{:?}", tested.found),
+            says => assert!(tested.reports(says), "{says}: {:?}", tested.found),
+        }
+    }
+    for (properties, says) in [
+        (
+            "<property name='gspread_datasource'>a</property>",
+            "data of a Google spreadsheet cannot be asked here",
+        ),
+        ("<property name='mongoDB_servers'>h</property>", "data of MongoDB cannot be asked here"),
+        ("<property name='carbon_datasource_name'>none</property>", "there is no data source `none`"),
+        (
+            "<property name='org.wso2.ws.dataservice.protocol'>jdbc:oracle:thin:@h:1:x</property>",
+            "no driver for Oracle",
+        ),
+    ] {
+        let tested = tested("", properties, &format!("{one}{}", operation("one", &["a"])), "");
+        assert!(tested.reports(says), "{says}: {:?}", tested.found);
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let inside = [
+        query("one", "select :a", "<param name='a' sqlType='INT'/>"),
+        query("two", "select ?", ""),
+        "<query id='three' useConfig='other'><sql>select :b</sql><param name='b' sqlType='DAY'/></query>"
+            .to_owned(),
+        operation("one", &["a"]),
+        operation("two", &[]),
+        operation("three", &["b"]),
+        operation("four", &[]),
+    ]
+    .concat();
+    let tested = tested("", &memory("faults"), &inside, "");
+    for says in [
+        "`sqlType` cannot be `INT`",
+        "question mark 1 of the query `two` has no parameter",
+        "the data service has no config `other`",
+        "`sqlType` cannot be `DAY`",
+        "there is no query `four`",
+    ] {
+        assert_eq!(
+            tested.found.iter().filter(|own| own.contains(says)).count(),
+            1,
+            "{says}: {:?}",
+            tested.found
+        );
+    }
+}
+
+/// SQLite lets one write at a time: the others wait for it.
+#[test]
+fn many_clients_write_into_one_file() {
+    let folder = std::env::temp_dir().join(format!("busbar-data-many-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let inside = [
+        query("create", "create table t (client integer, number integer)", ""),
+        query(
+            "add",
+            "insert into t values (:client, :number)",
+            "<param name='client' sqlType='INTEGER'/><param name='number' sqlType='INTEGER'/>",
+        ),
+        query(
+            "count",
+            "select count(*) n from t",
+            "<result element='R'><element name='n' column='n' xsdType='integer'/></result>",
+        ),
+        operation("create", &[]),
+        operation("add", &["client", "number"]),
+        operation("count", &[]),
+    ]
+    .concat();
+    let url = format!("<property name='url'>jdbc:sqlite:{}/many.db</property>", folder.display());
+    let tested = tested("", &url, &inside, "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    assert_eq!(get(&tested, "create").status, 202);
+    std::thread::scope(|scope| {
+        for client in 0..50 {
+            let tested = &tested;
+            scope.spawn(move || {
+                for number in 0..40 {
+                    let added = get(tested, &format!("add?client={client}&number={number}"));
+                    assert_eq!(added.status, 202, "{added:?}");
+                }
+            });
+        }
+    });
+    assert_eq!(get_json(&tested, "count").body, r#"{"R":{"n":2000}}"#);
+    drop(tested);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A workbook with one sheet of such rows.
+fn workbook(file: &std::path::Path, rows: &str) {
+    use std::io::Write;
+    const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+    const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006";
+    const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    let link = |kind: &str, target: &str| {
+        format!(
+            "<Relationships xmlns='{PACKAGE}/relationships'><Relationship Id='r1' Type='{OFFICE}/{kind}' Target='{target}'/></Relationships>"
+        )
+    };
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(file).unwrap());
+    for (name, text) in [
+        (
+            "[Content_Types].xml",
+            format!(
+                "<Types xmlns='{PACKAGE}/content-types'><Default Extension='xml' ContentType='application/xml'/></Types>"
+            ),
+        ),
+        ("_rels/.rels", link("officeDocument", "xl/workbook.xml")),
+        (
+            "xl/workbook.xml",
+            format!(
+                "<workbook xmlns='{MAIN}' xmlns:r='{OFFICE}'><sheets><sheet name='Items' sheetId='1' r:id='r1'/></sheets></workbook>"
+            ),
+        ),
+        ("xl/_rels/workbook.xml.rels", link("worksheet", "worksheets/sheet1.xml")),
+        (
+            "xl/worksheets/sheet1.xml",
+            format!("<worksheet xmlns='{MAIN}'><sheetData>{rows}</sheetData></worksheet>"),
+        ),
+    ] {
+        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+#[test]
+fn sheets_are_tables() {
+    let file = std::env::temp_dir().join(format!("busbar-data-{}.xlsx", std::process::id()));
+    let text = |at: &str, text: &str| format!("<c r='{at}' t='inlineStr'><is><t>{text}</t></is></c>");
+    let rows = [
+        format!("<row r='2'>{}{}{}</row>", text("B2", "id"), text("C2", "name"), text("D2", "price")),
+        format!("<row r='3'><c r='B3'><v>1</v></c>{}<c r='D3'><v>1.25</v></c></row>", text("C3", "b&lt;olt")),
+        format!("<row r='4'><c r='B4'><v>2</v></c>{}</row>", text("C4", "nut")),
+        format!("<row r='5'><c r='B5'><v>3</v></c>{}</row>", text("C5", "pin")),
+    ];
+    workbook(&file, &rows.concat());
+    let properties = format!("<property name='excel_datasource'>{}</property>", file.display());
+    let with = |excel: &str| {
+        format!(
+            "<query id='all' useConfig='db'>{excel}<result element='R' rowName='Row'><element name='id' column='ID' xsdType='integer'/>\
+             <element name='name' column='name'/><element name='price' column='price' xsdType='decimal'/></result></query>{}",
+            operation("all", &[])
+        )
+    };
+    let sheet = "<excel><workbookname>items</workbookname><hasheader>true</hasheader><headerrow>2</headerrow><startingrow>3</startingrow>\
+         <maxrowcount>2</maxrowcount></excel>";
+    let own = tested("", &properties, &with(sheet), "");
+    assert!(own.found.is_empty(), "{:?}", own.found);
+    assert_eq!(
+        get_json(&own, "all").body,
+        r#"{"R":{"Row":[{"id":1,"name":"b<olt","price":1.25},{"id":2,"name":"nut","price":null}]}}"#
+    );
+    let none = tested("", &properties, &with(&sheet.replace("items", "Orders")), "");
+    let none = get_json(&none, "all");
+    assert!(none.status == 500 && none.body.contains("has no sheet Orders: Items"), "{none:?}");
+    let asked = tested("", &properties, &with("<sql>select * from Items</sql>"), "");
+    assert!(asked.reports("the query `all` of a workbook has no `excel`"), "{:?}", asked.found);
+    std::fs::write(&file, "no workbook").unwrap();
+    let broken = get_json(&own, "all");
+    assert!(broken.status == 500 && broken.body.contains("DATABASE_ERROR"), "{broken:?}");
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn files_are_tables() {
+    let file = std::env::temp_dir().join(format!("busbar-data-{}.csv", std::process::id()));
+    std::fs::write(&file, "\u{FEFF}id;name\n1;bolt\n2;\"a;b\"\n3\n4;x\n").unwrap();
+    let properties = format!(
+        "<property name='csv_datasource'>{}</property><property name='csv_columnseperator'>;</property>\
+         <property name='csv_hasheader'>true</property><property name='csv_startingrow'>2</property><property name='csv_maxrowcount'>3</property>",
+        file.display()
+    );
+    let all = "<query id='all' useConfig='db'><result element='R' rowName='Row'><element name='id' column='ID' xsdType='integer'/>\
+        <element name='name' column='name'/></result></query>";
+    let tested = tested("", &properties, &format!("{all}{}", operation("all", &[])), "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let answer = get_json(&tested, "all");
+    assert_eq!(
+        answer.body,
+        r#"{"R":{"Row":[{"id":1,"name":"bolt"},{"id":2,"name":"a;b"},{"id":3,"name":null}]}}"#
+    );
+    std::fs::remove_file(&file).unwrap();
+    let gone = get_json(&tested, "all");
+    assert!(gone.status == 500 && gone.body.contains("DATABASE_ERROR"), "{gone:?}");
+}
+
+#[test]
+fn flows_ask_without_http() {
+    let add = "<param name='a' sqlType='INTEGER'/>";
+    let inside = [
+        query("create", "create table if not exists t (a integer)", ""),
+        query("add", "insert into t values (:a)", add),
+        query(
+            "sum",
+            "select sum(a) s from t",
+            "<result element='R'><element name='s' column='s' xsdType='integer'/></result>",
+        ),
+        operation("create", &[]),
+        operation("add", &["a"]),
+        operation("sum", &[]),
+    ]
+    .concat();
+    let flow = "<proxy name='P'><target><inSequence>\
+        <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='single'><operation name='create'/></operations></dataServiceCall>\
+        <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='batch'>\
+        <operation name='add'><param name='a' value='1'/></operation><operation name='add'><param name='a' expression='//n'/></operation></operations></dataServiceCall>\
+        <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='single'><operation name='sum'/></operations><target type='property' name='sum'/></dataServiceCall>\
+        <dataServiceCall serviceName='Shop'><source type='body'/><target type='body'/></dataServiceCall>\
+        <property name='Sum' expression='$ctx:sum' scope='transport'/><respond/></inSequence></target></proxy>";
+    let tested = tested("", &memory("flows"), &inside, flow);
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let answer =
+        ask(&tested, "POST", "/services/P", &[("Content-Type", "application/xml")], "<sum><n>41</n></sum>");
+    assert!(answer.status == 200 && answer.body.contains("<s>42</s>"), "{answer:?}");
+    assert!(answer.headers.get("Sum").is_some_and(|sum| sum.contains("<s>42</s>")), "{answer:?}");
+}
+
+fn with_resource(one: &str, resource: &str) -> Tested {
+    tested("", &memory("openapi"), &format!("{one}{resource}"), "")
+}
+
+#[test]
+fn it_says_what_it_is() {
+    let one = query(
+        "one",
+        "select :a a",
+        "<param name='a' sqlType='INTEGER'/><result element='R' rowName='Row'><element name='a' column='a' xsdType='integer'/></result>",
+    );
+    let tested = tested(
+        "serviceNamespace='urn:shop'",
+        &memory("wsdl"),
+        &format!("{one}{}", operation("one", &["a"])),
+        "",
+    );
+    let wsdl = ask(&tested, "GET", "/services/Shop?wsdl", &[], "");
+    for says in [
+        "targetNamespace=\"urn:shop\"",
+        "name=\"one\"",
+        "type=\"xs:int\"",
+        "maxOccurs=\"unbounded\"",
+        "/services/Shop\"",
+    ] {
+        assert!(wsdl.status == 200 && wsdl.body.contains(says), "{says}: {wsdl:?}");
+    }
+    let resource = format!("<resource path='r/{{A}}' method='GET'>{}</resource>", call("one", &["a"]));
+    let described = with_resource(&one, &resource);
+    let openapi = ask(&described, "GET", "/services/Shop?swagger.json", &[], "");
+    assert!(openapi.status == 200 && openapi.body.contains(r#""/r/{A}":{"get""#), "{openapi:?}");
+    let answer = get(&tested, "one?a=1");
+    assert_eq!(answer.body, "<R xmlns=\"urn:shop\"><Row><a>1</a></Row></R>");
+}
