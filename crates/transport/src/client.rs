@@ -71,6 +71,11 @@ impl Client {
         if target.http1().is_some() {
             return self.send_http2(target, request, options).await;
         }
+        if options.upgrade
+            && let Some(own) = target.for_upgrade()
+        {
+            return Box::pin(self.send(&own, request, options)).await;
+        }
         let fail = |kind, nothing_processed, body_intact| {
             self.pools.with_shard(|shard| {
                 shard.counters.failed.add(1);
@@ -206,6 +211,9 @@ impl Client {
         if let Some(place) = backend.take() {
             return Ok(Free::Place(place));
         }
+        if options.extra_connection {
+            return Ok(Free::Place(backend.extra()));
+        }
         let Some(waiting) = self.pools.places.wait(&backend) else {
             return Err(shortage(
                 io::ErrorKind::QuotaExceeded,
@@ -283,9 +291,7 @@ impl Client {
         };
         // Fails only on a socket that is already dead, which shows at once.
         let _ = stream.set_nodelay(true);
-        if let Some(proxy) = target.proxy()
-            && (target.tls().is_some() || target.http1().is_some())
-        {
+        if let Some(proxy) = target.tunnel() {
             proxy.tunnel(&mut stream, &target.host_and_port()).await?;
         }
         let http2;
@@ -385,12 +391,13 @@ fn head(
     {
         return Err("invalid method");
     }
+    let request_target = parse::without_fragment(request_target);
     if request_target.is_empty() || parse::visible(request_target.as_bytes()) < request_target.len() {
         return Err("space or control byte in the request target");
     }
     out.extend_from_slice(method.as_str().as_bytes());
     out.push(b' ');
-    let proxy = target.proxy().filter(|_| target.tls().is_none());
+    let proxy = target.proxy().filter(|_| target.tunnel().is_none());
     if proxy.is_some() && request_target.starts_with('/') {
         out.extend_from_slice(b"http://");
         out.extend_from_slice(target.authority().as_bytes());
@@ -465,7 +472,7 @@ fn respond(
         }
         _ => incoming.into_body(),
     };
-    Response { head, body, close: false, framing: Framing::Auto, about: 0, on_end: None }
+    Response { head, body, close: false, framing: Framing::Auto, about: 0, on_end: None, dialogue: None }
 }
 
 /// One request on one connection: both directions at once, because the response may come first.

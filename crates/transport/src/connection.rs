@@ -26,6 +26,11 @@ use crate::io::{ReadHalf, WriteHalf, Writer};
 use crate::relay::{RelayError, Upload};
 use crate::timer::Timer;
 
+/// Most interim responses before the one that is waited for, which may also have no more bytes than a head.
+pub(crate) const MOST_INTERIM: usize = 64;
+/// What is said of more.
+pub(crate) const ENDLESS: &str = "interim responses without end";
+
 /// A lock that outlives a panic of its holder: what it guards is valid between any two statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -305,7 +310,6 @@ impl Incoming {
         to_head: bool,
         deadline: Instant,
     ) -> Poll<Result<(ResponseHead, ResponseFacts), ReceiveError>> {
-        const MOST_INTERIM: usize = 64;
         loop {
             let wire = self.buffer.wire();
             if !wire.is_empty() && (self.scanned == 0 || parse::may_be_complete(wire, self.scanned)) {
@@ -315,15 +319,18 @@ impl Incoming {
                     self.buffer.skip(size);
                     self.scanned = 0;
                     match head.status {
-                        101 if self.switches => {}
+                        101 if self.switches && crate::tunnel::is_opened_by(&head.headers) => {}
+                        101 if self.switches => {
+                            return Poll::Ready(Err(ReceiveError::Protocol(
+                                "a protocol switch, and not to WebSocket",
+                            )));
+                        }
                         101 => return Poll::Ready(Err(ReceiveError::Protocol("unasked protocol switch"))),
                         100..200 => {
                             let (count, bytes) = &mut self.interim;
                             (*count, *bytes) = (*count + 1, *bytes + size);
                             if *count > MOST_INTERIM || *bytes > limits.size {
-                                return Poll::Ready(Err(ReceiveError::Protocol(
-                                    "interim responses without end",
-                                )));
+                                return Poll::Ready(Err(ReceiveError::Protocol(ENDLESS)));
                             }
                             continue;
                         }

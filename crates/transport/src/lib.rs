@@ -8,6 +8,7 @@
 //! * [`Client`] sends a request to a [`Target`] and returns a [`Response`] as soon as its head is there.
 //! * [`ServerLimits`], [`ClientLimits`] and [`SendOptions`] hold every limit and deadline.
 
+mod addresses;
 mod buffer;
 mod client;
 pub mod clock;
@@ -15,7 +16,9 @@ mod connect;
 mod connection;
 mod descriptors;
 mod dial;
+mod dialogue;
 mod error;
+mod frames;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http1;
@@ -46,7 +49,9 @@ use std::sync::Arc;
 pub use client::{Client, OutRequest};
 pub use descriptors::raise_descriptor_limit;
 pub use dial::Socket;
+pub use dialogue::{Answering, Dialogue, Failed, Mailbox, Overflown};
 pub use error::{SendError, SendErrorKind};
+pub use frames::Said;
 pub use message::{Body, BodyError, BodyStream, Headers, Method, RequestHead, ResponseHead, Version};
 pub use proxy::Proxy;
 pub use server::{Drained, Server, Workers};
@@ -183,11 +188,13 @@ pub struct Response {
     pub about: u64,
     /// Whom to tell how the response ended, for an access log. Default nobody.
     pub on_end: Option<Box<dyn OnEnd>>,
+    /// With 101: who talks over the WebSocket that the client asked for. Default nobody: it is that of a backend.
+    pub dialogue: Option<Box<dyn Dialogue>>,
 }
 
 impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Response { head, body, close, framing, about, on_end: _ } = self;
+        let Response { head, body, close, framing, about, on_end: _, dialogue: _ } = self;
         f.debug_struct("Response")
             .field("head", head)
             .field("body", body)
@@ -202,7 +209,8 @@ impl Response {
     /// A response with the usual reason phrase and no fields.
     pub fn new(status: u16, body: impl Into<Body>) -> Response {
         let head = ResponseHead::new(status);
-        Response { head, body: body.into(), close: false, framing: Framing::Auto, about: 0, on_end: None }
+        let body = body.into();
+        Response { head, body, close: false, framing: Framing::Auto, about: 0, on_end: None, dialogue: None }
     }
 
     /// A response without an entity.

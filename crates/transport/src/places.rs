@@ -40,7 +40,8 @@ pub(crate) struct Backend {
 /// The right to have a connection.
 pub(crate) struct Place {
     backend: Arc<Backend>,
-    _permit: OwnedSemaphorePermit,
+    /// None of an extra one: it is not among those that are counted.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A request that waits for a place.
@@ -85,11 +86,21 @@ impl Backend {
     /// A place, if there is one and nobody waits for it.
     pub(crate) fn take(self: &Arc<Backend>) -> Option<Place> {
         let permit = self.free.clone().try_acquire_owned().ok()?;
-        Some(Place { backend: self.clone(), _permit: permit })
+        Some(Place { backend: self.clone(), permit: Some(permit) })
+    }
+
+    /// A place beyond those that there are. Its connection may not be kept.
+    pub(crate) fn extra(self: &Arc<Backend>) -> Place {
+        Place { backend: self.clone(), permit: None }
     }
 }
 
 impl Place {
+    /// Whether its connection may be used for another message.
+    pub(crate) fn may_be_kept(&self) -> bool {
+        self.permit.is_some()
+    }
+
     /// Whether somebody waits for it.
     pub(crate) fn is_wanted(&self) -> bool {
         self.backend.waiting.load(Relaxed) > 0
@@ -100,7 +111,7 @@ impl Waiting {
     /// The next place that becomes free; who waits longest is first.
     pub(crate) async fn place(&self) -> Place {
         match self.backend.free.clone().acquire_owned().await {
-            Ok(permit) => Place { backend: self.backend.clone(), _permit: permit },
+            Ok(permit) => Place { backend: self.backend.clone(), permit: Some(permit) },
             // Only a semaphore that was closed says so, and this one never is.
             Err(_) => std::future::pending().await,
         }
@@ -124,6 +135,10 @@ mod tests {
         let (one, two) = (backend.take().unwrap(), backend.take().unwrap());
         assert!(backend.take().is_none() && !one.is_wanted());
         assert!(places.at(&Target::http("b", 1)).take().is_some(), "another backend has its own");
+        let extra = backend.extra();
+        assert!(one.may_be_kept() && !extra.may_be_kept());
+        drop(extra);
+        assert!(backend.take().is_none(), "an extra one leaves no place behind");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let waiting = places.wait(&backend).unwrap();

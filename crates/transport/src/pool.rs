@@ -319,6 +319,7 @@ impl ClientSide {
         }
         let now = clock::now();
         let fit = incoming.reusable
+            && self.place.may_be_kept()
             && incoming.upload.is_none()
             && incoming.is_done()
             && !incoming.has_more()

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::connection::{Conn, Incoming, backend_of, lock};
+use crate::dialogue::Opening;
 use crate::http1::Length;
 use crate::http1::parse::{HeadLimits, Refusal, RequestFacts};
 use crate::http1::write::{self, Delimiter, Kind};
@@ -56,8 +57,10 @@ pub(crate) async fn serve<H: Handler>(
 pub(crate) enum Next {
     /// It began with the preface of HTTP/2.
     Http2(Box<Incoming>),
-    /// It was upgraded.
+    /// It was upgraded, to what a backend says.
     Tunnel(Box<Tunnel>),
+    /// It was upgraded, to what is said here.
+    Dialogue(Box<Opening>),
 }
 
 /// However the task of a connection ends, nobody waits for its receiving half any more.
@@ -100,7 +103,13 @@ async fn requests<H: Handler>(
                 hang_up(conn).await;
                 return None;
             }
-            Err(_) if served == 0 && limits.http2 && http2::is_preface(incoming.head_received()) => {
+            // Over TLS it is agreed on in the handshake, and nowhere else (RFC 9113, 3.2).
+            Err(_)
+                if served == 0
+                    && limits.http2
+                    && info.tls.is_none()
+                    && http2::is_preface(incoming.head_received()) =>
+            {
                 return Some(Next::Http2(incoming));
             }
             Err(refusal) => {
@@ -153,8 +162,8 @@ async fn requests<H: Handler>(
         };
         if response.head.status == 101 && asked.upgrade {
             match upgraded(conn, &mut home, response) {
-                Ok(tunnel) => return Some(Next::Tunnel(Box::new(tunnel))),
-                Err(back) => response = back,
+                Ok(next) => return Some(next),
+                Err(back) => response = *back,
             }
         }
         let about = response.about;
@@ -190,17 +199,25 @@ async fn requests<H: Handler>(
     }
 }
 
-/// The tunnel that a response opens; the response comes back if it is none.
-fn upgraded(conn: &Conn, home: &mut Option<Box<Incoming>>, response: Response) -> Result<Tunnel, Response> {
-    let Some(incoming) = home.take().or_else(|| conn.take_home()) else { return Err(response) };
+/// What a response goes on as; the response comes back if it does not.
+fn upgraded(
+    conn: &Conn,
+    home: &mut Option<Box<Incoming>>,
+    response: Response,
+) -> Result<Next, Box<Response>> {
+    let Some(incoming) = home.take().or_else(|| conn.take_home()) else { return Err(Box::new(response)) };
     if !incoming.is_done() {
         *home = Some(incoming);
-        return Err(response);
+        return Err(Box::new(response));
     }
-    Tunnel::new(incoming, response).map_err(|back| {
+    let next = match response.dialogue {
+        Some(_) => Opening::new(incoming, response).map(|opening| Next::Dialogue(Box::new(opening))),
+        None => Tunnel::new(incoming, response).map(|tunnel| Next::Tunnel(Box::new(tunnel))),
+    };
+    next.map_err(|back| {
         let (incoming, response) = *back;
         *home = Some(incoming);
-        response
+        Box::new(response)
     })
 }
 

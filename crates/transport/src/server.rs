@@ -16,6 +16,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, oneshot};
 use tokio_rustls::TlsAcceptor;
 
+use crate::addresses::{Addresses, OfAddress, TooMany};
 use crate::connection::{Conn, Incoming, lock};
 use crate::descriptors::{Descriptor, may_accept};
 use crate::http2::duplex::Duplex;
@@ -80,6 +81,7 @@ pub struct Server {
     tls: Mutex<Option<ServerTls>>,
     limits: Mutex<Arc<ServerLimits>>,
     first: Mutex<Option<Socket>>,
+    addresses: Arc<Addresses>,
     listening: Mutex<Vec<Arc<Listening>>>,
 }
 
@@ -97,6 +99,7 @@ pub(crate) struct Listening {
     drain: Notify,
     /// A connection ended.
     freed: Notify,
+    addresses: Arc<Addresses>,
     open: Mutex<HashMap<u64, Arc<Conn>>>,
 }
 
@@ -158,6 +161,7 @@ impl Server {
             tls: Mutex::new(tls),
             limits: Mutex::new(Arc::new(limits)),
             first: Mutex::new(Some(first)),
+            addresses: Arc::default(),
             listening: Mutex::default(),
         })
     }
@@ -225,6 +229,7 @@ impl Server {
             draining: AtomicBool::new(false),
             drain: Notify::new(),
             freed: Notify::new(),
+            addresses: self.addresses.clone(),
             open: Mutex::default(),
         });
         lock(&self.listening).push(listening.clone());
@@ -239,6 +244,7 @@ impl Server {
             tls: Mutex::new(None),
             limits: Mutex::new(Arc::new(limits)),
             first: Mutex::default(),
+            addresses: Arc::default(),
             listening: Mutex::default(),
         };
         server.listening(0);
@@ -360,13 +366,30 @@ async fn accept<H: Handler>(listening: Arc<Listening>, listener: TcpListener, ha
 
 /// Starts the task of a connection.
 fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: SocketAddr, handler: Arc<H>) {
+    let most = listening.limits().connections_per_address;
+    let of_address = match most {
+        0 => None,
+        most => match listening.addresses.enter(peer.ip(), most) {
+            Ok(own) => Some(own),
+            Err(TooMany(said)) => {
+                listening.counters.accepted.add(1);
+                listening.counters.refused.add(1);
+                if let Some(refused) = said {
+                    let why = "connections are closed at once: their address has as many as it may";
+                    tracing::warn!(address = %peer.ip(), most, refused, listener = %listening.local, "{why}");
+                }
+                return;
+            }
+        },
+    };
     // Fails only on a socket that is already dead, which shows at once.
     let _ = stream.set_nodelay(true);
     let local = match listening.local.ip().is_unspecified() {
         true => stream.local_addr().unwrap_or(listening.local),
         false => listening.local,
     };
-    let open = Open::new(listening);
+    let mut open = Open::new(listening);
+    open._of_address = of_address;
     let mut info = ConnectionInfo { id: open.id, peer, local, worker: listening.worker, tls: None };
     tokio::spawn(async move {
         let listening = &open.listening;
@@ -405,6 +428,9 @@ pub(crate) fn go_on<H: Handler>(
         }
         Next::Tunnel(tunnel) => {
             tokio::spawn(crate::tunnel::run(open, *tunnel, limits, info, handler));
+        }
+        Next::Dialogue(opening) => {
+            tokio::spawn(crate::dialogue::run(open, *opening, limits, info));
         }
     }
 }
@@ -460,6 +486,7 @@ pub(crate) struct Open {
     listening: Arc<Listening>,
     id: u64,
     _descriptor: Descriptor,
+    _of_address: Option<OfAddress>,
 }
 
 impl Open {
@@ -468,7 +495,7 @@ impl Open {
         listening.counters.accepted.add(1);
         listening.counters.open.add(1);
         let id = NEXT.fetch_add(1, Relaxed);
-        Open { listening: listening.clone(), id, _descriptor: Descriptor::of_client() }
+        Open { listening: listening.clone(), id, _descriptor: Descriptor::of_client(), _of_address: None }
     }
 
     pub(crate) fn listening(&self) -> &Arc<Listening> {

@@ -21,6 +21,9 @@ pub struct ServerLimits {
     pub discard: u64,
     /// Open connections of the listener per worker; beyond, new ones wait in the backlog. Default 20,000.
     pub connections: usize,
+    /// Open connections of one address, on all workers of the listener; beyond, they are closed at once. Of IPv6 a network of 64 bits is
+    /// one address. Default 0: no bound.
+    pub connections_per_address: usize,
     /// Requests on one connection before it is closed, 0 for no limit. Default 0.
     pub requests: u64,
     /// Longest wait for the next request on an open connection. Default 60 s.
@@ -61,6 +64,7 @@ impl Default for ServerLimits {
             io_buffer_size: 16 * 1024,
             discard: 64 * 1024,
             connections: 20_000,
+            connections_per_address: 0,
             requests: 0,
             idle: Duration::from_secs(60),
             head: Duration::from_secs(20),
@@ -145,6 +149,9 @@ pub struct SendOptions {
     /// The request asks for a WebSocket: the backend may answer with 101, and the body of that response is the connection.
     /// Default false.
     pub upgrade: bool,
+    /// Where the target has as many connections as it may, one more is made, and closed after the response: for questions that must
+    /// be put whatever the messages do. Default false: it waits for one.
+    pub extra_connection: bool,
 }
 
 impl Default for SendOptions {
@@ -158,6 +165,7 @@ impl Default for SendOptions {
             version: Version::Http11,
             framing: Framing::Auto,
             upgrade: false,
+            extra_connection: false,
         }
     }
 }

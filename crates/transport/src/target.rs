@@ -42,6 +42,8 @@ struct Inner {
     http1: Option<Target>,
     /// What is between here and there.
     proxy: Option<Proxy>,
+    /// The proxy opens a tunnel although neither TLS nor HTTP/2 is spoken.
+    tunnelled: bool,
     /// Of all that is compared, made once because a pool is looked up per request.
     hash: u64,
 }
@@ -51,12 +53,12 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 impl Target {
     /// A target without TLS. `host` is a name or an address, IPv6 with or without brackets.
     pub fn http(host: &str, port: u16) -> Target {
-        Target::build(Scheme::Http, host, port, None, None, None)
+        Target::build(Scheme::Http, host, port, None, None, None, false)
     }
 
     /// A target with TLS after that profile.
     pub fn https(host: &str, port: u16, profile: ClientTls) -> Target {
-        Target::build(Scheme::Https, host, port, Some(profile), None, None)
+        Target::build(Scheme::Https, host, port, Some(profile), None, None, false)
     }
 
     /// The same target, spoken to in HTTP/2: where it has TLS if the server takes it, else whatever the server speaks.
@@ -65,14 +67,22 @@ impl Target {
             return self.clone();
         }
         let (own, http1) = (&*self.0, Some(self.clone()));
-        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, own.proxy.clone())
+        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, own.proxy.clone(), false)
     }
 
     /// The same target, reached through a proxy.
     pub fn through(&self, proxy: &Proxy) -> Target {
         let own = &*self.0;
         let http1 = own.http1.as_ref().map(|http1| http1.through(proxy));
-        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, Some(proxy.clone()))
+        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, Some(proxy.clone()), false)
+    }
+
+    /// The same target for a WebSocket, if that is another one: what a proxy passes on as a message loses its upgrade there, so
+    /// it is asked for a tunnel (RFC 6455, 4.1).
+    pub(crate) fn for_upgrade(&self) -> Option<Target> {
+        let own = &*self.0;
+        let proxy = own.proxy.as_ref().filter(|_| own.tls.is_none() && !own.tunnelled)?;
+        Some(Target::build(own.scheme, &own.host, own.port, None, None, Some(proxy.clone()), true))
     }
 
     fn build(
@@ -82,15 +92,27 @@ impl Target {
         tls: Option<ClientTls>,
         http1: Option<Target>,
         proxy: Option<Proxy>,
+        tunnelled: bool,
     ) -> Target {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         let name = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let authority = if port == scheme.default_port() { name } else { format!("{name}:{port}") };
-        let hash =
-            HASHER.hash_one((scheme, &authority, tls.as_ref().map(ClientTls::id), http1.is_some(), &proxy));
+        let profile = tls.as_ref().map(ClientTls::id);
+        let hash = HASHER.hash_one((scheme, &authority, profile, http1.is_some(), &proxy, tunnelled));
         let sound = authority.bytes().all(|b| b.is_ascii_graphic());
         let host_line = sound.then(|| format!("Host: {authority}\r\n"));
-        Target(Arc::new(Inner { scheme, host, port, authority, host_line, tls, http1, proxy, hash }))
+        Target(Arc::new(Inner {
+            scheme,
+            host,
+            port,
+            authority,
+            host_line,
+            tls,
+            http1,
+            proxy,
+            tunnelled,
+            hash,
+        }))
     }
 
     /// Scheme of the target.
@@ -129,6 +151,12 @@ impl Target {
         self.0.http1.as_ref()
     }
 
+    /// What is between here and there, and is asked for a tunnel.
+    pub(crate) fn tunnel(&self) -> Option<&Proxy> {
+        let own = &*self.0;
+        own.proxy.as_ref().filter(|_| own.tls.is_some() || own.http1.is_some() || own.tunnelled)
+    }
+
     /// What is between here and there.
     pub(crate) fn proxy(&self) -> Option<&Proxy> {
         self.0.proxy.as_ref()
@@ -149,6 +177,7 @@ impl PartialEq for Target {
                 && a.authority == b.authority
                 && a.http1.is_some() == b.http1.is_some()
                 && a.proxy == b.proxy
+                && a.tunnelled == b.tunnelled
                 && a.tls.as_ref().map(ClientTls::id) == b.tls.as_ref().map(ClientTls::id))
     }
 }
@@ -200,5 +229,12 @@ mod tests {
         assert_ne!(through, Target::http("a", 1));
         assert_ne!(through, Target::http("a", 1).through(&other));
         assert_eq!(through.http2(), Target::http("a", 1).http2().through(&one));
+        // A tunnel for what the proxy would read otherwise.
+        let upgrade = through.for_upgrade().expect("through a proxy, and without TLS");
+        assert_ne!(upgrade, through);
+        assert!(
+            through.tunnel().is_none() && upgrade.tunnel().is_some() && through.http2().tunnel().is_some()
+        );
+        assert!(upgrade.for_upgrade().is_none() && Target::http("a", 1).for_upgrade().is_none());
     }
 }

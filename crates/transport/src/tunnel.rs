@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
-use message::{Body, BodyError};
+use message::{Body, BodyError, Headers, Known};
 
 use crate::connection::{Conn, Incoming, Travelling, lock};
 use crate::http1::Length;
@@ -44,6 +44,18 @@ impl Tunnel {
         head.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
         Ok(Tunnel { client, backend, head, on_end: response.on_end.take(), about: response.about })
     }
+}
+
+/// Whether a response of 101 says that what follows is a WebSocket (RFC 6455, 4.1), and nothing of a body, which it cannot have.
+pub(crate) fn is_opened_by(headers: &Headers) -> bool {
+    let mut upgrade = headers.get_all("upgrade");
+    let is_websocket =
+        upgrade.next().is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"websocket"));
+    let mut options = headers.get_all("connection").flat_map(|value| value.split(|b| *b == b','));
+    is_websocket
+        && upgrade.next().is_none()
+        && options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
+        && !headers.has_any(Known::ContentLength.bit() | Known::TransferEncoding.bit())
 }
 
 /// Where in the sequence of frames a direction is.

@@ -24,6 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// A client of HTTP/2 that knows nothing of ours.
 async fn dial(addr: SocketAddr) -> SendRequest<Bytes> {
     let stream = TcpStream::connect(addr).await.unwrap();
+    stream.set_nodelay(true).unwrap();
     let (send, connection) = h2::client::handshake(stream).await.unwrap();
     tokio::spawn(async move { _ = connection.await });
     send.ready().await.unwrap()
@@ -52,7 +53,11 @@ async fn push(mut stream: h2::SendStream<Bytes>, body: &[u8]) -> Result<(), h2::
     let mut left = Bytes::copy_from_slice(body);
     while !left.is_empty() {
         stream.reserve_capacity(left.len());
-        let room = poll_fn(|cx| stream.poll_capacity(cx)).await.expect("a window")?;
+        let Some(room) = poll_fn(|cx| stream.poll_capacity(cx)).await else {
+            // It was reset.
+            return Err(poll_fn(|cx| stream.poll_reset(cx)).await?.into());
+        };
+        let room = room?;
         let piece = left.split_to(room.min(left.len()));
         stream.send_data(piece, false)?;
     }
@@ -453,7 +458,9 @@ fn backend2(
                 let (stream, _) = listener.accept().await.unwrap();
                 let script = script.clone();
                 tokio::spawn(async move {
-                    let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+                    let mut builder = h2::server::Builder::new();
+                    let handshake = builder.max_concurrent_streams(100).handshake(stream);
+                    let Ok(mut connection) = handshake.await else { return };
                     let mut nth = 0;
                     while let Some(Ok((request, respond))) = connection.accept().await {
                         if !script(number, nth, request, respond) {
@@ -633,5 +640,200 @@ fn requests_share_connections() {
             }
         }
         assert_eq!((client.stats().active, client.stats().idle), (0, 0));
+    });
+}
+
+/// A question that must be put waits neither for a stream of a connection that is full nor for those who wait for a connection.
+#[test]
+fn an_extra_connection_is_made_where_all_are_full() {
+    block_on(async {
+        let client = Client::new(ClientLimits { connections: 1, ..ClientLimits::default() });
+        let kept = std::sync::Mutex::new(Vec::new());
+        // The first connection hangs behind its first answer; others answer.
+        let backend = backend2(move |number, nth, request, respond| {
+            match (number, nth) {
+                (0, 1..) => kept.lock().unwrap().push((request, respond)),
+                _ => answer(respond, "well"),
+            }
+            true
+        });
+        let target = at(backend);
+        // So that the limit is known.
+        text(send(&client, &target, Method::Get, Body::Empty, &SendOptions::default()).await).await;
+        let hanging: Vec<_> = (0..300)
+            .map(|_| {
+                let (client, target) = (client.clone(), target.clone());
+                tokio::spawn(async move {
+                    let options = SendOptions { response: Duration::from_secs(60), ..SendOptions::default() };
+                    let _ = send(&client, &target, Method::Get, Body::Empty, &options).await;
+                })
+            })
+            .collect();
+        // A hundred have a stream, the others wait for one.
+        let full = async {
+            while client.stats().requests < 301 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), full).await.unwrap();
+        let extra = SendOptions { extra_connection: true, ..SendOptions::default() };
+        assert_eq!(text(send(&client, &target, Method::Get, Body::Empty, &extra).await).await, "well");
+        hanging.iter().for_each(tokio::task::JoinHandle::abort);
+    });
+}
+
+/// Of interim answers there may be as many as in HTTP/1.1, in number and in bytes.
+#[test]
+fn interim_answers_have_an_end() {
+    block_on(async {
+        let options = SendOptions { response: Duration::from_secs(5), ..SendOptions::default() };
+        for (count, link, taken) in [(64, 10, true), (65, 10, false), (60, 2_000, false)] {
+            let backend = backend2(move |_, _, _, mut respond| {
+                for _ in 0..count {
+                    let hints = http::Response::builder().status(103).header("link", "x".repeat(link));
+                    respond.send_informational(hints.body(()).unwrap()).unwrap();
+                }
+                answer(respond, "taken");
+                true
+            });
+            let client = Client::new(ClientLimits::default());
+            let sent = send(&client, &at(backend), Method::Get, Body::Empty, &options).await;
+            match taken {
+                true => assert_eq!(text(sent).await, "taken"),
+                false => {
+                    let error = sent.map(|response| response.head.status).unwrap_err();
+                    assert!(matches!(error.kind, SendErrorKind::Protocol(_)), "{count} {link}: {error:?}");
+                }
+            }
+        }
+    });
+}
+
+/// HTTP/2 has no 101 (RFC 9113, 8.6): who sends it speaks something else.
+#[test]
+fn a_backend_cannot_switch_protocols() {
+    block_on(async {
+        let backend = backend2(|_, _, _, mut respond| {
+            let interim = http::Response::builder().status(101).body(()).unwrap();
+            respond.send_informational(interim).unwrap();
+            answer(respond, "taken");
+            true
+        });
+        let client = Client::new(ClientLimits::default());
+        let sent = send(&client, &at(backend), Method::Get, Body::Empty, &SendOptions::default()).await;
+        let error = sent.map(|response| response.head.status).unwrap_err();
+        assert!(matches!(error.kind, SendErrorKind::Protocol(_)), "{error:?}");
+    });
+}
+
+/// Who is answered before its body was read may send the rest of it: nothing is reset under its hands. Only what has no end is.
+#[test]
+fn an_answer_reaches_a_client_that_still_sends() {
+    let echo = start(Echo);
+    block_on(async {
+        let mut send = dial(echo.addr).await;
+        for (path, status) in [("/ignore", 200), ("/first", 200), ("bad", 400)] {
+            let mut request = head("POST", "/ignore", &[]);
+            match path {
+                "bad" => _ = request.headers_mut().append("host", "other".parse().unwrap()),
+                path => request = head("POST", path, &[]),
+            }
+            let asked = ask(&mut send, request, &bytes(3_000_000)).await;
+            let status_of = asked.map(|(parts, _)| parts.status.as_u16()).map_err(|error| error.to_string());
+            assert_eq!(status_of, Ok(status), "{path}");
+        }
+        // One without an end is read for a while only. The connection goes on.
+        let mut ready = send.clone().ready().await.unwrap();
+        let (response, mut stream) = ready.send_request(head("POST", "/ignore", &[]), false).unwrap();
+        let (parts, body) = response.await.unwrap().into_parts();
+        assert_eq!(parts.status.as_u16(), 200);
+        assert_eq!(whole(body).await.unwrap(), b"ignored");
+        let mut sent = 0;
+        let reset = loop {
+            stream.reserve_capacity(16_384);
+            match std::future::poll_fn(|cx| stream.poll_capacity(cx)).await {
+                Some(Ok(n)) => match stream.send_data(Bytes::from(vec![0; n]), false) {
+                    Ok(()) => sent += n,
+                    Err(_) => break std::future::poll_fn(|cx| stream.poll_reset(cx)).await.unwrap(),
+                },
+                Some(Err(_)) | None => break std::future::poll_fn(|cx| stream.poll_reset(cx)).await.unwrap(),
+            }
+            assert!(sent < 64 << 20, "it is read without an end");
+        };
+        assert_eq!(reset, Reason::NO_ERROR);
+        assert!(sent > 3_000_000, "{sent}");
+        let (parts, _) = ask(&mut send, head("GET", "/204", &[]), b"").await.unwrap();
+        assert_eq!(parts.status.as_u16(), 204);
+    });
+}
+
+/// What HTTP/1.1 lets through and the library does not is the same resource with its bytes encoded.
+#[test]
+fn a_target_with_bytes_that_no_uri_has_reaches_the_backend() {
+    let echo = start(Echo);
+    let mut relay = Relay::to(echo.addr);
+    relay.target = relay.target.http2();
+    let over2 = start(relay);
+    let mut stream = connect(over2.addr);
+    for (target, seen) in [
+        ("/head?a=<b>&c=\"d\"&e=%3C", "/head?a=%3Cb%3E&c=%22d%22&e=%3C"),
+        ("/head?{a}|^`\\[]'", "/head?{a}|^`\\[]'"),
+        ("/head?", "/head?"),
+    ] {
+        stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).unwrap();
+        let text = String::from_utf8(read_response(&mut stream).1).unwrap();
+        assert!(text.starts_with(&format!("GET {seen}\n")), "{target}: {text}");
+    }
+    stream.write_all(b"GET /<{a}|^`\"\\> HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let (head, body) = read_response(&mut stream);
+    assert!(head.starts_with("HTTP/1.1 200"), "{head} {}", String::from_utf8_lossy(&body));
+}
+
+/// A fragment is no part of a target: it ends here, whatever the versions are.
+#[test]
+fn a_fragment_goes_no_further() {
+    let echo = start(Echo);
+    let mut over2 = Relay::to(echo.addr);
+    over2.target = over2.target.http2();
+    for relay in [start(Relay::to(echo.addr)), start(over2), echo] {
+        let mut stream = connect(relay.addr);
+        for (target, seen) in [("/head?a#b?c", "/head?a"), ("/head#", "/head"), ("http://a/head#/b", "/head")]
+        {
+            stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).unwrap();
+            let text = String::from_utf8(read_response(&mut stream).1).unwrap();
+            assert!(text.starts_with(&format!("GET {seen}\n")), "{target}: {text}");
+        }
+        stream.write_all(b"GET #/head HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        assert!(read_response(&mut stream).0.starts_with("HTTP/1.1 400"));
+    }
+}
+
+/// A connection on which a backend allows no streams is not waited on: there is another one.
+#[test]
+fn a_connection_without_streams_is_not_waited_on() {
+    let addr = backend(|number, mut s| {
+        let most = [0, 3, 0, 0, 0, if number == 0 { 0 } else { 100 }];
+        s.write_all(&frame(4, 0, 0, &most)).unwrap();
+        s.read_exact(&mut [0; 24]).unwrap();
+        let mut head = [0; 9];
+        while s.read_exact(&mut head).is_ok() {
+            let length = usize::from(head[1]) << 8 | usize::from(head[2]);
+            s.read_exact(&mut vec![0; length]).unwrap();
+            if head[3] == 1 {
+                let stream = u32::from_be_bytes(head[5..].try_into().unwrap());
+                s.write_all(&frame(1, 5, stream, &[0x88])).unwrap();
+            }
+        }
+    });
+    block_on(async {
+        let client = Client::new(ClientLimits::default());
+        let options = SendOptions { response: Duration::from_secs(2), ..SendOptions::default() };
+        for nth in 0..5 {
+            let response = send(&client, &at(addr), Method::Post, Body::Empty, &options).await;
+            assert_eq!(response.map(|response| response.head.status).ok(), Some(200), "{nth}");
+            // What the backend says of itself is heard.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(client.stats().created, 2);
     });
 }

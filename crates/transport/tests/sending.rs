@@ -218,6 +218,31 @@ fn connections_of_a_backend_are_bounded_and_so_are_those_who_wait() {
     });
 }
 
+/// A question that must be put has a connection of its own where messages have all; it is not kept, and takes no place.
+#[test]
+fn an_extra_connection_is_made_where_all_are_in_use_and_closed_after_it() {
+    let (addr, most) = counting(Duration::from_millis(300));
+    let client = Client::new(ClientLimits { connections: 1, waiting: 1, ..ClientLimits::default() });
+    let target = at(addr);
+    let extra = SendOptions { extra_connection: true, ..SendOptions::default() };
+    block_on(async {
+        // Where there is room it is one like any other.
+        send(&client, &target, Method::Post, "x", &extra).await.unwrap().body.collect(9).await.unwrap();
+        assert_eq!((client.stats().created, client.stats().idle), (1, 1));
+        let usual = SendOptions::default();
+        let (message, question) = tokio::join!(
+            send(&client, &target, Method::Post, "x", &usual),
+            send(&client, &target, Method::Post, "x", &extra),
+        );
+        for response in [message, question] {
+            response.unwrap().body.collect(9).await.unwrap();
+        }
+        assert_eq!((client.stats().created, client.stats().reused, client.stats().shed), (2, 1, 0));
+        assert_eq!((client.stats().active, client.stats().idle), (0, 1), "the extra one is closed");
+        assert_eq!(most.load(SeqCst), 2);
+    });
+}
+
 /// Who gives up, while it waits or while it is served, leaves its place to others.
 #[test]
 fn places_come_back_from_those_who_give_up() {

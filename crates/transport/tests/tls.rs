@@ -113,6 +113,31 @@ fn bodies_pass_and_connections_are_kept() {
     });
 }
 
+/// Over TLS the handshake says whether HTTP/2 is spoken, and nothing else does.
+#[test]
+fn who_did_not_agree_on_http2_does_not_speak_it() {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+    let files = Files::new("alpn");
+    let (server, _workers) = files.server(ClientVerify::None);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(files.at("ca.pem")).unwrap()).unwrap();
+    for (offered, http2) in [(&[&b"http/1.1"[..]][..], false), (&[], false), (&[b"h2"], true)] {
+        let mut config =
+            rustls::ClientConfig::builder().with_root_certificates(roots.clone()).with_no_client_auth();
+        config.alpn_protocols = offered.iter().map(|name| name.to_vec()).collect();
+        let session =
+            rustls::ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+        let mut stream = rustls::StreamOwned::new(session, connect(server.local_addr()));
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        // A frame of settings, or what HTTP/1.1 says of the line.
+        assert_eq!(first[3] == 4, http2, "{offered:?}: {first:?}");
+        assert_eq!(&first == b"HTTP/1.1 505", !http2, "{offered:?}: {first:?}");
+    }
+}
+
 /// What came with an answer and was asked for by nobody may be decrypted already, where the kernel knows nothing of it.
 #[test]
 fn what_tls_holds_back_is_no_answer_to_the_next_request() {

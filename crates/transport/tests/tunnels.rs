@@ -111,6 +111,34 @@ fn nobody_is_upgraded_who_did_not_ask() {
     assert!(read_head(&mut stream).unwrap().starts_with("HTTP/1.1 502"));
 }
 
+/// A backend that switches says to what (RFC 9110, 7.8); nobody is told that it is a WebSocket where it is none.
+#[test]
+fn a_switch_to_something_else_is_none() {
+    for fields in [
+        "",
+        "Connection: Upgrade\r\n",
+        "Upgrade: websocket\r\n",
+        "Connection: close\r\nUpgrade: websocket\r\n",
+        "Connection: Upgrade\r\nUpgrade: h2c\r\n",
+        "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n",
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n",
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n",
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n",
+    ] {
+        let relay = start(upgrading(backend(move |_, mut s| {
+            read_head(&mut s).unwrap();
+            let answer = format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\nother");
+            let _ = s.write_all(answer.as_bytes());
+            let _ = s.read(&mut [0]);
+        })));
+        let mut stream = connect(relay.addr);
+        stream.write_all(ASKS.as_bytes()).unwrap();
+        let (head, body) = read_response(&mut stream);
+        assert!(head.starts_with("HTTP/1.1 502"), "{fields}: {head}");
+        assert!(body.starts_with(b"101506"), "{fields}: {}", String::from_utf8_lossy(&body));
+    }
+}
+
 /// A stop, and a silence, end a WebSocket with a Close frame behind the frame that was begun.
 #[test]
 fn it_ends_with_a_close_frame() {
@@ -121,7 +149,7 @@ fn it_ends_with_a_close_frame() {
         let tell = std::sync::Mutex::new(tell);
         let back = backend(move |_, mut s| {
             read_head(&mut s).unwrap();
-            s.write_all(b"HTTP/1.1 101 Switching Protocols\r\n\r\n").unwrap();
+            s.write_all(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: WebSocket\r\nconnection: keep-alive, upgrade\r\n\r\n").unwrap();
             // A frame of five bytes, of which three come.
             s.write_all(&[0x82, 5, 1, 2, 3]).unwrap();
             let mut got = vec![0; 10];
@@ -217,6 +245,55 @@ fn a_proxy_gets_the_absolute_form_or_opens_a_tunnel() {
         let error = post(&client, &target.http2(), "x").await.unwrap_err();
         assert!(error.nothing_processed && error.to_string().contains("407"), "{error}");
     });
+}
+
+/// What is upgraded goes through a tunnel, also where a message would go to the proxy in the absolute form (RFC 6455, 4.1).
+#[test]
+fn a_websocket_goes_through_a_tunnel_of_the_proxy() {
+    let to = echo_backend();
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let through = proxy(Some(to), seen.clone());
+    let mut relay = upgrading(to);
+    let own = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
+    relay.target = relay.target.through(&own);
+    let relay = start(relay);
+    for _ in 0..2 {
+        let mut stream = open(relay.addr);
+        stream.write_all(&frame(b"there")).unwrap();
+        let mut back = frame(b"");
+        stream.read_exact(&mut back).unwrap();
+        assert_eq!(back, frame(b"there")[..back.len()]);
+        let head = seen.lock().unwrap().pop().unwrap();
+        assert!(head.starts_with(&format!("CONNECT {to} HTTP/1.1\r\n")), "{head}");
+    }
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+/// What a client says to a proxy ends here: a proxy gets its own credentials, once, and a backend none.
+#[test]
+fn credentials_for_a_proxy_go_no_further() {
+    let echo = start(Echo);
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let through = proxy(Some(echo.addr), seen.clone());
+    let ask = |target: Target, path| {
+        let mut relay = Relay::to(echo.addr);
+        relay.target = target;
+        let relay = start(relay);
+        let mut stream = connect(relay.addr);
+        let asks = format!("GET {path} HTTP/1.1\r\nHost: a\r\nPROXY-authorization: Basic client\r\n\r\n");
+        stream.write_all(asks.as_bytes()).unwrap();
+        String::from_utf8(read_response(&mut stream).1).unwrap().to_ascii_lowercase()
+    };
+    let direct = || Target::http("127.0.0.1", echo.addr.port());
+    let own = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
+    assert_eq!(ask(direct().through(&own), "/"), "proxy");
+    let head = seen.lock().unwrap().pop().unwrap().to_ascii_lowercase();
+    assert_eq!(head.matches("proxy-authorization: ").count(), 1, "{head}");
+    // Without a proxy, in both versions, and through a tunnel.
+    for target in [direct(), direct().http2(), direct().through(&own).http2()] {
+        let text = ask(target, "/head");
+        assert!(text.starts_with("get /head\n") && !text.contains("proxy-authorization"), "{text}");
+    }
 }
 
 #[test]

@@ -4,8 +4,11 @@ use crate::engine::exchange::{elapsed, is_handshake, speaks};
 use crate::engine::{Ending, advance, begin_request, drive_to_end, is_accepted, raise, report_panic};
 use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, not_let_in, refused, response, soap_fault, text, unanswered};
+use crate::http::rooms::Rooms;
+use crate::http::websocket::Told;
 use crate::http::{callback, inbound, local, routing};
 use crate::runtime::context::{Client, Context, Inbound, Owner};
+use crate::runtime::executor::Full;
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::Flow;
 use crate::runtime::panics::{Panicked, caught};
@@ -30,6 +33,8 @@ pub struct Bus {
     access: Option<Arc<dyn AccessLog>>,
     /// The generation in force.
     swapped: watch::Sender<u64>,
+    /// Clients of WebSockets that hear each other.
+    pub(super) rooms: Arc<Rooms>,
 }
 
 /// What messages that begin now work with until they end.
@@ -43,10 +48,11 @@ impl Bus {
     pub fn new(plan: Plan, services: Arc<Services>, access: Option<Arc<dyn AccessLog>>) -> Bus {
         let swapped = watch::Sender::new(plan.generation);
         plan.begins();
+        begins(&services);
         // Another bus of the same process may have done so.
         let _ = services.local.set(local::answer);
         let in_force = InForce { plan: Arc::new(plan), services };
-        Bus { in_force: ArcSwap::from_pointee(in_force), access, swapped }
+        Bus { in_force: ArcSwap::from_pointee(in_force), access, swapped, rooms: Arc::default() }
     }
 
     /// The plan in force.
@@ -70,6 +76,7 @@ impl Bus {
     pub fn swap(&self, plan: Plan, services: Arc<Services>) {
         let generation = plan.generation;
         plan.begins();
+        begins(&services);
         let _ = services.local.set(local::answer);
         self.in_force.store(Arc::new(InForce { plan: Arc::new(plan), services }));
         // Who listens sees the new plan.
@@ -81,12 +88,13 @@ impl Bus {
         self.swapped.subscribe()
     }
 
-    /// Answers a request; `port`: of the inbound endpoint that it came through.
+    /// Answers a request; `port`: of the inbound endpoint that it came through; `told`: properties of its message, if it is of a WebSocket.
     pub(crate) async fn answer(
         &self,
         request: Request,
         peer: &ConnectionInfo,
         port: Option<u16>,
+        told: Option<&Told>,
     ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
@@ -114,6 +122,7 @@ impl Bus {
             Some(None) => Route::Answer(text(503, "nobody listens here any more\n".to_owned())),
             Some(Some(index))
                 if plan.inbound_endpoints[index].websocket
+                    && told.is_none()
                     && !is_handshake(&inbound.method, &head.headers) =>
             {
                 let why = "this address opens WebSockets\n";
@@ -134,13 +143,22 @@ impl Bus {
                 return recorded(taken.await, recorder);
             }
         };
+        // Held until there is an answer.
+        let _turn = match &services.settings.priorities {
+            Some(priorities) if port.is_none() => match priorities.ticket(&services, &inbound, &head.headers)
+            {
+                Ok(ticket) => Some(Box::pin(ticket.turn()).await),
+                Err(Full) => {
+                    let why = "the queue of its priority is full";
+                    return turned_away(&services, inbound, why, recorder, plan.owner_name(owner));
+                }
+            },
+            _ => None,
+        };
         let services = match Admitted::new(services) {
             Ok(admitted) => admitted.begins(),
             Err((services, why)) => {
-                let response = shed(&services, &inbound, why);
-                let inbound = Arc::new(inbound);
-                let by = |recorder: Box<Recorder>| recorder.of(&inbound).by(plan.owner_name(owner));
-                return recorded(response, recorder.map(by));
+                return turned_away(&services, inbound, why, recorder, plan.owner_name(owner));
             }
         };
         inbound.service_length = service_length;
@@ -156,6 +174,9 @@ impl Bus {
         let inbound = Arc::new(inbound);
         let recorder = recorder.map(|recorder| recorder.of(&inbound));
         let mut context = Context::new(Arc::clone(&plan), services, inbound, head.headers, payload);
+        for (name, value) in told.unwrap_or_default() {
+            context.properties.set(*name, value.clone());
+        }
         let mut accounted = Accounted { opened: Opened::new(&mut context), recorder };
         accounted.opened.context.owner = owner;
         let response = serve_counted(accounted.opened.context, &plan).await;
@@ -168,10 +189,17 @@ impl Bus {
     }
 }
 
+/// What the settings say of the queues of requests comes into force.
+fn begins(services: &Services) {
+    if let Some(priorities) = &services.settings.priorities {
+        priorities.begins(services);
+    }
+}
+
 impl Handler for Bus {
     // Not another async fn around it: that would move the request once more.
     fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send {
-        self.answer(request, peer, None)
+        self.answer(request, peer, None, None)
     }
 
     fn cut(&self, cut: &Cut<'_>) {
@@ -203,6 +231,20 @@ fn said(headers: &Headers) -> (Arc<str>, Option<Arc<str>>) {
 fn recorded(mut response: Response, recorder: Option<Box<Recorder>>) -> Response {
     response.on_end = recorder.map(|recorder| -> Box<dyn OnEnd> { recorder });
     response
+}
+
+/// The answer to a request that there is no room for, and the line of the access log.
+#[cold]
+fn turned_away(
+    services: &Services,
+    inbound: Inbound,
+    why: &'static str,
+    recorder: Option<Box<Recorder>>,
+    owner: &str,
+) -> Response {
+    let response = shed(services, &inbound, why);
+    let inbound = Arc::new(inbound);
+    recorded(response, recorder.map(|recorder| recorder.of(&inbound).by(owner)))
 }
 
 /// Refuses a message that there is no room for.
@@ -296,6 +338,13 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
         if rest.strip_prefix('/').is_some_and(|rest| callback::is_address(services, rest)) {
             return Route::Callback;
         }
+    }
+    // Tables of a data service.
+    if let Some(rest) = local.strip_prefix("/odata/")
+        && let Some((index, length)) = find_proxy(plan, rest)
+        && plan.data_service(&rest[..length]).is_some_and(|own| own.has_tables())
+    {
+        return proxy_route(plan, inbound, index, start + "/odata/".len() + length);
     }
     if target == "/favicon.ico" {
         return Route::Answer(Response::empty(404));

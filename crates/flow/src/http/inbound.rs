@@ -8,9 +8,11 @@
 
 use crate::http::dispatch::Bus;
 use crate::http::routing::{self, Dispatched};
+use crate::http::websocket;
 use crate::runtime::context::Context;
 use crate::runtime::inbound::Filter;
 use crate::runtime::plan::Plan;
+use message::Known;
 use std::sync::Arc;
 use transport::{ConnectionInfo, Cut, Handler, Refused, Request, Response};
 
@@ -43,8 +45,12 @@ pub struct Through {
 }
 
 impl Handler for Through {
-    fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send {
-        self.bus.answer(request, peer, Some(self.port))
+    async fn handle(&self, request: Request, peer: &ConnectionInfo) -> Response {
+        match request.head.headers.has_any(Known::Upgrade.bit()) {
+            // Boxed: few requests are such, and all have the room of the largest.
+            true => Box::pin(websocket::open(&self.bus, self.port, request, peer)).await,
+            false => self.bus.answer(request, peer, Some(self.port), None).await,
+        }
     }
 
     fn cut(&self, cut: &Cut<'_>) {

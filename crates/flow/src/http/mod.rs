@@ -9,5 +9,7 @@ pub mod inbound;
 mod local;
 mod openapi;
 pub mod respond;
+mod rooms;
 mod routing;
+mod websocket;
 mod wsdl;

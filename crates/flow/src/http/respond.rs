@@ -86,7 +86,8 @@ pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
     }
     let close = context.axis2_is_true("NO_KEEPALIVE") || context.axis2_is_true("FORCE_CONNECTION_CLOSE");
     let head = ResponseHead { status, reason, version: Version::Http11, headers };
-    Ok(Response { head, body, close, framing: Framing::Auto, about: context.number, on_end: None })
+    let about = context.number;
+    Ok(Response { head, body, close, framing: Framing::Auto, about, on_end: None, dialogue: None })
 }
 
 /// What properties ask of the body as it goes out: its length, a tag of it.

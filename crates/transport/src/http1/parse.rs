@@ -512,6 +512,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 
 /// The origin form of a request target and the authority an absolute form names.
 fn origin_form<'a>(method: &Method, target: &'a str) -> Result<(String, Option<&'a str>), &'static str> {
+    let target = without_fragment(target);
     if target.starts_with('/') || (target == "*" && *method == Method::Options) {
         return Ok((target.to_owned(), None));
     }
@@ -529,6 +530,12 @@ fn origin_form<'a>(method: &Method, target: &'a str) -> Result<(String, Option<&
     }
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     Ok((path, Some(authority)))
+}
+
+/// A target without a fragment: none has one (RFC 9112, 3.2), and the library of HTTP/2 leaves it out.
+#[inline]
+pub(crate) fn without_fragment(target: &str) -> &str {
+    memchr::memchr(b'#', target.as_bytes()).map_or(target, |at| &target[..at])
 }
 
 /// `host[:port]` without user information (RFC 3986, 3.2).

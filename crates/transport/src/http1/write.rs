@@ -28,7 +28,8 @@ pub(crate) enum Kind {
 ///
 /// Not sent on are the hop-by-hop fields (RFC 9110, 7.6.1): `Connection` and what it names, `Keep-Alive`,
 /// `Proxy-Connection`, `TE` (but `TE: trailers`), `Trailer`, `Transfer-Encoding`, `Upgrade`; and
-/// `Content-Length`, which is written anew. Order, case and repetition stay.
+/// `Content-Length`, which is written anew. Of a request also `Proxy-Authorization`, which is for the bus at most (RFC 9110,
+/// 11.7.2): a proxy gets the one that it was given in the configuration. Order, case and repetition stay.
 pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
     let without = without(kind);
     let nominated = has_nominated(headers);
@@ -55,7 +56,12 @@ fn without(kind: Kind) -> u32 {
         | Known::TransferEncoding.bit()
         | Known::Upgrade.bit();
     HOP | match kind {
-        Kind::Request => Known::Host.bit() | Known::Expect.bit() | Known::ContentLength.bit(),
+        Kind::Request => {
+            Known::Host.bit()
+                | Known::Expect.bit()
+                | Known::ContentLength.bit()
+                | Known::ProxyAuthorization.bit()
+        }
         Kind::Response { keep_length: false } => Known::ContentLength.bit(),
         Kind::Response { keep_length: true } => 0,
     }
@@ -203,13 +209,14 @@ mod tests {
             ("Content-Length", "3"),
             ("Expect", "100-continue"),
             ("Proxy-Authenticate", "Basic"),
+            ("proxy-authorization", "Basic x"),
             ("a", "2"),
         ];
         assert_eq!(sent(&all, Kind::Request), "A: 1;te: trailers;Proxy-Authenticate: Basic;a: 2;");
         let response = Kind::Response { keep_length: false };
         assert_eq!(
             sent(&all, response),
-            "HOST: h;A: 1;te: trailers;Expect: 100-continue;Proxy-Authenticate: Basic;a: 2;"
+            "HOST: h;A: 1;te: trailers;Expect: 100-continue;Proxy-Authenticate: Basic;proxy-authorization: Basic x;a: 2;"
         );
         assert_eq!(
             sent(&[("Content-Length", "3")], Kind::Response { keep_length: true }),

@@ -94,6 +94,47 @@ impl Continue {
     }
 }
 
+/// Where a body of a request that nobody reads to its end leaves its stream, so that whoever answers can let the rest of it come for a
+/// while: many a client drops an answer whose stream is reset while it still sends.
+#[derive(Default)]
+pub(super) struct Unread(Mutex<Option<Leftover>>);
+
+impl Unread {
+    /// The rest, if nobody reads it any more.
+    pub(super) fn take(&self) -> Option<Leftover> {
+        lock(&self.0).take()
+    }
+}
+
+/// The rest of a body that nobody reads.
+pub(super) struct Leftover {
+    stream: RecvStream,
+    /// Bytes received that credit was not given back for.
+    owed: usize,
+}
+
+impl Leftover {
+    pub(super) fn new(stream: RecvStream) -> Leftover {
+        Leftover { stream, owed: 0 }
+    }
+
+    /// Reads it and throws it away: to its end, or `most` bytes.
+    pub(super) async fn discard(&mut self, most: usize) {
+        let mut seen = 0;
+        while seen <= most {
+            // Fails only where more is given back than was received.
+            let _ = self.stream.flow_control().release_capacity(std::mem::take(&mut self.owed));
+            match std::future::poll_fn(|cx| self.stream.poll_data(cx)).await {
+                Some(Ok(bytes)) => {
+                    self.owed = bytes.len();
+                    seen += bytes.len();
+                }
+                Some(Err(_)) | None => return,
+            }
+        }
+    }
+}
+
 /// A request that is still being sent while its response is relayed.
 pub(super) struct Upload {
     pub(super) sending: Sending,
@@ -104,7 +145,8 @@ pub(super) struct Upload {
 
 /// The body that arrives on a stream.
 pub(crate) struct Receiving {
-    stream: RecvStream,
+    /// Until this is dropped.
+    stream: Option<RecvStream>,
     held: Held,
     /// Bytes received that credit was not given back for.
     owed: usize,
@@ -114,6 +156,8 @@ pub(crate) struct Receiving {
     timer: Timer,
     ended: bool,
     pub(super) expected: Option<Arc<Continue>>,
+    /// On the server side: where the rest goes if this is dropped before it has come.
+    pub(super) unread: Option<Arc<Unread>>,
     /// On the client side.
     pub(super) upload: Option<Box<Upload>>,
     pub(crate) target: Option<Target>,
@@ -130,13 +174,14 @@ impl Receiving {
     ) -> Box<Receiving> {
         Box::new(Receiving {
             ended: stream.is_end_stream(),
-            stream,
+            stream: Some(stream),
             held: Held::default(),
             owed: 0,
             declared,
             pause,
             timer: Timer::default(),
             expected: None,
+            unread: None,
             upload: None,
             target: None,
             _use: Box::new(in_use),
@@ -146,10 +191,10 @@ impl Receiving {
     /// Gives credit back for so many bytes.
     fn give_back(&mut self, n: usize) {
         let n = n.min(self.owed);
-        if n > 0 {
+        if let Some(stream) = self.stream.as_mut().filter(|_| n > 0) {
             self.owed -= n;
             // Fails only where more is given back than was received.
-            let _ = self.stream.flow_control().release_capacity(n);
+            let _ = stream.flow_control().release_capacity(n);
         }
     }
 
@@ -184,12 +229,13 @@ impl BodyStream for Receiving {
         }
         // Whoever wants more behind what is there holds it, and answers for its memory.
         self.give_back(usize::MAX);
+        let Some(stream) = self.stream.as_mut() else { return Poll::Ready(Ok(false)) };
         loop {
-            match self.stream.poll_data(cx) {
+            match stream.poll_data(cx) {
                 Poll::Ready(Some(Ok(bytes))) => {
                     self.timer.clear();
                     self.owed += bytes.len();
-                    self.ended = self.stream.is_end_stream();
+                    self.ended = stream.is_end_stream();
                     if !bytes.is_empty() {
                         self.held.push(bytes);
                         return Poll::Ready(Ok(true));
@@ -242,6 +288,9 @@ impl BodyStream for Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
+        if let (false, Some(unread), Some(stream)) = (self.ended, self.unread.take(), self.stream.take()) {
+            *lock(&unread.0) = Some(Leftover { stream, owed: self.owed });
+        }
         let Some(mut upload) = self.upload.take().filter(|upload| self.ended && upload.to_its_end) else {
             return;
         };

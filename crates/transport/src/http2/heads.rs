@@ -1,6 +1,7 @@
 //! Heads of HTTP/2, to and from ours (RFC 9113, 8.2 and 8.3).
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
 use message::{Headers, Known, Line, Method, RequestHead, ResponseHead, Version, reason_phrase};
 
 use crate::http1::parse::{HeadLimits, Refusal, is_authority};
@@ -23,7 +24,7 @@ pub(super) fn request(parts: &http::request::Parts, limits: HeadLimits) -> Resul
     if parts.headers.len() > limits.fields {
         return Err(refuse(431, "too many header fields"));
     }
-    let target = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let target = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     if target.len() > limits.target {
         return Err(refuse(414, "the request target is too long"));
     }
@@ -121,8 +122,8 @@ pub(super) fn to_request(
         path if path.starts_with('/') => path,
         _ => return Err("the request target is no path"),
     };
-    let uri = http::Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build();
-    let uri = uri.map_err(|_| "space or control byte in the request target, or no authority")?;
+    let uri = http::Uri::builder().scheme(scheme).authority(authority).path_and_query(sayable(path)?).build();
+    let uri = uri.map_err(|_| "no authority")?;
     let method = http::Method::from_bytes(method.as_str().as_bytes()).map_err(|_| "invalid method")?;
     let mut request = http::Request::new(());
     *request.method_mut() = method;
@@ -133,6 +134,27 @@ pub(super) fn to_request(
         request.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
     }
     Ok(request)
+}
+
+/// The target as the library takes it. Some bytes that no URI has and HTTP/1.1 lets through it refuses; encoded they mean the
+/// same.
+fn sayable(target: &str) -> Result<PathAndQuery, &'static str> {
+    if let Ok(own) = PathAndQuery::try_from(target) {
+        return Ok(own);
+    }
+    let mut encoded = String::with_capacity(target.len() + 16);
+    let mut in_query = false;
+    for c in target.chars() {
+        in_query |= c == '?';
+        match c {
+            '<' => encoded.push_str("%3C"),
+            '>' => encoded.push_str("%3E"),
+            '"' if in_query => encoded.push_str("%22"),
+            '`' if !in_query => encoded.push_str("%60"),
+            other => encoded.push(other),
+        }
+    }
+    PathAndQuery::try_from(encoded).map_err(|_| "space or control byte in the request target")
 }
 
 /// The response as the library wants it, without a body.

@@ -14,7 +14,7 @@ use h2::{Reason, RecvStream};
 use message::{Body, Method};
 use tokio::task::JoinSet;
 
-use super::body::{Continue, Receiving, Sending};
+use super::body::{Continue, Leftover, Receiving, Sending, Unread};
 use super::duplex::{Duplex, Rest, Traffic};
 use super::heads;
 use crate::clock;
@@ -30,6 +30,10 @@ use crate::{ConnectionInfo, Cut, Framing, Handler, Refused, Request, Response, S
 const RESETS: u64 = 200;
 /// So many times those that ended may there be of them.
 const RESETS_OF_ENDED: u64 = 4;
+
+/// Most bytes that are read of a body that nobody wants, so that its client gets its answer; and for no longer than
+/// [`ServerLimits::linger`].
+const DISCARDED: usize = 16 * 1024 * 1024;
 
 /// What the streams of a connection share.
 struct Shared<H> {
@@ -243,15 +247,20 @@ async fn exchange<H: Handler>(
         HeadLimits { size: limits.head_size, fields: limits.header_count, target: limits.target_size };
     let received = match heads::request(&parts, head_limits) {
         Ok(received) => received,
-        Err(refusal) => return refuse(shared, &parts, respond, refusal),
+        Err(refusal) => {
+            refuse(shared, &parts, respond, refusal);
+            return discard(limits, Leftover::new(stream)).await;
+        }
     };
     listening.counters.requests.bump();
     let to_head = received.head.method == Method::Head;
     let mut expected = None;
+    let unread = Arc::<Unread>::default();
     let body = match stream.is_end_stream() {
         true => Body::Empty,
         false => {
             let mut body = Receiving::new(stream, received.length, limits.body, ());
+            body.unread = Some(unread.clone());
             if received.expects_continue {
                 body.expected = Some(expected.insert(Arc::<Continue>::default()).clone());
             }
@@ -310,7 +319,12 @@ async fn exchange<H: Handler>(
         account.close(&responded);
     }
     match responded {
-        Ok(()) => _ = shared.ended.fetch_add(1, Relaxed),
+        Ok(()) => {
+            shared.ended.fetch_add(1, Relaxed);
+            if let Some(rest) = unread.take() {
+                discard(limits, rest).await;
+            }
+        }
         Err(failure) => {
             listening.counters.aborted.add(1);
             match failure.cause {
@@ -322,6 +336,12 @@ async fn exchange<H: Handler>(
             }
         }
     }
+}
+
+/// Lets the rest of a body come behind the answer, for a while. Then the stream is reset without an error (RFC 9113, 8.1), which clients that
+/// still send may take for the end of all, the answer included.
+async fn discard(limits: &ServerLimits, mut rest: Leftover) {
+    let _ = tokio::time::timeout(limits.linger, rest.discard(DISCARDED)).await;
 }
 
 /// Tells a client that waits with its body to send it.

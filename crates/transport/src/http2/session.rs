@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use h2::Reason;
 use h2::client::{ResponseFuture, SendRequest};
+use http::header::{HeaderName, HeaderValue};
 use message::{Body, Method};
 
 use super::body::{Receiving, Sending, Upload, io_of};
@@ -22,7 +23,7 @@ use super::duplex::{Duplex, Traffic};
 use super::heads;
 use crate::client::{Client, OutRequest, Reached, is_close, shortage};
 use crate::clock;
-use crate::connection::lock;
+use crate::connection::{ENDLESS, MOST_INTERIM, lock};
 use crate::descriptors::Descriptor;
 use crate::http1::write::Delimiter;
 use crate::io::Writer;
@@ -30,7 +31,7 @@ use crate::places::Place;
 use crate::pool::Shard;
 use crate::relay::RelayError;
 use crate::timer::{Timer, after};
-use crate::{Framing, Response, SendError, SendErrorKind, SendOptions, Target};
+use crate::{ClientLimits, Framing, Response, SendError, SendErrorKind, SendOptions, Target};
 
 /// How long a backend that chose HTTP/1.1 is not asked again.
 const HTTP1_FOR: Duration = Duration::from_secs(60);
@@ -63,6 +64,9 @@ struct State {
     retired: AtomicBool,
     /// It has carried a stream before.
     used: AtomicBool,
+    /// The backend allows none on it; who waits is told.
+    barred: AtomicBool,
+    told: tokio::sync::Notify,
     idle_since: Mutex<Instant>,
     expires: Instant,
     traffic: Arc<Traffic>,
@@ -71,6 +75,14 @@ struct State {
 impl State {
     fn retire(&self) {
         self.retired.store(true, Relaxed);
+    }
+
+    /// The backend allows no streams on it: there will be another connection.
+    fn bar(&self) {
+        if !self.barred.swap(true, Relaxed) {
+            self.retire();
+            self.told.notify_waiters();
+        }
     }
 }
 
@@ -110,7 +122,7 @@ impl Sessions {
         backend.open.retain(|own| !own.state.retired.load(Relaxed) && now < own.state.expires);
         let streams = |own: &&Session| own.state.streams.load(Relaxed);
         let own = backend.open.iter().min_by_key(streams)?;
-        let has_room = streams(&own) < own.send.current_max_send_streams().max(1);
+        let has_room = streams(&own) < own.send.current_max_send_streams();
         (has_room || also_full).then(|| Spoken::Http2(own.clone(), InUse::of(&own.state)))
     }
 
@@ -271,8 +283,8 @@ impl Client {
                 }
             });
             let state = session.state.clone();
-            let most = self.pools.limits.header_count;
-            let sent = send_on(session, in_use, head.clone(), method, body, options, deadline, most).await;
+            let limits = &self.pools.limits;
+            let sent = send_on(session, in_use, head.clone(), method, body, options, deadline, limits).await;
             let failed = match sent {
                 Ok((mut response, receiving)) => {
                     response.body = match receiving {
@@ -318,7 +330,11 @@ impl Client {
         let until = tokio::time::Instant::from_std(deadline.min(connect_by));
         let connecting = async {
             let turn = shard.sessions.turn(target);
-            let _turn = turn.lock().await;
+            // Who has the turn may wait for a place.
+            let _turn = match options.extra_connection {
+                true => None,
+                false => Some(turn.lock().await),
+            };
             if let Some(found) = shard.sessions.find(target, false) {
                 return Ok(found);
             }
@@ -326,6 +342,7 @@ impl Client {
             let backend = self.pools.places.at(http1);
             let place = match backend.take() {
                 Some(place) => place,
+                None if options.extra_connection => backend.extra(),
                 // It waits for its turn on one that is full.
                 None => match (shard.sessions.find(target, true), self.pools.places.wait(&backend)) {
                     (Some(found), _) => return Ok(found),
@@ -345,10 +362,14 @@ impl Client {
             }
             let writer = Writer::new(write);
             let duplex = Duplex::new(read, writer, Bytes::new(), false, options.idle);
+            let may_be_kept = place.may_be_kept();
             let session = self.open(target, &shard, duplex, place, descriptor).await?;
             let in_use = InUse::of(&session.state);
-            shard.sessions.put(target, session.clone());
-            shard.ensure_sweeper();
+            // Nobody else finds an extra one: it ends with its stream.
+            if may_be_kept {
+                shard.sessions.put(target, session.clone());
+                shard.ensure_sweeper();
+            }
             Ok(Spoken::Http2(session, in_use))
         };
         match tokio::time::timeout_at(until, connecting).await {
@@ -383,6 +404,8 @@ impl Client {
             streams: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
             used: AtomicBool::new(false),
+            barred: AtomicBool::new(false),
+            told: tokio::sync::Notify::new(),
             idle_since: Mutex::new(now),
             expires: after(now, limits.lifetime),
             traffic,
@@ -395,6 +418,9 @@ impl Client {
             let counted = counted;
             let ended = poll_fn(|cx| {
                 let polled = Pin::new(&mut connection).poll(cx);
+                if connection.max_concurrent_send_streams() == 0 {
+                    own.bar();
+                }
                 match polled {
                     Poll::Pending if own.traffic.is_flooded() => Poll::Ready(None),
                     polled => polled.map(Some),
@@ -420,6 +446,9 @@ impl Client {
     }
 }
 
+/// RFC 9113, 8.6.
+const SWITCHED: &str = "status 101, which HTTP/2 does not have";
+
 type Answered = (Response, Result<Box<Receiving>, Body>);
 
 /// One request on one connection: both directions at once, because the response may come first.
@@ -432,7 +461,7 @@ async fn send_on(
     body: &mut Body,
     options: &SendOptions,
     deadline: Instant,
-    most_fields: usize,
+    limits: &ClientLimits,
 ) -> Result<Answered, Failed> {
     let mut timer = Timer::default();
     let failed = |kind| Failed { kind, refused: false, unanswered: false, sent: 0 };
@@ -461,15 +490,35 @@ async fn send_on(
         silence: options.silence,
         deadline,
         starved: None,
+        interim: (0, 0),
+        most_bytes: limits.head_size,
         sent: false,
         write_error: None,
     };
-    let response = match poll_fn(|cx| exchange.poll(cx, body)).await {
+    let state = session.state.clone();
+    let mut told = pin!(state.told.notified());
+    let answered = poll_fn(|cx| {
+        // Before it is looked at.
+        let _ = told.as_mut().poll(cx);
+        match exchange.poll(cx, body) {
+            // It is pending as long as the stream has not been opened.
+            Poll::Pending if state.barred.load(Relaxed) && session.send.poll_ready(cx).is_pending() => {
+                let sent = exchange.sending.sent();
+                Poll::Ready(Err(Failed { refused: true, sent, ..failed(SendErrorKind::Closed) }))
+            }
+            polled => polled,
+        }
+    });
+    let response = match answered.await {
         Ok(response) => response,
         Err(failed) => {
             let silent = matches!(failed.kind, SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout);
             if silent && traffic.received() == seen {
                 // Nothing at all came: the connection may be dead, and nobody would say so.
+                session.state.retire();
+            }
+            if matches!(failed.kind, SendErrorKind::Protocol(ENDLESS)) {
+                // It may go on with them: nobody else is to have them beside an answer.
                 session.state.retire();
             }
             exchange.sending.reset(Reason::CANCEL);
@@ -478,7 +527,7 @@ async fn send_on(
     };
     let (parts, stream) = response.into_parts();
     let sent = exchange.sending.sent();
-    let (head, length) = heads::response(&parts, most_fields)
+    let (head, length) = heads::response(&parts, limits.header_count)
         .map_err(|why| Failed { sent: sent.max(1), ..failed(SendErrorKind::Protocol(why)) })?;
     let bodyless = *method == Method::Head || head.status == 204 || head.status == 304;
     let ended = stream.is_end_stream();
@@ -493,8 +542,15 @@ async fn send_on(
         }
         false => {}
     }
-    let response =
-        Response { head, body: Body::Empty, close: false, framing: Framing::Auto, about: 0, on_end: None };
+    let response = Response {
+        head,
+        body: Body::Empty,
+        close: false,
+        framing: Framing::Auto,
+        about: 0,
+        on_end: None,
+        dialogue: None,
+    };
     Ok((
         response,
         match (bodyless, ended) {
@@ -515,6 +571,9 @@ struct Exchange {
     deadline: Instant,
     /// Since when the sender of the body is waited for.
     starved: Option<Instant>,
+    /// Interim responses, and about as many bytes as they would have in HTTP/1.1.
+    interim: (usize, usize),
+    most_bytes: usize,
     sent: bool,
     write_error: Option<io::Error>,
 }
@@ -562,6 +621,19 @@ impl Exchange {
             }
         }
         let sent = self.sending.sent();
+        // An error shows with the response, too.
+        while let Poll::Ready(Some(Ok(interim))) = self.response.poll_informational(cx) {
+            let size = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+            if interim.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+                return Poll::Ready(Err(failed(SendErrorKind::Protocol(SWITCHED), sent)));
+            }
+            let (count, bytes) = &mut self.interim;
+            *count += 1;
+            *bytes += interim.headers().iter().map(size).sum::<usize>();
+            if *count > MOST_INTERIM || *bytes > self.most_bytes {
+                return Poll::Ready(Err(failed(SendErrorKind::Protocol(ENDLESS), sent)));
+            }
+        }
         match Pin::new(&mut self.response).poll(cx) {
             Poll::Ready(Ok(response)) => Poll::Ready(Ok(response)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(Failed::of(error, sent))),

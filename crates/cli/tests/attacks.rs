@@ -1,0 +1,581 @@
+//! Attacks from outside, each against the binary: what two readers could understand differently, heads without end, clients that are slow
+//! on purpose, floods from one address, bombs, keys that lead elsewhere, and texts that would like to be templates.
+//!
+//! After each a good request is served as before, and the backend has seen nothing that was smuggled.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use socket2::{Domain, Socket, Type};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::{Process, ask, configuration};
+
+/// A backend that takes down what it is sent, byte by byte, and answers each connection once.
+fn recorder() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::<Mutex<Vec<u8>>>::default();
+    let noted = seen.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let noted = noted.clone();
+            std::thread::spawn(move || {
+                stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+                let (mut own, mut piece, mut quiet) = (Vec::new(), [0; 4096], 0);
+                // Until nothing comes any more: a body that is cut off is part of it.
+                while quiet < 2 {
+                    match stream.read(&mut piece) {
+                        Ok(n @ 1..) => own.extend_from_slice(&piece[..n]),
+                        Ok(_) => break,
+                        Err(_) => quiet += usize::from(own.windows(4).any(|part| part == b"\r\n\r\n")),
+                    }
+                }
+                noted.lock().unwrap().extend_from_slice(&own);
+                let _ = stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood");
+            });
+        }
+    });
+    (address, seen)
+}
+
+/// A service that relays, and one that reads before it does.
+fn services(backend: SocketAddr) -> String {
+    let service = |name: &str, reads: &str| {
+        format!(
+            "<proxy name='{name}' transports='http'><target><inSequence>{reads}<send><endpoint><address uri='http://{backend}/back'/></endpoint></send></inSequence><outSequence><send/></outSequence></target></proxy>"
+        )
+    };
+    service("Relays", "") + &service("Reads", "<log level='full'/>")
+}
+
+/// Everything that comes until the other side closes.
+fn raw(address: &str, wire: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // What is refused may be closed before all of it is written.
+    let _ = stream.write_all(wire);
+    let mut answer = Vec::new();
+    let mut piece = [0; 4096];
+    while let Ok(n @ 1..) = stream.read(&mut piece) {
+        answer.extend_from_slice(&piece[..n]);
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn good(bus: &Process) {
+    let (status, _, body) = ask(bus.http(), "POST", "/services/Relays", b"<a/>").unwrap();
+    assert_eq!((status, body.as_slice()), (200, &b"good"[..]), "{}", bus.stderr());
+}
+
+/// Nothing but requests that are meant for the backend came to it.
+fn is_clean(seen: &Mutex<Vec<u8>>, after: &str) {
+    let seen = seen.lock().unwrap();
+    let text = String::from_utf8_lossy(&seen);
+    for line in text.split("\r\n").filter(|line| line.ends_with(" HTTP/1.1")) {
+        assert!(line.ends_with("/back HTTP/1.1"), "{after}: {text}");
+    }
+    assert!(!text.contains("smuggled"), "{after}: {text}");
+}
+
+const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// Requests that readers disagree about are refused with one answer, and their connection ends: what lies behind them is nobody's request.
+#[test]
+fn nothing_is_smuggled_in_http1() {
+    let (backend, seen) = recorder();
+    let bus = Process::run(&configuration("attacks-smuggling", &services(backend)), &[]);
+    let mut refused = 0;
+    let mut try_it = |service: &str, head: &str, body: &str| {
+        for behind in ["", SMUGGLED] {
+            let wire = head.replace("PATH", &format!("/services/{service}")) + body + behind;
+            let answer = raw(bus.http(), wire.as_bytes());
+            let status: u16 = answer.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
+            assert!((400..600).contains(&status), "{wire:?}: {answer}\n{}", bus.stderr());
+            let answers = answer.lines().filter(|line| line.starts_with("HTTP/1.1 ")).count();
+            assert_eq!(answers, 1, "{wire:?}: {answer}");
+            is_clean(&seen, &wire);
+            refused += 1;
+        }
+    };
+    // Where the body ends.
+    for fields in [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5",
+        "Transfer-Encoding : chunked",
+        "Transfer-Encoding\t: chunked",
+        "Transfer-Encoding:\x0bchunked",
+        "Transfer-Encoding: \x0cchunked",
+        "Transfer-Encoding: xchunked",
+        "Transfer-Encoding: chunkedx",
+        "Transfer-Encoding: \"chunked\"",
+        "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: identity, chunked",
+        "Transfer-Encoding: identity",
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+        "Transfer-Encoding:\r\n chunked",
+        "Transfer-Encoding:\n chunked",
+        "Transfer-Encoding: chunked;q=1",
+        "Transfer-Encoding: ",
+        "X: y\r\n Transfer-Encoding: chunked",
+        "X: y\nTransfer-Encoding: chunked",
+        "X: y\rTransfer-Encoding: chunked",
+        "X: y\0\r\nTransfer-Encoding: chunked",
+        "X\0: y",
+        ": y",
+        "X y",
+        "X(a): y",
+        "Content-Length: 5\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 0",
+        "Content-Length: 5, 5",
+        "Content-Length: +5",
+        "Content-Length: -5",
+        "Content-Length: 0x5",
+        "Content-Length: 5e0",
+        "Content-Length: 5 5",
+        "Content-Length: ",
+        "Content-Length: 5;",
+        "Content-Length: 99999999999999999999",
+        "Content-Length : 5",
+        " Content-Length: 5",
+        "Content-Length\0: 5",
+        "Expect: 100-continue, other",
+    ] {
+        try_it("Relays", &format!("POST PATH HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n"), "0\r\n\r\n");
+    }
+    // What is asked for, and of whom.
+    for head in [
+        "POST  PATH HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH HTTP/1.1 \r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH\tHTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST http://user@aPATH HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH HTTP/1.1\r\nHost: a b\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH HTTP/1.1\r\nHost: a/b\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST PATH HTTP/2.0\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH http/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST PATH\r\n\r\n",
+        "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ] {
+        try_it("Relays", head, "");
+    }
+    // Chunks that do not end where they say.
+    for chunks in [
+        "0x1\r\nA\r\n0\r\n\r\n",
+        "-1\r\nA\r\n0\r\n\r\n",
+        "+1\r\nA\r\n0\r\n\r\n",
+        " 1\r\nA\r\n0\r\n\r\n",
+        "\r\nA\r\n0\r\n\r\n",
+        "1\nA\r\n0\r\n\r\n",
+        "1\r\nA\n0\r\n\r\n",
+        "1\r\nAB\r\n0\r\n\r\n",
+        "1\rA\r\n0\r\n\r\n",
+        "1g\r\nA\r\n0\r\n\r\n",
+        "10000000000000001\r\nA\r\n0\r\n\r\n",
+        "1;a\nb\r\nA\r\n0\r\n\r\n",
+        "1\r\nA\r\n0\r\nX y\r\n\r\n",
+        "1\r\nA\r\n0\r\nX: a\nTransfer-Encoding: chunked\r\n\r\n",
+    ] {
+        let head =
+            "POST PATH HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n";
+        try_it("Reads", head, chunks);
+    }
+    println!("notice: {refused} requests were refused");
+    good(&bus);
+    is_clean(&seen, "a good request");
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    out.extend([kind, flags]);
+    out.extend(stream.to_be_bytes());
+    out.extend_from_slice(payload);
+    out
+}
+
+/// Fields as literals that are not indexed (RFC 7541, 6.2.2), whatever bytes they have.
+fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in fields {
+        out.push(0);
+        for text in [name, value] {
+            assert!(text.len() < 127);
+            out.push(text.len() as u8);
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    out
+}
+
+/// What HTTP/2 can carry in its fields and HTTP/1.1 would read as something else reaches no backend of HTTP/1.1.
+#[test]
+fn nothing_is_smuggled_from_http2() {
+    let (backend, seen) = recorder();
+    let bus = Process::run(&configuration("attacks-downgrade", &services(backend)), &[]);
+    let base = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":authority", "a"),
+        (":path", "/services/Relays"),
+        ("content-type", "text/plain"),
+    ];
+    let with = |more: &[(&'static str, &'static str)]| {
+        let replaced = |name: &str| more.iter().any(|(own, _)| *own == name && name.starts_with(':'));
+        let mut fields: Vec<_> = base.iter().copied().filter(|(name, _)| !replaced(name)).collect();
+        // Pseudo fields first.
+        fields.splice(0..0, more.iter().copied().filter(|(name, _)| name.starts_with(':')));
+        fields.extend(more.iter().copied().filter(|(name, _)| !name.starts_with(':')));
+        fields
+    };
+    let crlf = "a\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+    for more in [
+        &[("x", crlf)][..],
+        &[("x", "a\nTransfer-Encoding: chunked")],
+        &[("x", "a\0b")],
+        &[("x\r\nTransfer-Encoding: chunked\r\ny", "b")],
+        &[("x: y\r\nTransfer-Encoding", "chunked")],
+        &[("x ", "b")],
+        &[("X", "b")],
+        &[("", "b")],
+        &[("transfer-encoding", "chunked")],
+        &[("transfer-encoding", "chunked"), ("content-length", "5")],
+        &[("connection", "close")],
+        &[("upgrade", "h2c")],
+        &[("te", "chunked")],
+        &[("host", "other")],
+        &[("host", "a"), ("host", "b")],
+        &[("content-length", "0")],
+        &[("content-length", "5")],
+        &[("content-length", "500")],
+        &[("content-length", "5"), ("content-length", "5")],
+        &[("content-length", "+5")],
+        &[("content-length", "5, 5")],
+        &[(":path", "/services/Relays HTTP/1.1\r\nHost: a\r\n\r\nGET /smuggled")],
+        &[(":path", "/services/Relays /smuggled")],
+        &[(":path", "http://a/smuggled")],
+        &[(":path", "")],
+        &[(":method", "POST /smuggled HTTP/1.1\r\nHost: a\r\n\r\nGET")],
+        &[(":method", "GET /smuggled")],
+        &[(":authority", "a\r\nTransfer-Encoding: chunked")],
+        &[(":authority", "a/smuggled?")],
+        &[(":authority", "user@a")],
+        &[(":scheme", "http://a/smuggled?")],
+        &[(":smuggled", "x")],
+    ] {
+        let mut wire = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        wire.extend(frame(4, 0, 0, b""));
+        wire.extend(frame(1, 4, 1, &block(&with(more))));
+        wire.extend(frame(0, 1, 1, format!("0\r\n\r\n{SMUGGLED}").as_bytes()));
+        // Ends the connection where it is not ended for it.
+        wire.extend(frame(7, 0, 0, &[0; 8]));
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let _ = stream.write_all(&wire);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        // The status 200 is one byte of the table.
+        let headers = answer.windows(9).position(|at| at[3] == 1 && at[5..] == [0, 0, 0, 1]);
+        let status = headers.and_then(|at| answer.get(at + 9));
+        assert_ne!(status, Some(&0x88), "{more:?}");
+        is_clean(&seen, &format!("{more:?}"));
+    }
+    good(&bus);
+    is_clean(&seen, "a good request");
+}
+
+/// Heads end: a target, fields and their number have bounds, and the line behind each says which.
+#[test]
+fn heads_have_bounds() {
+    let (backend, _) = recorder();
+    let bus = Process::run(&configuration("attacks-heads", &services(backend)), &[]);
+    let many: String = (0..150).map(|n| format!("X-{n}: y\r\n")).collect();
+    for (head, status) in [
+        (format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(9_000)), 414),
+        (format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "y".repeat(40_000)), 431),
+        (format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n"), 431),
+        (format!("GET / HTTP/1.1\r\nHost: a\r\n{}", "x".repeat(10 << 20)), 431),
+        ("x".repeat(10 << 20), 400),
+        ("\r\n".repeat(5 << 20), 400),
+    ] {
+        let answer = raw(bus.http(), head.as_bytes());
+        let begun = &head[..40];
+        // One that goes on writing may lose the answer to a reset, and nothing else.
+        let is_it =
+            answer.starts_with(&format!("HTTP/1.1 {status} ")) || (head.len() > 1 << 20 && answer.is_empty());
+        let other_refusal = head.len() > 1 << 20 && answer.starts_with("HTTP/1.1 4");
+        assert!(is_it || other_refusal, "{begun}: {answer}");
+    }
+    good(&bus);
+}
+
+fn metric(bus: &Process, name: &str) -> u64 {
+    let (_, _, text) = ask(bus.field("admin"), "GET", "/metrics", b"").unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}"));
+    line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64
+}
+
+/// Waits until it is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Clients that say, send or take as little as possible hold their connections for no longer than the deadlines, and nobody else up.
+#[test]
+fn slow_clients_have_deadlines() {
+    let (backend, _) = recorder();
+    let artifacts = services(backend)
+        + "<proxy name='Echo' transports='http'><target><inSequence><respond/></inSequence></target></proxy>";
+    let settings = ["limits.head=1s", "limits.body_pause=1s", "limits.write=1s", "limits.idle=1s"];
+    let settings: Vec<&str> = settings.iter().flat_map(|one| ["--set", one]).collect();
+    let bus = Process::run(&configuration("attacks-slow", &artifacts), &settings);
+    let connect = || {
+        let stream = TcpStream::connect(bus.http()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    };
+    let open = || metric(&bus, "busbar_listener_connections{listener=\"http\"}");
+    let begun = Instant::now();
+    // A head byte by byte.
+    let mut heads: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
+    // Half a body, and a connection that says nothing.
+    let mut bodies: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
+    for stream in &mut bodies {
+        stream
+            .write_all(b"POST /services/Reads HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n<a")
+            .unwrap();
+    }
+    let mut silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
+    for byte in b"GET / HTTP/1.1\r\nX: y\r\n" {
+        for stream in &mut heads {
+            let _ = stream.write_all(&[*byte]);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for (streams, status) in [(&mut heads, "HTTP/1.1 408 "), (&mut bodies, "HTTP/1.1 4"), (&mut silent, "")] {
+        for stream in streams.iter_mut() {
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            let answer = String::from_utf8_lossy(&answer);
+            // What is still written when the answer has been sent may reset the connection.
+            assert!(answer.starts_with(status) || answer.is_empty(), "{answer}");
+        }
+    }
+    good(&bus);
+    // Answers that nobody takes.
+    let request = [
+        &b"POST /services/Echo HTTP/1.1\r\nHost: a\r\nContent-Length: 33554432\r\n\r\n"[..],
+        &vec![b'x'; 1 << 20],
+    ]
+    .concat();
+    let mut deaf: Vec<TcpStream> = (0..20)
+        .map(|_| {
+            let mut stream = connect();
+            stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+            let _ = stream.write_all(&request);
+            while stream.write_all(&request[100..]).is_ok() {}
+            stream
+        })
+        .collect();
+    good(&bus);
+    drop((heads, bodies, silent));
+    until("connections of clients that take nothing are open", || open() == 0);
+    for stream in &mut deaf {
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.len() < 32 << 20, "{}", answer.len());
+    }
+    assert!(begun.elapsed() < Duration::from_secs(90), "{:?}", begun.elapsed());
+}
+
+/// One address cannot have all connections, where that is asked for; others go on.
+#[test]
+fn a_flood_from_one_address_leaves_room_for_others() {
+    let (backend, _) = recorder();
+    let bus = Process::run(
+        &configuration("attacks-flood", &services(backend)),
+        &["--set", "limits.connections_per_address=50"],
+    );
+    let from = |address: &str| {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::new(address.parse().unwrap(), 0).into()).unwrap();
+        socket.connect(&bus.http().parse::<SocketAddr>().unwrap().into()).unwrap();
+        let mut stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let _ = stream.write_all(b"GET /services/Relays HTTP/1.1\r\nHost: a\r\n\r\n");
+        let mut begun = [0; 12];
+        let served = stream.read_exact(&mut begun).is_ok() && &begun == b"HTTP/1.1 200";
+        (stream, served)
+    };
+    let flood: Vec<_> = (0..80).map(|_| from("127.0.0.2")).collect();
+    assert_eq!(flood.iter().filter(|(_, served)| *served).count(), 50);
+    // 30 in one moment are one line.
+    bus.says("connections are closed at once: their address has as many as it may", 1);
+    assert_eq!(bus.stderr().matches("their address has as many").count(), 1);
+    assert!(from("127.0.0.3").1);
+    good(&bus);
+    drop(flood);
+    until("the address has no room again", || from("127.0.0.2").1);
+    assert!(metric(&bus, "busbar_listener_refused_total{listener=\"http\"}") >= 30);
+}
+
+/// What unpacks to more than a body may have is refused at that bound, not behind it.
+#[test]
+fn a_decompression_bomb_is_refused() {
+    let (backend, _) = recorder();
+    let bus = Process::run(&configuration("attacks-bomb", &services(backend)), &["--set", "limits.body=1m"]);
+    let made = Command::new("sh").args(["-c", "head -c 300000000 /dev/zero | gzip -9"]).output().unwrap();
+    let bomb = made.stdout;
+    assert!((1000..1_000_000).contains(&bomb.len()), "{}", bomb.len());
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    good(&bus);
+    let before = resident();
+    for coding in ["gzip", "gzip, gzip"] {
+        for _ in 0..5 {
+            let mut stream = TcpStream::connect(bus.http()).unwrap();
+            let more = format!("Connection: close\r\nContent-Encoding: {coding}\r\n");
+            let status = support::exchange(&mut stream, "POST", "/services/Reads", &bomb, &more).unwrap().0;
+            assert!([400, 413, 415, 500].contains(&status), "{coding}: {status}");
+            if coding == "gzip" {
+                assert_eq!(status, 413, "{}", bus.stderr());
+            }
+        }
+    }
+    let grown = resident() - before;
+    // A body of 300 MB is in none of it.
+    assert!(grown < 64 * 1024, "{grown} kB");
+    good(&bus);
+}
+
+/// What a message brings is text: in a template, in JSON, in XML and in an expression.
+#[test]
+fn what_a_message_brings_is_no_template() {
+    let flow = |name: &str, factory: &str| {
+        format!(
+            "<proxy name='{name}' transports='http'><target><inSequence>{factory}<respond/></inSequence></target></proxy>"
+        )
+    };
+    let args =
+        "<args><arg evaluator='json' expression='$.v'/><arg evaluator='json' expression='$.secret'/></args>";
+    let artifacts = flow(
+        "Default",
+        &format!(
+            "<payloadFactory media-type='json'><format>{{\"v\": \"$1\"}}</format>{args}</payloadFactory>"
+        ),
+    ) + &flow(
+        "Marker",
+        "<payloadFactory media-type='json' template-type='freemarker'><format>{\"v\": \"${payload.v?json_string}\"}</format><args/></payloadFactory>",
+    ) + &flow(
+        "Expression",
+        "<payloadFactory media-type='json'><format>{\"v\": ${payload.v}}</format></payloadFactory>",
+    ) + &flow(
+        "Xml",
+        "<payloadFactory media-type='xml'><format><r><v>$1</v></r></format><args><arg evaluator='json' expression='$.v'/></args></payloadFactory>",
+    );
+    let bus = Process::run(&configuration("attacks-template", &artifacts), &[]);
+    for value in [
+        "$2 $1",
+        "${7*7} ${payload.secret} ${system:env}",
+        "<#assign x = 7*7>${x} <#list 1..3 as i>a</#list>",
+        "{{7*7}} #{7*7} %{7*7} <%= 7*7 %>",
+        "json-eval($.secret) get-property('v') //secret",
+        "\", \"admin\": true, \"x\": \"",
+        "</v><admin>true</admin><v>",
+        "<![CDATA[x]]> <!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]> &b; &lt;",
+        "\\u0022, \\\" \\",
+    ] {
+        let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+        let body = format!("{{\"v\": \"{quoted}\", \"secret\": \"TOP\"}}");
+        for name in ["Default", "Marker", "Expression", "Xml"] {
+            let mut stream = TcpStream::connect(bus.http()).unwrap();
+            let more = "Connection: close\r\nContent-Type: application/json\r\n";
+            let path = format!("/services/{name}");
+            let (status, _, answer) =
+                support::exchange(&mut stream, "POST", &path, body.as_bytes(), more).unwrap();
+            let text = String::from_utf8(answer).unwrap();
+            assert_eq!(status, 200, "{name} {value}: {text}");
+            if name == "Xml" {
+                let escaped = value.replace('&', "&amp;").replace('<', "&lt;");
+                let plain = text.replace("&gt;", ">").replace("&quot;", "\"");
+                assert!(plain.contains(&format!("<v>{escaped}</v>")), "{value}: {text}");
+                continue;
+            }
+            let got: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(got, serde_json::json!({ "v": value }), "{name}");
+        }
+    }
+}
+
+/// Keys and paths that messages choose do not lead out of the registry.
+#[test]
+fn keys_do_not_lead_elsewhere() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("attacks-keys");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("bus/registry/in")).unwrap();
+    std::fs::create_dir_all(folder.join("bus/proxy-services")).unwrap();
+    std::fs::write(folder.join("secret.txt"), "TOP SECRET").unwrap();
+    std::fs::write(folder.join("bus/secret.txt"), "TOP SECRET").unwrap();
+    std::fs::write(folder.join("bus/registry/in/open.txt"), "readable").unwrap();
+    std::os::unix::fs::symlink(folder.join("secret.txt"), folder.join("bus/registry/in/link.txt")).unwrap();
+    let proxy = "<proxy xmlns='http://ws.apache.org/ns/synapse' name='Keys' transports='http'><target><inSequence>\
+        <property name='k' expression='$trp:X-Key'/>\
+        <property name='r' expression=\"get-property('registry', get-property('k'))\"/>\
+        <payloadFactory media-type='text'><format>[$1]</format><args><arg expression=\"get-property('r')\"/></args></payloadFactory><respond/>\
+        </inSequence></target></proxy>";
+    std::fs::write(folder.join("bus/proxy-services/Keys.xml"), proxy).unwrap();
+    let bus = Process::run(&folder.join("bus"), &[]);
+    let secret = folder.join("secret.txt").display().to_string();
+    let read = |key: &str| {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let more = format!("Connection: close\r\nX-Key: {key}\r\n");
+        let (_, _, answer) =
+            support::exchange(&mut stream, "POST", "/services/Keys", b"<a/>", &more).unwrap();
+        String::from_utf8(answer).unwrap()
+    };
+    let mut readable = 0;
+    for key in ["in/open.txt", "conf:in/open.txt", "gov:in/open.txt", "conf:/in/open.txt"] {
+        readable += usize::from(read(key).contains("readable"));
+    }
+    assert!(readable > 0, "{}", bus.stderr());
+    for key in [
+        "../secret.txt",
+        "in/../../secret.txt",
+        "conf:../secret.txt",
+        "conf:../../secret.txt",
+        "gov:/../../secret.txt",
+        "conf:in/../../../secret.txt",
+        "conf:in/%2e%2e/%2e%2e/secret.txt",
+        "conf:in\\..\\..\\secret.txt",
+        "conf:./.././../secret.txt",
+        "in/link.txt",
+        "conf:in/link.txt",
+        &secret,
+        &format!("conf:{secret}"),
+        &format!("file:{secret}"),
+        &format!("file://{secret}"),
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "http://127.0.0.1:1/",
+    ] {
+        let got = read(key);
+        assert!(!got.contains("SECRET") && !got.contains("root:"), "{key}: {got}");
+    }
+}

@@ -1,0 +1,104 @@
+//! How many connections each address has open at a listener, where there is a bound on that (`ServerLimits::connections_per_address`).
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::clock;
+
+/// A flood is said no more often than that.
+const SAID_AGAIN: Duration = Duration::from_secs(10);
+
+/// Those of all workers.
+#[derive(Default)]
+pub(crate) struct Addresses(Mutex<Open>);
+
+#[derive(Default)]
+struct Open {
+    by_address: HashMap<IpAddr, usize>,
+    said: Option<Instant>,
+    /// Refused since that.
+    refused: u64,
+}
+
+/// The address has too many. So many were refused since it was said last, if it is to be said now.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooMany(pub(crate) Option<u64>);
+
+impl Addresses {
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a connection for as long as what comes back lives.
+    pub(crate) fn enter(self: &Arc<Self>, peer: IpAddr, most: usize) -> Result<OfAddress, TooMany> {
+        let address = network(peer);
+        let mut open = self.lock();
+        let count = open.by_address.entry(address).or_insert(0);
+        if *count < most {
+            *count += 1;
+            return Ok(OfAddress { addresses: Arc::clone(self), address });
+        }
+        open.refused += 1;
+        let now = clock::now();
+        if open.said.is_some_and(|said| now.saturating_duration_since(said) < SAID_AGAIN) {
+            return Err(TooMany(None));
+        }
+        open.said = Some(now);
+        Err(TooMany(Some(std::mem::take(&mut open.refused))))
+    }
+}
+
+/// One connection of an address.
+pub(crate) struct OfAddress {
+    addresses: Arc<Addresses>,
+    address: IpAddr,
+}
+
+impl Drop for OfAddress {
+    fn drop(&mut self) {
+        let mut open = self.addresses.lock();
+        if let Some(count) = open.by_address.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                open.by_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// What counts as one address: of IPv6 the network of a site (64 bits), any address of which a client can choose.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() >> 64 << 64)),
+        own => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_has_a_bound_of_its_own() {
+        let addresses = Arc::<Addresses>::default();
+        let enter = |address: &str| addresses.enter(address.parse().unwrap(), 2);
+        let (one, two) = (enter("192.0.2.1").unwrap(), enter("::ffff:192.0.2.1").unwrap());
+        // Said once, and not for each.
+        assert_eq!(enter("192.0.2.1").err(), Some(TooMany(Some(1))));
+        assert_eq!(enter("192.0.2.1").err(), Some(TooMany(None)));
+        let _other = enter("192.0.2.2").unwrap();
+        drop(one);
+        let _three = enter("192.0.2.1").unwrap();
+        drop(two);
+        // Addresses of one network of IPv6 are one.
+        let _six = (enter("2001:db8::1").unwrap(), enter("2001:db8::2").unwrap());
+        assert!(enter("2001:db8::3").is_err());
+        let _elsewhere = enter("2001:db8:0:1::1").unwrap();
+        drop(_six);
+        assert!(enter("2001:db8::3").is_ok());
+        drop((_other, _three, _elsewhere));
+        assert!(addresses.lock().by_address.is_empty());
+    }
+}
