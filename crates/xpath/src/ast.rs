@@ -29,11 +29,14 @@ impl Expr {
             | ExprKind::Variable(_)
             | ExprKind::Integer(_)
             | ExprKind::Decimal(_)
+            | ExprKind::NamedFunction(..)
+            | ExprKind::Placeholder
             | ExprKind::ContextItem => {}
             ExprKind::Or(list)
             | ExprKind::And(list)
             | ExprKind::Union(list)
             | ExprKind::Call(_, list)
+            | ExprKind::Array(list)
             | ExprKind::Sequence(list) => list.iter().for_each(|e| e.walk(f)),
             ExprKind::Binary(_, a, b)
             | ExprKind::ValueComparison(_, a, b)
@@ -48,8 +51,19 @@ impl Expr {
             | ExprKind::InstanceOf(a, _)
             | ExprKind::Treat(a, _)
             | ExprKind::Cast(a, ..)
-            | ExprKind::Castable(a, ..) => a.walk(f),
-            ExprKind::Filter(a, list) => {
+            | ExprKind::Castable(a, ..)
+            | ExprKind::CurlyArray(a)
+            | ExprKind::Lookup(a, None)
+            | ExprKind::Inline(_, _, a) => a.walk(f),
+            ExprKind::Lookup(a, Some(b)) => {
+                a.walk(f);
+                b.walk(f);
+            }
+            ExprKind::Map(pairs) => pairs.iter().for_each(|(key, value)| {
+                key.walk(f);
+                value.walk(f);
+            }),
+            ExprKind::Filter(a, list) | ExprKind::Apply(a, list) => {
                 a.walk(f);
                 list.iter().for_each(|e| e.walk(f));
             }
@@ -129,6 +143,22 @@ pub enum ExprKind {
     Cast(Box<Expr>, QName, bool),
     /// `a castable as t`; `true`: `t?`.
     Castable(Box<Expr>, QName, bool),
+    /// `name#arity` (XPath 3.0, as what follows that does not say 3.1).
+    NamedFunction(QName, usize),
+    /// `function($a as t, …) as t { body }`.
+    Inline(Vec<(QName, Option<SequenceType>)>, Option<SequenceType>, Box<Expr>),
+    /// `f(a, …)` where `f` is an expression.
+    Apply(Box<Expr>, Vec<Expr>),
+    /// `?` as an argument: it is given later.
+    Placeholder,
+    /// `map { key : value, … }` (3.1).
+    Map(Vec<(Expr, Expr)>),
+    /// `[a, b, …]` (3.1).
+    Array(Vec<Expr>),
+    /// `array { a }` (3.1).
+    CurlyArray(Box<Expr>),
+    /// `a?key`; no key: `a?*` (3.1). In `?key` the first is the context item.
+    Lookup(Box<Expr>, Option<Box<Expr>>),
 }
 
 /// The operators with two operands of XPath 2.0 that are no comparison of values.
@@ -166,6 +196,12 @@ pub enum ItemType {
     Item,
     /// The name of an atomic type.
     Atomic(QName),
+    /// `function(*)`, or with the types of the parameters and of the result.
+    Function(Option<(Vec<SequenceType>, Box<SequenceType>)>),
+    /// `map(*)`, or with the types of keys and values.
+    Map(Option<Box<(SequenceType, SequenceType)>>),
+    /// `array(*)`, or with the type of the members.
+    Array(Option<Box<SequenceType>>),
     /// A kind test.
     Node(NodeTest),
 }
@@ -218,6 +254,8 @@ pub enum NodeTest {
     Element(Option<QName>),
     /// `attribute()`, `attribute(*)` or `attribute(name)`.
     Attribute(Option<QName>),
+    /// `namespace-node()` (3.0).
+    NamespaceNode,
     /// `document-node()`, or `document-node(element(name))`: the inner test.
     Document(Option<Box<NodeTest>>),
 }
@@ -225,7 +263,7 @@ pub enum NodeTest {
 /// A qualified name as written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QName {
-    /// The prefix, empty if there is none.
+    /// The prefix, empty if there is none; of `Q{namespace}local` a brace and the namespace: `{namespace`.
     pub prefix: String,
     /// The local part.
     pub local: String,
@@ -233,7 +271,9 @@ pub struct QName {
 
 impl std::fmt::Display for QName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.prefix.is_empty() {
+        if self.prefix.starts_with('{') {
+            write!(f, "Q{}}}{}", self.prefix, self.local)
+        } else if self.prefix.is_empty() {
             f.write_str(&self.local)
         } else {
             write!(f, "{}:{}", self.prefix, self.local)

@@ -10,6 +10,8 @@ use xml::{Document, NameId, NodeId, NodeKind};
 #[derive(Clone, Copy)]
 enum Matcher<'a> {
     All,
+    /// No node of the tree.
+    Nothing,
     Parent,
     Kind(NodeKind),
     Instruction(&'a str),
@@ -28,6 +30,7 @@ impl Matcher<'_> {
             Matcher::Kind(kind) => doc.kind(n) == kind,
             Matcher::Parent => matches!(doc.kind(n), NodeKind::Element | NodeKind::Document),
             Matcher::All => true,
+            Matcher::Nothing => false,
             Matcher::Instruction(target) => {
                 doc.kind(n) == NodeKind::ProcessingInstruction && doc.local(n) == target
             }
@@ -208,6 +211,7 @@ impl<'a> Eval<'a> {
             Test::Any => Matcher::Kind(principal),
             Test::Text => Matcher::Kind(NodeKind::Text),
             Test::Comment => Matcher::Kind(NodeKind::Comment),
+            Test::NamespaceNode => Matcher::Nothing,
             Test::ProcessingInstruction(None) => Matcher::Kind(NodeKind::ProcessingInstruction),
             Test::ProcessingInstruction(Some(target)) => Matcher::Instruction(target),
             Test::Namespace(uri) => Matcher::InNamespace(principal, uri),
@@ -365,7 +369,7 @@ impl<'a> Eval<'a> {
             return Ok(true);
         }
         let wanted = |prefix: &str| match &step.test {
-            Test::Node | Test::Any => true,
+            Test::Node | Test::Any | Test::NamespaceNode => true,
             Test::Name(index) => {
                 let (uri, local, _) = &self.program.names[*index as usize];
                 uri.is_empty() && **local == *prefix
@@ -386,8 +390,8 @@ impl<'a> Eval<'a> {
     fn namespace_axes(&self, step: &'a Step, node: Node, doc: &Document, f: Each<'_>) -> Walk {
         let Some(m) = self.matcher(&step.test, NodeKind::Element, node, doc) else { return Ok(true) };
         let or_self = matches!(step.axis, Axis::SelfAxis | Axis::DescendantOrSelf | Axis::AncestorOrSelf);
-        // Of itself only `node()` is true: the principal kind of these axes is the element.
-        if or_self && step.test == Test::Node && !f(node)? {
+        // Of itself only `node()` and `namespace-node()` are true: the principal kind of these axes is the element.
+        if or_self && matches!(step.test, Test::Node | Test::NamespaceNode) && !f(node)? {
             return Ok(false);
         }
         let mut offer = |n: NodeId| if m.matches(doc, n) { f(node.at(n)) } else { Ok(true) };

@@ -55,32 +55,13 @@ pub(crate) fn compile(
     source: &str,
     options: &CompileOptions<'_>,
 ) -> Result<Program, XPathError> {
-    let mut c = Compiler {
-        options,
-        source,
-        locals: Vec::new(),
-        names: Names::default(),
-        variables: Vec::new(),
-        functions: Vec::new(),
-        function_reads: Vec::new(),
-        uses: Uses::default(),
-        inside_equivalent: false,
-    };
+    let mut c = Compiler::new(options, source);
     let op = c.op(expr).map_err(|e| match options.version {
         // XPath 1.0 has no codes.
         Version::V1 => e.with_code(""),
         _ => e,
     })?;
-    let Compiler { names, variables, functions, function_reads, uses, .. } = c;
-    let names = names
-        .list
-        .into_iter()
-        .map(|(uri, local)| {
-            let pooled = options.names.map(|pool| pool.intern(&uri, &local));
-            (uri, local, pooled)
-        })
-        .collect();
-    Ok(Program { op, names, variables, functions, function_reads, uses })
+    Ok(c.finished(op))
 }
 
 pub(crate) struct Compiler<'o> {
@@ -99,7 +80,46 @@ pub(crate) struct Compiler<'o> {
 
 pub(crate) type Compiled<T> = Result<T, XPathError>;
 
-impl Compiler<'_> {
+impl<'o> Compiler<'o> {
+    pub fn new(options: &'o CompileOptions<'o>, source: &'o str) -> Compiler<'o> {
+        Compiler {
+            options,
+            source,
+            locals: Vec::new(),
+            names: Names::default(),
+            variables: Vec::new(),
+            functions: Vec::new(),
+            function_reads: Vec::new(),
+            uses: Uses::default(),
+            inside_equivalent: false,
+        }
+    }
+
+    /// The program that ends with `op`.
+    pub fn finished(self, op: Op) -> Program {
+        let Compiler { names, variables, functions, function_reads, uses, options, .. } = self;
+        let names = names
+            .list
+            .into_iter()
+            .map(|(uri, local)| {
+                let pooled = options.names.map(|pool| pool.intern(&uri, &local));
+                (uri, local, pooled)
+            })
+            .collect();
+        Program { op, names, variables, functions, function_reads, uses }
+    }
+
+    /// What a function within touches is touched here.
+    pub fn includes(&mut self, inner: &Program) {
+        self.uses.document |= inner.uses.document;
+        for (function, reads) in inner.functions.iter().zip(&inner.function_reads) {
+            if !self.functions.contains(function) {
+                self.functions.push(function.clone());
+                self.function_reads.push(*reads);
+            }
+        }
+    }
+
     pub fn op(&mut self, e: &Expr) -> Compiled<Op> {
         let later = self.options.version.is_later();
         Ok(match &e.kind {
@@ -260,6 +280,7 @@ impl Compiler<'_> {
             NodeTest::Node => Test::Node,
             NodeTest::Text => Test::Text,
             NodeTest::Comment => Test::Comment,
+            NodeTest::NamespaceNode => Test::NamespaceNode,
             NodeTest::ProcessingInstruction(t) => Test::ProcessingInstruction(t.as_deref().map(Box::from)),
             NodeTest::AnyName => Test::Any,
             NodeTest::AnyLocal(prefix) => Test::Namespace(self.namespace(prefix, span)?.into()),
@@ -299,11 +320,18 @@ impl Compiler<'_> {
         Ok(Some(self.names.intern(&uri, &name.local)))
     }
 
-    pub fn lookup(&self, prefix: &str) -> Option<&str> {
+    pub fn lookup<'p>(&'p self, prefix: &'p str) -> Option<&'p str> {
         if prefix == "xml" {
             return Some("http://www.w3.org/XML/1998/namespace");
         }
-        self.options.namespaces.namespace(prefix)
+        if let Some(uri) = prefix.strip_prefix('{') {
+            return Some(uri);
+        }
+        let declared = self.options.namespaces.namespace(prefix);
+        match self.options.version {
+            Version::V31 => declared.or_else(|| crate::sequence::functions::usual_namespace(prefix)),
+            _ => declared,
+        }
     }
 
     pub fn namespace(&self, prefix: &str, span: Span) -> Compiled<String> {
@@ -316,8 +344,9 @@ impl Compiler<'_> {
         }
     }
 
-    fn extension_name(&self, name: &QName, slot: u32) -> ExtensionName {
+    pub fn extension_name(&self, name: &QName, slot: u32) -> ExtensionName {
         let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix) };
+        let uri = uri.filter(|uri| !uri.is_empty() || !name.prefix.starts_with('{'));
         ExtensionName {
             prefix: name.prefix.as_str().into(),
             uri: uri.map(Box::from),
@@ -326,7 +355,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn variable(&mut self, name: &QName, span: Span) -> Compiled<Op> {
+    pub fn variable(&mut self, name: &QName, span: Span) -> Compiled<Op> {
         if let Some(local) = self.local(name, span) {
             return Ok(local);
         }
@@ -364,8 +393,11 @@ impl Compiler<'_> {
         Ok(Op::Variable(index as u32, info.returns, span))
     }
 
-    fn call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Op> {
+    pub fn call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Op> {
         let later = self.options.version.is_later();
+        if args.iter().any(|arg| matches!(arg.kind, ExprKind::Placeholder)) {
+            return self.partial_call(name, args, span);
+        }
         if later {
             if let Some(op) = self.later_call(name, args, span)? {
                 return Ok(op);

@@ -54,6 +54,30 @@ pub trait Host {
         self.call(&name.prefix, name.uri.as_deref(), &name.local, args, cx)
     }
 
+    /// The extension function of that name that is looked for while an expression runs (`function-lookup()`).
+    fn find_function(&self, uri: &str, local: &str, arity: usize) -> Option<ExtensionName> {
+        let _ = (uri, local, arity);
+        None
+    }
+
+    /// Takes a document that an expression has made (`parse-xml()`): its document node. Errors: a sentence.
+    fn adopt(&self, doc: Document) -> Result<Node, String> {
+        drop(doc);
+        Err("expressions make no documents here".to_owned())
+    }
+
+    /// A text that is no XML (`unparsed-text()`, `json-doc()`), by its URI and encoding. Errors: a sentence.
+    fn read_text(&self, uri: &str, encoding: Option<&str>) -> Result<String, String> {
+        let _ = encoding;
+        Err(format!("\"{uri}\": expressions read no texts here"))
+    }
+
+    /// The value of an environment variable that expressions may see.
+    fn environment(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
     /// XSLT's current node.
     fn current(&self) -> Option<Node> {
         None

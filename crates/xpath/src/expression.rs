@@ -18,7 +18,7 @@ pub struct Expression {
     source: Box<str>,
     version: Version,
     pub(crate) program: Arc<Program>,
-    streams: [OnceLock<Result<StreamPlan, NotStreamable>>; 6],
+    streams: [OnceLock<Box<Result<StreamPlan, NotStreamable>>>; StreamAs::COUNT * StreamContext::COUNT],
     needs: Needs,
 }
 
@@ -98,9 +98,9 @@ impl Expression {
         wanted: StreamAs,
         context: StreamContext,
     ) -> Result<&StreamPlan, NotStreamable> {
-        let index = wanted as usize * 2 + context as usize;
-        let plan = self.streams[index].get_or_init(|| StreamPlan::compile(&self.program, wanted, context));
-        plan.as_ref().map_err(Clone::clone)
+        let plan = &self.streams[wanted as usize * StreamContext::COUNT + context as usize];
+        let plan = plan.get_or_init(|| Box::new(StreamPlan::compile(&self.program, wanted, context)));
+        (**plan).as_ref().map_err(Clone::clone)
     }
 
     /// The value.

@@ -24,7 +24,7 @@ pub(crate) enum Kind<'s> {
     Doubled(&'s str, char),
     /// An NCName.
     Name(&'s str),
-    /// `prefix:local`.
+    /// `prefix:local`; of `Q{uri}local` (XPath 3.0) the prefix is `{uri`.
     Prefixed(&'s str, &'s str),
     /// `prefix:*`.
     PrefixedStar(&'s str),
@@ -41,7 +41,7 @@ const PUNCTUATION: [&str; 23] = [
 ];
 
 /// What XPath 3.1 has beyond that; `!=` must not be taken for `!`.
-const PUNCTUATION_31: [&str; 8] = ["||", "=>", ":=", "!=", "!", "#", "{", "}"];
+const PUNCTUATION_31: [&str; 9] = ["||", "=>", ":=", "!=", "::", "!", "#", "{", "}"];
 
 /// All tokens, `End` last.
 pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPathError> {
@@ -116,6 +116,26 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
         {
             at += p.len();
             Kind::Punct(p)
+        } else if b == b':' && version == Version::V31 {
+            at += 1;
+            Kind::Punct(":")
+        } else if version == Version::V31 && src[at..].starts_with("Q{") {
+            let Some(len) = src[at..].find('}').filter(|len| !src[at + 2..at + len].contains('{')) else {
+                return Err(XPathError::new("the `}` behind the namespace is missing", start..src.len()));
+            };
+            let uri = &src[at + 1..at + len];
+            at += len + 1;
+            if bytes.get(at) == Some(&b'*') {
+                at += 1;
+                Kind::PrefixedStar(uri)
+            } else {
+                let local = name_at(src, at);
+                if local.is_empty() {
+                    return Err(XPathError::new("expected a name after the namespace", start..at));
+                }
+                at += local.len();
+                Kind::Prefixed(uri, local)
+            }
         } else if b == b'?' && later {
             at += 1;
             Kind::Punct("?")
@@ -136,6 +156,11 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
                     Kind::PrefixedStar(local)
                 } else {
                     let second = name_at(src, at + 1);
+                    if second.is_empty() && version == Version::V31 {
+                        // The key of a map, or `$x:=`.
+                        out.push(Token { kind: Kind::Name(local), span: Span::new(start, at) });
+                        continue;
+                    }
                     if second.is_empty() {
                         return Err(XPathError::new("expected a name after the prefix", at..at + 1));
                     }

@@ -19,12 +19,15 @@ mod context;
 mod error;
 mod eval;
 mod expression;
+pub mod format;
 mod functions;
+mod items;
 mod lexer;
 pub mod number;
 mod options;
 mod parser;
 mod parser2;
+mod parser3;
 mod paths;
 mod plan;
 pub mod regex;
@@ -36,6 +39,7 @@ pub use collation::Collation;
 pub use context::{BoundNames, Context, ExtensionName, Host};
 pub use error::{NotStreamable, Span, XPathError};
 pub use expression::{Expression, Needs};
+pub use items::{Array, FunctionItem, MAX_ITEM_NESTING, Map, TooDeep};
 pub use options::{
     CompileOptions, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver, VariableInfo,
     Version,
@@ -43,7 +47,7 @@ pub use options::{
 pub use parser::{MAX_DEPTH, MAX_SOURCE, parse};
 pub use parser2::parse_sequence_type;
 pub use paths::node_path;
-pub use sequence::functions::is_function;
+pub use sequence::functions::{is_function, is_function_of, takes};
 pub use sequence::types::SeqType;
 pub use sequence::{MAX_ITEMS, MAX_TURNS};
 pub use stream::{Decision, Run, StreamAs, StreamContext, StreamPlan};

@@ -12,8 +12,7 @@ pub enum Version {
     V1,
     /// XPath 2.0, without schemas.
     V2,
-    /// XPath 3.1 as far as it goes: `let`, `!`, `||`, `=>` with named functions, and those functions that need no maps, arrays
-    /// and function items.
+    /// XPath 3.1, without schemas.
     V31,
 }
 

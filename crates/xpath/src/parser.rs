@@ -349,6 +349,9 @@ impl<'s> Parser<'s> {
             | Kind::Literal(_)
             | Kind::Doubled(..)
             | Kind::Punct("(" | "$") => true,
+            Kind::Punct("[" | "?") => self.version == Version::V31,
+            Kind::Name(_) | Kind::Prefixed(..) if self.is_function_reference() => true,
+            Kind::Name("map" | "array") if self.is_constructor() => true,
             Kind::Name(n) => {
                 self.peek_after(1) == Kind::Punct("(")
                     && !is_node_type(n)
@@ -361,6 +364,9 @@ impl<'s> Parser<'s> {
 
     pub fn filter(&mut self) -> Parsed<Expr> {
         let primary = self.primary()?;
+        if self.version == Version::V31 {
+            return self.postfix(primary);
+        }
         if !self.is("[") {
             return Ok(primary);
         }
@@ -403,6 +409,18 @@ impl<'s> Parser<'s> {
                 // Parentheses matter to what follows: `(a/b)[1]` is not `a/b[1]`; the span covers them.
                 Ok(Expr { span, ..inner })
             }
+            Kind::Punct("[") if self.version == Version::V31 => self.square_array(t.span),
+            Kind::Punct("?") if self.version == Version::V31 => {
+                let item = self.node(ExprKind::ContextItem, t.span, 0)?;
+                self.lookup(item)
+            }
+            Kind::Name("function") if self.version == Version::V31 && self.is("(") => self.inline(t.span),
+            Kind::Name(n @ ("map" | "array")) if self.version == Version::V31 && self.is("{") => {
+                self.constructor(n, t.span)
+            }
+            Kind::Name(_) | Kind::Prefixed(..) if self.version == Version::V31 && self.is("#") => {
+                self.function_reference(t)
+            }
             Kind::Name(n) => self.call(QName { prefix: String::new(), local: n.to_string() }, t.span),
             Kind::Prefixed(p, n) => self.call(QName { prefix: p.to_string(), local: n.to_string() }, t.span),
             _ => {
@@ -416,9 +434,9 @@ impl<'s> Parser<'s> {
         self.expect("(")?;
         let mut args = Vec::new();
         if !self.is(")") {
-            args.push(self.expr()?);
+            args.push(self.argument()?);
             while self.eat(",") {
-                args.push(self.expr()?);
+                args.push(self.argument()?);
             }
         }
         self.expect(")")?;

@@ -16,6 +16,7 @@ pub(crate) fn is_kind_test(name: &str) -> bool {
             "element"
                 | "attribute"
                 | "document-node"
+                | "namespace-node"
                 | "schema-element"
                 | "schema-attribute"
                 | "item"
@@ -25,8 +26,8 @@ pub(crate) fn is_kind_test(name: &str) -> bool {
 
 /// Parses a sequence type (the `as` attribute of XSLT 2.0).
 pub fn parse_sequence_type(src: &str) -> Result<SequenceType, XPathError> {
-    let tokens = tokens(src, Version::V2).map_err(syntax)?;
-    let mut p = Parser { tokens, at: 0, depth: 0, version: Version::V2 };
+    let tokens = tokens(src, Version::V31).map_err(syntax)?;
+    let mut p = Parser { tokens, at: 0, depth: 0, version: Version::V31 };
     let found = p.sequence_type().map_err(syntax)?;
     match p.peek().kind {
         Kind::End => Ok(found),
@@ -54,7 +55,7 @@ impl Parser<'_> {
         self.or()
     }
 
-    fn word(&mut self, word: &str) -> Parsed<()> {
+    pub fn word(&mut self, word: &str) -> Parsed<()> {
         if self.peek().kind == Kind::Name(word) {
             self.next();
             return Ok(());
@@ -137,7 +138,7 @@ impl Parser<'_> {
         })
     }
 
-    fn both(
+    pub fn both(
         &self,
         left: Expr,
         right: Expr,
@@ -193,7 +194,8 @@ impl Parser<'_> {
         while self.version == Version::V31 && self.eat("=>") {
             let start = self.peek().span;
             if self.is("$") || self.is("(") {
-                return Err(XPathError::new("function items of XPath 3.1 are not supported", start));
+                left = self.arrow_to_value(left)?;
+                continue;
             }
             let name = self.qname("the name of a function")?;
             let call = self.call(name, start)?;
@@ -420,6 +422,9 @@ impl Parser<'_> {
         }
         let span = self.next().span;
         let item = self.node(ExprKind::ContextItem, span, 0)?;
+        if self.version == Version::V31 {
+            return self.postfix(item);
+        }
         if !self.is("[") {
             return Ok(item);
         }
@@ -447,7 +452,7 @@ impl Parser<'_> {
         self.node(kind, span, 0)
     }
 
-    fn qname(&mut self, what: &str) -> Parsed<QName> {
+    pub fn qname(&mut self, what: &str) -> Parsed<QName> {
         let name = match self.peek().kind {
             Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
             Kind::Prefixed(p, n) => QName { prefix: p.to_string(), local: n.to_string() },
@@ -468,6 +473,8 @@ impl Parser<'_> {
                 if word == "item" { ItemType::Item } else { ItemType::Nothing }
             }
             (Kind::Name(word), Kind::Punct("(")) if is_kind_test(word) => ItemType::Node(self.node_test()?),
+            (Kind::Name("function" | "map" | "array"), Kind::Punct("(")) => self.function_type()?,
+            (Kind::Punct("("), _) => self.parenthesized_type()?,
             _ => ItemType::Atomic(self.qname("a sequence type")?),
         };
         let (mut optional, mut many) = (item == ItemType::Nothing, false);
@@ -497,6 +504,7 @@ impl Parser<'_> {
                 Kind::Name("element") => NodeTest::Document(Some(Box::new(self.kind_test()?))),
                 _ => NodeTest::Document(None),
             },
+            "namespace-node" => NodeTest::NamespaceNode,
             "item" | "empty-sequence" => {
                 return Err(XPathError::new(format!("`{word}()` is no node test"), t.span));
             }

@@ -140,6 +140,8 @@ pub(crate) enum Test {
     Local(Box<str>),
     /// Nodes of this kind, whatever the principal kind of the axis; with a name: index into [`Program::names`].
     Kind(NodeKind, Option<u32>),
+    /// Namespace nodes.
+    NamespaceNode,
     /// Documents with exactly one element, of that name.
     DocumentOf(Option<u32>),
     /// Index into [`Program::names`].

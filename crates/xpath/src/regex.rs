@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub struct Regex {
     engine: meter::regex::Regex,
     matches_empty: bool,
+    /// The pattern, and what replaces it, are texts as they are (flag `q`).
+    literal: bool,
 }
 
 /// What is wrong with a pattern, flags or a replacement: code and sentence.
@@ -39,12 +41,12 @@ impl RegexError {
 }
 
 impl Regex {
-    /// Compiles a pattern with flags (`s`, `m`, `i`, `x`).
+    /// Compiles a pattern with flags (`s`, `m`, `i`, `x`, `q`).
     pub fn new(pattern: &str, flags: &str) -> Result<Regex, RegexError> {
-        if let Some(unknown) = flags.chars().find(|c| !matches!(c, 's' | 'm' | 'i' | 'x')) {
+        if let Some(unknown) = flags.chars().find(|c| !matches!(c, 's' | 'm' | 'i' | 'x' | 'q')) {
             return Err(RegexError {
                 code: "FORX0001",
-                message: format!("there is no flag `{unknown}` (only s, m, i, x)"),
+                message: format!("there is no flag `{unknown}` (only s, m, i, x, q)"),
             });
         }
         if pattern.len() > MAX_PATTERN {
@@ -62,11 +64,21 @@ impl Regex {
             groups: 0,
             open: Vec::new(),
         };
-        t.run()?;
+        let literal = flags.contains('q');
+        if literal {
+            for c in pattern.chars() {
+                if c.is_ascii_punctuation() {
+                    t.out.push('\\');
+                }
+                t.out.push(c);
+            }
+        } else {
+            t.run()?;
+        }
         let engine = meter::regex::Regex::new(&t.out)
             .map_err(|e| RegexError::pattern(format!("the pattern cannot be compiled: {e}")))?;
         let matches_empty = engine.run("", |engine| engine.is_match("")).map_err(exhausted)?;
-        Ok(Regex { engine, matches_empty })
+        Ok(Regex { engine, matches_empty, literal })
     }
 
     /// The same, remembered by the thread: for patterns that are known only when they are used.
@@ -123,7 +135,10 @@ impl Regex {
     pub fn replace(&self, text: &str, replacement: &str) -> Result<String, RegexError> {
         self.not_empty()?;
         let groups = self.engine.engine().captures_len().saturating_sub(1);
-        let parts = replacement_parts(replacement, groups)?;
+        let parts = match self.literal {
+            true => vec![Part::Text(replacement.to_owned())],
+            false => replacement_parts(replacement, groups)?,
+        };
         let mut out = String::with_capacity(text.len());
         let mut done = 0;
         self.for_each(text, |found, whole| {
@@ -160,8 +175,9 @@ impl Regex {
     }
 
     /// The parts of `text` in order, for `xsl:analyze-string`: the text, and of a match its groups.
-    pub fn analyze<'t>(&self, text: &'t str) -> Result<Vec<Analyzed<'t>>, RegexError> {
-        if self.matches_empty {
+    /// `empty`: the pattern may match the empty string (XSLT 3.0).
+    pub fn analyze<'t>(&self, text: &'t str, empty: bool) -> Result<Vec<Analyzed<'t>>, RegexError> {
+        if self.matches_empty && !empty {
             return Err(RegexError {
                 code: "XTDE1150",
                 message: "the pattern matches the empty string".into(),
@@ -183,6 +199,39 @@ impl Regex {
         }
         Ok(out)
     }
+}
+
+impl Regex {
+    /// The same with the places of the groups of each match, for `analyze-string()`.
+    pub(crate) fn analyze_nested(&self, text: &str) -> Result<Vec<Place>, RegexError> {
+        self.not_empty()?;
+        let mut out = Vec::new();
+        let mut done = 0;
+        self.for_each(text, |found, whole| {
+            if whole.start() > done {
+                out.push(Place { from: done, to: whole.start(), groups: None });
+            }
+            let groups = found.iter().enumerate().skip(1);
+            let groups = groups.filter_map(|(n, group)| group.map(|m| (n, m.start(), m.end())));
+            let mut groups: Vec<(usize, usize, usize)> = groups.collect();
+            groups.sort_by_key(|(n, start, _)| (*start, *n));
+            out.push(Place { from: whole.start(), to: whole.end(), groups: Some(groups) });
+            done = whole.end();
+            Ok(())
+        })?;
+        if done < text.len() {
+            out.push(Place { from: done, to: text.len(), groups: None });
+        }
+        Ok(out)
+    }
+}
+
+/// A part of a string, by offsets; of a match its groups in the order they begin: number, start, end.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub from: usize,
+    pub to: usize,
+    pub groups: Option<Vec<(usize, usize, usize)>>,
 }
 
 /// A part of a string that a pattern was looked for in.
@@ -576,7 +625,8 @@ mod tests {
             ("α", "^\\p{IsGreek}$", "", true), ("a", "^\\P{IsGreek}$", "", true), ("é", "\\p{Ll}", "", true), ("\u{a0}", "\\s", "", false),
             ("abab", "^(ab)\\1$", "", true), ("ab1", "^(ab)1$", "", true), ("a-b", "^[a\\-b]+$", "", true), ("a-b", "^[ab-]+$", "", true),
             ("$", "^\\$$", "", true), ("a#b", "a#b", "", true), ("aaa", "^a{2,3}?$", "", true), ("a", "(?:a)", "", true),
-            ("~", "[~]", "", true), ("x", "[^\\d]", "", true), ("]", "[\\]]", "", true), 
+            ("~", "[~]", "", true), ("x", "[^\\d]", "", true), ("]", "[\\]]", "", true),
+            ("a.b", "a.b", "q", true), ("axb", "a.b", "q", false), ("A(B", "a(b", "qi", true),
         ];
         for (text, pattern, flags, expected) in cases {
             let regex = Regex::new(pattern, flags).unwrap_or_else(|e| panic!("{pattern}: {e:?}"));
@@ -595,7 +645,7 @@ mod tests {
         for (pattern, flags) in cases {
             assert_eq!(Regex::new(pattern, flags).map(|_| ()).unwrap_err().code, "FORX0002", "{pattern}");
         }
-        assert_eq!(Regex::new("a", "q").map(|_| ()).unwrap_err().code, "FORX0001");
+        assert_eq!(Regex::new("a", "y").map(|_| ()).unwrap_err().code, "FORX0001");
         assert!(Regex::new(&"(".repeat(10_000), "").is_err());
         assert!(Regex::new(&"[a-[".repeat(4_000), "").is_err());
         let slow = Regex::new("(a+)+\\1b", "").unwrap();
@@ -633,7 +683,7 @@ mod tests {
         assert_eq!(tokens(",a,,b,", ",", ""), "|a||b|");
         assert_eq!(Regex::new(".?", "").unwrap().tokenize("a").unwrap_err().code, "FORX0003");
         let parts = Regex::new("(\\d)(x)?", "").unwrap();
-        let parts = parts.analyze("a1b2x").unwrap();
+        let parts = parts.analyze("a1b2x", false).unwrap();
         let shown: Vec<_> = parts.iter().map(|p| (p.text, p.groups.clone())).collect();
         assert_eq!(
             shown,

@@ -156,6 +156,7 @@ impl Value {
             Value::Number(_) => Type::Number,
             Value::String(_) => Type::String,
             Value::Atomic(a) if a.is_numeric() => Type::Number,
+            Value::Atomic(a) if a.is_function() => Type::Any,
             Value::Atomic(Atomic::Boolean(_)) => Type::Boolean,
             Value::Atomic(_) => Type::String,
             Value::Sequence(_) => Type::Any,

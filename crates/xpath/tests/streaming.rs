@@ -64,8 +64,11 @@ impl Host for Bench {
     }
 }
 
+const SOAP: &str = "http://schemas.xmlsoap.org/soap/envelope/";
+const SOAP12: &str = "http://www.w3.org/2003/05/soap-envelope";
+
 fn compile(src: &str) -> Expression {
-    let namespaces = [("s", "urn:soap"), ("m", "urn:m")];
+    let namespaces = [("s", SOAP), ("s12", SOAP12), ("m", "urn:m")];
     let options = CompileOptions { namespaces: &namespaces, library: &Bench, ..CompileOptions::default() };
     Expression::compile(src, &options).unwrap_or_else(|e| panic!("{src}: {e}"))
 }
@@ -123,6 +126,52 @@ fn decides_early() {
             assert_eq!(run.finish().unwrap(), Value::Boolean(expected), "{src} in pieces of {piece}");
         }
     }
+}
+
+/// What looks into the header of an envelope is decided where the body begins, and the text of the only node is what a host takes it
+/// for; `None`: the tree has to answer.
+#[test]
+fn an_envelope_has_no_header_behind_its_body() {
+    // Envelope=1 Header=2 routing=3 text=4 /routing=5 other=6 x=7 /x=8 /other=9 /Header=10 Body=11 a=12 /a=13 …
+    let envelope = |soap: &str| {
+        document(&format!(
+            "<s:Envelope xmlns:s='{soap}' xmlns:m='urn:m'><s:Header><m:routing k='v'> gold </m:routing><m:other><x/></m:other>\
+             </s:Header><s:Body><a/><a>1</a></s:Body></s:Envelope>"
+        ))
+    };
+    let (one, two) = (envelope(SOAP), envelope(SOAP12));
+    #[rustfmt::skip]
+    let cases = [
+        ("/s:Envelope/s:Header/m:routing", &one, 11, Some("gold")), ("s:Header/m:routing/@k", &one, 11, Some("v")),
+        ("/s12:Envelope/s12:Header/m:routing", &two, 11, Some("gold")), ("/s:Envelope/s:Header/m:none", &one, 11, Some("")),
+        ("/s12:Envelope/s12:Header/m:routing", &one, 1, Some("")), ("/*/s:Header/*[1]", &one, 11, Some("gold")),
+        ("count(s:Header/*)", &one, 11, Some("2")), ("string(s:Header/m:none)", &one, 11, Some("")),
+        ("s:Header/*", &one, 6, None), ("s:Header/m:other", &one, 9, None), ("s:Header/m:routing/text()", &one, 4, None),
+        ("s:Header", &one, 10, None), ("s:Header/m:routing | s:Header/m:other", &one, 0, None),
+        ("concat(s:Header/m:routing, '')", &one, 5, Some(" gold ")), ("s:Body/a[2]", &one, 18, Some("1")), ("s:Body/a[3]", &one, 18, Some("")),
+        ("//m:routing", &one, 18, Some("gold")), ("not(s:Header/m:none)", &one, 11, Some("true")),
+        ("s:Header/m:none or s:Body/b", &one, 18, Some("false")), ("*/m:routing", &one, 18, Some("gold")),
+    ];
+    for (src, doc, event, expected) in cases {
+        let e = compile(src);
+        let Ok(plan) = e.streaming_as(StreamAs::Text, StreamContext::Envelope) else {
+            assert!(expected.is_none(), "{src} does not stream");
+            continue;
+        };
+        let mut run = plan.start(&Bench).unwrap();
+        let fed = events::feed(doc, 2, &mut run);
+        let text = |run: &mut busbar_xpath::Run<'_>| run.finish().ok().map(|value| text_of(&value));
+        assert_eq!((text(&mut run).as_deref(), fed), (expected, event), "{src}");
+        for piece in [1, 3, 1000] {
+            let mut run = plan.start(&Bench).unwrap();
+            events::read(doc, piece, &mut run);
+            assert_eq!(text(&mut run).as_deref(), expected, "{src} in pieces of {piece}");
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.to_string_in(&Context::without_document(&())).unwrap().into_owned()
 }
 
 /// A node found in several ways is one node.
@@ -377,7 +426,7 @@ fn check(doc_bytes: &[u8], expr_bytes: &[u8], piece: usize) {
         let tree = match wanted {
             StreamAs::Value => e.evaluate(&cx).unwrap(),
             StreamAs::Boolean => Value::Boolean(e.evaluate_boolean(&cx).unwrap()),
-            StreamAs::String => Value::string(e.evaluate_string(&cx).unwrap()),
+            StreamAs::String | StreamAs::Text => Value::string(e.evaluate_string(&cx).unwrap()),
         };
         for bytes in [None, Some(piece), Some(17), Some(usize::MAX)] {
             let mut run = plan.start(&Bench).unwrap();
@@ -391,6 +440,92 @@ fn check(doc_bytes: &[u8], expr_bytes: &[u8], piece: usize) {
                 "{src}\non {source}\nas {wanted:?} {context:?}: stream {streamed:?}, tree {tree:?} ({bytes:?})"
             );
         }
+    }
+}
+
+/// The text of an expression on the tree, as [`StreamAs::Text`] defines it; `None`: the host has to say.
+fn text_on_the_tree(e: &Expression, doc: &xml::Document) -> Option<String> {
+    let root = Node::new(doc.document_element().unwrap());
+    let nodes = match e.evaluate(&Context::at(doc, root).with_host(&Bench)).unwrap() {
+        Value::NodeSet(nodes) => nodes,
+        other => return Some(text_of(&other)),
+    };
+    let mut nodes = nodes.iter();
+    let Some(node) = nodes.next() else { return Some(String::new()) };
+    let text = match doc.kind(node.id) {
+        xml::NodeKind::Attribute => return nodes.next().is_none().then(|| doc.text(node.id).to_owned()),
+        xml::NodeKind::Element => {
+            let own = doc.children(node.id).filter(|child| doc.kind(*child) == xml::NodeKind::Text);
+            own.map(|child| doc.text(child)).collect::<String>()
+        }
+        _ => return None,
+    };
+    (nodes.next().is_none() && !text.trim().is_empty()).then(|| text.trim().to_owned())
+}
+
+/// An expression on an envelope: streamed and on the tree it is the same text, or the tree has to answer.
+fn check_envelope(header: &[u8], body: &[u8], expr_bytes: &[u8], piece: usize) {
+    let mut parts = [String::new(), String::new()];
+    Choices { bytes: header, budget: 20 }.element(&mut parts[0], 0);
+    Choices { bytes: body, budget: 20 }.element(&mut parts[1], 0);
+    let [header, body] = parts;
+    let header = if expr_bytes.first().is_some_and(|b| b % 5 == 0) {
+        String::new()
+    } else {
+        format!("<s:Header>{header}</s:Header>")
+    };
+    let doc = document(&format!(
+        "<s:Envelope xmlns:s='{SOAP}' xmlns:m='urn:m'>{header}<s:Body>{body}</s:Body></s:Envelope>"
+    ));
+    let mut choices = Choices { bytes: expr_bytes, budget: 8 };
+    let start = choices.one(&[
+        "/s:Envelope/s:Header/",
+        "s:Header/",
+        "/*/s:Header//",
+        "//s:Header/",
+        "s:Body/",
+        "*/",
+        "/s:Envelope/s:Header[1]/",
+    ]);
+    let path = choices.path(false);
+    let src = format!("{start}{}", path.trim_start_matches('/'));
+    let Ok(e) = Expression::compile(
+        &src,
+        &CompileOptions {
+            namespaces: &[("s", SOAP), ("m", "urn:m")],
+            library: &Bench,
+            ..CompileOptions::default()
+        },
+    ) else {
+        return;
+    };
+    for src in [src.clone(), format!("count({src})"), format!("string({src})"), format!("not({src})")] {
+        let e = if src == e.source() { &e } else { &compile(&src) };
+        let Ok(plan) = e.streaming_as(StreamAs::Text, StreamContext::Envelope) else { continue };
+        let tree = text_on_the_tree(e, &doc);
+        for bytes in [None, Some(piece), Some(usize::MAX)] {
+            let mut run = plan.start(&Bench).unwrap();
+            match bytes {
+                None => drop(events::feed(&doc, piece, &mut run)),
+                Some(piece) => events::read(&doc, piece, &mut run),
+            }
+            let streamed = run.finish().ok().map(|value| text_of(&value));
+            assert_eq!(streamed, tree, "{src} on {} ({bytes:?})", xml::to_string(&doc, xml::Document::ROOT));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_envelope_streams_as_its_tree(
+        header in proptest::collection::vec(any::<u8>(), 0..60),
+        body in proptest::collection::vec(any::<u8>(), 0..60),
+        expr in proptest::collection::vec(any::<u8>(), 0..40),
+        piece in 1usize..4,
+    ) {
+        check_envelope(&header, &body, &expr, piece);
     }
 }
 

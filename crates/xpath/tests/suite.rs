@@ -157,7 +157,9 @@ fn streams(compiled: &Expression, doc: &xml::Document) -> Result<(), String> {
     for context in [StreamContext::Document, StreamContext::RootElement] {
         let node = match context {
             StreamContext::Document => xml::Document::ROOT,
-            StreamContext::RootElement => doc.document_element().unwrap_or(xml::Document::ROOT),
+            StreamContext::RootElement | StreamContext::Envelope => {
+                doc.document_element().unwrap_or(xml::Document::ROOT)
+            }
         };
         let cx = Context::at(doc, Node::new(node));
         for wanted in [StreamAs::Value, StreamAs::Boolean, StreamAs::String] {
@@ -165,7 +167,7 @@ fn streams(compiled: &Expression, doc: &xml::Document) -> Result<(), String> {
             let tree = match wanted {
                 StreamAs::Value => compiled.evaluate(&cx).unwrap(),
                 StreamAs::Boolean => Value::Boolean(compiled.evaluate_boolean(&cx).unwrap()),
-                StreamAs::String => Value::string(compiled.evaluate_string(&cx).unwrap()),
+                StreamAs::String | StreamAs::Text => Value::string(compiled.evaluate_string(&cx).unwrap()),
             };
             // As events, and as bytes: whole and in pieces (byte by byte, where that does not take ages).
             let single = if doc.node_count() < 60 { 1 } else { 61 };

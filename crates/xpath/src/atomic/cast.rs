@@ -156,6 +156,7 @@ fn from_text(text: &str, to: &AtomicType) -> Result<Atomic, CastError> {
         Kind::Duration(kind) => Atomic::duration(Duration::parse(kind, token).ok_or_else(wrong)?),
         Kind::Hex => Atomic::Hex(hex(token).ok_or_else(wrong)?.into()),
         Kind::Base64 => Atomic::Base64(base64(token).ok_or_else(wrong)?.into()),
+        Kind::Map | Kind::Array | Kind::Function => return Err(wrong()),
         Kind::Name => {
             return Err(CastError::new(
                 "XPTY0004",

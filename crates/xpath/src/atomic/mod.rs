@@ -10,6 +10,7 @@ pub use cast::{CastError, parse_double};
 pub use decimal::Decimal;
 pub use types::{AtomicType, Kind};
 
+use crate::items::{Array, FunctionItem, Map};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ pub struct NameValue {
     pub local: Box<str>,
 }
 
-/// An atomic value; cheap to copy. Types derived from these are checked where values become theirs, and not remembered.
+/// An atomic value, or what else is no node: maps, arrays and functions; cheap to copy. Types derived from these are checked where
+/// values become theirs, and not remembered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Atomic {
     /// `xs:untypedAtomic`: what a node without a schema holds.
@@ -53,6 +55,12 @@ pub enum Atomic {
     Hex(Arc<[u8]>),
     /// `xs:base64Binary`.
     Base64(Arc<[u8]>),
+    /// A map (XPath 3.1): no atomic value, as the two below.
+    Map(Arc<Map>),
+    /// An array (XPath 3.1).
+    Array(Arc<Array>),
+    /// Another function (XPath 3.0).
+    Function(Arc<FunctionItem>),
 }
 
 /// See [`Atomic::bucket`].
@@ -130,6 +138,24 @@ impl Atomic {
             Atomic::Name(_) => Kind::Name,
             Atomic::Hex(_) => Kind::Hex,
             Atomic::Base64(_) => Kind::Base64,
+            Atomic::Map(_) => Kind::Map,
+            Atomic::Array(_) => Kind::Array,
+            Atomic::Function(_) => Kind::Function,
+        }
+    }
+
+    /// Whether it is a map, an array or another function, and so no atomic value.
+    pub fn is_function(&self) -> bool {
+        matches!(self, Atomic::Map(_) | Atomic::Array(_) | Atomic::Function(_))
+    }
+
+    /// What it is, for a message: `an xs:integer`, `a map`.
+    pub fn describe(&self) -> String {
+        match self {
+            Atomic::Map(_) => "a map".to_owned(),
+            Atomic::Array(_) => "an array".to_owned(),
+            Atomic::Function(_) => "a function".to_owned(),
+            other => format!("an xs:{}", AtomicType::of(other.kind()).name),
         }
     }
 
@@ -146,7 +172,7 @@ impl Atomic {
         }
     }
 
-    /// The value as `xs:string` (F&O section 17.1.2).
+    /// The value as `xs:string` (F&O section 17.1.2); of what has none the empty text.
     pub fn to_text(&self) -> Cow<'_, str> {
         match self {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => Cow::Borrowed(s),
@@ -161,6 +187,7 @@ impl Atomic {
             Atomic::Name(name) => Cow::Owned(format!("{}:{}", name.prefix, name.local)),
             Atomic::Hex(bytes) => Cow::Owned(cast::hex_text(bytes)),
             Atomic::Base64(bytes) => Cow::Owned(cast::base64_text(bytes)),
+            Atomic::Map(_) | Atomic::Array(_) | Atomic::Function(_) => Cow::Borrowed(""),
         }
     }
 

@@ -21,6 +21,10 @@ pub enum Kind {
     Name,
     Hex,
     Base64,
+    /// The three that are no atomic types.
+    Map,
+    Array,
+    Function,
 }
 
 /// What a derived type demands of a value of its base.
@@ -146,6 +150,40 @@ impl AtomicType {
         matches!(self.facet, Facet::None)
     }
 
+    /// Whether all values of it are of the other type.
+    pub fn is_within(&self, other: &AtomicType) -> bool {
+        if self.name == other.name || other.kind == Kind::Any {
+            return true;
+        }
+        let bases = |name: &'static str| match name {
+            "integer" => "decimal",
+            "nonPositiveInteger" | "long" | "nonNegativeInteger" => "integer",
+            "negativeInteger" => "nonPositiveInteger",
+            "int" => "long",
+            "short" => "int",
+            "byte" => "short",
+            "unsignedLong" | "positiveInteger" => "nonNegativeInteger",
+            "unsignedInt" => "unsignedLong",
+            "unsignedShort" => "unsignedInt",
+            "unsignedByte" => "unsignedShort",
+            "yearMonthDuration" | "dayTimeDuration" => "duration",
+            "normalizedString" => "string",
+            "token" => "normalizedString",
+            "language" | "NMTOKEN" | "Name" => "token",
+            "NCName" => "Name",
+            "ID" | "IDREF" | "ENTITY" => "NCName",
+            _ => "",
+        };
+        let mut name = bases(self.name);
+        while !name.is_empty() {
+            if name == other.name {
+                return true;
+            }
+            name = bases(name);
+        }
+        false
+    }
+
     /// The names of all.
     pub fn names() -> impl Iterator<Item = &'static str> {
         TYPES.iter().map(|t| t.name)
@@ -155,7 +193,7 @@ impl AtomicType {
     pub fn matches(&self, value: &Atomic) -> bool {
         let kind = value.kind();
         let of_kind = match self.kind {
-            Kind::Any => true,
+            Kind::Any => !value.is_function(),
             Kind::Decimal => matches!(kind, Kind::Decimal | Kind::Integer),
             Kind::Duration(DurationKind::Duration) => matches!(kind, Kind::Duration(_)),
             own => own == kind,

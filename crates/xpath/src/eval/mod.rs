@@ -105,6 +105,13 @@ impl<'a> Eval<'a> {
         }
     }
 
+    /// The evaluation of a function's program within this one: its own variables, the same time.
+    pub fn nested<'b>(&self, program: &'b Program, cx: &'b Context<'b>) -> Eval<'b> {
+        let eval = Eval::new(program, cx);
+        let _ = eval.later.set(Box::new(self.state().inner()));
+        eval
+    }
+
     pub fn frame(&self) -> Frame {
         let node = match self.cx.item {
             None => self.cx.node,
@@ -443,6 +450,7 @@ impl<'a> Eval<'a> {
             Value::Boolean(b) => boolean_text(*b),
             Value::Number(n) => number::format(*n),
             Value::String(s) => Cow::Owned(s.to_string()),
+            Value::Atomic(a) if a.is_function() => return Err(self.no_text(a)),
             Value::Atomic(a) => Cow::Owned(a.to_text().into_owned()),
             Value::Sequence(items) => match items.first() {
                 Some(Item::Atomic(a)) => Cow::Owned(a.to_text().into_owned()),

@@ -156,12 +156,11 @@ impl Compiler<'_> {
                 }
                 op(Seq::Castable(self.op(a)?, ty, *optional), Type::Boolean, span)
             }
-            // The others are the same in both versions.
-            _ => return Err(XPathError::new("this expression cannot be compiled", span)),
+            _ => return self.third(e),
         })
     }
 
-    fn sequence_type(&self, ty: &crate::ast::SequenceType) -> Compiled<SeqType> {
+    pub(super) fn sequence_type(&self, ty: &crate::ast::SequenceType) -> Compiled<SeqType> {
         SeqType::compile(
             ty,
             self.source,
@@ -205,7 +204,7 @@ impl Compiler<'_> {
         }
         let namespace = match prefix {
             "" => self.options.default_element_namespace,
-            prefix => Declared(self.options.namespaces).0.namespace(prefix).ok_or_else(|| {
+            prefix => self.lookup(prefix).ok_or_else(|| {
                 XPathError::new(format!("the prefix `{prefix}` is not declared"), span).with_code("FONS0004")
             })?,
         };
@@ -251,7 +250,8 @@ impl Compiler<'_> {
 
     /// The slot of a variable of `for`, `some` or `every`.
     pub(crate) fn local(&self, name: &QName, span: Span) -> Option<Op> {
-        let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix).map(str::to_owned) };
+        let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix) };
+        let uri = uri.filter(|uri| !uri.is_empty()).map(str::to_owned);
         let slot = self.locals.iter().rposition(|(u, local)| *local == name.local && *u == uri)?;
         Some(op(Seq::Local(slot as u32), Type::Any, span))
     }
@@ -294,12 +294,13 @@ impl Compiler<'_> {
     pub(crate) fn later_call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Option<Op>> {
         let uri = match name.prefix.as_str() {
             "" => FUNCTIONS,
-            prefix => Declared(self.options.namespaces).0.namespace(prefix).unwrap_or(match prefix {
+            prefix => self.lookup(prefix).unwrap_or(match prefix {
                 "fn" => FUNCTIONS,
                 "xs" => XSD,
                 _ => "",
             }),
         };
+        let third = self.options.version == Version::V31;
         if uri == XSD {
             let ty = self.cast_type(name, span)?;
             let [arg] = args else {
@@ -308,21 +309,19 @@ impl Compiler<'_> {
             };
             return self.cast(arg, ty, true, span).map(Some);
         }
-        if uri == functions::MATH && self.options.version == Version::V31 {
-            return match functions::find_math(&name.local) {
-                Some(entry) => self.function(entry, args, span).map(Some),
-                None => Ok(None),
-            };
+        let entry = match third {
+            true => functions::find_in(uri, &name.local),
+            false if uri == FUNCTIONS => functions::find(&name.local),
+            false => None,
+        };
+        let Some(entry) = entry else { return Ok(None) };
+        if entry.embedder && uri == FUNCTIONS {
+            // One that knows more, of decimal formats and the like, goes before.
+            if let Function::Extension(_) = self.library_function("", None, &name.local, args.len()) {
+                return Ok(None);
+            }
         }
-        if uri != FUNCTIONS {
-            return Ok(None);
-        }
-        let third =
-            if self.options.version == Version::V31 { functions::find_third(&name.local) } else { None };
-        match third.or_else(|| functions::find(&name.local)) {
-            Some(entry) => self.function(entry, args, span).map(Some),
-            None => Ok(None),
-        }
+        self.function(entry, args, span).map(Some)
     }
 
     /// A call of a function of the language by its table row.
@@ -360,7 +359,7 @@ impl Compiler<'_> {
                     name => op(Seq::Exists(name == "exists", arg), Type::Boolean, span),
                 }
             }
-            "matches" | "tokenize" | "replace" => {
+            "matches" | "tokenize" | "replace" if args.len() > 1 => {
                 let flags = args.get(entry.most - 1).map(|f| &f.kind);
                 let flags = match flags {
                     None => Some(""),

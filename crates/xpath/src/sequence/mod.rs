@@ -4,16 +4,19 @@
 //! predicates, `and`, comparisons of nodes with strings, …) and to a [`plan::SeqOp`] where they do not. Sequences are
 //! evaluated at once, but for the inputs of `for`, `some` and `every` and where only existence is asked.
 
+mod apply;
 mod compile;
+mod compile3;
 pub(crate) mod functions;
 pub(crate) mod operators;
 pub(crate) mod plan;
 pub(crate) mod types;
 
 use crate::ast::{BinaryOp, Operator};
-use crate::atomic::{Atomic, AtomicType, Moment};
+use crate::atomic::{Atomic, Moment};
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, grown, spend};
+use crate::items::Array;
 use crate::plan::{Op, Predicate};
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use functions::Call;
@@ -22,6 +25,7 @@ use plan::{Seq, SeqOp};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::rc::Rc;
 use xml::NodeKind;
 
 /// Most items of a sequence.
@@ -37,11 +41,23 @@ pub(crate) struct State {
     /// Context items that are no nodes, innermost last.
     atoms: RefCell<Vec<Atomic>>,
     turns: Cell<u64>,
-    now: OnceCell<Moment>,
+    now: Rc<OnceCell<Moment>>,
+}
+
+impl State {
+    /// For what is evaluated within.
+    pub(crate) fn inner(&self) -> State {
+        State { now: self.now.clone(), turns: Cell::new(self.turns.get()), ..State::default() }
+    }
+
+    /// What was evaluated within took turns.
+    pub(crate) fn turned(&self, inner: &State) {
+        self.turns.set(inner.turns.get());
+    }
 }
 
 impl<'a> Eval<'a> {
-    fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &State {
         self.later.get_or_init(Box::default)
     }
 
@@ -55,7 +71,13 @@ impl<'a> Eval<'a> {
     }
 
     /// Runs `f` with an item as context item.
-    fn with_item<R>(&self, item: Item, position: usize, size: usize, f: impl FnOnce(Frame) -> R) -> R {
+    pub(crate) fn with_item<R>(
+        &self,
+        item: Item,
+        position: usize,
+        size: usize,
+        f: impl FnOnce(Frame) -> R,
+    ) -> R {
         match item {
             Item::Node(node) => f(Frame { node, position, size }),
             Item::Atomic(atom) => {
@@ -131,19 +153,60 @@ impl<'a> Eval<'a> {
 
     /// Atomization.
     pub(crate) fn atoms_of(&self, value: &Value) -> Result<Vec<Atomic>, Fault> {
-        value
-            .items()
-            .map(|item| match item {
-                Item::Node(node) => self.atom_of_node(node),
-                Item::Atomic(atom) => Ok(atom),
-            })
-            .collect()
+        let mut atoms = Vec::with_capacity(value.len());
+        for item in value.items() {
+            match item {
+                Item::Node(node) => atoms.push(self.atom_of_node(node)?),
+                Item::Atomic(atom) if atom.is_function() => self.push_atoms_of(&atom, &mut atoms)?,
+                Item::Atomic(atom) => atoms.push(atom),
+            }
+        }
+        Ok(atoms)
+    }
+
+    /// Atomization of what is neither node nor atomic value: arrays are their members.
+    #[cold]
+    fn push_atoms_of(&self, atom: &Atomic, atoms: &mut Vec<Atomic>) -> Result<(), Fault> {
+        let Atomic::Array(array) = atom else {
+            let message = format!("{} has no value that could be used here", atom.describe());
+            return Err(failed("FOTY0013", message, Span::default()));
+        };
+        spend(1 + array.len())?;
+        for member in array.members() {
+            atoms.extend(self.atoms_of(member)?);
+            bounded(atoms.len(), Span::default())?;
+        }
+        Ok(())
+    }
+
+    /// The error where the text of something is wanted that has none.
+    #[cold]
+    pub(crate) fn no_text(&self, atom: &Atomic) -> Fault {
+        failed("FOTY0014", format!("{} has no text", atom.describe()), Span::default())
+    }
+
+    /// The one atomic value that an item is; an array may be none or several.
+    fn atom_of_item(&self, item: Item, what: &str, span: Span) -> Result<Option<Atomic>, Fault> {
+        match item {
+            Item::Node(node) => self.atom_of_node(node).map(Some),
+            Item::Atomic(atom) if atom.is_function() => {
+                let mut atoms = Vec::new();
+                self.push_atoms_of(&atom, &mut atoms)?;
+                if atoms.len() > 1 {
+                    let message =
+                        format!("{what} must be a single value, this is an array of {}", atoms.len());
+                    return Err(failed("XPTY0004", message, span));
+                }
+                Ok(atoms.pop())
+            }
+            Item::Atomic(atom) => Ok(Some(atom)),
+        }
     }
 
     /// An item for an error message.
     pub(crate) fn describe(&self, item: &Item) -> String {
         match item {
-            Item::Atomic(atom) => format!("an xs:{}", AtomicType::of(atom.kind()).name),
+            Item::Atomic(atom) => atom.describe(),
             Item::Node(node) if node.is_namespace() => "a namespace node".into(),
             Item::Node(node) => match self.doc(node.doc).map(|doc| doc.kind(node.id)) {
                 Ok(NodeKind::Element) => "an element".into(),
@@ -160,10 +223,7 @@ impl<'a> Eval<'a> {
     pub(crate) fn truth_of(&self, value: &Value, span: Span) -> Result<bool, Fault> {
         let none = |what: &str| failed("FORG0006", format!("{what} has no effective boolean value"), span);
         match value {
-            Value::Atomic(atom) => {
-                let ty = AtomicType::of(atom.kind()).name;
-                atom.to_boolean().ok_or_else(|| none(&format!("an xs:{ty}")))
-            }
+            Value::Atomic(atom) => atom.to_boolean().ok_or_else(|| none(&atom.describe())),
             Value::Sequence(items) => match items.first() {
                 Some(Item::Node(_)) => Ok(true),
                 _ => Err(none("a sequence of several atomic values")),
@@ -206,8 +266,15 @@ impl<'a> Eval<'a> {
         }
     }
 
+    /// Gives the variables of a function their values: what it captured, and the arguments.
+    pub(crate) fn begin(&self, captured: &[Value], args: Vec<Value>) {
+        let mut locals = self.state().locals.borrow_mut();
+        locals.extend_from_slice(captured);
+        locals.extend(args);
+    }
+
     /// Gives a variable of the expression its value.
-    fn bind(&self, slot: u32, value: Value) {
+    pub(crate) fn bind(&self, slot: u32, value: Value) {
         let mut locals = self.state().locals.borrow_mut();
         if locals.len() <= slot as usize {
             locals.resize(slot as usize + 1, Value::Empty);
@@ -275,7 +342,13 @@ impl<'a> Eval<'a> {
     }
 
     /// An operand as at most one atomic value.
-    fn single(&self, op: &'a Op, at: Frame, what: &str, span: Span) -> Result<Option<Atomic>, Fault> {
+    pub(crate) fn single(
+        &self,
+        op: &'a Op,
+        at: Frame,
+        what: &str,
+        span: Span,
+    ) -> Result<Option<Atomic>, Fault> {
         let value = self.value(op, at)?;
         match value.item(0) {
             None => Ok(None),
@@ -286,8 +359,7 @@ impl<'a> Eval<'a> {
                 );
                 Err(failed("XPTY0004", message, span))
             }
-            Some(Item::Node(node)) => Ok(Some(self.atom_of_node(node)?)),
-            Some(Item::Atomic(atom)) => Ok(Some(atom)),
+            Some(item) => self.atom_of_item(item, what, span),
         }
     }
 
@@ -402,8 +474,11 @@ impl<'a> Eval<'a> {
                 let name = format!("cast as xs:{}", ty.name);
                 let atom = match (value.len(), value.item(0)) {
                     (0, _) if *optional => return Ok(Value::Empty),
-                    (1, Some(Item::Node(node))) => self.atom_of_node(node)?,
-                    (1, Some(Item::Atomic(atom))) => atom,
+                    (1, Some(item)) => match self.atom_of_item(item, &name, span)? {
+                        Some(atom) => atom,
+                        None if *optional => return Ok(Value::Empty),
+                        None => return Err(failed("XPTY0004", format!("{name} needs a value"), span)),
+                    },
                     (n, _) => {
                         return Err(failed(
                             "XPTY0004",
@@ -428,6 +503,24 @@ impl<'a> Eval<'a> {
                 }
                 Value::from_items(out)
             }
+            Seq::Function(code, captured) => self.closure(code, captured, at, span)?,
+            Seq::Apply(function, args) => {
+                let function = self.function_of(function, at, span)?;
+                let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
+                self.apply(&function, args, span)?
+            }
+            Seq::Partial(function, args) => self.partial(function, args, at, span)?,
+            Seq::NewMap(pairs) => self.new_map(pairs, at, span)?,
+            Seq::NewArray(members) => {
+                let members = members.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
+                array_value(Array::new(members), span)?
+            }
+            Seq::ArrayOf(items) => {
+                let items = self.value(items, at)?;
+                spend(items.len())?;
+                array_value(Array::new(items.items().map(Value::from).collect()), span)?
+            }
+            Seq::Lookup(from, key) => self.lookup(from, key.as_ref(), at, span)?,
             Seq::Slash(a, b) => self.slash(a, b, at, span)?,
             Seq::Filter(a, predicates) => {
                 let mut value = self.value(a, at)?;
@@ -497,8 +590,10 @@ impl<'a> Eval<'a> {
                 let value = self.value(a, at)?;
                 match (value.len(), value.item(0)) {
                     (0, _) => *optional,
-                    (1, Some(Item::Node(node))) => self.atom_of_node(node)?.cast(ty).is_ok(),
-                    (1, Some(Item::Atomic(atom))) => atom.cast(ty).is_ok(),
+                    (1, Some(item)) => match self.atom_of_item(item, "castable", span)? {
+                        Some(atom) => atom.cast(ty).is_ok(),
+                        None => *optional,
+                    },
                     _ => false,
                 }
             }
@@ -667,7 +762,15 @@ fn texts(atoms: &[Atomic]) -> bool {
     atoms.iter().all(|a| matches!(a, Atomic::Untyped(_) | Atomic::String(_)))
 }
 
-fn bounded(count: usize, span: Span) -> Result<(), Fault> {
+/// An array as a value.
+pub(crate) fn array_value(array: Result<Array, crate::items::TooDeep>, span: Span) -> Result<Value, Fault> {
+    match array {
+        Ok(array) => Ok(Value::Atomic(Atomic::Array(std::sync::Arc::new(array)))),
+        Err(error) => Err(failed("FOER0000", error.to_string(), span)),
+    }
+}
+
+pub(crate) fn bounded(count: usize, span: Span) -> Result<(), Fault> {
     if count > MAX_ITEMS {
         return Err(failed("FOER0000", format!("the sequence has more than {MAX_ITEMS} items"), span));
     }

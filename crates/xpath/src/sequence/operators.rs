@@ -111,7 +111,7 @@ pub(crate) fn compare(a: &Atomic, b: &Atomic) -> Option<Compared> {
             Compared::Equality(a.namespace == b.namespace && a.local == b.local)
         }
         (Atomic::Hex(a), Atomic::Hex(b)) | (Atomic::Base64(a), Atomic::Base64(b)) => {
-            Compared::Equality(a == b)
+            Compared::Order(a.cmp(b))
         }
         _ => return None,
     })

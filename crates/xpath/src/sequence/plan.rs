@@ -5,6 +5,7 @@ use super::types::SeqType;
 use crate::ast::{BinaryOp, Operator};
 use crate::atomic::AtomicType;
 use crate::error::Span;
+use crate::items::Code;
 use crate::plan::{Op, Predicate};
 use crate::regex::Regex;
 use crate::value::{Type, Value};
@@ -70,6 +71,18 @@ pub(crate) enum Seq {
     /// Whether there is an item; `false`: whether there is none.
     Exists(bool, Op),
     Call(&'static Entry, Box<[Op]>),
+    /// A function that is made here, and what it captures.
+    Function(Arc<Code>, Box<[Op]>),
+    /// The call of a value.
+    Apply(Op, Box<[Op]>),
+    /// The same with some of the arguments given later.
+    Partial(Op, Box<[Option<Op>]>),
+    NewMap(Box<[(Op, Op)]>),
+    NewArray(Box<[Op]>),
+    /// Each item a member.
+    ArrayOf(Op),
+    /// `a?key`; no key: all.
+    Lookup(Op, Option<Op>),
     /// `matches`, `replace`, `tokenize` with a pattern known now: it takes the place of two arguments.
     Regex(&'static Entry, Arc<Regex>, Box<[Op]>),
 }
@@ -103,7 +116,15 @@ impl SeqOp {
     pub fn operands(&self) -> Vec<&Op> {
         match &self.kind {
             Seq::Literal(_) | Seq::Local(_) | Seq::ContextItem => Vec::new(),
-            Seq::Comma(ops) | Seq::Call(_, ops) | Seq::Regex(_, _, ops) => ops.iter().collect(),
+            Seq::Comma(ops)
+            | Seq::Call(_, ops)
+            | Seq::Regex(_, _, ops)
+            | Seq::Function(_, ops)
+            | Seq::NewArray(ops) => ops.iter().collect(),
+            Seq::Apply(f, ops) => std::iter::once(f).chain(ops).collect(),
+            Seq::Partial(f, ops) => std::iter::once(f).chain(ops.iter().flatten()).collect(),
+            Seq::NewMap(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).collect(),
+            Seq::Lookup(a, key) => std::iter::once(a).chain(key).collect(),
             Seq::Range(a, b)
             | Seq::Value(_, a, b)
             | Seq::General(_, a, b)
@@ -123,6 +144,7 @@ impl SeqOp {
             | Seq::Map(a, _)
             | Seq::Filter(a, _)
             | Seq::Count(a)
+            | Seq::ArrayOf(a)
             | Seq::Exists(_, a) => vec![a],
         }
     }

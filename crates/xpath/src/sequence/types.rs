@@ -5,8 +5,10 @@ use crate::atomic::{Atomic, AtomicType, Kind};
 use crate::context::Context;
 use crate::error::{Span, XPathError};
 use crate::eval::{Eval, Fault};
+use crate::items::Signature;
 use crate::options::NamespaceResolver;
 use crate::value::{Item, Node, Value};
+use std::sync::Arc;
 use xml::NodeKind;
 
 /// The namespace of the types of XML Schema.
@@ -27,7 +29,14 @@ enum ItemTest {
     Nothing,
     Item,
     Atomic(&'static AtomicType),
+    /// `xs:numeric` (XPath 3.1).
+    Numeric,
+    /// `xs:error` (XPath 3.1): no value is of it.
+    Error,
     Node(KindTest),
+    Function(Option<Arc<Signature>>),
+    Map(Option<Box<(SeqType, SeqType)>>),
+    Array(Option<Box<SeqType>>),
 }
 
 type Name = (Box<str>, Box<str>);
@@ -37,11 +46,17 @@ enum KindTest {
     Any,
     Text,
     Comment,
+    Namespace,
     Instruction(Option<Box<str>>),
     Element(Option<Name>),
     Attribute(Option<Name>),
     /// Whether there must be exactly one element, and its name.
     Document(Option<Option<Name>>),
+}
+
+/// The namespace of a prefix as names have it.
+fn resolved<'n>(namespaces: &'n dyn NamespaceResolver, prefix: &'n str) -> Option<&'n str> {
+    prefix.strip_prefix('{').or_else(|| namespaces.namespace(prefix))
 }
 
 /// The atomic type of that name.
@@ -52,7 +67,7 @@ pub(crate) fn atomic_type(
     span: Span,
 ) -> Result<&'static AtomicType, XPathError> {
     let unknown = |message: String| XPathError::new(message, span).with_code("XPST0051");
-    let uri = match (name.prefix.as_str(), namespaces.namespace(&name.prefix)) {
+    let uri = match (name.prefix.as_str(), resolved(namespaces, &name.prefix)) {
         ("", _) if default == XSD => XSD,
         ("", _) => {
             return Err(unknown(format!(
@@ -89,6 +104,38 @@ impl SeqType {
         let item = match &ty.item {
             ItemType::Nothing => ItemTest::Nothing,
             ItemType::Item => ItemTest::Item,
+            ItemType::Atomic(name)
+                if matches!(&*name.local, "numeric" | "error")
+                    && resolved(namespaces, &name.prefix).map_or(name.prefix == "xs", |uri| uri == XSD) =>
+            {
+                if name.local == "numeric" {
+                    ItemTest::Numeric
+                } else {
+                    ItemTest::Error
+                }
+            }
+            ItemType::Function(types) => ItemTest::Function(match types {
+                None => None,
+                Some((params, result)) => {
+                    let one =
+                        |ty| SeqType::compile(ty, source, namespaces, default_element_namespace).map(Some);
+                    let params = params.iter().map(one).collect::<Result<_, _>>()?;
+                    Some(Arc::new(Signature { params, result: one(result)? }))
+                }
+            }),
+            ItemType::Map(types) => ItemTest::Map(match types {
+                None => None,
+                Some(types) => {
+                    let one = |ty| SeqType::compile(ty, source, namespaces, default_element_namespace);
+                    Some(Box::new((one(&types.0)?, one(&types.1)?)))
+                }
+            }),
+            ItemType::Array(member) => ItemTest::Array(match member {
+                None => None,
+                Some(ty) => {
+                    Some(Box::new(SeqType::compile(ty, source, namespaces, default_element_namespace)?))
+                }
+            }),
             ItemType::Atomic(name) => {
                 ItemTest::Atomic(atomic_type(name, namespaces, default_element_namespace, ty.span)?)
             }
@@ -141,6 +188,33 @@ impl SeqType {
                 }
                 Value::from_items(items)
             }
+            ItemTest::Numeric => {
+                let mut items = Vec::with_capacity(value.len());
+                for atom in eval.atoms_of(&value)? {
+                    items.push(Item::Atomic(match atom {
+                        Atomic::Untyped(_) => {
+                            let cast = atom.cast(AtomicType::of(Kind::Double));
+                            cast.map_err(|e| {
+                                Box::new(XPathError::new(e.message, Span::default()).with_code(e.code))
+                            })?
+                        }
+                        atom => atom,
+                    }));
+                }
+                Value::from_items(items)
+            }
+            ItemTest::Function(Some(signature)) => {
+                let mut items = Vec::with_capacity(value.len());
+                for item in value.items() {
+                    items.push(match item {
+                        Item::Atomic(atom) if atom.is_function() => {
+                            Item::Atomic(eval.coerced(atom, signature, Span::default())?)
+                        }
+                        item => item,
+                    });
+                }
+                Value::from_items(items)
+            }
             _ => value,
         };
         if !self.admits(value.len()) {
@@ -172,8 +246,7 @@ impl SeqType {
             _ => false,
         };
         if !promotes {
-            let message =
-                format!("{} is wanted, this is an xs:{}", self.shown, AtomicType::of(atom.kind()).name);
+            let message = format!("{} is wanted, this is {}", self.shown, atom.describe());
             return Err(Box::new(XPathError::new(message, Span::default()).with_code("XPTY0004")));
         }
         atom.cast(ty).map_err(|e| Box::new(XPathError::new(e.message, Span::default()).with_code(e.code)))
@@ -198,6 +271,14 @@ impl SeqType {
         }
     }
 
+    /// Whether all values of it are of the other type.
+    pub(crate) fn is_within(&self, other: &SeqType) -> bool {
+        if self.item == ItemTest::Nothing {
+            return other.optional;
+        }
+        (!self.optional || other.optional) && (!self.many || other.many) && self.item.is_within(&other.item)
+    }
+
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.shown
@@ -210,15 +291,156 @@ impl SeqType {
 }
 
 impl ItemTest {
+    fn is_within(&self, other: &ItemTest) -> bool {
+        match (self, other) {
+            (_, ItemTest::Item) => true,
+            (ItemTest::Error, _) => true,
+            (ItemTest::Atomic(a), ItemTest::Atomic(b)) => a.is_within(b),
+            (ItemTest::Atomic(a), ItemTest::Numeric) => {
+                matches!(a.kind, Kind::Integer | Kind::Decimal | Kind::Float | Kind::Double)
+            }
+            (ItemTest::Numeric, ItemTest::Atomic(b)) => b.kind == Kind::Any,
+            (ItemTest::Node(a), ItemTest::Node(b)) => a.is_within(b),
+            (ItemTest::Function(_) | ItemTest::Map(_) | ItemTest::Array(_), ItemTest::Function(None)) => true,
+            (ItemTest::Function(Some(a)), ItemTest::Function(Some(b))) => {
+                let any = |ty: &Option<SeqType>| ty.as_ref().is_none_or(SeqType::is_anything);
+                let within = |a: &Option<SeqType>, b: &Option<SeqType>| match (a, b) {
+                    (_, b) if any(b) => true,
+                    (Some(a), Some(b)) => a.is_within(b),
+                    _ => false,
+                };
+                a.params.len() == b.params.len()
+                    && a.params.iter().zip(&b.params).all(|(a, b)| within(b, a))
+                    && within(&a.result, &b.result)
+            }
+            (ItemTest::Map(_), ItemTest::Map(None)) | (ItemTest::Array(_), ItemTest::Array(None)) => true,
+            (ItemTest::Map(Some(a)), ItemTest::Map(Some(b))) => a.0.is_within(&b.0) && a.1.is_within(&b.1),
+            (ItemTest::Array(Some(a)), ItemTest::Array(Some(b))) => a.is_within(b),
+            (ItemTest::Map(a), ItemTest::Function(Some(b))) => {
+                let takes = b.params.len() == 1
+                    && b.params[0]
+                        .as_ref()
+                        .is_some_and(|ty| matches!(ty.item, ItemTest::Atomic(_)) && !ty.many);
+                let gives = match (a, &b.result) {
+                    (_, None) => true,
+                    (Some(a), Some(result)) => result.optional && a.1.is_within(result),
+                    (None, Some(result)) => result.is_anything(),
+                };
+                takes && gives
+            }
+            (ItemTest::Array(a), ItemTest::Function(Some(b))) => {
+                let takes = b.params.len() == 1
+                    && b.params[0].as_ref().is_some_and(
+                        |ty| matches!(ty.item, ItemTest::Atomic(ty) if ty.kind == Kind::Integer),
+                    );
+                let gives = match (a, &b.result) {
+                    (_, None) => true,
+                    (Some(a), Some(result)) => a.is_within(result),
+                    (None, Some(result)) => result.is_anything(),
+                };
+                takes && gives
+            }
+            _ => self == other,
+        }
+    }
+
     fn matches(&self, item: &Item, eval: &Eval<'_>) -> Result<bool, Fault> {
         Ok(match (self, item) {
             (ItemTest::Nothing, _) => false,
             (ItemTest::Item, _) => true,
             (ItemTest::Atomic(ty), Item::Atomic(atom)) => ty.matches(atom),
+            (ItemTest::Numeric, Item::Atomic(atom)) => atom.is_numeric(),
+            (ItemTest::Function(None), Item::Atomic(atom)) => atom.is_function(),
+            (ItemTest::Function(Some(signature)), Item::Atomic(atom)) => {
+                return function_matches(atom, signature, eval);
+            }
+            (ItemTest::Map(None), Item::Atomic(Atomic::Map(_))) => true,
+            (ItemTest::Map(Some(types)), Item::Atomic(Atomic::Map(map))) => {
+                crate::eval::spend(map.len())?;
+                for (key, value) in map.entries() {
+                    if !types.0.matches_in(&Value::from(key.clone()), eval)?
+                        || !types.1.matches_in(value, eval)?
+                    {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (ItemTest::Array(None), Item::Atomic(Atomic::Array(_))) => true,
+            (ItemTest::Array(Some(ty)), Item::Atomic(Atomic::Array(array))) => {
+                crate::eval::spend(array.len())?;
+                for member in array.members() {
+                    if !ty.matches_in(member, eval)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
             (ItemTest::Node(test), Item::Node(node)) => test.matches(*node, eval)?,
             _ => false,
         })
     }
+}
+
+/// Whether a function is of a type: as many parameters, each of which takes at least what the type says, and a result that is what
+/// the type says. What is not known of a function of the language counts as any.
+fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Result<bool, Fault> {
+    let function = match atom {
+        Atomic::Function(function) => function,
+        // A map is a function of any atomic value; of a key that it does not have it gives nothing.
+        Atomic::Map(map) => {
+            let [param] = &*wanted.params else { return Ok(false) };
+            let takes = param.as_ref().is_none_or(|ty| {
+                matches!(ty.item, ItemTest::Atomic(_) | ItemTest::Numeric) && !ty.many && !ty.optional
+            });
+            if let (true, Some(result)) = (takes, &wanted.result) {
+                if !result.optional {
+                    return Ok(false);
+                }
+                for (_, value) in map.entries() {
+                    if !result.matches_in(value, eval)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            return Ok(takes);
+        }
+        Atomic::Array(array) => {
+            let [param] = &*wanted.params else { return Ok(false) };
+            let integer = |ty: &SeqType| {
+                matches!(ty.item, ItemTest::Atomic(ty) if ty.kind == Kind::Integer)
+                    && !ty.many
+                    && !ty.optional
+            };
+            if !param.as_ref().is_none_or(integer) {
+                return Ok(false);
+            }
+            if let Some(result) = &wanted.result {
+                for member in array.members() {
+                    if !result.matches_in(member, eval)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            return Ok(true);
+        }
+        _ => return Ok(false),
+    };
+    if function.arity != wanted.params.len() {
+        return Ok(false);
+    }
+    let Some(own) = &function.signature else { return Ok(true) };
+    let params = own.params.iter().zip(&wanted.params).all(|(own, wanted)| match (own, wanted) {
+        (None, _) => true,
+        (Some(own), None) => own.is_anything(),
+        (Some(own), Some(wanted)) => wanted.is_within(own),
+    });
+    let result = match (&own.result, &wanted.result) {
+        (_, None) => true,
+        (None, Some(wanted)) => wanted.is_anything(),
+        (Some(own), Some(wanted)) => own.is_within(wanted),
+    };
+    Ok(params && result)
 }
 
 impl KindTest {
@@ -232,7 +454,7 @@ impl KindTest {
             let Some(name) = name else { return Ok(None) };
             let uri = match name.prefix.as_str() {
                 "" => default,
-                prefix => namespaces.namespace(prefix).ok_or_else(|| {
+                prefix => resolved(namespaces, prefix).ok_or_else(|| {
                     XPathError::new(format!("the prefix `{prefix}` is not declared"), span)
                         .with_code("XPST0081")
                 })?,
@@ -242,6 +464,7 @@ impl KindTest {
         Ok(match test {
             NodeTest::Text => KindTest::Text,
             NodeTest::Comment => KindTest::Comment,
+            NodeTest::NamespaceNode => KindTest::Namespace,
             NodeTest::ProcessingInstruction(target) => {
                 KindTest::Instruction(target.as_deref().map(Box::from))
             }
@@ -256,9 +479,20 @@ impl KindTest {
         })
     }
 
+    fn is_within(&self, other: &KindTest) -> bool {
+        match (self, other) {
+            (_, KindTest::Any) => true,
+            (KindTest::Element(_), KindTest::Element(None))
+            | (KindTest::Attribute(_), KindTest::Attribute(None))
+            | (KindTest::Instruction(_), KindTest::Instruction(None))
+            | (KindTest::Document(_), KindTest::Document(None)) => true,
+            _ => self == other,
+        }
+    }
+
     fn matches(&self, node: Node, eval: &Eval<'_>) -> Result<bool, Fault> {
         if node.is_namespace() {
-            return Ok(*self == KindTest::Any);
+            return Ok(matches!(self, KindTest::Any | KindTest::Namespace));
         }
         let doc = eval.doc(node.doc)?;
         let named = |id: xml::NodeId, name: &Option<Name>| {
@@ -269,6 +503,7 @@ impl KindTest {
             KindTest::Any => true,
             KindTest::Text => kind == NodeKind::Text,
             KindTest::Comment => kind == NodeKind::Comment,
+            KindTest::Namespace => false,
             KindTest::Instruction(target) => {
                 kind == NodeKind::ProcessingInstruction
                     && target.as_ref().is_none_or(|target| *doc.local(node.id) == **target)

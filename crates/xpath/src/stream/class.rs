@@ -4,6 +4,9 @@
 use super::{ItemTest, StepKind, StreamPlan, StreamStep};
 use xml::Interest;
 
+/// The namespaces of SOAP 1.1 and 1.2.
+const SOAP: [&str; 2] =
+    ["http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope"];
 /// Any element.
 const ELEMENT: u32 = 8;
 /// The first bit of a test of names; each has its own.
@@ -25,20 +28,37 @@ pub(super) fn number<'s>(steps: impl Iterator<Item = &'s mut StreamStep>) -> Vec
             ItemTest::Instruction(target) => (Interest::INSTRUCTION, target.is_none()),
             ItemTest::Any => (ELEMENT, true),
             test => {
-                let bit = match tests.iter().find(|(known, _)| known == test) {
-                    Some((_, bit)) => *bit,
-                    None => {
-                        let bit = FIRST.checked_shl(tests.len() as u32).unwrap_or(SHARED);
-                        let bit = if bit == 0 { SHARED } else { bit.min(SHARED) };
-                        tests.push((test.clone(), bit));
-                        bit
-                    }
-                };
+                let bit = bit(&mut tests, test);
                 (bit, bit != SHARED)
             }
         };
     }
     tests
+}
+
+/// The bit of a test of names.
+fn bit(tests: &mut Vec<(ItemTest, u32)>, test: &ItemTest) -> u32 {
+    if let Some((_, bit)) = tests.iter().find(|(known, _)| known == test) {
+        return *bit;
+    }
+    let bit = FIRST.checked_shl(tests.len() as u32).unwrap_or(SHARED);
+    let bit = if bit == 0 { SHARED } else { bit.min(SHARED) };
+    tests.push((test.clone(), bit));
+    bit
+}
+
+/// The bits of the bodies of envelopes whose headers are tested for. The tests get those that are missing.
+pub(super) fn bodies(tests: &mut Vec<(ItemTest, u32)>) -> u32 {
+    let mut bits = 0;
+    for namespace in SOAP {
+        let named = |local: &str| ItemTest::Name(namespace.into(), local.into());
+        if tests.iter().any(|(test, _)| *test == named("Header")) {
+            let body = bit(tests, &named("Body"));
+            // What shares its bit would be looked at again and again.
+            bits |= if body == SHARED { 0 } else { body };
+        }
+    }
+    bits
 }
 
 impl StreamPlan {

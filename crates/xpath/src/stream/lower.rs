@@ -30,7 +30,12 @@ pub(super) fn lower(
                 "the result is a node-set: only its boolean or string value can stream",
             ));
         }
-        StreamAs::Value => l.scalar(&program.op, &mut scope)?,
+        StreamAs::Text if program.op.ty() == Type::NodeSet && !l.is_constant(&program.op) => {
+            let path = l.nodes(&program.op, &scope)?;
+            certain(&path, op_span(&program.op), "the text of the only node")?;
+            scope.leaf(LeafKind::Only, path)?
+        }
+        StreamAs::Value | StreamAs::Text => l.scalar(&program.op, &mut scope)?,
         StreamAs::String => StreamOp::Call(Core::String, vec![l.scalar(&program.op, &mut scope)?]),
     };
     l.scopes[0] = Some(ScopePlan { op, leaves: scope.leaves, immediate: false });
@@ -235,7 +240,7 @@ impl Lower<'_> {
 
     /// The path from the document node or the item of a predicate to its own context node.
     fn context_path(&self, scope: &Scope) -> Vec<StreamStep> {
-        if scope.is_top() && self.context == StreamContext::RootElement {
+        if scope.is_top() && self.context != StreamContext::Document {
             vec![StreamStep::new(StepKind::Child, ItemTest::Any, Vec::new())]
         } else {
             Vec::new()
@@ -340,7 +345,9 @@ impl Lower<'_> {
                 let (uri, local, _) = &self.program.names[*index as usize];
                 ItemTest::Name(uri.clone(), local.clone())
             }
-            Test::Local(_) | Test::Kind(..) | Test::DocumentOf(_) => return Err(not(step.span, LATER)),
+            Test::Local(_) | Test::Kind(..) | Test::NamespaceNode | Test::DocumentOf(_) => {
+                return Err(not(step.span, LATER));
+            }
         };
         let mut predicates = Vec::with_capacity(step.predicates.len());
         for p in &step.predicates {

@@ -53,6 +53,15 @@ pub enum StreamAs {
     Boolean = 1,
     /// `string()` of its value: of a node-set that of the first node.
     String = 2,
+    /// Its value; of a node-set the text of the only node: of an attribute its value, of an element the text that stands in it and in
+    /// no element below, without the white space around. Empty if there is no node. Where there are several, or one without such a
+    /// text, the run fails with a limit and the tree has to answer: it depends on the host what they are.
+    Text = 3,
+}
+
+impl StreamAs {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 4;
 }
 
 /// The context node that relative paths start from.
@@ -60,8 +69,16 @@ pub enum StreamAs {
 pub enum StreamContext {
     /// The document node.
     Document = 0,
-    /// The document element (in Synapse the envelope).
+    /// The document element.
     RootElement = 1,
+    /// The document element, which is a SOAP envelope: no `Header` follows once its `Body` begins (SOAP 1.1 section 4, SOAP 1.2 part 1
+    /// section 5), so that what looks into the header is decided there.
+    Envelope = 2,
+}
+
+impl StreamContext {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
 }
 
 /// How far the answer is known.
@@ -115,6 +132,8 @@ pub struct StreamPlan {
     id: u64,
     /// What names of elements are tested for, with the bit of each test.
     tests: Vec<(ItemTest, u32)>,
+    /// The classes of the bodies of an envelope whose header is waited for.
+    bodies: u32,
     program: Arc<Program>,
     /// The whole expression first, then predicates.
     scopes: Vec<ScopePlan>,
@@ -130,9 +149,10 @@ impl StreamPlan {
     ) -> Result<StreamPlan, NotStreamable> {
         let (mut scopes, constants) = lower::lower(program, wanted, context)?;
         let steps = scopes.iter_mut().flat_map(|s| &mut s.leaves).flat_map(|l| &mut l.path);
-        let tests = class::number(steps);
+        let mut tests = class::number(steps);
+        let bodies = if context == StreamContext::Envelope { class::bodies(&mut tests) } else { 0 };
         let id = PLANS.fetch_add(1, Ordering::Relaxed);
-        Ok(StreamPlan { id, tests, program: program.clone(), scopes, constants })
+        Ok(StreamPlan { id, tests, bodies, program: program.clone(), scopes, constants })
     }
 
     /// Begins an evaluation. Variables and functions are asked of the host now, once.
@@ -195,6 +215,8 @@ enum LeafKind {
     Sum,
     /// The string-value of the first node.
     First,
+    /// The text of the only node, see [`StreamAs::Text`].
+    Only,
     /// `local-name()` or `namespace-uri()` of the first node.
     FirstName(Core),
 }
@@ -269,6 +291,11 @@ enum Item<'i> {
 impl StreamStep {
     fn new(kind: StepKind, test: ItemTest, predicates: Vec<StreamPredicate>) -> StreamStep {
         StreamStep { kind, test, predicates, mask: 0, exact: false }
+    }
+
+    /// Whether it finds nothing but the headers of envelopes in this namespace.
+    fn finds_header(&self, namespace: &str) -> bool {
+        matches!(&self.test, ItemTest::Name(uri, name) if &**name == "Header" && **uri == *namespace)
     }
 
     /// Whether an item passes the test.

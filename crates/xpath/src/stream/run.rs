@@ -268,6 +268,9 @@ impl<'p> Run<'p> {
         };
         let at_root = self.s.frames.len() == 1;
         self.s.frames.push(mine);
+        if class & self.plan.bodies != 0 && is_child && self.s.frames.len() == 3 {
+            self.give_up_header(outer.children..mine.children, &item);
+        }
         for i in if is_child { outer.children..mine.children } else { 0..0 } {
             self.try_cursor(false, i, &item);
             if at_root && self.only_finds_elements(self.s.children[i]) {
@@ -282,6 +285,17 @@ impl<'p> Run<'p> {
         self.settle();
         self.fold();
         self.look_out();
+    }
+
+    /// The body of the envelope begins: no header follows.
+    fn give_up_header(&mut self, cursors: std::ops::Range<usize>, body: &Item<'_>) {
+        let Item::Element { ns, .. } = *body else { return };
+        for i in cursors {
+            let c = self.s.children[i];
+            if self.leaf_plan(c.leaf).path[c.step as usize].finds_header(ns) {
+                self.kill_cursor(false, i);
+            }
+        }
     }
 
     /// Gives up the innermost frame if nothing was made at its element, or nothing is left of it. The document's and the
@@ -323,6 +337,10 @@ impl<'p> Run<'p> {
             [.., frame] => masks(&self.s.children[frame.children..]),
             [] => 0,
         };
+        if self.plan.bodies != 0 && self.s.frames.len() == 2 {
+            self.wanted_children |= self.plan.bodies;
+            others |= self.plan.bodies;
+        }
         self.wanted_leaves = if self.s.frames.len() > 1 { !others } else { 0 };
         if self.s.collectors.iter().any(|c| !c.dead) {
             self.wanted_anywhere |= Interest::TEXT;
@@ -370,13 +388,19 @@ impl<'p> Run<'p> {
             self.offer(&Item::Text);
         }
         for i in 0..self.s.collectors.len() {
-            let Collector { dead, leaf, candidate, kind: Gather::Match(met), .. } = self.s.collectors[i]
-            else {
-                continue;
+            let Collector { dead, leaf, candidate, depth, kind, .. } = self.s.collectors[i];
+            let met = match kind {
+                Gather::Match(met) if !dead => met,
+                Gather::Direct if !dead && self.s.frames[depth - 1].depth == self.depth => {
+                    let own = &mut self.s.leaves[leaf as usize].text;
+                    if own.len() + text.len() > MAX_TEXT {
+                        return self.fail(format!("an element has more than {MAX_TEXT} bytes of text"));
+                    }
+                    own.push_str(text);
+                    continue;
+                }
+                _ => continue,
             };
-            if dead {
-                continue;
-            }
             let (op, wanted) = self.compared_string(leaf);
             if wanted.as_bytes()[met..].starts_with(text.as_bytes()) {
                 self.s.collectors[i].kind = Gather::Match(met + text.len());

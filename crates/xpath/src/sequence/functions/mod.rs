@@ -1,9 +1,17 @@
 //! The functions of XPath 2.0 (F&O). Each is a row of a table: name, number of arguments, what it returns and looks at,
 //! and the code. Arguments are evaluated first; [`Call`] converts them as the function conversion rules say.
 
+mod arrays;
 mod dates;
+mod documents;
+mod formats;
+mod higher;
+mod json;
+mod maps;
 mod nodes;
 mod numbers;
+mod output;
+mod random;
 mod sequences;
 mod strings;
 mod third;
@@ -14,6 +22,7 @@ use crate::atomic::{Atomic, AtomicType, Kind, Moment, NameValue};
 use crate::collation::Collation;
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame};
+use crate::items::{Array, Map};
 use crate::value::{Item, Node, Type, Value};
 use std::sync::Arc;
 
@@ -39,6 +48,8 @@ pub(crate) struct Entry {
     pub most: usize,
     pub returns: Type,
     pub looks: Looks,
+    /// The embedder's function of that name goes before, if it has one.
+    pub embedder: bool,
     pub run: fn(&Call<'_, '_>) -> Result<Value, Fault>,
 }
 
@@ -56,11 +67,20 @@ const fn row(
     looks: Looks,
     run: fn(&Call<'_, '_>) -> Result<Value, Fault>,
 ) -> Entry {
-    Entry { name, least, most, returns, looks, run }
+    Entry { name, least, most, returns, looks, embedder: false, run }
+}
+
+impl Entry {
+    /// The embedder's goes before.
+    const fn of_embedder(self) -> Entry {
+        Entry { embedder: true, ..self }
+    }
 }
 
 static TABLES: [&[Entry]; 6] =
     [strings::TABLE, sequences::TABLE, numbers::TABLE, nodes::TABLE, dates::TABLE, uris::TABLE];
+
+static THIRD: [&[Entry]; 5] = [third::TABLE, higher::TABLE, json::TABLE, documents::TABLE, formats::TABLE];
 
 /// The function of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
@@ -72,17 +92,57 @@ pub(crate) const MATH: &str = "http://www.w3.org/2005/xpath-functions/math";
 
 /// The function of that name that XPath 3.1 adds or changes.
 pub(crate) fn find_third(name: &str) -> Option<&'static Entry> {
-    third::TABLE.iter().find(|entry| entry.name == name)
+    THIRD.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
 }
 
-/// The same in the namespace [`MATH`].
-pub(crate) fn find_math(name: &str) -> Option<&'static Entry> {
-    third::MATH.iter().find(|entry| entry.name == name)
+/// The namespaces of XPath 3.1's functions, with the prefixes that need no declaration.
+const NAMESPACES: [(&str, &str); 6] = [
+    ("fn", super::compile::FUNCTIONS),
+    ("xs", super::types::XSD),
+    ("math", MATH),
+    ("map", "http://www.w3.org/2005/xpath-functions/map"),
+    ("array", "http://www.w3.org/2005/xpath-functions/array"),
+    ("err", "http://www.w3.org/2005/xqt-errors"),
+];
+
+/// The namespace of a prefix that needs no declaration in XPath 3.1.
+pub(crate) fn usual_namespace(prefix: &str) -> Option<&'static str> {
+    NAMESPACES.iter().find(|(known, _)| *known == prefix).map(|(_, uri)| *uri)
+}
+
+/// The prefix that a namespace of functions usually has; empty where it has none.
+pub(crate) fn usual_prefix(namespace: &str) -> &'static str {
+    NAMESPACES.iter().find(|(_, uri)| *uri == namespace).map_or("", |(prefix, _)| prefix)
+}
+
+/// The function of XPath 3.1 of that name.
+pub(crate) fn find_in(namespace: &str, name: &str) -> Option<&'static Entry> {
+    let table = match usual_prefix(namespace) {
+        "fn" => return find_third(name).or_else(|| find(name)),
+        "math" => third::MATH,
+        "map" => maps::TABLE,
+        "array" => arrays::TABLE,
+        _ => return None,
+    };
+    table.iter().find(|entry| entry.name == name)
 }
 
 /// Whether XPath 2.0 has a function of that name.
 pub fn is_function(name: &str) -> bool {
     find(name).is_some()
+}
+
+/// Whether XPath 3.1 has a function of that name, …
+pub fn is_function_of(namespace: &str, name: &str) -> bool {
+    find_in(namespace, name).is_some()
+}
+
+/// … and with that number of arguments; also the functions of types.
+pub fn takes(namespace: &str, name: &str, arity: usize) -> bool {
+    if namespace == super::types::XSD {
+        return arity == 1 && crate::atomic::AtomicType::find(name).is_some();
+    }
+    find_in(namespace, name).is_some_and(|entry| (entry.least..=entry.most).contains(&arity))
 }
 
 /// The names of all.
@@ -108,10 +168,10 @@ impl Call<'_, '_> {
 
     /// A value of the wrong type.
     fn wrong(&self, at: usize, wanted: &str, found: &Atomic) -> Fault {
-        let found = AtomicType::of(found.kind()).name;
+        let found = found.describe();
         self.fail(
             "XPTY0004",
-            format!("argument {} of {}() must be {wanted}, this is an xs:{found}", at + 1, self.name),
+            format!("argument {} of {}() must be {wanted}, this is {found}", at + 1, self.name),
         )
     }
 
@@ -141,19 +201,79 @@ impl Call<'_, '_> {
             return Ok(Some(self.eval.atom_of_node(*node)?));
         }
         if let Some(atom) = self.arg(at).single_atomic() {
+            if atom.is_function() {
+                let mut atoms = self.atoms(at)?;
+                return match atoms.len() {
+                    0 | 1 => Ok(atoms.pop()),
+                    n => Err(self.several(at, n)),
+                };
+            }
             return Ok(Some(atom));
         }
         match self.arg(at).len() {
             0 => Ok(None),
-            n => Err(self.fail(
-                "XPTY0004",
-                format!(
-                    "argument {} of {}() must be a single item, this is a sequence of {n}",
-                    at + 1,
-                    self.name
-                ),
-            )),
+            n => Err(self.several(at, n)),
         }
+    }
+
+    fn several(&self, at: usize, count: usize) -> Fault {
+        let message = format!(
+            "argument {} of {}() must be a single item, this is a sequence of {count}",
+            at + 1,
+            self.name
+        );
+        self.fail("XPTY0004", message)
+    }
+
+    /// `map(*)`.
+    pub fn map(&self, at: usize) -> Result<Arc<Map>, Fault> {
+        match self.arg(at) {
+            Value::Atomic(Atomic::Map(map)) => Ok(map.clone()),
+            _ => Err(self.wrong_item(at, "a map")),
+        }
+    }
+
+    /// `array(*)`.
+    pub fn array(&self, at: usize) -> Result<Arc<Array>, Fault> {
+        match self.arg(at) {
+            Value::Atomic(Atomic::Array(array)) => Ok(array.clone()),
+            _ => Err(self.wrong_item(at, "an array")),
+        }
+    }
+
+    /// A function of so many parameters.
+    pub fn function(&self, at: usize, arity: usize) -> Result<Atomic, Fault> {
+        match self.arg(at) {
+            Value::Atomic(atom) if atom.is_function() => match super::apply::arity_of(atom) {
+                found if found == arity => Ok(atom.clone()),
+                found => Err(self.fail(
+                    "XPTY0004",
+                    format!(
+                        "argument {} of {}() must be a function of {arity} parameter(s), this has {found}",
+                        at + 1,
+                        self.name
+                    ),
+                )),
+            },
+            _ => Err(self.wrong_item(at, "a function")),
+        }
+    }
+
+    fn wrong_item(&self, at: usize, wanted: &str) -> Fault {
+        let found = match (self.arg(at).len(), self.arg(at).item(0)) {
+            (0, _) => "the empty sequence".to_owned(),
+            (1, Some(item)) => self.eval.describe(&item),
+            (n, _) => format!("a sequence of {n}"),
+        };
+        self.fail(
+            "XPTY0004",
+            format!("argument {} of {}() must be {wanted}, this is {found}", at + 1, self.name),
+        )
+    }
+
+    /// Calls a function.
+    pub fn apply(&self, function: &Atomic, args: Vec<Value>) -> Answer {
+        self.eval.apply(function, args, self.span)
     }
 
     /// `xs:string?`.

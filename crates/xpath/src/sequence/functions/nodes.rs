@@ -28,12 +28,7 @@ pub(super) const TABLE: &[Entry] = &[
         None => Ok(Value::Empty),
     }),
     row("base-uri", 0, 1, Type::Any, Looks::Context(1), base_uri),
-    row("document-uri", 1, 1, Type::Any, Looks::Nowhere, |c| match c.node(0)? {
-        Some(n) if !n.is_namespace() && c.eval.doc(n.doc)?.kind(n.id) == NodeKind::Document => {
-            Ok(optional(c.eval.document_uri(n.doc).filter(|uri| !uri.is_empty()).map(|uri| Atomic::Uri(uri.into()))))
-        }
-        _ => Ok(Value::Empty),
-    }),
+    row("document-uri", 1, 1, Type::Any, Looks::Nowhere, document_uri),
     row("id", 1, 2, Type::Any, Looks::Document, id),
     row("idref", 1, 2, Type::Any, Looks::Document, |c| {
         Err(c.fail("FODC0001", "idref() is not supported: attributes of type IDREF are not known without a DTD"))
@@ -97,7 +92,17 @@ fn named(c: &Call<'_, '_>, core: Core) -> Result<String, Fault> {
     }
 }
 
-fn node_name(c: &Call<'_, '_>) -> Answer {
+pub(super) fn document_uri(c: &Call<'_, '_>) -> Answer {
+    match c.node(0)? {
+        Some(n) if !n.is_namespace() && c.eval.doc(n.doc)?.kind(n.id) == NodeKind::Document => {
+            let uri = c.eval.document_uri(n.doc).filter(|uri| !uri.is_empty());
+            Ok(optional(uri.map(|uri| Atomic::Uri(uri.into()))))
+        }
+        _ => Ok(Value::Empty),
+    }
+}
+
+pub(super) fn node_name(c: &Call<'_, '_>) -> Answer {
     let Some(node) = c.node(0)? else { return Ok(Value::Empty) };
     let doc = c.eval.doc(node.doc)?;
     let name = |core| Box::<str>::from(&*name_of(core, doc, node));
@@ -180,6 +185,43 @@ fn resolve_qname(c: &Call<'_, '_>) -> Answer {
     Ok(Value::Atomic(Atomic::Name(Arc::new(name))))
 }
 
+/// `deep-equal()` of maps and arrays; functions have no equality.
+fn equal_containers(eval: &Eval<'_>, a: &Atomic, b: &Atomic, collation: Collation) -> Result<bool, Fault> {
+    match (a, b) {
+        (Atomic::Map(a), Atomic::Map(b)) => {
+            crate::eval::spend(1 + a.len())?;
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (key, value) in a.entries() {
+                match b.get(key) {
+                    Some(other) if deep_equal(eval, value, other, collation)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            Ok(true)
+        }
+        (Atomic::Array(a), Atomic::Array(b)) => {
+            crate::eval::spend(1 + a.len())?;
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (a, b) in a.members().zip(b.members()) {
+                if !deep_equal(eval, a, b, collation)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Atomic::Function(_), _) | (_, Atomic::Function(_)) => Err(operators::failed(
+            "FOTY0015",
+            "deep-equal() compares no functions",
+            crate::error::Span::default(),
+        )),
+        _ => Ok(false),
+    }
+}
+
 /// `deep-equal()` (F&O section 15.3.1).
 pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value, collation: Collation) -> Result<bool, Fault> {
     if a.len() != b.len() {
@@ -187,6 +229,9 @@ pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value, collation: Colla
     }
     for (a, b) in a.items().zip(b.items()) {
         let same = match (&a, &b) {
+            (Item::Atomic(a), Item::Atomic(b)) if a.is_function() || b.is_function() => {
+                equal_containers(eval, a, b, collation)?
+            }
             (Item::Atomic(a), Item::Atomic(b)) => {
                 let nan = |x: &Atomic| x.is_numeric() && x.to_double().is_nan();
                 operators::equal(&collation.atom(a), &collation.atom(b)) || (nan(a) && nan(b))

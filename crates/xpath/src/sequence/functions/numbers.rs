@@ -18,7 +18,7 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     row("ceiling", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::ceiling, f64::ceil)),
     row("floor", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::floor, f64::floor)),
-    row("round", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, |d| d.round(0, false), crate::number::round)),
+    row("round", 1, 1, Type::Any, Looks::Nowhere, round),
     row("round-half-to-even", 1, 2, Type::Any, Looks::Nowhere, round_half_to_even),
     row("sum", 1, 2, Type::Any, Looks::Nowhere, sum),
     row("avg", 1, 1, Type::Any, Looks::Nowhere, avg),
@@ -61,6 +61,10 @@ fn each(
         Some(Number::Float(n)) => Value::Atomic(Atomic::Float(double(f64::from(n)) as f32)),
         Some(Number::Double(n)) => Value::Number(double(n)),
     })
+}
+
+pub(super) fn round(c: &Call<'_, '_>) -> Answer {
+    each(c, Some, |d| d.round(0, false), crate::number::round)
 }
 
 fn round_half_to_even(c: &Call<'_, '_>) -> Answer {

@@ -2,6 +2,7 @@
 
 use super::{Answer, Call, Entry, Looks, row, text_value};
 use crate::atomic::Atomic;
+use crate::collation::Collation;
 use crate::functions as text;
 use crate::regex::{Regex, RegexError};
 use crate::value::{Item, Type, Value};
@@ -30,9 +31,9 @@ pub(super) const TABLE: &[Entry] = &[
         let (s, from, to) = (c.text(0)?, c.required_text(1)?, c.required_text(2)?);
         Ok(text_value(text::translate(Cow::Borrowed(&s), &from, &to)))
     }),
-    row("contains", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.contains(b)))),
-    row("starts-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.starts_with(b)))),
-    row("ends-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.ends_with(b)))),
+    row("contains", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |collation, a, b| collation.find_in(a, b).is_some())),
+    row("starts-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, Collation::begins)),
+    row("ends-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, Collation::ends)),
     row("substring-before", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, at, _| &text[..at])),
     row("substring-after", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, _, end| &text[end..])),
     row("compare", 2, 3, Type::Any, Looks::Nowhere, compare),
@@ -52,10 +53,7 @@ pub(super) const TABLE: &[Entry] = &[
         let regex = dynamic(c, 1, 3)?;
         replace_with(c, &regex, 2)
     }),
-    row("tokenize", 2, 3, Type::Any, Looks::Nowhere, |c| {
-        let regex = dynamic(c, 1, 2)?;
-        tokenize_with(c, &regex)
-    }),
+    row("tokenize", 2, 3, Type::Any, Looks::Nowhere, tokenize),
     row("lang", 1, 2, Type::Boolean, Looks::Document, |c| {
         let wanted = c.text(0)?;
         let Some(node) = c.node_or_context(1)? else { return Ok(Value::Boolean(false)) };
@@ -75,6 +73,7 @@ fn string(c: &Call<'_, '_>) -> Answer {
         None => text_value(""),
         Some(Item::Node(node)) => text_value(c.eval.node_string(node)?),
         Some(Item::Atomic(Atomic::String(s))) => Value::String(s),
+        Some(Item::Atomic(atom)) if atom.is_function() => return Err(c.eval.no_text(&atom)),
         Some(Item::Atomic(atom)) => text_value(atom.to_text()),
     })
 }
@@ -90,17 +89,17 @@ fn own_text(c: &Call<'_, '_>) -> Result<Arc<str>, crate::eval::Fault> {
     }
 }
 
-fn two(c: &Call<'_, '_>, f: fn(&str, &str) -> Value) -> Answer {
+fn two(c: &Call<'_, '_>, f: fn(Collation, &str, &str) -> bool) -> Answer {
     let collation = c.collation(2)?;
-    Ok(f(&collation.key(&c.text(0)?), &collation.key(&c.text(1)?)))
+    Ok(Value::Boolean(f(collation, &c.text(0)?, &c.text(1)?)))
 }
 
 /// The part of a text that `f` chooses around where another begins and ends in it; empty where it does not.
 fn part(c: &Call<'_, '_>, f: fn(&str, usize, usize) -> &str) -> Answer {
     let collation = c.collation(2)?;
     let (text, sought) = (c.text(0)?, c.text(1)?);
-    let found = collation.key(&text).find(&*collation.key(&sought));
-    Ok(text_value(found.map_or("", |at| f(&text, at, at + sought.len()))))
+    let found = collation.find_in(&text, &sought);
+    Ok(text_value(found.map_or("", |found| f(&text, found.start, found.end))))
 }
 
 fn concat(c: &Call<'_, '_>) -> Answer {
@@ -184,6 +183,12 @@ impl Call<'_, '_> {
     fn regex_failed(&self, error: RegexError) -> crate::eval::Fault {
         self.fail(error.code, error.message)
     }
+}
+
+/// `tokenize()` with a pattern that is known when it runs.
+pub(super) fn tokenize(c: &Call<'_, '_>) -> Answer {
+    let regex = dynamic(c, 1, 2)?;
+    tokenize_with(c, &regex)
 }
 
 /// The pattern and the flags of a call.

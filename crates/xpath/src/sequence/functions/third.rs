@@ -21,7 +21,6 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     row("outermost", 1, 1, Type::NodeSet, Looks::Nowhere, |c| most(c, true)),
     row("innermost", 1, 1, Type::NodeSet, Looks::Nowhere, |c| most(c, false)),
-    row("sort", 1, 2, Type::Any, Looks::Nowhere, sort),
     row("contains-token", 2, 3, Type::Boolean, Looks::Nowhere, |c| {
         let collation = c.collation(2)?;
         let token = c.required_text(1)?;
@@ -35,8 +34,10 @@ pub(super) const TABLE: &[Entry] = &[
         Ok(Value::Boolean(found))
     }),
     row("default-language", 0, 0, Type::String, Looks::Nowhere, |_| Ok(text_value("en"))),
-    // None is allowed to be seen.
-    row("environment-variable", 1, 1, Type::Any, Looks::Nowhere, |c| c.required_text(0).map(|_| Value::Empty)),
+    // Those that the embedder shows.
+    row("environment-variable", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        Ok(c.eval.cx.host.environment(&c.required_text(0)?).map_or(Value::Empty, Value::from))
+    }),
     row("available-environment-variables", 0, 0, Type::Any, Looks::Nowhere, |_| Ok(Value::Empty)),
     row("data", 0, 1, Type::Any, Looks::Context(1), |c| {
         let atoms = if c.args.is_empty() { c.eval.atoms_of(&Value::from(c.context()?))? } else { c.atoms(0)? };
@@ -115,29 +116,6 @@ fn most(c: &Call<'_, '_>, outer: bool) -> Answer {
     }
     nodes.retain(|node| !inside.contains(node));
     Ok(Value::NodeSet(NodeSet::from_ordered(&nodes)))
-}
-
-fn sort(c: &Call<'_, '_>) -> Answer {
-    let collation = if c.arg(1).is_empty() { Default::default() } else { c.collation(1)? };
-    let mut keyed = Vec::with_capacity(c.arg(0).len());
-    for item in c.arg(0).items() {
-        let atoms = c.eval.atoms_of(&Value::from(item.clone()))?;
-        let key = atoms.first().map(|atom| match &*collation.atom(atom) {
-            Atomic::Untyped(text) => Atomic::String(text.clone()),
-            other => other.clone(),
-        });
-        keyed.push((key, item));
-    }
-    if let Some(first) = keyed.iter().find_map(|(key, _)| key.clone())
-        && !keyed.iter().flat_map(|(key, _)| key).all(|key| first.is_ordered_with(key))
-    {
-        return Err(c.fail("XPTY0004", "sort(): the items are of types that cannot be compared"));
-    }
-    keyed.sort_by(|(a, _), (b, _)| match (a, b) {
-        (Some(a), Some(b)) => a.total_order(b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
-    });
-    Ok(Value::from_items(keyed.into_iter().map(|(_, item)| item).collect()))
 }
 
 /// `path()`.

@@ -26,6 +26,7 @@ impl<'p> Run<'p> {
                 value: None,
                 sum: 0.0,
                 taken: false,
+                text: String::new(),
                 last: u64::MAX,
                 nth: Vec::new(),
                 summands: VecDeque::new(),
@@ -225,7 +226,9 @@ impl<'p> Run<'p> {
                 _ => Known::Boolean(any),
             },
             LeafKind::Count | LeafKind::Sum => Known::Number(sum),
-            LeafKind::First | LeafKind::FirstName(_) => first.unwrap_or_else(|| Known::String("".into())),
+            LeafKind::First | LeafKind::Only | LeafKind::FirstName(_) => {
+                first.unwrap_or_else(|| Known::String("".into()))
+            }
         }
     }
 

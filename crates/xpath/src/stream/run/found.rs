@@ -37,6 +37,21 @@ impl Run<'_> {
                 state.last = self.item;
                 state.summands.push_back(None);
             }
+            LeafKind::Only => {
+                if state.last == self.item {
+                    return;
+                }
+                state.last = self.item;
+                if std::mem::replace(&mut state.taken, true) {
+                    return self.fail("several nodes are found".to_string());
+                }
+                match *item {
+                    Item::Attribute { value, .. } => state.text.push_str(value),
+                    Item::Element { .. } => self.collect(leaf, candidate, false, Gather::Direct),
+                    _ => self.fail("a node without an element is found".to_string()),
+                }
+                return;
+            }
             LeafKind::First | LeafKind::FirstName(_) => {
                 if state.taken {
                     return;
@@ -61,18 +76,23 @@ impl Run<'_> {
                     self.buffering += 1;
                     Gather::Buffer(self.s.text.len())
                 };
-                self.s.leaves[leaf as usize].refs += 1;
-                self.s.collectors.push(Collector {
-                    leaf,
-                    candidate,
-                    depth: self.s.frames.len(),
-                    text_node: matches!(item, Item::Text),
-                    dead: false,
-                    summand: self.last_summand(leaf),
-                    kind,
-                });
+                self.collect(leaf, candidate, matches!(item, Item::Text), kind);
             }
         }
+    }
+
+    /// Gathers the text of the node that has just begun.
+    fn collect(&mut self, leaf: u32, candidate: u32, text_node: bool, kind: Gather) {
+        self.s.leaves[leaf as usize].refs += 1;
+        self.s.collectors.push(Collector {
+            leaf,
+            candidate,
+            depth: self.s.frames.len(),
+            text_node,
+            dead: false,
+            summand: self.last_summand(leaf),
+            kind,
+        });
     }
 
     pub(super) fn last_summand(&self, leaf: u32) -> u64 {
@@ -148,6 +168,7 @@ impl Run<'_> {
             LeafKind::Exists | LeafKind::Compare(..) => self.existence(leaf, false),
             LeafKind::Count | LeafKind::Sum => Known::Number(self.s.leaves[leaf as usize].sum),
             LeafKind::First | LeafKind::FirstName(_) => Known::String("".into()),
+            LeafKind::Only => Known::String(self.s.leaves[leaf as usize].text.as_str().into()),
         }
     }
 
@@ -250,6 +271,15 @@ impl Run<'_> {
     pub(super) fn close_collector(&mut self) {
         let Some(c) = self.s.collectors.pop() else { return };
         match c.kind {
+            Gather::Direct => {
+                let text = &mut self.s.leaves[c.leaf as usize].text;
+                if text.trim().len() < text.len() {
+                    *text = text.trim().to_owned();
+                }
+                if text.is_empty() && !c.dead {
+                    self.fail("an element without text of its own is found".to_string());
+                }
+            }
             Gather::Match(met) => {
                 if !c.dead {
                     let (op, wanted) = self.compared_string(c.leaf);

@@ -158,6 +158,8 @@ pub(super) struct LeafState {
     pub sum: f64,
     /// The first node has been found.
     pub taken: bool,
+    /// Of the only node: its text so far.
+    pub text: String,
     /// The last node counted: a node found twice counts once.
     pub last: u64,
     /// Of `(path)[n]` steps: step, last node, count.
@@ -191,10 +193,12 @@ pub(super) struct Collector {
     pub kind: Gather,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Gather {
     /// Equality with a string needs no buffer: how much of it has been met.
     Match(usize),
     /// From here in the text.
     Buffer(usize),
+    /// The text that stands in the element itself goes to the leaf.
+    Direct,
 }

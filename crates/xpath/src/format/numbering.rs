@@ -1,0 +1,360 @@
+//! The number to string conversion of `xsl:number` (XSLT 1.0 section 7.7.1).
+
+/// How `xsl:number` writes a list of numbers.
+#[derive(Clone, Debug, Default)]
+pub struct NumberFormat<'a> {
+    /// The format string; "1" where the stylesheet gives none.
+    pub format: &'a str,
+    /// Separator and size of digit groups; both are needed.
+    pub grouping: Option<(&'a str, usize)>,
+    /// As XSLT 2.0 has it: zero is a number like others, and there are words.
+    pub later: bool,
+    /// First, second, …
+    pub ordinal: bool,
+}
+
+/// Writes `numbers` by a format string such as `1.a.i`.
+pub fn format_list(numbers: &[f64], how: &NumberFormat<'_>) -> String {
+    let mut pieces = Pieces::split(how.format);
+    if pieces.tokens.is_empty() {
+        pieces.tokens.push("1");
+    }
+    let mut out = String::from(pieces.prefix);
+    for (at, number) in numbers.iter().enumerate() {
+        if at > 0 {
+            // The separator before the token used; tokens run out: the last separator again.
+            let separator = if pieces.separators.is_empty() {
+                "."
+            } else {
+                pieces.separators[(at - 1).min(pieces.separators.len() - 1)]
+            };
+            out.push_str(separator);
+        }
+        let token = pieces.tokens[at.min(pieces.tokens.len() - 1)];
+        format_one(*number, token, how, &mut out);
+    }
+    out.push_str(pieces.suffix);
+    out
+}
+
+struct Pieces<'a> {
+    prefix: &'a str,
+    suffix: &'a str,
+    tokens: Vec<&'a str>,
+    /// `separators[i]` stands between token i and i + 1.
+    separators: Vec<&'a str>,
+}
+
+impl<'a> Pieces<'a> {
+    fn split(format: &'a str) -> Pieces<'a> {
+        let mut pieces = Pieces { prefix: "", suffix: "", tokens: Vec::new(), separators: Vec::new() };
+        let mut rest = format;
+        let mut pending = "";
+        while !rest.is_empty() {
+            let is_token = rest.chars().next().is_some_and(char::is_alphanumeric);
+            let end = rest.find(|c: char| c.is_alphanumeric() != is_token).unwrap_or(rest.len());
+            let (piece, tail) = rest.split_at(end);
+            rest = tail;
+            if is_token {
+                if pieces.tokens.is_empty() {
+                    pieces.prefix = pending;
+                } else {
+                    pieces.separators.push(pending);
+                }
+                pieces.tokens.push(piece);
+                pending = "";
+            } else {
+                pending = piece;
+            }
+        }
+        if pieces.tokens.is_empty() {
+            // Only punctuation: it surrounds a decimal number.
+            pieces.prefix = pending;
+        }
+        pieces.suffix = pending;
+        pieces
+    }
+}
+
+fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String) {
+    let rounded = (number + 0.5).floor();
+    if how.later && rounded == 0.0 && digit_zero(token).is_some() {
+        return decimal(0, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
+    }
+    if !rounded.is_finite() || rounded < 0.5 {
+        // Outside of what the specification defines: written as the number it is.
+        out.push_str(&number_text(if rounded.is_finite() { rounded } else { number }));
+        return;
+    }
+    if rounded >= 1e18 {
+        out.push_str(&number_text(rounded));
+        return;
+    }
+    let value = rounded as u64;
+    let mut chars = token.chars();
+    let (first, single) = match (chars.next(), chars.next()) {
+        (Some(c), None) => (c, true),
+        (Some(c), Some(_)) => (c, false),
+        _ => ('1', true),
+    };
+    if how.later && matches!(token, "w" | "W" | "Ww") {
+        return words(value, token, how.ordinal, out);
+    }
+    match first {
+        'i' if single => roman(value, false, out),
+        'I' if single => roman(value, true, out),
+        _ if digit_zero(token).is_some() => {
+            decimal(value, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
+            if how.ordinal {
+                out.push_str(match (value % 10, value % 100) {
+                    (_, 11..=13) => "th",
+                    (1, _) => "st",
+                    (2, _) => "nd",
+                    (3, _) => "rd",
+                    _ => "th",
+                });
+            }
+        }
+        c if single && alphabet(c).is_some() => {
+            let (start, letters) = alphabet(c).unwrap_or(('a', 26));
+            alphabetic(value, start, letters, out);
+        }
+        _ => decimal(value, 1, '0', how.grouping, out),
+    }
+}
+
+fn number_text(number: f64) -> String {
+    if number.is_nan() {
+        "NaN".into()
+    } else if number.is_infinite() {
+        if number > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+    } else if number == 0.0 {
+        "0".into()
+    } else {
+        format!("{number}")
+    }
+}
+
+/// The zero of the digit family when the token is zeros followed by a one (`1`, `01`, `٠١`).
+fn digit_zero(token: &str) -> Option<char> {
+    let last = token.chars().last()?;
+    let zero = char::from_u32((last as u32).checked_sub(1)?)?;
+    let is_zero = ZEROS.contains(&zero);
+    (is_zero && token.chars().rev().skip(1).all(|c| c == zero)).then_some(zero)
+}
+
+/// The zeros of the decimal digit families of the Basic Multilingual Plane.
+pub(super) const ZEROS: [char; 22] = [
+    '0', '\u{660}', '\u{6f0}', '\u{7c0}', '\u{966}', '\u{9e6}', '\u{a66}', '\u{ae6}', '\u{b66}', '\u{be6}',
+    '\u{c66}', '\u{ce6}', '\u{d66}', '\u{e50}', '\u{ed0}', '\u{f20}', '\u{1040}', '\u{17e0}', '\u{1810}',
+    '\u{1946}', '\u{19d0}', '\u{ff10}',
+];
+
+fn decimal(value: u64, width: usize, zero: char, grouping: Option<(&str, usize)>, out: &mut String) {
+    let digits = format!("{value:0width$}");
+    for (at, digit) in digits.bytes().enumerate() {
+        let left = digits.len() - at;
+        if let Some((separator, size)) = grouping
+            && size > 0
+            && at > 0
+            && left % size == 0
+        {
+            out.push_str(separator);
+        }
+        out.push(char::from_u32(zero as u32 + u32::from(digit - b'0')).unwrap_or('0'));
+    }
+}
+
+/// First letter and number of letters of the alphabets that can count.
+fn alphabet(first: char) -> Option<(char, u64)> {
+    Some(match first {
+        'a' | 'A' => (first, 26),
+        '\u{3b1}' => (first, 25),
+        '\u{391}' => (first, 25),
+        '\u{430}' | '\u{410}' => (first, 32),
+        '\u{5d0}' => (first, 27),
+        '\u{e01}' => (first, 46),
+        '\u{30a2}' => (first, 1),
+        _ => return None,
+    })
+}
+
+fn alphabetic(mut value: u64, start: char, letters: u64, out: &mut String) {
+    // Bijective numeration: a…z, aa…az, …
+    let mut letters_reversed = Vec::new();
+    while value > 0 {
+        value -= 1;
+        let mut offset = (value % letters) as u32;
+        // Greek has a hole: final sigma for small letters, nothing for capitals.
+        if matches!(start, '\u{3b1}' | '\u{391}') && letters == 25 {
+            offset = (value % 24) as u32;
+            if offset >= 17 {
+                offset += 1;
+            }
+            letters_reversed.push(char::from_u32(start as u32 + offset).unwrap_or('?'));
+            value /= 24;
+            continue;
+        }
+        letters_reversed.push(char::from_u32(start as u32 + offset).unwrap_or('?'));
+        value /= letters;
+    }
+    out.extend(letters_reversed.iter().rev());
+}
+
+fn roman(value: u64, upper: bool, out: &mut String) {
+    if value > 4999 {
+        decimal(value, 1, '0', None, out);
+        return;
+    }
+    const STEPS: [(u64, &str, &str); 13] = [
+        (1000, "m", "M"),
+        (900, "cm", "CM"),
+        (500, "d", "D"),
+        (400, "cd", "CD"),
+        (100, "c", "C"),
+        (90, "xc", "XC"),
+        (50, "l", "L"),
+        (40, "xl", "XL"),
+        (10, "x", "X"),
+        (9, "ix", "IX"),
+        (5, "v", "V"),
+        (4, "iv", "IV"),
+        (1, "i", "I"),
+    ];
+    let mut value = value;
+    for (amount, small, capital) in STEPS {
+        while value >= amount {
+            out.push_str(if upper { capital } else { small });
+            value -= amount;
+        }
+    }
+}
+
+/// The numbers below twenty in words.
+pub(crate) const SMALL: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+/// The tens, by their digit; the first two have no word.
+pub(crate) const TENS: [&str; 10] =
+    ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+
+/// The last word of an ordinal number, of that of the cardinal.
+pub(crate) fn ordinal_word(word: &str) -> String {
+    match word {
+        "one" => "first".to_owned(),
+        "two" => "second".to_owned(),
+        "three" => "third".to_owned(),
+        "five" => "fifth".to_owned(),
+        "eight" => "eighth".to_owned(),
+        "nine" => "ninth".to_owned(),
+        "twelve" => "twelfth".to_owned(),
+        word => match word.strip_suffix('y') {
+            Some(stem) => format!("{stem}ieth"),
+            None => format!("{word}th"),
+        },
+    }
+}
+
+/// A number in English words; `token`: in which case.
+pub(crate) fn words(value: u64, token: &str, ordinal: bool, out: &mut String) {
+    const LARGE: [(u64, &str); 6] = [
+        (1_000_000_000_000_000, "quadrillion"),
+        (1_000_000_000_000, "trillion"),
+        (1_000_000_000, "billion"),
+        (1_000_000, "million"),
+        (1_000, "thousand"),
+        (100, "hundred"),
+    ];
+    fn cardinal(mut value: u64, list: &mut Vec<&'static str>) {
+        let mut larger = false;
+        for (size, name) in LARGE {
+            if value >= size {
+                cardinal(value / size, list);
+                list.push(name);
+                value %= size;
+                larger = true;
+            }
+        }
+        if value == 0 && larger {
+            return;
+        }
+        if larger && value < 100 && list.last() == Some(&"hundred") {
+            list.push("and");
+        }
+        if value >= 20 {
+            list.push(TENS[(value / 10) as usize]);
+            if value.is_multiple_of(10) {
+                return;
+            }
+            value %= 10;
+        }
+        list.push(SMALL[value as usize]);
+    }
+    let mut list = Vec::new();
+    cardinal(value, &mut list);
+    let mut text: Vec<String> = list.into_iter().map(str::to_owned).collect();
+    if let Some(last) = text.last_mut().filter(|_| ordinal) {
+        *last = ordinal_word(last);
+    }
+    for (at, word) in text.iter().enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        match token {
+            "W" => out.push_str(&word.to_uppercase()),
+            "Ww" => {
+                let mut chars = word.chars();
+                out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+                out.push_str(chars.as_str());
+            }
+            _ => out.push_str(word),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats() {
+        for (numbers, format, expected) in [
+            (&[1.0, 2.0, 3.0][..], "1.a.i", "1.b.iii"),
+            (&[1.0, 2.0, 3.0], "1", "1.2.3"),
+            (&[1.0, 2.0, 3.0], "(A)", "(A.B.C)"),
+            (&[7.0], "001", "007"),
+            (&[27.0], "a", "aa"),
+            (&[702.0], "A", "ZZ"),
+            (&[1994.0], "I", "MCMXCIV"),
+            (&[3.0, 4.0], "1-1: ", "3-4: "),
+            (&[1.0, 2.0, 3.0], "1.1/1", "1.2/3"),
+            (&[5.0], "", "5"),
+            (&[12.0], "\u{661}", "\u{661}\u{662}"),
+            (&[0.0], "1", "0"),
+        ] {
+            let how = NumberFormat { format, ..NumberFormat::default() };
+            assert_eq!(format_list(numbers, &how), expected, "{numbers:?} {format}");
+        }
+        let how = NumberFormat { grouping: Some((",", 3)), format: "1", ..NumberFormat::default() };
+        assert_eq!(format_list(&[1234567.0], &how), "1,234,567");
+    }
+}

@@ -1,0 +1,292 @@
+//! A list that shares what it has in common with the lists it was made from: a balanced tree whose branches never change.
+//! Every operation takes time in the logarithm of the length, so that a fold that adds one member at each turn is not quadratic.
+
+use std::sync::Arc;
+
+/// How deep what is held nests: bounds the recursion of everything that walks it, dropping included.
+pub(crate) trait Nested {
+    /// 0: nothing in it.
+    fn nesting(&self) -> u32;
+}
+
+/// The list.
+#[derive(Debug)]
+pub(crate) struct Tree<T>(Option<Arc<Branch<T>>>);
+
+#[derive(Debug)]
+struct Branch<T> {
+    left: Tree<T>,
+    item: T,
+    right: Tree<T>,
+    len: usize,
+    height: u32,
+    nesting: u32,
+}
+
+impl<T> Clone for Tree<T> {
+    fn clone(&self) -> Tree<T> {
+        Tree(self.0.clone())
+    }
+}
+
+impl<T> Default for Tree<T> {
+    fn default() -> Tree<T> {
+        Tree(None)
+    }
+}
+
+impl<T: Clone + Nested> Tree<T> {
+    fn node(left: Tree<T>, item: T, right: Tree<T>) -> Tree<T> {
+        let (len, height) = (left.len() + right.len() + 1, left.height().max(right.height()) + 1);
+        let nesting = item.nesting().max(left.nesting()).max(right.nesting());
+        Tree(Some(Arc::new(Branch { left, item, right, len, height, nesting })))
+    }
+
+    /// A list of items, in linear time.
+    pub fn of(items: Vec<T>) -> Tree<T> {
+        fn build<T: Clone + Nested>(items: &mut std::vec::IntoIter<T>, len: usize) -> Tree<T> {
+            if len == 0 {
+                return Tree(None);
+            }
+            let left = build(items, len / 2);
+            match items.next() {
+                Some(item) => Tree::node(left, item, build(items, len - len / 2 - 1)),
+                None => left,
+            }
+        }
+        let len = items.len();
+        build(&mut items.into_iter(), len)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |b| b.len)
+    }
+
+    fn height(&self) -> u32 {
+        self.0.as_ref().map_or(0, |b| b.height)
+    }
+
+    /// The deepest nesting of its items.
+    pub fn nesting(&self) -> u32 {
+        self.0.as_ref().map_or(0, |b| b.nesting)
+    }
+
+    /// The item at an index from 0.
+    pub fn get(&self, mut at: usize) -> Option<&T> {
+        let mut tree = self;
+        loop {
+            let branch = tree.0.as_ref()?;
+            let before = branch.left.len();
+            match at.cmp(&before) {
+                std::cmp::Ordering::Less => tree = &branch.left,
+                std::cmp::Ordering::Equal => return Some(&branch.item),
+                std::cmp::Ordering::Greater => {
+                    at -= before + 1;
+                    tree = &branch.right;
+                }
+            }
+        }
+    }
+
+    /// The first index whose item is not `before`; those that are come first.
+    pub fn partition(&self, before: impl Fn(&T) -> bool) -> usize {
+        let (mut tree, mut at) = (self, 0);
+        while let Some(branch) = &tree.0 {
+            if before(&branch.item) {
+                at += branch.left.len() + 1;
+                tree = &branch.right;
+            } else {
+                tree = &branch.left;
+            }
+        }
+        at
+    }
+
+    /// The same with another item at `at`, which is below the length.
+    pub fn set(&self, at: usize, item: T) -> Tree<T> {
+        let Some(branch) = &self.0 else { return Tree(None) };
+        let before = branch.left.len();
+        let (left, right) = (branch.left.clone(), branch.right.clone());
+        match at.cmp(&before) {
+            std::cmp::Ordering::Less => Tree::node(left.set(at, item), branch.item.clone(), right),
+            std::cmp::Ordering::Equal => Tree::node(left, item, right),
+            std::cmp::Ordering::Greater => {
+                Tree::node(left, branch.item.clone(), right.set(at - before - 1, item))
+            }
+        }
+    }
+
+    /// Both lists with an item between.
+    pub fn join(left: &Tree<T>, item: T, right: &Tree<T>) -> Tree<T> {
+        match (&left.0, &right.0) {
+            (Some(l), _) if l.height > right.height() + 1 => {
+                Tree::balanced(l.left.clone(), l.item.clone(), Tree::join(&l.right, item, right))
+            }
+            (_, Some(r)) if r.height > left.height() + 1 => {
+                Tree::balanced(Tree::join(left, item, &r.left), r.item.clone(), r.right.clone())
+            }
+            _ => Tree::node(left.clone(), item, right.clone()),
+        }
+    }
+
+    /// Where heights differ by two at most.
+    fn balanced(left: Tree<T>, item: T, right: Tree<T>) -> Tree<T> {
+        if let Some(l) = &left.0
+            && l.height > right.height() + 1
+        {
+            return match &l.right.0 {
+                Some(inner) if l.right.height() > l.left.height() => Tree::node(
+                    Tree::node(l.left.clone(), l.item.clone(), inner.left.clone()),
+                    inner.item.clone(),
+                    Tree::node(inner.right.clone(), item, right),
+                ),
+                _ => Tree::node(l.left.clone(), l.item.clone(), Tree::node(l.right.clone(), item, right)),
+            };
+        }
+        if let Some(r) = &right.0
+            && r.height > left.height() + 1
+        {
+            return match &r.left.0 {
+                Some(inner) if r.left.height() > r.right.height() => Tree::node(
+                    Tree::node(left, item, inner.left.clone()),
+                    inner.item.clone(),
+                    Tree::node(inner.right.clone(), r.item.clone(), r.right.clone()),
+                ),
+                _ => Tree::node(Tree::node(left, item, r.left.clone()), r.item.clone(), r.right.clone()),
+            };
+        }
+        Tree::node(left, item, right)
+    }
+
+    /// The items before `at`, and the others.
+    pub fn split(&self, at: usize) -> (Tree<T>, Tree<T>) {
+        let Some(branch) = &self.0 else { return (Tree(None), Tree(None)) };
+        let before = branch.left.len();
+        if at <= before {
+            let (first, second) = branch.left.split(at);
+            (first, Tree::join(&second, branch.item.clone(), &branch.right))
+        } else {
+            let (first, second) = branch.right.split(at - before - 1);
+            (Tree::join(&branch.left, branch.item.clone(), &first), second)
+        }
+    }
+
+    /// One list behind the other.
+    pub fn concat(&self, other: &Tree<T>) -> Tree<T> {
+        match other.get(0) {
+            None => self.clone(),
+            Some(first) => Tree::join(self, first.clone(), &other.split(1).1),
+        }
+    }
+
+    /// The same with an item more, before that at `at`.
+    pub fn insert(&self, at: usize, item: T) -> Tree<T> {
+        let Some(branch) = &self.0 else { return Tree::node(Tree(None), item, Tree(None)) };
+        let before = branch.left.len();
+        if at <= before {
+            Tree::balanced(branch.left.insert(at, item), branch.item.clone(), branch.right.clone())
+        } else {
+            let right = branch.right.insert(at - before - 1, item);
+            Tree::balanced(branch.left.clone(), branch.item.clone(), right)
+        }
+    }
+
+    /// The same without the item at `at`.
+    pub fn remove(&self, at: usize) -> Tree<T> {
+        let (first, second) = self.split(at);
+        first.concat(&second.split(1).1)
+    }
+
+    /// The items in order.
+    pub fn iter(&self) -> Iter<'_, T> {
+        let mut iter = Iter { above: Vec::new() };
+        iter.down(self);
+        iter
+    }
+}
+
+/// The items of a [`Tree`] in order.
+pub(crate) struct Iter<'t, T> {
+    above: Vec<&'t Branch<T>>,
+}
+
+impl<'t, T> Iter<'t, T> {
+    fn down(&mut self, mut tree: &'t Tree<T>) {
+        while let Some(branch) = &tree.0 {
+            self.above.push(branch);
+            tree = &branch.left;
+        }
+    }
+}
+
+impl<'t, T> Iterator for Iter<'t, T> {
+    type Item = &'t T;
+
+    fn next(&mut self) -> Option<&'t T> {
+        let branch = self.above.pop()?;
+        self.down(&branch.right);
+        Some(&branch.item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Nested for u32 {
+        fn nesting(&self) -> u32 {
+            *self
+        }
+    }
+
+    fn check(tree: &Tree<u32>) -> u32 {
+        let Some(branch) = &tree.0 else { return 0 };
+        let (left, right) = (check(&branch.left), check(&branch.right));
+        assert!(left.abs_diff(right) <= 1, "{left} beside {right}");
+        assert_eq!(branch.height, left.max(right) + 1);
+        assert_eq!(branch.len, branch.left.len() + branch.right.len() + 1);
+        branch.height
+    }
+
+    proptest! {
+        /// Against a vector: the same items, balanced at every step.
+        #[test]
+        fn is_a_list(begin in 0usize..200, steps in proptest::collection::vec((0u8..6, 0usize..1000, 0u32..9), 0..80)) {
+            let mut list: Vec<u32> = (0..begin as u32).collect();
+            let mut tree = Tree::of(list.clone());
+            for (step, at, item) in steps {
+                let at = if list.is_empty() { 0 } else { at % list.len() };
+                match step {
+                    0 => {
+                        list.insert(at, item);
+                        tree = tree.insert(at, item);
+                    }
+                    1 if !list.is_empty() => {
+                        list.remove(at);
+                        tree = tree.remove(at);
+                    }
+                    2 if !list.is_empty() => {
+                        list[at] = item;
+                        tree = tree.set(at, item);
+                    }
+                    3 => {
+                        let (first, second) = tree.split(at);
+                        check(&first);
+                        check(&second);
+                        tree = second.concat(&first);
+                        list.rotate_left(at);
+                    }
+                    4 => {
+                        list.push(item);
+                        tree = tree.insert(tree.len(), item);
+                    }
+                    _ => prop_assert_eq!(tree.get(at), list.get(at)),
+                }
+                check(&tree);
+                prop_assert_eq!(tree.iter().copied().collect::<Vec<_>>(), list.clone());
+                prop_assert_eq!(tree.nesting(), list.iter().copied().max().unwrap_or(0));
+            }
+        }
+    }
+}

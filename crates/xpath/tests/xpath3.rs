@@ -1,0 +1,313 @@
+//! XPath 3.0 and 3.1: expressions with their values and errors, many of them the examples of the specifications (XPath 3.1, Functions
+//! and Operators 3.1). Values are written as a sequence of `type:text`; maps and arrays with what they hold.
+
+#![allow(clippy::unwrap_used)]
+
+use busbar_xpath::atomic::{Atomic, AtomicType};
+use busbar_xpath::{CompileOptions, Context, DocId, Expression, Host, Item, Node, Value, Version, node_path};
+use std::cell::OnceCell;
+use std::time::Duration;
+use xml::Document;
+
+const DOC: &str = r#"<d xmlns:p="urn:p" xml:lang="en"><a id="1" n="10">x</a><a id="2" n="9">y</a><b><c>5</c><c>7</c></b></d>"#;
+
+/// Keeps the documents that expressions make: up to four.
+#[derive(Default)]
+struct Bench([OnceCell<Document>; 4]);
+
+impl Host for Bench {
+    fn document(&self, id: DocId) -> Option<&Document> {
+        self.0.get((id.0 as usize).checked_sub(1)?)?.get()
+    }
+
+    fn adopt(&self, doc: Document) -> Result<Node, String> {
+        let at = self.0.iter().position(|cell| cell.get().is_none()).ok_or("too many documents")?;
+        self.0[at].set(doc).map_err(|_| "taken")?;
+        Ok(Node::in_document(DocId(at as u32 + 1), Document::ROOT))
+    }
+
+    fn environment(&self, name: &str) -> Option<String> {
+        (name == "SHOWN").then(|| "value".to_owned())
+    }
+}
+
+fn evaluate(source: &str) -> String {
+    let doc = Document::parse(DOC, &xml::ParseOptions::default()).unwrap();
+    let options =
+        CompileOptions { namespaces: &[("p", "urn:p")], version: Version::V31, ..CompileOptions::default() };
+    let host = Bench::default();
+    let cx = Context::root(&doc).with_host(&host);
+    let expression = match Expression::compile(source, &options) {
+        Ok(expression) => expression,
+        Err(error) => return format!("!{}", error.code),
+    };
+    match expression.evaluate(&cx) {
+        Ok(value) => shown(&doc, &host, &value),
+        Err(error) => format!("!{}", error.code),
+    }
+}
+
+fn shown(doc: &Document, host: &Bench, value: &Value) -> String {
+    let inner = |value: &Value| shown(doc, host, value);
+    let items: Vec<String> = value
+        .items()
+        .map(|item| match item {
+            Item::Node(node) if node.doc == DocId(0) => node_path(doc, node),
+            Item::Node(node) => xml::to_string(host.document(node.doc).unwrap(), node.id),
+            Item::Atomic(Atomic::Map(map)) => {
+                let entries = map.entries();
+                let entries =
+                    entries.iter().map(|(key, value)| format!("{}: {}", key.to_text(), inner(value)));
+                format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+            }
+            Item::Atomic(Atomic::Array(array)) => {
+                format!("[{}]", array.members().map(inner).collect::<Vec<_>>().join(", "))
+            }
+            Item::Atomic(Atomic::Function(function)) => format!("{function:?}"),
+            Item::Atomic(atom) => format!("{}:{}", AtomicType::of(atom.kind()).name, atom.to_text()),
+        })
+        .collect();
+    if items.is_empty() { "()".to_owned() } else { items.join(" ") }
+}
+
+/// Lines of `expression ==> value`; `!` and a code for an error.
+fn check(table: &str) {
+    let mut failures = String::new();
+    for line in table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (source, expected) = line.rsplit_once(" ==> ").unwrap_or_else(|| panic!("{line}"));
+        let found = evaluate(source.trim());
+        if found != expected.trim() {
+            failures.push_str(&format!("{source}\n   found {found}\n  wanted {expected}\n"));
+        }
+    }
+    assert!(failures.is_empty(), "\n{failures}");
+}
+
+#[test]
+fn functions_as_values() {
+    check(
+        "
+        function($a, $b) { $a + $b }(1, 2) ==> integer:3
+        let $n := 10 return (function($a) { $a + $n })(1) ==> integer:11
+        let $f := function($f, $n) { if ($n = 0) then 0 else $n + $f($f, $n - 1) } return $f($f, 10) ==> integer:55
+        for-each(1 to 3, function($x) { $x * $x }) ==> integer:1 integer:4 integer:9
+        for $f in (upper-case#1, lower-case#1) return $f('aB') ==> string:AB string:ab
+        let $f := concat('a', ?, 'c') return $f('b') ==> string:abc
+        let $f := concat#3 return $f('a', ?, 'c')('b') ==> string:abc
+        let $f := function($a as xs:integer) as xs:string { string($a) } return $f(5) ==> string:5
+        let $f := function($a as xs:integer) { $a } return $f('5') ==> !XPTY0004
+        let $f := function($a as xs:double) { $a } return $f(5) ==> double:5
+        function() { . }() ==> !XPDY0002
+        for-each(//c, name#1) ==> string:c string:c
+        //c/name#0() ==> string:c string:c
+        (//c)[last()]/position#0() ==> integer:1
+        function-arity(concat#4) ==> integer:4
+        function-name(fn:substring#2) ==> QName:fn:substring
+        function-name(function($a) { $a }) ==> ()
+        function-lookup(xs:QName('fn:substring'), 2)('abcd', 2) ==> string:bcd
+        function-lookup(xs:QName('xs:integer'), 1)('7') ==> integer:7
+        function-lookup(xs:QName('fn:nothing'), 2) ==> ()
+        filter(1 to 5, function($n) { $n mod 2 = 0 }) ==> integer:2 integer:4
+        filter(1 to 10, function($n) { $n }) ==> !XPTY0004
+        fold-left(1 to 5, 0, function($a, $b) { $a + $b }) ==> integer:15
+        fold-right(1 to 3, '', function($a, $b) { concat($a, $b) }) ==> string:123
+        for-each-pair(('a', 'b'), ('c', 'd'), concat#2) ==> string:ac string:bd
+        sort((3, 1, 2)) ==> integer:1 integer:2 integer:3
+        sort(('b', 'A', 'c'), (), lower-case#1) ==> string:A string:b string:c
+        sort((1, 'a')) ==> !XPTY0004
+        sort(//a, (), function($a) { number($a/@n) }) ! string(@n) ==> string:9 string:10
+        apply(concat#3, ['a', 'b', 'c']) ==> string:abc
+        apply(concat#3, ['a', 'b']) ==> !FOAP0001
+        'a' => upper-case() => concat('b') ==> string:Ab
+        let $f := upper-case#1 return 'a' => $f() ==> string:A
+        'a' => (function($x) { $x || '!' })() ==> string:a!
+        upper-case#1 instance of function(*) ==> boolean:true
+        upper-case#1 instance of function(item(), item()) as item()* ==> boolean:false
+        function($a as xs:integer) as xs:string { '' } instance of function(xs:byte) as xs:anyAtomicType ==> boolean:true
+        function($a as xs:integer) as xs:string { '' } instance of function(xs:decimal) as xs:string ==> boolean:false
+        concat#2 = 'a' ==> !FOTY0013
+        string(concat#2) ==> !FOTY0014
+        not(concat#2) ==> !FORG0006
+        1(2) ==> !XPTY0004
+        nothing#1 ==> !XPST0017
+        $x ==> !XPST0008
+        Q{http://www.w3.org/2005/xpath-functions}upper-case('a') ==> string:A
+        Q{}d/a[1]/string() ==> string:x
+        1 instance of Q{http://www.w3.org/2001/XMLSchema}integer ==> boolean:true
+        ",
+    );
+}
+
+#[test]
+fn maps() {
+    check(
+        "
+        map { 'a': 1, 'b': (2, 3), 'c': () } ==> {a: integer:1, b: integer:2 integer:3, c: ()}
+        map { 'a': 1, 'a': 2 } ==> !XQDY0137
+        map{'a':1}?a ==> integer:1
+        map{1:'x'}?1 ==> string:x
+        map{1:'x'}(1.0) ==> string:x
+        map { 'a': map { 'b': 5 } }?a?b ==> integer:5
+        map { 'a': 1, 'b': 2 }?* ==> integer:1 integer:2
+        map { 'a': 1, 'b': 2 }?('b', 'a') ==> integer:2 integer:1
+        (map { 'a': 1 }, map { 'a': 2 }) ! ?a ==> integer:1 integer:2
+        (map { 'a': 1 }, map { 'a': 2 })[?a = 2] ==> {a: integer:2}
+        map:size(map { 'a': 1 }) ==> integer:1
+        map:keys(map { 'z': 1, 'a': 2 }) ==> string:z string:a
+        map:contains(map { 'a': () }, 'a') ==> boolean:true
+        map:get(map { 'a': 1 }, 'b') ==> ()
+        map:put(map { 'a': 1 }, 'a', 2) ==> {a: integer:2}
+        map:remove(map { 'a': 1, 'b': 2 }, 'a') ==> {b: integer:2}
+        map:entry('a', 1) ==> {a: integer:1}
+        map:merge((map { 'a': 1 }, map { 'a': 2, 'b': 3 })) ==> {a: integer:1, b: integer:3}
+        map:merge((map { 'a': 1 }, map { 'a': 2 }), map { 'duplicates': 'use-last' }) ==> {a: integer:2}
+        map:merge((map { 'a': 1 }, map { 'a': 2 }), map { 'duplicates': 'combine' }) ==> {a: integer:1 integer:2}
+        map:merge((map { 'a': 1 }, map { 'a': 2 }), map { 'duplicates': 'reject' }) ==> !FOJS0003
+        map:for-each(map { 'a': 1, 'b': 2 }, function($k, $v) { $k || $v }) ==> string:a1 string:b2
+        map:find((map { 'a': 1 }, [map { 'a': 2 }, map { 'b': map { 'a': 3 } }]), 'a') ==> [integer:1, integer:2, integer:3]
+        map { 'a': 1 } instance of map(xs:string, xs:integer) ==> boolean:true
+        map { 'a': 1 } instance of map(xs:integer, xs:integer) ==> boolean:false
+        map { 'a': 1 } instance of function(*) ==> boolean:true
+        data(map { }) ==> !FOTY0013
+        deep-equal(map { 'a': [1, 2] }, map { 'a': [1, 2] }) ==> boolean:true
+        deep-equal(map { 'a': [1, 2] }, map { 'a': [1, 3] }) ==> boolean:false
+        let $m := map{'x':1,'y':2} return for-each(('x','y'), $m) ==> integer:1 integer:2
+        1?a ==> !XPTY0004
+        ",
+    );
+}
+
+#[test]
+fn arrays() {
+    check(
+        "
+        [1, (2, 3), []] ==> [integer:1, integer:2 integer:3, []]
+        array { 1, (2, 3) } ==> [integer:1, integer:2, integer:3]
+        [1, 2, 3]?2 ==> integer:2
+        [1, 2, 3](2) ==> integer:2
+        [1, 2, 3]?4 ==> !FOAY0001
+        ['a', 'b']?* ==> string:a string:b
+        [1, 2] + 1 ==> !XPTY0004
+        [1] + 1 ==> integer:2
+        data([1, [2, 3]]) ==> integer:1 integer:2 integer:3
+        string-join(['a', 'b'], '-') ==> string:a-b
+        array:size([1, 2]) ==> integer:2
+        array:get([1, 2], 1) ==> integer:1
+        array:put([1, 2], 1, 'a') ==> [string:a, integer:2]
+        array:append([1], (2, 3)) ==> [integer:1, integer:2 integer:3]
+        array:insert-before([1, 2], 3, 9) ==> [integer:1, integer:2, integer:9]
+        array:insert-before([1, 2], 4, 9) ==> !FOAY0001
+        array:subarray([1, 2, 3], 2) ==> [integer:2, integer:3]
+        array:subarray([1, 2, 3], 2, 1) ==> [integer:2]
+        array:subarray([1, 2, 3], 2, -1) ==> !FOAY0002
+        array:remove([1, 2, 3], (1, 3)) ==> [integer:2]
+        array:head([1, 2]) ==> integer:1
+        array:tail([1, 2]) ==> [integer:2]
+        array:tail([]) ==> !FOAY0001
+        array:reverse([1, 2]) ==> [integer:2, integer:1]
+        array:join(([1], [2, 3], [])) ==> [integer:1, integer:2, integer:3]
+        array:for-each([1, 2], function($x) { $x + 1 }) ==> [integer:2, integer:3]
+        array:filter([1, 2], function($x) { $x > 1 }) ==> [integer:2]
+        array:fold-left([1, 2, 3], 0, function($a, $b) { $a + $b }) ==> integer:6
+        array:fold-right([1, 2, 3], '', function($a, $b) { $a || $b }) ==> string:123
+        array:for-each-pair([1, 2], [3, 4, 5], function($a, $b) { $a * $b }) ==> [integer:3, integer:8]
+        array:sort([3, 1, 2]) ==> [integer:1, integer:2, integer:3]
+        array:flatten([1, [2, [3]], 4]) ==> integer:1 integer:2 integer:3 integer:4
+        [1] instance of array(xs:integer) ==> boolean:true
+        ['a'] instance of array(xs:integer) ==> boolean:false
+        [1, 2][1] ==> [integer:1, integer:2]
+        count(([1, 2], [3])) ==> integer:2
+        [1, 2] = 2 ==> boolean:true
+        ",
+    );
+}
+
+#[test]
+fn json() {
+    check(
+        r#"
+        parse-json('{"a": [1, true, null, "x"], "b": {}}') ==> {a: [double:1, boolean:true, (), string:x], b: {}}
+        parse-json('{"a": 1, "a": 2}') ==> {a: double:1}
+        parse-json('{"a": 1, "a": 2}', map { 'duplicates': 'use-last' }) ==> {a: double:2}
+        parse-json('{"a": 1, "a": 2}', map { 'duplicates': 'reject' }) ==> !FOJS0003
+        parse-json('{"a": 1, "a": 2}', map { 'duplicates': 'retain' }) ==> !FOJS0005
+        string-to-codepoints(parse-json('"\u00e9\ud83d\ude00"')) ==> integer:233 integer:128512
+        parse-json('"\u0000"', map { 'fallback': function($s) { '<' || $s || '>' } }) ==> string:<\u0000>
+        parse-json('[1,]') ==> !FOJS0001
+        parse-json('[1,]', map { 'liberal': true() }) ==> [double:1]
+        parse-json('01') ==> !FOJS0001
+        parse-json('{"a" 1}') ==> !FOJS0001
+        parse-json(()) ==> ()
+        parse-json('[1, {"b": [2, 3]}]')?2?b?* ==> double:2 double:3
+        json-doc('x.json') ==> !FOUT1170
+        json-to-xml('{"a": [1, null], "b": "x"}') ==> <map xmlns="http://www.w3.org/2005/xpath-functions"><array key="a"><number>1</number><null/></array><string key="b">x</string></map>
+        xml-to-json(json-to-xml('{"a": [1, null, true], "b": "x/\"y"}')) ==> string:{"a":[1,null,true],"b":"x\/\"y"}
+        xml-to-json(//a[1]) ==> !FOJS0006
+        json-to-xml('{"a": "\\"}', map { 'escape': true() })//@escaped/string() ==> string:true
+        xml-to-json(json-to-xml('{"a": "\\n"}', map { 'escape': true() })) ==> string:{"a":"\\n"}
+        environment-variable('SHOWN') ==> string:value
+        environment-variable('PATH') ==> ()
+        "#,
+    );
+    let deep = format!("parse-json('{}')", "[".repeat(60_000));
+    assert_eq!(evaluate(&deep), "!FOJS0001");
+}
+
+/// What has no end, or nests without end, is an error with a sentence.
+#[test]
+fn is_bounded() {
+    let deep = "let $f := function($f, $n) { 1 + $f($f, $n + 1) } return $f($f, 0)";
+    assert_eq!(evaluate(deep), "!FOER0000");
+    let nested = "count(fold-left(1 to 100000, [], function($a, $n) { [$a] }))";
+    assert_eq!(evaluate(nested), "!FOER0000");
+    let chain =
+        "fold-left(1 to 100000, function($x) { $x }, function($f, $n) { function($x) { $f($x) } })(1)";
+    assert_eq!(evaluate(chain), "!FOER0000");
+    // Calls within deep expressions, on the stack of a test (2 MB).
+    let body = format!("{}$f($f, $n + 1){}", "(if ($n) then 1 + ".repeat(50), " else 0)".repeat(50));
+    let deep = format!("let $f := function($f, $n) {{ {body} }} return $f($f, 1)");
+    assert_eq!(evaluate(&deep), "!FOER0000");
+    // What is short in memory and has no end when it is written out.
+    let twice = "fold-left(1 to 100, [1], function($a, $n) { [$a, $a] })";
+    assert_eq!(evaluate(&format!("count(array:flatten({twice}))")), "!FOER0000");
+    assert_eq!(evaluate(&format!("{}1{}", "[".repeat(5000), "]".repeat(5000))), "!XPST0003");
+    assert_eq!(evaluate(&format!("1 instance of {}", "function(".repeat(5000))), "!XPST0003");
+    assert_eq!(evaluate(&format!("1 instance of {}", "(".repeat(5000))), "!XPST0003");
+}
+
+/// Twice as many items cost at most some more than twice the units of work.
+#[test]
+fn scales() {
+    fn units(source: &str) -> u64 {
+        let doc = Document::parse(DOC, &xml::ParseOptions::default()).unwrap();
+        let options = CompileOptions { version: Version::V31, ..CompileOptions::default() };
+        let expression = Expression::compile(source, &options).unwrap_or_else(|e| panic!("{source}: {e}"));
+        let host = Bench::default();
+        let run = meter::within(Duration::from_secs(600), None, || {
+            expression
+                .evaluate(&Context::root(&doc).with_host(&host))
+                .unwrap_or_else(|e| panic!("{source}: {e}"))
+        });
+        run.1.units
+    }
+    for source in [
+        "map:size(fold-left(1 to N, map { }, function($m, $n) { map:put($m, $n, $n) }))",
+        "array:size(fold-left(1 to N, [], function($a, $n) { array:append($a, $n) }))",
+        "array:size(fold-left(1 to N, [], function($a, $n) { array:insert-before($a, 1, $n) }))",
+        "map:size(map:merge(for $n in 1 to N return map { $n: $n }))",
+        "map:size(fold-left(1 to N, map { }, function($m, $n) { map:merge(($m, map { $n: $n })) }))",
+        "array:size(array:join(for $n in 1 to N return [$n]))",
+        "count(sort((1 to N) ! (. mod 97), (), function($x) { -$x }))",
+        "count(for-each(1 to N, function($x) { $x }))",
+    ] {
+        let of = |n: u32| units(&source.replace('N', &n.to_string())) as f64;
+        let (once, twice) = (of(4000), of(8000));
+        assert!(twice < once * 2.5 + 1000.0, "{source}: {once} units, twice as many {twice}");
+    }
+}
+
+/// A value is what every evaluation hands on: it stays small.
+#[test]
+fn values_are_small() {
+    assert_eq!((size_of::<Value>(), size_of::<Item>(), size_of::<Atomic>()), (32, 24, 24));
+}
