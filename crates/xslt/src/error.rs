@@ -24,6 +24,13 @@ impl XsltError {
         XsltError { message: message.into(), ..XsltError::default() }
     }
 
+    /// Whether it is an error of the language, with a code (`XPTY0004: …`), and no limit.
+    pub(crate) fn has_code(&self) -> bool {
+        self.message.split_once(": ").is_some_and(|(code, _)| {
+            code.len() == 8 && code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        })
+    }
+
     /// The document, which is read while it is transformed, is not well-formed.
     pub(crate) fn of_document(error: &xml::XmlError) -> XsltError {
         XsltError::new(format!("{DOCUMENT}{error}"))

@@ -39,6 +39,8 @@ pub(crate) struct XPath {
     pub all: bool,
     /// It is the local variable in this slot.
     pub local: Option<u32>,
+    /// As text it is all of its items, with blanks between (`xsl:value-of` of XSLT 2.0).
+    pub many: bool,
 }
 
 /// A step of a path of names, `a/b/@c`: found without the XPath engine.
@@ -133,7 +135,7 @@ impl Calls {
             let ExprKind::Call(name, _) = &e.kind else { return };
             match name.local.as_str() {
                 "key" | "format-number" | "system-property" | "element-available" | "function-available"
-                | "type-available" => calls.names = true,
+                | "type-available" | "accumulator-before" | "accumulator-after" => calls.names = true,
                 "evaluate" | "map" | "closure" | "function-lookup" => {
                     calls = Calls { names: true, base: true, evaluates: true };
                 }
@@ -314,6 +316,12 @@ impl FunctionLibrary for Library<'_> {
 }
 
 impl Expr {
+    /// See [`XPath::many`].
+    #[inline]
+    pub fn is_many(&self) -> bool {
+        matches!(self, Expr::XPath(xpath) if xpath.many)
+    }
+
     /// Compiles `source`. Errors: the message with the place in the expression.
     pub fn compile(
         source: &str,
@@ -382,6 +390,7 @@ impl Expr {
             base: calls.base.then(|| uri.into()),
             names: None,
             local,
+            many: false,
             evaluates: calls.evaluates,
             tree,
         })))

@@ -42,6 +42,8 @@ pub(crate) enum Later {
     Message { content: Content, terminate: Avt },
     /// `xsl:param` with `tunnel="yes"`; what is passed is of the declared type.
     TunnelParam { slot: usize, name: Name, value: Binding, declared: Option<Declared> },
+    /// One of XSLT 3.0.
+    Third(Box<crate::third::Third>),
     /// The conversion of a parameter if it was passed.
     Convert { slot: usize, declared: Declared },
 }
@@ -61,6 +63,8 @@ pub(crate) struct ForEachGroup {
     pub by: Grouping,
     /// The URI of the collation of its keys.
     pub collation: Option<Avt>,
+    /// The key is a sequence (XSLT 3.0).
+    pub composite: bool,
     pub sorts: Box<[Sort]>,
     pub body: Body,
 }

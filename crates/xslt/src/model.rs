@@ -2,13 +2,13 @@
 //! source document.
 
 use crate::expr::Expr;
-use crate::format_number::DecimalFormat;
 use crate::later::Later;
 use crate::names::{Name, Names};
 use crate::output::{OutputProperties, Writing};
 use crate::pattern::{Pattern, Rules};
 use std::collections::{BTreeMap, HashMap};
 use xpath::Collation;
+use xpath::format::DecimalFormat;
 
 /// Everything of a stylesheet that its execution needs.
 #[derive(Debug, Default)]
@@ -42,6 +42,10 @@ pub(crate) struct Plan {
     pub character_maps: HashMap<Name, BTreeMap<char, String>>,
     pub formats: HashMap<Name, DecimalFormat>,
     pub default_format: DecimalFormat,
+    /// `xsl:accumulator`.
+    pub accumulators: HashMap<Name, crate::third::Accumulator>,
+    /// The mode in which a transformation begins.
+    pub initial_mode: usize,
     /// By slot.
     pub functions: HashMap<u32, Function>,
     /// The number of literal result elements.
@@ -540,6 +544,8 @@ pub(crate) struct Function {
     pub body: Body,
     /// `xsl:function`: the result is what the body makes.
     pub later: bool,
+    /// Results are to be kept by their arguments (`cache="yes"`).
+    pub keeps: bool,
     /// The declared type of the result.
     pub returns: Option<Declared>,
     pub place: Place,

@@ -1,8 +1,11 @@
 //! Match patterns (XSLT 1.0 section 5.2), compiled backwards: from the node to be matched up to its ancestors; and the
 //! dispatch tables that find the template rules of a node by its kind and name.
 
+mod selected;
+
 use crate::expr::{ElementScope, Expr, Library};
 use crate::names::{Name, Names};
+pub(crate) use selected::Selected;
 use std::sync::Arc;
 use xpath::NamePool;
 use xpath::ast::{self, Axis, BinaryOp, ExprKind, Start};
@@ -44,6 +47,10 @@ pub(crate) enum Anchor {
     Key(Name, Box<str>),
     /// `id()` or `key()` with a value that is known when it runs.
     Nodes(Expr),
+    /// `.[p]…`: any item for which the predicates hold (XSLT 3.0).
+    Item(Box<[Predicate]>),
+    /// What only an evaluation says (XSLT 3.0).
+    Selected(Box<Selected>, f64),
 }
 
 /// A node test.
@@ -92,6 +99,30 @@ impl Pattern {
     pub fn compile(source: &str, cx: &mut PatternContext<'_>) -> Result<Pattern, String> {
         let version = cx.dialect.version();
         let tree = xpath::parse(source, version).map_err(|error| crate::expr::explain(source, &error))?;
+        if matches!(cx.dialect.level, crate::expr::Level::V2 | crate::expr::Level::V3) {
+            let mut wrong = None;
+            tree.walk(&mut |e| {
+                if let ExprKind::Call(name, _) = &e.kind
+                    && name.prefix.is_empty()
+                {
+                    match name.local.as_str() {
+                        "current-group" => wrong = Some("XTSE1060: current-group() is not for patterns"),
+                        "current-grouping-key" => {
+                            wrong = Some("XTSE1070: current-grouping-key() is not for patterns");
+                        }
+                        _ => {}
+                    }
+                }
+            });
+            if let Some(message) = wrong {
+                return Err(message.into());
+            }
+        }
+        if cx.dialect.level == crate::expr::Level::V3 {
+            let mut alternatives = Vec::new();
+            selected::alternatives(source, &tree, cx, &mut alternatives)?;
+            return Ok(Pattern { alternatives });
+        }
         let alternatives = match &tree.kind {
             ExprKind::Union(list) if !source.trim_start().starts_with('(') => {
                 list.iter().map(|e| Alternative::compile(source, e, cx)).collect::<Result<_, _>>()?
@@ -121,6 +152,11 @@ impl Alternative {
             ExprKind::Path(Start::Context, steps) if matches!(steps.as_slice(), [ast::Step { axis: Axis::Child, test: ast::NodeTest::Document(None), predicates, .. }] if predicates.is_empty()) =>
             {
                 return Ok(Alternative { steps: Box::default(), anchor: Anchor::Root });
+            }
+            // `document-node(element(a))`.
+            ExprKind::Path(Start::Context, steps) if matches!(steps.as_slice(), [ast::Step { axis: Axis::Child, test: ast::NodeTest::Document(Some(_)), predicates, .. }] if predicates.is_empty()) =>
+            {
+                return selected::of_document(source, tree, cx);
             }
             ExprKind::Path(start, steps) => (start, steps),
             ExprKind::Call(..) => {
@@ -200,6 +236,9 @@ impl Alternative {
     /// The default priority (section 5.5).
     pub fn priority(&self) -> f64 {
         match (&*self.steps, &self.anchor) {
+            (_, Anchor::Item(predicates)) if predicates.is_empty() => -1.0,
+            (_, Anchor::Item(_)) => 1.0,
+            (_, Anchor::Selected(_, priority)) => *priority,
             ([step], Anchor::None) if step.predicates.is_empty() => match step.test {
                 Test::Name(_) | Test::Pi(Some(_)) => 0.0,
                 Test::Namespace(_) | Test::Local(_) => -0.25,
@@ -303,9 +342,10 @@ impl Test {
                 return Test::compile(&ast::NodeTest::Name(name.clone()), true, cx);
             }
             // On this axis there are no such nodes.
-            ast::NodeTest::Element(_) | ast::NodeTest::Attribute(_) | ast::NodeTest::Document(_) => {
-                Test::Nothing
-            }
+            ast::NodeTest::Element(_)
+            | ast::NodeTest::Attribute(_)
+            | ast::NodeTest::NamespaceNode
+            | ast::NodeTest::Document(_) => Test::Nothing,
         })
     }
 }
@@ -400,6 +440,7 @@ pub(crate) struct Rules {
     comment: u32,
     pi: u32,
     root: u32,
+    item: u32,
 }
 
 /// One alternative of the pattern of a template rule.
@@ -423,7 +464,10 @@ pub(crate) enum Kind {
     Text,
     Comment,
     Pi,
+    /// A namespace node.
     Namespace,
+    /// No node.
+    Atomic,
 }
 
 /// What kind and name of a node alone say about its rule.
@@ -465,6 +509,7 @@ impl Rules {
             collect(&|r| on(r, false, &|t| matches!(t, Test::Comment | Test::Node))),
             collect(&|r| on(r, false, &|t| matches!(t, Test::Pi(_) | Test::Node))),
             collect(&|r| r.alternative.steps.is_empty()),
+            collect(&|r| matches!(r.alternative.anchor, Anchor::Item(_))),
         ];
         let mut tables = [vec![0u32; names], vec![1u32; names]];
         for (attribute, table) in [(false, 0), (true, 1)] {
@@ -484,8 +529,8 @@ impl Rules {
             }
         }
         let [elements, attributes] = tables;
-        (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) =
-            (0, 1, 2, 3, 4, 5);
+        (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root, self.item) =
+            (0, 1, 2, 3, 4, 5, 6);
         let plain =
             |list: &u32| match lists[*list as usize].first().map(|at| (*at, &self.rules[*at as usize])) {
                 None if self.no_match != NoMatch::TextOnlyCopy => Quick::Ask,
@@ -538,7 +583,7 @@ impl Rules {
             Kind::Comment => self.comment,
             Kind::Pi => self.pi,
             Kind::Root => self.root,
-            Kind::Namespace => return &[],
+            Kind::Namespace | Kind::Atomic => self.item,
         };
         self.lists.get(list as usize).map_or(&[], |list| list)
     }

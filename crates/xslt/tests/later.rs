@@ -179,8 +179,13 @@ fn functions() {
             "one<x/>",
         ),
         (
-            "<xsl:function name='f:n'>0</xsl:function><xsl:function name='f:n'><xsl:param name='a'/>1</xsl:function><xsl:template match='/r'><xsl:value-of select='f:n(), f:n(5)'/></xsl:template>",
+            "<xsl:function name='f:n'><xsl:sequence select='0'/></xsl:function><xsl:function name='f:n'><xsl:param name='a'/><xsl:sequence select='1'/></xsl:function><xsl:template match='/r'><xsl:value-of select='f:n(), f:n(5)'/></xsl:template>",
             "0 1",
+        ),
+        // Text nodes side by side are one.
+        (
+            "<xsl:function name='f:t'>0</xsl:function><xsl:template match='/r'><xsl:value-of select='f:t(), f:t(), 1'/></xsl:template>",
+            "00 1",
         ),
         (
             "<xsl:function name='f:items' as='element()*'><xsl:param name='n'/><xsl:for-each select='1 to $n'><i><xsl:value-of select='.'/></i></xsl:for-each></xsl:function><xsl:template match='/r'><xsl:value-of select='count(f:items(3)), f:items(3)[2], count(f:items(3)/..), count(f:items(2)/following-sibling::*)'/></xsl:template>",

@@ -2,7 +2,6 @@
 
 use super::{Compiler, Declaration, XSLT, is_space};
 use crate::expr::{Expr, namespace_of};
-use crate::format_number::DecimalFormat;
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
     AttributeSet, Binding, Function, Global, Identity, Key, Op, Place, SetPart, SpaceRule, SpaceTest,
@@ -14,6 +13,7 @@ use crate::pattern::{Rule, Rules};
 use std::collections::HashMap;
 use xml::{NodeId, NodeKind};
 use xpath::Collation;
+use xpath::format::DecimalFormat;
 
 impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
@@ -46,6 +46,7 @@ impl Compiler<'_> {
                     }
                 }
                 (XSLT, "key") => self.key(node),
+                (XSLT, "accumulator") if self.plan.third => self.accumulator(node, declaration.precedence),
                 (XSLT, "attribute-set") => self.attribute_set(node),
                 (EXSLT_FUNCTIONS, "function") => self.function(node),
                 (XSLT, "function") if self.later => self.later_function(node),
@@ -57,6 +58,10 @@ impl Compiler<'_> {
         }
         self.plan.globals = globals.into_iter().flatten().collect();
         self.check_calls();
+        if let (true, Some(last)) = (self.plan.third, declarations.last()) {
+            self.at(last);
+            self.plan.initial_mode = self.default_mode(last.module.root);
+        }
         self.check_cycles(&references);
         self.check_sets();
         self.resolve_character_maps();
@@ -180,6 +185,7 @@ impl Compiler<'_> {
                 }
                 (XSLT, "character-map") if self.later => self.character_map(node),
                 (XSLT, "mode") if self.plan.third => self.mode_declaration(node),
+                (XSLT, "accumulator") if self.plan.third => {}
                 (XSLT, "import-schema") if self.later => {
                     self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
@@ -352,6 +358,9 @@ impl Compiler<'_> {
                 self.error(node, format!("{attribute} must be one character"));
                 continue;
             };
+            if self.later && attribute == "zero-digit" && !xpath::format::is_zero_digit(character) {
+                self.error(node, format!("XTSE1295: zero-digit=\"{value}\" is no digit zero"));
+            }
             *match attribute {
                 "decimal-separator" => &mut format.decimal_separator,
                 "grouping-separator" => &mut format.grouping_separator,
@@ -387,6 +396,13 @@ impl Compiler<'_> {
         let has_match = doc.attribute(node, "", "match").is_some();
         if !has_match && doc.attribute(node, "", "name").is_none() {
             self.error(node, "xsl:template needs a match or a name attribute".into());
+        }
+        if self.later && !has_match {
+            for name in ["priority", "mode"] {
+                if doc.attribute(node, "", name).is_some() {
+                    self.error(node, format!("XTSE0500: an xsl:template without match has no {name}"));
+                }
+            }
         }
         let priority = doc.attribute(node, "", "priority").and_then(|text| {
             let number = text.trim().parse::<f64>().ok().filter(|p| p.is_finite());
@@ -618,8 +634,16 @@ impl Compiler<'_> {
         let (parameters, body) = self.parameterised(node);
         self.in_function = false;
         let place = self.place(node);
-        let function =
-            Function { name, parameters, slots: self.slots, body, later: false, returns: None, place };
+        let function = Function {
+            name,
+            parameters,
+            slots: self.slots,
+            body,
+            later: false,
+            keeps: false,
+            returns: None,
+            place,
+        };
         let slot = self.functions.get(&name).copied().unwrap_or(0);
         self.plan.functions.insert(slot, function);
     }
@@ -715,7 +739,7 @@ impl Compiler<'_> {
         Binding::Body(self.body(node))
     }
 
-    fn has_content(&self, node: NodeId) -> bool {
+    pub(super) fn has_content(&self, node: NodeId) -> bool {
         let doc = &self.module.doc;
         doc.children(node).any(|n| match doc.kind(n) {
             NodeKind::Element => true,

@@ -61,7 +61,9 @@ pub(crate) fn is_instruction(local: &str) -> bool {
 
 /// The same for XSLT 2.0.
 pub(crate) fn is_available_later(local: &str) -> bool {
-    is_available(local) || super::later::INSTRUCTIONS.contains(&local)
+    is_available(local)
+        || super::later::INSTRUCTIONS.contains(&local)
+        || super::third::INSTRUCTIONS.contains(&local)
 }
 
 /// Whether it is an element of XSLT 3.0.
@@ -139,6 +141,13 @@ impl Compiler<'_> {
     /// Text with expressions in braces.
     fn text_template(&mut self, node: NodeId, text: &str, place: Place, body: &mut Vec<Instruction>) {
         let values = |select| {
+            let select = match select {
+                crate::expr::Expr::XPath(mut xpath) => {
+                    xpath.many = true;
+                    return Op::ValueOf { select: crate::expr::Expr::XPath(xpath), raw: false };
+                }
+                other => other,
+            };
             let content =
                 crate::later::Content { select: Some(select), body: Body::default(), separator: None };
             Op::Later(Box::new(crate::later::Later::Values { content, raw: false }))
@@ -169,10 +178,22 @@ impl Compiler<'_> {
         let visible = self.locals.len();
         let mut body = Vec::new();
         let mut run = TextRun::default();
+        let conditions = self.has_conditions(node);
+        let mut pieces: Vec<(Vec<Instruction>, bool)> = Vec::new();
         let children: Vec<NodeId> = doc.children(node).collect();
         for child in children {
             match doc.kind(child) {
                 NodeKind::Text => run.add(child, doc.text(child)),
+                NodeKind::Element
+                    if conditions
+                        && doc.namespace(child) == XSLT
+                        && matches!(doc.local(child), "on-empty" | "on-non-empty") =>
+                {
+                    self.end_run(node, &mut run, &mut body);
+                    pieces.push((std::mem::take(&mut body), false));
+                    self.element(child, &mut body);
+                    pieces.push((std::mem::take(&mut body), true));
+                }
                 NodeKind::Element => {
                     self.end_run(node, &mut run, &mut body);
                     if doc.namespace(child) == XSLT && skip.contains(&doc.local(child)) {
@@ -185,6 +206,10 @@ impl Compiler<'_> {
         }
         self.end_run(node, &mut run, &mut body);
         self.locals.truncate(visible);
+        if conditions {
+            pieces.push((body, false));
+            return self.conditional(node, pieces);
+        }
         body.into()
     }
 
@@ -207,6 +232,21 @@ impl Compiler<'_> {
         for child in children {
             match doc.kind(child) {
                 NodeKind::Text => run.add(child, doc.text(child)),
+                NodeKind::Element if self.plan.third && doc.is_element(child, XSLT, "context-item") => {
+                    leading &= is_space(&run.text);
+                    self.end_run(node, &mut run, &mut body);
+                    let misplaced = !leading
+                        || !doc.is_element(node, XSLT, "template")
+                        || self.children_named(node, "context-item").first() != Some(&child)
+                        || self.children_named(node, "param").first().is_some_and(|p| *p < child);
+                    if misplaced {
+                        let message =
+                            "XTSE0010: xsl:context-item is the first that an xsl:template holds, once";
+                        self.error(child, message.into());
+                    }
+                    let instruction = self.context_item(child);
+                    body.extend(instruction);
+                }
                 NodeKind::Element if doc.is_element(child, XSLT, "param") => {
                     leading &= is_space(&run.text);
                     self.end_run(node, &mut run, &mut body);
@@ -359,6 +399,12 @@ impl Compiler<'_> {
     fn instruction(&mut self, node: NodeId) -> Option<Op> {
         let module = self.module.clone();
         let doc = &module.doc;
+        if self.plan.third
+            && self.later
+            && let Some(op) = self.third_instruction(node)
+        {
+            return op;
+        }
         let new = super::later::INSTRUCTIONS.contains(&doc.local(node));
         if (self.later || self.plan.later && new)
             && let Some(op) = self.later_instruction(node)
@@ -568,6 +614,14 @@ impl Compiler<'_> {
         for child in children {
             self.attributes(child, &["select", "lang", "data-type", "order", "case-order"], &[]);
             let collation = if self.later { self.collation(child, "XTDE1035") } else { None };
+            // (It may be a template, of which nothing is known here.)
+            let stable = doc.attribute(child, "", "stable").filter(|value| !value.contains('{'));
+            if self.later && stable.is_some() {
+                self.yes_no(child, "stable");
+            }
+            if self.later && doc.attribute(child, "", "stable").is_some() && !sorts.is_empty() {
+                self.error(child, "XTSE1017: stable belongs to the first xsl:sort".into());
+            }
             if !self.later {
                 self.empty(child);
             }
@@ -763,7 +817,8 @@ impl Compiler<'_> {
                     self.check_default_collation(node, doc.text(attribute));
                 }
                 // Those that mean something are read apart.
-                const KNOWN: [&str; 11] = [
+                const KNOWN: [&str; 12] = [
+                    "default-mode",
                     "use-attribute-sets",
                     "version",
                     "exclude-result-prefixes",

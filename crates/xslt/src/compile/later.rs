@@ -2,7 +2,7 @@
 //! inclusion.
 
 use super::{Compiler, XSLT};
-use crate::expr::ElementScope;
+use crate::expr::{ElementScope, Expr};
 use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later, ResultDocument};
 use crate::model::{Argument, Avt, Binding, Body, Declared, Function, Instruction, Op, Place, Typed};
 use crate::names::Name;
@@ -10,9 +10,7 @@ use crate::output::{OutputProperties, PROPERTIES, properties_by_version};
 use crate::pattern::NoMatch;
 use std::collections::{BTreeMap, HashMap};
 use xml::{Document, NodeId, NodeKind};
-use xpath::{
-    Collation, Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, SeqType, Value, Version,
-};
+use xpath::{Collation, Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, SeqType, Value};
 
 /// The instructions that only 2.0 has.
 pub(super) const INSTRUCTIONS: [&str; 8] = [
@@ -62,16 +60,57 @@ const MORE: [(&str, &[&str]); 21] = [
     ("decimal-format", &[]),
 ];
 
+/// Attributes that 3.0 adds to elements of 2.0.
+const THIRD: [(&str, &[&str]); 11] = [
+    ("variable", &["static", "visibility"]),
+    ("param", &["static"]),
+    ("template", &["visibility"]),
+    (
+        "function",
+        &["new-each-time", "visibility", "cache", "override-extension-function", "streamability", "override"],
+    ),
+    ("attribute-set", &["visibility", "streamable"]),
+    ("value-of", &["separator"]),
+    ("for-each-group", &["composite"]),
+    ("key", &["composite"]),
+    ("message", &["error-code"]),
+    (
+        "output",
+        &[
+            "html-version",
+            "item-separator",
+            "json-node-output-method",
+            "allow-duplicate-names",
+            "build-tree",
+            "parameter-document",
+            "suppress-indentation",
+        ],
+    ),
+    (
+        "result-document",
+        &[
+            "html-version",
+            "item-separator",
+            "json-node-output-method",
+            "allow-duplicate-names",
+            "build-tree",
+            "parameter-document",
+            "suppress-indentation",
+        ],
+    ),
+];
+
 /// Whether 2.0 allows an attribute that 1.0 does not.
 pub(super) fn is_attribute(element: &str, attribute: &str, third: bool) -> bool {
     STANDARD.contains(&attribute)
         || third && matches!(attribute, "expand-text" | "default-mode" | "default-validation")
+        || third && THIRD.iter().any(|(name, more)| *name == element && more.contains(&attribute))
         || MORE.iter().any(|(name, more)| *name == element && more.contains(&attribute))
         || element == "output" && properties_by_version().1.contains(&attribute)
 }
 
 /// The version in effect at an element: the nearest `version` attribute.
-fn version_of(doc: &Document, node: NodeId) -> f64 {
+pub(super) fn version_of(doc: &Document, node: NodeId) -> f64 {
     let mut at = Some(node);
     while let Some(element) = at {
         if let Some(version) = own_version(doc, element) {
@@ -154,6 +193,22 @@ impl Compiler<'_> {
             Some(name) if name.trim() != "#unnamed" => self.mode(node, &name),
             _ => 0,
         };
+        for flag in ["warning-on-no-match", "warning-on-multiple-match", "streamable"] {
+            self.yes_no(node, flag);
+        }
+        let one_of =
+            |value: Option<String>, known: &[&str]| value.filter(|value| !known.contains(&value.trim()));
+        let typed = ["yes", "no", "true", "false", "1", "0", "strict", "lax", "unspecified"];
+        if let Some(value) = one_of(self.attribute(node, "typed"), &typed) {
+            self.error(node, format!("XTSE0020: typed=\"{value}\" is not one of {}", typed.join(", ")));
+        }
+        let ways = if mode == 0 { &["private"][..] } else { &["public", "private", "final"] };
+        if let Some(value) = one_of(self.attribute(node, "visibility"), ways) {
+            self.error(node, format!("XTSE0020: visibility=\"{value}\" is not one of {}", ways.join(", ")));
+        }
+        if let Some(value) = one_of(self.attribute(node, "on-multiple-match"), &["use-last", "fail"]) {
+            self.error(node, format!("XTSE0020: on-multiple-match=\"{value}\" is use-last or fail"));
+        }
         let Some(value) = self.attribute(node, "on-no-match") else { return };
         let no_match = match value.trim() {
             "text-only-copy" => NoMatch::TextOnlyCopy,
@@ -265,6 +320,13 @@ impl Compiler<'_> {
         let title = self.title(node);
         let declared = self.declared(node, if of_function { "XTTE0790" } else { "XTTE0590" }, &title);
         let required = self.flag(node, "required", false);
+        let has_default = module.doc.attribute(node, "", "select").is_some() || self.has_content(node);
+        if has_default && required {
+            self.error(node, format!("XTSE0010: {title} is required: it has no default"));
+        }
+        if has_default && of_function {
+            self.error(node, format!("XTSE0760: {title} of a function has no default"));
+        }
         let tunnel = self.flag(node, "tunnel", false);
         let value = if required {
             let shown = self.symbols.show(name);
@@ -292,6 +354,20 @@ impl Compiler<'_> {
         Content { select, body, separator: self.avt_attribute(node, "separator") }
     }
 
+    /// The same of a comment, a processing instruction or a namespace: what is no text in its body has blanks around it.
+    fn spaced_content(&mut self, node: NodeId) -> Content {
+        let mut content = self.content(node, &[]);
+        let is_text = |instruction: &Instruction| match &instruction.op {
+            Op::Text { .. } | Op::ValueOf { .. } => true,
+            Op::Later(later) => matches!(**later, Later::Values { .. }),
+            _ => false,
+        };
+        if content.select.is_none() && !content.body.iter().all(is_text) {
+            content.separator = Some(Avt::Fixed(" ".into()));
+        }
+        content
+    }
+
     fn no_schema(&mut self, node: NodeId) {
         let strict = self.attribute(node, "validation").is_some_and(|v| matches!(v.trim(), "strict" | "lax"));
         if strict || self.attribute(node, "type").is_some() {
@@ -306,6 +382,12 @@ impl Compiler<'_> {
         let later = |later: Later| Some(Some(Op::Later(Box::new(later))));
         match doc.local(node) {
             "sequence" => {
+                // With content in place of the attribute: 3.0.
+                if self.plan.third && doc.attribute(node, "", "select").is_none() {
+                    self.attributes(node, &["select"], &[]);
+                    let body = self.body_except(node, &["fallback"]);
+                    return later(Later::Sequential(body));
+                }
                 self.attributes(node, &["select"], &["select"]);
                 self.only(node, &[]);
                 match self.expression_attribute(node, "select") {
@@ -317,7 +399,16 @@ impl Compiler<'_> {
                 self.attributes(node, &["select", "disable-output-escaping"], &[]);
                 let raw = self.flag(node, "disable-output-escaping", false);
                 let content = self.content(node, &[]);
-                later(Later::Values { content, raw })
+                match content {
+                    // As in 1.0 where there is one item.
+                    Content { select: Some(Expr::XPath(mut xpath)), separator: None, body }
+                        if body.is_empty() =>
+                    {
+                        xpath.many = true;
+                        Some(Some(Op::ValueOf { select: Expr::XPath(xpath), raw }))
+                    }
+                    content => later(Later::Values { content, raw }),
+                }
             }
             "attribute"
                 if doc.attribute(node, "", "select").is_some()
@@ -338,19 +429,19 @@ impl Compiler<'_> {
             }
             "comment" => {
                 self.attributes(node, &[], &[]);
-                let content = self.content(node, &[]);
+                let content = self.spaced_content(node);
                 later(Later::Comment { content })
             }
             "processing-instruction" => {
                 self.attributes(node, &["name"], &["name"]);
                 let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
-                let content = self.content(node, &[]);
+                let content = self.spaced_content(node);
                 later(Later::Pi { name, content })
             }
             "namespace" => {
                 self.attributes(node, &["name", "select"], &["name"]);
                 let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
-                let content = self.content(node, &[]);
+                let content = self.spaced_content(node);
                 later(Later::Namespace { name, content })
             }
             "copy-of" => {
@@ -388,6 +479,7 @@ impl Compiler<'_> {
                 ];
                 self.attributes(node, &attributes, &["select"]);
                 let collation = self.collation(node, "XTDE1110");
+                let composite = self.plan.third && self.flag(node, "composite", false);
                 let Some(select) = self.expression_attribute(node, "select") else { return Some(None) };
                 let given: Vec<&str> = attributes[1..5]
                     .iter()
@@ -398,6 +490,13 @@ impl Compiler<'_> {
                     self.error(node, "XTSE1080: xsl:for-each-group needs one of group-by, group-adjacent, group-starting-with and group-ending-with".into());
                     return Some(None);
                 };
+                if !by.contains("-by") && !by.contains("adjacent") {
+                    let name = if composite { "composite" } else { "collation" };
+                    if composite || collation.is_some() && self.plan.later {
+                        let message = format!("XTSE1090: {name} is for group-by and group-adjacent");
+                        self.error(node, message);
+                    }
+                }
                 let by = match *by {
                     "group-by" => self.expression_attribute(node, by).map(Grouping::By),
                     "group-adjacent" => self.expression_attribute(node, by).map(Grouping::Adjacent),
@@ -414,6 +513,7 @@ impl Compiler<'_> {
                         select,
                         by,
                         collation,
+                        composite,
                         sorts,
                         body,
                     }))),
@@ -574,14 +674,40 @@ impl Compiler<'_> {
         }
     }
 
+    /// The mode where none is named: that of the nearest `default-mode` (XSLT 3.0 section 3.5.3).
+    pub(super) fn default_mode(&mut self, node: NodeId) -> usize {
+        if !self.plan.third {
+            return 0;
+        }
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut at = Some(node);
+        while let Some(element) = at {
+            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            match doc.attribute(element, own, "default-mode").map(str::trim) {
+                Some("#unnamed") => return 0,
+                Some(name) => {
+                    let name = name.to_owned();
+                    return self.mode(element, &name);
+                }
+                None => at = doc.parent(element),
+            }
+        }
+        0
+    }
+
     /// The modes that a template rule is in; `None`: all.
     pub(super) fn template_modes(&mut self, node: NodeId) -> Option<Vec<usize>> {
-        let Some(list) = self.attribute(node, "mode") else { return Some(vec![0]) };
+        let Some(list) = self.attribute(node, "mode") else { return Some(vec![self.default_mode(node)]) };
         let mut modes = Vec::new();
         for mode in list.split_ascii_whitespace() {
             match mode {
                 "#all" => return None,
-                "#default" => modes.push(0),
+                "#default" => {
+                    let default = self.default_mode(node);
+                    modes.push(default);
+                }
+                "#unnamed" if self.plan.third => modes.push(0),
                 mode => modes.push(self.mode(node, mode)),
             }
         }
@@ -595,7 +721,8 @@ impl Compiler<'_> {
     /// The mode that `xsl:apply-templates` chooses.
     pub(super) fn applied_mode(&mut self, node: NodeId) -> usize {
         match self.attribute(node, "mode").as_deref().map(str::trim) {
-            None | Some("#default") => 0,
+            None | Some("#default") => self.default_mode(node),
+            Some("#unnamed") if self.plan.third => 0,
             Some("#current") => CURRENT_MODE,
             Some(mode) => {
                 let mode = mode.to_owned();
@@ -648,13 +775,28 @@ impl Compiler<'_> {
     /// `xsl:function`.
     pub(super) fn later_function(&mut self, node: NodeId) {
         self.attributes(node, &["name", "as", "override"], &["name"]);
+        let keeps = self.plan.third && self.flag(node, "cache", false);
+        if self.plan.third {
+            let own = self.yes_no(node, "override");
+            let both = self.yes_no(node, "override-extension-function");
+            if own.is_some() && both.is_some() && own != both {
+                let message = "XTSE0020: override and override-extension-function say different things";
+                self.error(node, message.into());
+            }
+            let new = self.attribute(node, "new-each-time");
+            if new.is_some_and(|v| !matches!(v.trim(), "yes" | "no" | "maybe" | "true" | "false" | "1" | "0"))
+            {
+                self.error(node, "XTSE0020: new-each-time is yes, no or maybe".into());
+            }
+        }
         let Some(name) = self.symbol_attribute(node, "name") else { return };
         let of = format!("the result of the function {}", self.symbols.show(name));
         let returns = self.declared(node, "XTTE0780", &of);
         let arity = self.function_arity(node);
         let (parameters, body) = self.parameterised(node);
         let place = self.place(node);
-        let function = Function { name, parameters, slots: self.slots, body, later: true, returns, place };
+        let function =
+            Function { name, parameters, slots: self.slots, body, later: true, keeps, returns, place };
         if let Some(slot) = self.later_functions.get(&(name, arity)) {
             self.plan.functions.insert(*slot, function);
         }
@@ -746,31 +888,12 @@ impl Compiler<'_> {
 
     /// Takes out the elements whose `use-when` is false, before anything else is read.
     pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) {
-        let mut doomed = Vec::new();
-        for node in doc.descendants(Document::ROOT) {
-            if doc.kind(node) != NodeKind::Element {
-                continue;
-            }
-            let own = if doc.namespace(node) == XSLT { "" } else { XSLT };
-            let Some(source) = doc.attribute(node, own, "use-when") else { continue };
-            // What holds an element that is taken out is asked no more.
-            let mut above = doc.parent(node);
-            let mut gone = false;
-            while let Some(parent) = above {
-                gone |= doomed.contains(&parent);
-                above = doc.parent(parent);
-            }
-            if gone || version_of(doc, node) < 2.0 {
-                continue;
-            }
-            match static_value(source, doc, node) {
-                Ok(true) => {}
-                Ok(false) => doomed.push(node),
-                Err(message) => self.fail(uri, format!("use-when=\"{source}\": {message}")),
-            }
-        }
-        for node in doomed {
-            doc.detach(node);
+        let mut errors = Vec::new();
+        let third = self.options.processor == super::Processor::V3;
+        let given = (self.options.static_parameters, third);
+        super::statics::prepare(doc, &mut self.statics, given, &mut errors);
+        for message in errors {
+            self.fail(uri, message);
         }
     }
 }
@@ -811,26 +934,20 @@ pub(super) fn surely_is(body: &[Instruction], ty: &SeqType) -> bool {
     ty.admits_element(&name.namespace, &name.local)
 }
 
-/// The value of a `use-when` attribute.
-fn static_value(source: &str, doc: &Document, node: NodeId) -> Result<bool, String> {
-    let scope = ElementScope { doc, node };
-    let options = xpath::CompileOptions {
-        namespaces: &scope,
-        library: &Static,
-        version: Version::V2,
-        ..xpath::CompileOptions::default()
-    };
-    let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
-    let names = Named { doc, node };
-    expression.evaluate_boolean(&Context::without_document(&names)).map_err(|e| e.sentence())
-}
-
 /// The functions that are known before anything runs.
-struct Static;
+pub(super) struct Static<'s> {
+    pub variables: &'s [super::statics::StaticVariable],
+}
 
 const STATIC: [&str; 4] = ["system-property", "element-available", "function-available", "type-available"];
 
-impl FunctionLibrary for Static {
+impl FunctionLibrary for Static<'_> {
+    fn variable(&self, _: &str, uri: Option<&str>, local: &str) -> Option<xpath::VariableInfo> {
+        let named = |(u, l, _): &super::statics::StaticVariable| u == uri.unwrap_or("") && l == local;
+        let slot = self.variables.iter().position(named)? as u32;
+        Some(xpath::VariableInfo { slot, ..xpath::VariableInfo::default() })
+    }
+
     fn function(&self, _: &str, uri: Option<&str>, local: &str, _: usize) -> xpath::Function {
         match STATIC.iter().position(|name| *name == local && uri.is_none()) {
             Some(slot) => xpath::Function::Extension(FunctionInfo {
@@ -844,9 +961,10 @@ impl FunctionLibrary for Static {
 }
 
 /// Answers for them with the prefixes of an element.
-struct Named<'d> {
-    doc: &'d Document,
-    node: NodeId,
+pub(super) struct Named<'d> {
+    pub doc: &'d Document,
+    pub node: NodeId,
+    pub third: bool,
 }
 
 impl Host for Named<'_> {
@@ -863,7 +981,7 @@ impl Host for Named<'_> {
         let (prefix, local) = text.split_once(':').unwrap_or(("", &text));
         let namespace = crate::expr::namespace_of(self.doc, self.node, prefix).unwrap_or("");
         Ok(Some(match &*name.local {
-            "system-property" => system_property(namespace, local, true),
+            "system-property" => system_property(namespace, local, true, self.third),
             "element-available" => Value::Boolean(namespace == XSLT && super::is_available_later(local)),
             "type-available" => Value::Boolean(type_available(namespace, local)),
             _ => {
@@ -874,10 +992,20 @@ impl Host for Named<'_> {
     }
 }
 
-/// `system-property()`; `later`: of a processor of XSLT 2.0.
-pub(crate) fn system_property(namespace: &str, local: &str, later: bool) -> Value {
+/// `system-property()`; `later`: of a processor of XSLT 2.0, `third`: of 3.0.
+pub(crate) fn system_property(namespace: &str, local: &str, later: bool, third: bool) -> Value {
     if namespace != XSLT {
         return Value::from("");
+    }
+    if third {
+        match local {
+            "version" => return Value::from("3.0"),
+            "xpath-version" => return Value::from("3.1"),
+            "xsd-version" => return Value::from("1.0"),
+            "supports-higher-order-functions" => return Value::from("yes"),
+            "supports-dynamic-evaluation" | "supports-streaming" => return Value::from("no"),
+            _ => {}
+        }
     }
     match (local, later) {
         ("version", false) => Value::Number(1.0),
@@ -906,7 +1034,7 @@ pub(crate) fn function_available(namespace: &str, local: &str) -> bool {
             xpath::is_function(local) || crate::functions::find("", local, true).is_some()
         }
         "http://www.w3.org/2001/XMLSchema" => xpath::atomic::AtomicType::find(local).is_some(),
-        other => crate::functions::find(other, local, true).is_some(),
+        other => crate::functions::find(other, local, true).is_some() || xpath::is_function_of(other, local),
     }
 }
 

@@ -5,6 +5,8 @@ mod declarations;
 mod instructions;
 pub(crate) mod later;
 mod scope;
+mod statics;
+mod third;
 
 pub(crate) use instructions::{is_available, is_available_later};
 pub(crate) use scope::is_qname;
@@ -41,6 +43,8 @@ pub struct CompileOptions<'a> {
     /// Whether there may be further results ([`crate::RunOptions::results`]): else an `xsl:result-document` that has a
     /// fixed `href` is an error. Default no.
     pub results: bool,
+    /// Values of static parameters (XSLT 3.0), by local name or `{uri}local`: untyped, as texts. Default none.
+    pub static_parameters: &'a [(String, String)],
     /// Most modules (files) of one stylesheet. Default 1,000.
     pub max_modules: usize,
 }
@@ -69,6 +73,7 @@ impl Default for CompileOptions<'_> {
             dtd: &REFUSE,
             processor: Processor::default(),
             results: false,
+            static_parameters: &[],
             max_modules: 1000,
         }
     }
@@ -118,8 +123,14 @@ struct Compiler<'a> {
     used_maps: HashMap<Option<Name>, (Vec<Name>, Place)>,
     /// Calls of templates by 2.0, whose arguments are checked when all templates are known.
     calls: Vec<later::Call>,
+    /// Static variables so far.
+    statics: Vec<statics::StaticVariable>,
+    /// The `xsl:iterate`s around.
+    iterates: third::Iterates,
     /// Template rules of `mode="#all"`.
     all_modes: Vec<crate::pattern::Rule>,
+    /// Import precedences of accumulators.
+    accumulator_precedence: HashMap<Name, u32>,
     /// `xsl:namespace-alias`: stylesheet URI to (result URI, result prefix, precedence).
     aliases: HashMap<String, (String, String, u32)>,
     // Where the compiler is.
@@ -180,7 +191,10 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         character_maps: HashMap::new(),
         used_maps: HashMap::new(),
         calls: Vec::new(),
+        iterates: Vec::new(),
+        statics: Vec::new(),
         all_modes: Vec::new(),
+        accumulator_precedence: HashMap::new(),
         aliases: HashMap::new(),
         module,
         precedence: 0,
@@ -388,7 +402,11 @@ impl Compiler<'_> {
                 self.empty(child);
                 let Some(href) = doc.attribute(child, "", "href") else { continue };
                 if doc.local(child) == "import" {
-                    if !imports_allowed {
+                    // From 3.0 on it may stand anywhere.
+                    let anywhere = matches!(self.options.processor, Processor::V3)
+                        || self.options.processor == Processor::ByStylesheet
+                            && later::version_of(doc, root) >= 3.0;
+                    if !imports_allowed && !anywhere {
                         self.error(child, "xsl:import must come before all other top-level elements".into());
                     }
                     imports.push((module.clone(), child, href.to_owned()));

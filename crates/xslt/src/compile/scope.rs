@@ -81,6 +81,14 @@ impl Compiler<'_> {
     pub(super) fn expand(&mut self, node: NodeId, qname: &str) -> Option<(String, String)> {
         let qname = qname.trim();
         let module = self.module.clone();
+        if self.plan.third
+            && let Some((uri, local)) = qname.strip_prefix("Q{").and_then(|rest| rest.split_once('}'))
+            && !uri.contains('{')
+            && xml::is_ncname(local)
+        {
+            let uri: Vec<&str> = uri.split_ascii_whitespace().collect();
+            return Some((uri.join(" "), local.to_owned()));
+        }
         if !is_qname(qname) {
             self.error(node, format!("\"{qname}\" is not a qualified name"));
             return None;
@@ -200,12 +208,16 @@ impl Compiler<'_> {
                 self.error(node, format!("a \"}}\" without \"{{\" in \"{source}\""));
                 return Avt::Fixed("".into());
             }
-            let Some(end) = expression_end(rest) else {
+            let Some(end) = expression_end(rest, self.plan.third) else {
                 self.error(node, format!("a \"{{\" without \"}}\" in \"{source}\""));
                 return Avt::Fixed("".into());
             };
             if !text.is_empty() {
                 parts.push(AvtPart::Text(std::mem::take(&mut text).into()));
+            }
+            if self.plan.third && is_blank(&rest[..end]) {
+                rest = &rest[end + 1..];
+                continue;
             }
             let expr = self.expression(node, &rest[..end]);
             parts.push(if self.later { AvtPart::Items(expr) } else { AvtPart::Expr(expr) });
@@ -228,19 +240,61 @@ impl Compiler<'_> {
     }
 }
 
-/// Where the expression of a template ends: braces in its string literals do not count.
-fn expression_end(source: &str) -> Option<usize> {
+/// Where the expression of a template ends: braces in its string literals do not count, nor do, in 3.0 (`nests`), those within others and
+/// comments.
+fn expression_end(source: &str, nests: bool) -> Option<usize> {
     let mut quote = None;
+    let (mut depth, mut comments) = (0usize, 0usize);
+    let bytes = source.as_bytes();
+    let mut skip = false;
     for (at, c) in source.char_indices() {
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        let next = bytes.get(at + 1);
         match (quote, c) {
-            (None, '}') => return Some(at),
+            (Some(open), _) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '(') if nests && next == Some(&b':') => {
+                comments += 1;
+                skip = true;
+            }
+            (None, ':') if comments > 0 && next == Some(&b')') => {
+                comments -= 1;
+                skip = true;
+            }
+            _ if comments > 0 => {}
+            (None, '}') if depth == 0 => return Some(at),
+            (None, '}') => depth -= 1,
+            (None, '{') if nests => depth += 1,
             (None, '{') => return None,
             (None, '"' | '\'') => quote = Some(c),
-            (Some(open), _) if open == c => quote = None,
             _ => {}
         }
     }
     None
+}
+
+/// Whether there is nothing but blanks and comments.
+fn is_blank(source: &str) -> bool {
+    let mut depth = 0usize;
+    let mut rest = source.trim_start();
+    while !rest.is_empty() {
+        if let Some(tail) = rest.strip_prefix("(:") {
+            depth += 1;
+            rest = tail;
+        } else if let (Some(tail), true) = (rest.strip_prefix(":)"), depth > 0) {
+            depth -= 1;
+            rest = if depth == 0 { tail.trim_start() } else { tail };
+        } else if depth > 0 {
+            let mut chars = rest.chars();
+            chars.next();
+            rest = chars.as_str();
+        } else {
+            return false;
+        }
+    }
+    depth == 0
 }
 
 /// Whether `text` is a QName.

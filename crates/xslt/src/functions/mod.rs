@@ -1,7 +1,6 @@
 //! The functions beyond XPath's core library: those of XSLT (section 12) and of EXSLT.
 
 pub(crate) mod dates;
-pub(crate) mod pictures;
 pub(crate) mod strings;
 
 use xpath::Type;
@@ -74,6 +73,11 @@ pub(crate) enum Function {
     Current,
     CurrentGroup,
     CurrentGroupingKey,
+    CurrentMergeGroup,
+    CurrentMergeKey,
+    CopyOf,
+    Snapshot,
+    Accumulator,
     RegexGroup,
     UnparsedText,
     UnparsedTextAvailable,
@@ -172,6 +176,12 @@ static LATER: &[Builtin] = table! {
     "", "current", 0..0, Any, F::Current;
     "", "current-group", 0..0, Any, F::CurrentGroup;
     "", "current-grouping-key", 0..0, Any, F::CurrentGroupingKey;
+    "", "current-merge-group", 0..1, Any, F::CurrentMergeGroup;
+    "", "current-merge-key", 0..0, Any, F::CurrentMergeKey;
+    "", "copy-of", 0..1, Any, F::CopyOf;
+    "", "snapshot", 0..1, Any, F::Snapshot;
+    "", "accumulator-before", 1..1, Any, F::Accumulator;
+    "", "accumulator-after", 1..1, Any, F::Accumulator;
     "", "regex-group", 1..1, Text, F::RegexGroup;
     "", "unparsed-text", 1..2, Any, F::UnparsedText;
     "", "unparsed-text-available", 1..2, Boolean, F::UnparsedTextAvailable;

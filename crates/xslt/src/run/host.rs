@@ -128,6 +128,30 @@ impl Host for ExprHost<'_, '_> {
         self.engine.load(uri, self.xpath.base.as_deref().unwrap_or(""))
     }
 
+    fn adopt(&self, doc: Document) -> Result<Node, String> {
+        if self.engine.docs.count() >= self.engine.options.limits.documents {
+            return Err("the limit of documents is exceeded".into());
+        }
+        let base = self.xpath.base.as_deref().unwrap_or("").to_owned();
+        let id = self.engine.docs.add(doc, base.into(), false).ok_or("there are too many documents")?;
+        Ok(Node::in_document(id, Document::ROOT))
+    }
+
+    fn find_function(&self, uri: &str, local: &str, arity: usize) -> Option<ExtensionName> {
+        let named =
+            |slot: u32| ExtensionName { prefix: "".into(), uri: Some(uri.into()), local: local.into(), slot };
+        if let Some(name) = self.engine.symbols.find(uri, local) {
+            let mut all = self.engine.plan.functions.iter();
+            let found = all.find(|(_, f)| f.name == name && f.parameters.len() == arity);
+            if let Some((slot, _)) = found {
+                return Some(named(USER_FUNCTION + slot));
+            }
+        }
+        let namespace = if uri == "http://www.w3.org/2005/xpath-functions" { "" } else { uri };
+        let (slot, builtin) = functions::find(namespace, local, true)?;
+        (builtin.arity.0..=builtin.arity.1).contains(&arity).then(|| named(slot))
+    }
+
     fn document_uri(&self, id: DocId) -> Option<String> {
         Some(crate::resolver::as_uri(self.engine.docs.uri(id)))
     }
@@ -154,6 +178,78 @@ impl<'h> ExprHost<'h, '_> {
         self.failed.take().filter(|inner| inner.message == error.message)
     }
 
+    /// A node of its own that is like another.
+    fn copy_of(&self, node: Node) -> Result<Node, String> {
+        let from = self.engine.doc(node.doc);
+        self.engine
+            .spend(from.subtree_end(node.id).index().saturating_sub(node.id.index()) as u64)
+            .map_err(|e| e.message)?;
+        let mut doc = Document::new();
+        let id = match from.kind(node.id) {
+            NodeKind::Document => {
+                for child in from.children(node.id) {
+                    doc.copy_from(Document::ROOT, from, child);
+                }
+                Document::ROOT
+            }
+            NodeKind::Attribute => {
+                let holder = doc.create_element("", "", "attributes");
+                let (prefix, namespace, local) =
+                    (from.prefix(node.id), from.namespace(node.id), from.local(node.id));
+                doc.set_attribute(holder, prefix, namespace, local, from.text(node.id));
+                doc.attributes(holder).next().unwrap_or(holder)
+            }
+            _ => {
+                let id = doc.copy_from(Document::ROOT, from, node.id);
+                doc.detach(id);
+                id
+            }
+        };
+        let Value::NodeSet(root) = self.engine.fragment(doc)? else { return Ok(node) };
+        Ok(root.first().map_or(node, |root| Node::in_document(root.doc, id)))
+    }
+
+    /// A copy of a node and of what it is in: ancestors with their attributes, without their other content (XSLT 3.0 section 18.4).
+    fn snapshot(&self, node: Node) -> Result<Node, String> {
+        let from = self.engine.doc(node.doc);
+        let mut above = Vec::new();
+        let mut at = from.parent(node.id);
+        while let Some(id) = at {
+            above.push(id);
+            at = from.parent(id);
+        }
+        let is_document = above.last().is_some_and(|top| from.kind(*top) == NodeKind::Document);
+        if above.is_empty() {
+            return self.copy_of(node);
+        }
+        let size = from.subtree_end(node.id).index().saturating_sub(node.id.index()) + above.len();
+        self.engine.spend(size as u64).map_err(|e| e.message)?;
+        let mut doc = Document::new();
+        let mut parent = Document::ROOT;
+        for id in above.iter().rev().skip(usize::from(is_document)) {
+            let element = doc.append_element(parent, from.prefix(*id), from.namespace(*id), from.local(*id));
+            // (What holds in it and is not declared here is declared above.)
+            for (prefix, uri) in from.namespace_declarations(*id) {
+                doc.declare_namespace(element, prefix, uri);
+            }
+            for attribute in from.attributes(*id) {
+                let (prefix, namespace) = (from.prefix(attribute), from.namespace(attribute));
+                doc.set_attribute(element, prefix, namespace, from.local(attribute), from.text(attribute));
+            }
+            parent = element;
+        }
+        let copy = match from.kind(node.id) {
+            NodeKind::Attribute => {
+                let (namespace, local) = (from.namespace(node.id), from.local(node.id));
+                let mut own = doc.attributes(parent);
+                own.find(|id| doc.local(*id) == local && doc.namespace(*id) == namespace).unwrap_or(parent)
+            }
+            _ => doc.copy_from(parent, from, node.id),
+        };
+        let Value::NodeSet(root) = self.engine.fragment(doc)? else { return Ok(node) };
+        Ok(root.first().map_or(node, |root| Node::in_document(root.doc, copy)))
+    }
+
     /// `func:function`: arguments by position, parameters without one take their defaults.
     fn user_function(&self, slot: u32, args: &[Value], cx: &Context<'_>) -> Result<Value, String> {
         let Some(function) = self.engine.plan.functions.get(&slot) else {
@@ -164,7 +260,15 @@ impl<'h> ExprHost<'h, '_> {
             return Err(format!("{name}() takes at most {} arguments", function.parameters.len()));
         }
         if function.later {
-            return self.later_function(function, args);
+            let key = if function.keeps { super::memo::Memo::key(slot, args) } else { None };
+            if let Some(known) = key.as_deref().and_then(|key| self.engine.memo.get(key)) {
+                return Ok(known);
+            }
+            let value = self.later_function(function, args)?;
+            if let Some(key) = key {
+                self.engine.memo.put(key, &value);
+            }
+            return Ok(value);
         }
         let mut frame = Frame::default();
         // One more for the result.
@@ -338,6 +442,18 @@ impl<'h> ExprHost<'h, '_> {
                 let Some(format) = format else {
                     return Err(format!("there is no decimal format \"{}\"", text(2)?));
                 };
+                if engine.plan.later && self.xpath.expression.version() != xpath::Version::V1 {
+                    let given = args.first().and_then(|value| value.item(0)).map(|item| engine.atom(item));
+                    let given = match given {
+                        None => Atomic::Double(f64::NAN),
+                        Some(atom) if atom.is_numeric() => atom,
+                        Some(_) => Atomic::Double(number(0)?),
+                    };
+                    let written =
+                        xpath::format::picture::format(&given, &text(1)?, format, engine.plan.third);
+                    let code = if engine.plan.third { "FODF1310" } else { "XTDE1310" };
+                    return written.map(Value::from).map_err(|e| format!("{code}: {e}"));
+                }
                 Value::from(format.format(number(0)?, &text(1)?)?)
             }
             Function::GenerateId => {
@@ -352,7 +468,12 @@ impl<'h> ExprHost<'h, '_> {
                 let Some((namespace, local)) = self.resolve(&name) else {
                     return Err(format!("the prefix of \"{name}\" is not declared"));
                 };
-                crate::compile::later::system_property(&namespace, &local, engine.plan.later)
+                crate::compile::later::system_property(
+                    &namespace,
+                    &local,
+                    engine.plan.later,
+                    engine.plan.third,
+                )
             }
             Function::ElementAvailable => {
                 let name = text(0)?;
@@ -385,7 +506,20 @@ impl<'h> ExprHost<'h, '_> {
                             engine.plan.functions.values().any(|function| function.name == name)
                         })
                 });
-                Value::Boolean(available)
+                let Some(arity) = args.get(1).filter(|_| available) else {
+                    return Ok(Value::Boolean(available));
+                };
+                let arity = arity.to_number_in(&conversions).map_err(|e| e.message)?;
+                let found = self.resolve(&text(0)?).is_some_and(|(namespace, local)| {
+                    let uri = match namespace.as_str() {
+                        "" => "http://www.w3.org/2005/xpath-functions",
+                        other => other,
+                    };
+                    (0.0..1e6).contains(&arity)
+                        && (xpath::takes(uri, &local, arity as usize)
+                            || self.find_function(uri, &local, arity as usize).is_some())
+                });
+                Value::Boolean(found)
             }
             Function::UnparsedEntityUri => {
                 let name = text(0)?;
@@ -542,9 +676,64 @@ impl<'h> ExprHost<'h, '_> {
                 Some(item) => Value::from(item),
                 None => return Err("XTDE1360: there is no context item here".into()),
             },
-            Function::CurrentGroup => engine.dynamic(self.dynamic).map_or(Value::Empty, |d| d.group.clone()),
-            Function::CurrentGroupingKey => {
-                engine.dynamic(self.dynamic).map_or(Value::Empty, |d| d.key.clone())
+            Function::CurrentMergeKey => engine
+                .dynamic(self.dynamic)
+                .filter(|d| d.merged.is_some())
+                .map(|d| d.merge_key.clone())
+                .ok_or("XTDE3510: there is no current merge key here")?,
+            Function::CurrentMergeGroup => {
+                let dynamic = engine.dynamic(self.dynamic);
+                let Some(members) = dynamic.as_ref().and_then(|d| d.merged.as_ref()) else {
+                    return Err("XTDE3480: there is no current merge group here".into());
+                };
+                let wanted = if args.is_empty() { None } else { Some(text(0)?) };
+                let of = |name: &Option<Box<str>>| wanted.is_none() || name.as_deref() == wanted.as_deref();
+                let items = members.iter().filter(|(name, _)| of(name)).map(|(_, item)| item.clone());
+                Value::from_items(items.collect())
+            }
+            Function::CopyOf | Function::Snapshot => {
+                let items: Vec<Item> = match args.first() {
+                    Some(value) => value.items().collect(),
+                    None => match engine.item(cx.node).or_else(|| cx.item.cloned().map(Item::Atomic)) {
+                        Some(item) => vec![item],
+                        None => return Err("XPDY0002: there is no context item here".into()),
+                    },
+                };
+                let mut copies = Vec::with_capacity(items.len());
+                for item in items {
+                    copies.push(match item {
+                        Item::Node(node) if !node.is_namespace() => match builtin.function {
+                            Function::CopyOf => Item::Node(self.copy_of(node)?),
+                            _ => Item::Node(self.snapshot(node)?),
+                        },
+                        item => item,
+                    });
+                }
+                Value::from_items(copies)
+            }
+            Function::CurrentGroup | Function::CurrentGroupingKey => {
+                let group = matches!(builtin.function, Function::CurrentGroup);
+                let dynamic = engine.dynamic(self.dynamic);
+                let found = dynamic.and_then(|d| if group { d.group.clone() } else { d.key.clone() });
+                match found {
+                    Some(value) => value,
+                    // An error from 3.0 on.
+                    None if engine.plan.third => {
+                        let code = if group { "XTDE1061" } else { "XTDE1071" };
+                        return Err(format!("{code}: {}(): there is none here", builtin.local));
+                    }
+                    None => Value::Empty,
+                }
+            }
+            Function::Accumulator => {
+                let given = text(0)?;
+                let name = self.resolve(&given).and_then(|(ns, local)| engine.symbols.find(&ns, &local));
+                let Some(name) = name else {
+                    return Err(format!("XTDE3340: there is no accumulator \"{given}\""));
+                };
+                let focus = Focus::new(cx.node, self.depth, self.next);
+                let value = engine.accumulator_value(name, &focus, builtin.local == "accumulator-after");
+                value.map_err(|error| self.keep(error))?
             }
             Function::RegexGroup => {
                 let number = number(0)?;
@@ -587,7 +776,7 @@ impl<'h> ExprHost<'h, '_> {
                 };
                 match &atom {
                     Atomic::Moment(moment) if moment.kind == kind => {
-                        Value::from(functions::pictures::format(moment, &text(1)?)?)
+                        Value::from(xpath::format::pictures::format(moment, &text(1)?)?)
                     }
                     other => {
                         let found = AtomicType::of(other.kind()).name;
@@ -655,6 +844,7 @@ impl<'h> ExprHost<'h, '_> {
             names: None,
             all: false,
             local: None,
+            many: false,
         };
         let (current, depth, next, dynamic) = (self.current, self.depth + 1, self.next, self.dynamic);
         let (node, position, size) = (cx.node, cx.position, cx.size);
@@ -733,6 +923,9 @@ impl<'h> ExprHost<'h, '_> {
     /// The expanded name of a qualified name given as a string.
     fn resolve(&self, qname: &str) -> Option<(String, String)> {
         let qname = qname.trim();
+        if let Some((uri, local)) = qname.strip_prefix("Q{").and_then(|rest| rest.split_once('}')) {
+            return Some((uri.trim().to_owned(), local.to_owned()));
+        }
         match qname.split_once(':') {
             None => Some((String::new(), qname.to_owned())),
             Some((prefix, local)) => Some((self.lookup(prefix)?.to_owned(), local.to_owned())),
@@ -829,7 +1022,7 @@ impl Engine<'_> {
     }
 
     /// `document()`: the root of a document (or the element its fragment identifier names), read once.
-    fn load(&self, reference: &str, base: &str) -> Result<Option<Node>, String> {
+    pub(super) fn load(&self, reference: &str, base: &str) -> Result<Option<Node>, String> {
         let absolute = self.options.resolver.absolute(reference, base);
         let (uri, fragment) = match absolute.split_once('#') {
             Some((uri, fragment)) => (uri.to_owned(), Some(fragment.to_owned())),

@@ -21,11 +21,18 @@ use xpath::{Collation, Context, Item, Node, Value};
 /// tunnel parameters.
 #[derive(Clone, Default)]
 pub(super) struct Dynamic {
-    pub group: Value,
-    pub key: Value,
+    /// The current group, and its key; none: there is none.
+    pub group: Option<Value>,
+    pub key: Option<Value>,
     pub captures: Arc<[Box<str>]>,
     pub tunnel: Arc<[(Name, Value)]>,
+    pub merge_key: Value,
+    /// The current group of `xsl:merge`: items, with the names of their sources.
+    pub merged: Option<Merged>,
 }
+
+/// A group of `xsl:merge`.
+pub(super) type Merged = Arc<[(Option<Box<str>>, Item)]>;
 
 /// What a function ends with: a value, or a call of a function (its slot) in its place.
 enum End {
@@ -49,7 +56,7 @@ impl<'e> Engine<'e> {
             Later::Sequential(body) => self.exec(body, focus, frame, out)?,
             Later::Sequence { select } => {
                 let value = self.value(select, focus, frame, place)?;
-                self.write_items(&value, false, out);
+                self.write_items(&value, false, out, place)?;
             }
             Later::Values { content, raw } => {
                 let text = self.content(content, focus, frame, place)?;
@@ -88,7 +95,7 @@ impl<'e> Engine<'e> {
             }
             Later::CopyOf { select, namespaces } => {
                 let value = self.value(select, focus, frame, place)?;
-                self.copy_items(&value, *namespaces, out);
+                self.copy_items(&value, *namespaces, out, place)?;
             }
             Later::Copy { select: Some(select), sets, body, namespaces } => {
                 let mark = self.mark();
@@ -98,7 +105,9 @@ impl<'e> Engine<'e> {
                     [node] => {
                         let focus = Focus { node: *node, position: 1, size: 1, rule: NO_RULE, ..focus };
                         match self.item(*node) {
-                            Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out),
+                            Some(Item::Atomic(atom)) => {
+                                self.write_items(&Value::from(atom), false, out, place)?
+                            }
                             _ => self.copy(sets, body, *namespaces, focus, frame, out)?,
                         }
                     }
@@ -110,7 +119,7 @@ impl<'e> Engine<'e> {
                 self.release(mark);
             }
             Later::Copy { select: None, sets, body, namespaces } => match self.item(focus.node) {
-                Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out),
+                Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out, place)?,
                 _ => self.copy(sets, body, *namespaces, focus, frame, out)?,
             },
             Later::ForEachGroup(group) => self.for_each_group(group, focus, frame, place, out)?,
@@ -120,7 +129,7 @@ impl<'e> Engine<'e> {
                     Some(flags) => self.avt(flags, focus, frame, place)?,
                     None => "".into(),
                 };
-                let text = self.string(select, focus, frame, place)?;
+                let text = self.analyzed(select, focus, frame, place)?;
                 let failed = |e: xpath::regex::RegexError| {
                     let code = match e.code {
                         "FORX0001" => "XTDE1145",
@@ -129,8 +138,12 @@ impl<'e> Engine<'e> {
                     };
                     self.fail(place, format!("{code}: {}", e.message))
                 };
+                if !self.plan.third && flags.contains('q') {
+                    let message = "XTDE1145: the flag q is of XSLT 3.0";
+                    return Err(self.fail(place, message.into()));
+                }
                 let regex = xpath::regex::Regex::cached(&pattern, &flags).map_err(failed)?;
-                let parts = regex.analyze(&text).map_err(failed)?;
+                let parts = regex.analyze(&text, self.plan.third).map_err(failed)?;
                 let mut inner = Focus { position: 0, size: parts.len() as u32, rule: NO_RULE, ..focus };
                 for part in parts {
                     let mark = self.mark();
@@ -169,7 +182,7 @@ impl<'e> Engine<'e> {
                 self.sort(&mut nodes, sorts, focus, frame)?;
                 let value = self.value_of_kept(&nodes);
                 self.release(mark);
-                self.write_items(&value, false, out);
+                self.write_items(&value, false, out, place)?;
             }
             Later::NextMatch { arguments } => {
                 if focus.rule == NO_RULE {
@@ -188,7 +201,7 @@ impl<'e> Engine<'e> {
             }
             Later::Document { body } => {
                 let value = self.tree(body, focus, frame, place)?;
-                self.write_items(&value, false, out);
+                self.write_items(&value, false, out, place)?;
             }
             Later::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
             Later::Message { content, terminate } => {
@@ -221,6 +234,7 @@ impl<'e> Engine<'e> {
                     (None, _) => self.binding(value, focus, frame, place)?,
                 };
             }
+            Later::Third(op) => self.third(op, focus, frame, place, out)?,
             Later::Convert { slot, declared } => {
                 if frame.passed & (1 << slot) != 0 {
                     let value = std::mem::replace(&mut frame.locals[*slot], Value::Empty);
@@ -229,6 +243,22 @@ impl<'e> Engine<'e> {
             }
         }
         Ok(())
+    }
+
+    /// The text of `xsl:analyze-string`: a string, or what has no type.
+    fn analyzed(&self, select: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
+        let value = self.value(select, focus, frame, place)?;
+        let wrong = match (value.len(), value.item(0)) {
+            (0, _) if self.plan.third => return Ok(String::new()),
+            (1, Some(item)) => match self.atom(item) {
+                Atomic::Untyped(text) | Atomic::String(text) | Atomic::Uri(text) => {
+                    return Ok(text.to_string());
+                }
+                other => format!("this is {}", other.describe()),
+            },
+            (count, _) => format!("these are {count} items"),
+        };
+        Err(self.fail(place, format!("XPTY0004: select of xsl:analyze-string must be a string, {wrong}")))
     }
 
     // Items.
@@ -259,7 +289,7 @@ impl<'e> Engine<'e> {
     }
 
     /// The items of a value, atomic ones kept.
-    fn kept(&self, value: &Value) -> Vec<Node> {
+    pub(super) fn kept(&self, value: &Value) -> Vec<Node> {
         value
             .items()
             .map(|item| match item {
@@ -298,39 +328,95 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The items as text.
+    /// The items as text (section 5.7.2): empty text nodes are left out, text nodes side by side are one.
     pub(super) fn joined(&self, value: &Value, separator: &str) -> String {
         let mut text = String::new();
-        for (at, item) in value.items().enumerate() {
-            if at > 0 {
+        let (mut first, mut in_text) = (true, false);
+        for item in value.items() {
+            let own = match &item {
+                Item::Node(node) if !node.is_namespace() => {
+                    let doc = self.doc(node.doc);
+                    if doc.kind(node.id) == NodeKind::Text {
+                        let own = doc.text(node.id);
+                        if own.is_empty() {
+                            continue;
+                        }
+                        if !in_text && !first {
+                            text.push_str(separator);
+                        }
+                        text.push_str(own);
+                        (first, in_text) = (false, true);
+                        continue;
+                    }
+                    self.node_string(*node)
+                }
+                item => self.item_text(item),
+            };
+            if !first {
                 text.push_str(separator);
             }
-            text.push_str(&self.item_text(&item));
+            text.push_str(&own);
+            (first, in_text) = (false, false);
         }
         text
     }
 
     /// Writes items: nodes as copies (where the result is a sequence, themselves), atomic values as text with blanks
     /// between.
-    pub(super) fn write_items(&self, value: &Value, copy: bool, out: &mut Out<'_>) {
+    pub(super) fn write_items(&self, value: &Value, copy: bool, out: &mut Out<'_>, place: Place) -> Res<()> {
         for item in value.items() {
             if !copy && out.item(&item) {
                 continue;
             }
             match item {
+                Item::Node(node)
+                    if self.plan.later
+                        && !node.is_namespace()
+                        && self.doc(node.doc).kind(node.id) == NodeKind::Attribute =>
+                {
+                    let doc = self.doc(node.doc);
+                    let (prefix, uri, local) =
+                        (doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
+                    self.put_attribute(prefix, uri, local, doc.text(node.id), place, out)?;
+                }
                 Item::Node(node) => self.copy_deep(node, out),
+                Item::Atomic(atom) if atom.is_function() => {
+                    self.write_function(&atom, copy, out, place)?;
+                }
                 Item::Atomic(atom) => out.atomic(&atom.to_text()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Maps and functions have no place in a tree; of an array its members are written.
+    fn write_function(&self, atom: &Atomic, copy: bool, out: &mut Out<'_>, place: Place) -> Res<()> {
+        if out.item(&Item::Atomic(atom.clone())) {
+            return Ok(());
+        }
+        match atom {
+            Atomic::Array(array) => {
+                for member in array.members() {
+                    self.tick(out)?;
+                    self.write_items(member, copy, out, place)?;
+                }
+                Ok(())
+            }
+            other => {
+                let message = format!("XTDE0450: {} cannot be written to a tree", other.describe());
+                Err(self.fail(place, message))
             }
         }
     }
 
-    fn copy_items(&self, value: &Value, namespaces: bool, out: &mut Out<'_>) {
+    fn copy_items(&self, value: &Value, namespaces: bool, out: &mut Out<'_>, place: Place) -> Res<()> {
         if namespaces {
-            return self.write_items(value, true, out);
+            return self.write_items(value, true, out, place);
         }
         for item in value.items() {
             match item {
                 Item::Node(node) => self.copy_plain(node, out),
+                Item::Atomic(atom) if atom.is_function() => self.write_function(&atom, false, out, place)?,
                 Item::Atomic(atom) => {
                     if !out.item(&Item::Atomic(atom.clone())) {
                         out.atomic(&atom.to_text());
@@ -338,6 +424,37 @@ impl<'e> Engine<'e> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// A value whose items have texts: arrays are their members, maps and functions an error.
+    pub(super) fn with_text(&self, value: Value, place: Place) -> Res<Value> {
+        let is_function = |item: &Item| matches!(item, Item::Atomic(atom) if atom.is_function());
+        if matches!(value, Value::NodeSet(_)) || !value.items().any(|item| is_function(&item)) {
+            return Ok(value);
+        }
+        let mut items = Vec::new();
+        for item in value.items() {
+            match item {
+                Item::Atomic(Atomic::Array(array)) => {
+                    for member in array.members() {
+                        self.tick_alone()?;
+                        items.extend(self.with_text(member.clone(), place)?.items());
+                        if items.len() > xpath::MAX_ITEMS {
+                            let most = xpath::MAX_ITEMS;
+                            return Err(
+                                self.fail(place, format!("FOER0000: an array holds more than {most} values"))
+                            );
+                        }
+                    }
+                }
+                Item::Atomic(atom) if atom.is_function() => {
+                    return Err(self.fail(place, format!("FOTY0013: {} has no text", atom.describe())));
+                }
+                item => items.push(item),
+            }
+        }
+        Ok(Value::from_items(items))
     }
 
     /// Simple content (section 5.7.2): of `select` with blanks between its items by default, of a body with nothing.
@@ -348,28 +465,20 @@ impl<'e> Engine<'e> {
         };
         match (&content.select, separator) {
             (Some(select), separator) => {
+                if let Some(path) = self.name_path(select, focus.node)
+                    && let Some(text) = path.only_text()
+                {
+                    return Ok(text.to_owned());
+                }
                 let value = self.value(select, focus, frame, place)?;
+                let value = self.with_text(value, place)?;
                 Ok(self.joined(&value, separator.as_deref().unwrap_or(" ")))
             }
             (None, None) => Ok(self.text_of(&content.body, focus, frame)?.into_owned()),
             (None, Some(separator)) => {
                 let value = self.sequence_of(&content.body, focus, frame, place)?;
-                // Texts side by side are one.
-                let mut texts: Vec<String> = Vec::new();
-                let mut in_text = false;
-                for item in value.items() {
-                    let is_text = match &item {
-                        Item::Node(node) => self.doc(node.doc).kind(node.id) == NodeKind::Text,
-                        Item::Atomic(_) => false,
-                    };
-                    let text = self.item_text(&item);
-                    match texts.last_mut() {
-                        Some(last) if in_text && is_text => last.push_str(&text),
-                        _ => texts.push(text),
-                    }
-                    in_text = is_text;
-                }
-                Ok(texts.join(&separator))
+                let value = self.with_text(value, place)?;
+                Ok(self.joined(&value, &separator))
             }
         }
     }
@@ -667,6 +776,39 @@ impl<'e> Engine<'e> {
         let collation = self.collation(&op.collation, "XTDE1110", focus, frame, place)?;
         let same = |a: &Atomic, b: &Atomic| same_key(&collation.atom(a), &collation.atom(b));
         match &op.by {
+            Grouping::By(key) | Grouping::Adjacent(key) if op.composite => {
+                let by = matches!(op.by, Grouping::By(_));
+                let mut known: std::collections::HashMap<Vec<xpath::atomic::Bucket>, Vec<usize>> =
+                    std::collections::HashMap::new();
+                for (index, node) in population.iter().enumerate() {
+                    self.tick(out)?;
+                    let value = self.value(key, at(index, *node), frame, place)?;
+                    let atoms: Vec<Atomic> = value.items().map(|item| self.key_atom(item)).collect();
+                    let is_its = |number: usize| {
+                        let own = &groups[number].0;
+                        own.len() == atoms.len()
+                            && own.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
+                    };
+                    let number = if by {
+                        let hash = atoms.iter().map(|atom| collation.atom(atom).bucket()).collect();
+                        let candidates = known.entry(hash).or_default();
+                        let found = candidates.iter().copied().find(|number| is_its(*number));
+                        if found.is_none() {
+                            candidates.push(groups.len());
+                        }
+                        found
+                    } else {
+                        groups.len().checked_sub(1).filter(|last| is_its(*last))
+                    };
+                    match number {
+                        Some(number) => groups[number].1.push(*node),
+                        None => {
+                            let key = Value::from_items(atoms.into_iter().map(Item::Atomic).collect());
+                            groups.push((key, vec![*node]));
+                        }
+                    }
+                }
+            }
             Grouping::By(key) => {
                 let mut known: std::collections::HashMap<xpath::atomic::Bucket, Vec<usize>> =
                     std::collections::HashMap::new();
@@ -721,7 +863,7 @@ impl<'e> Engine<'e> {
                 let ends = matches!(op.by, Grouping::EndingWith(_));
                 let mut begin = true;
                 for node in &population {
-                    if node.as_atomic().is_some() {
+                    if node.as_atomic().is_some() && !self.plan.third {
                         return Err(
                             self.fail(place, "XTTE1120: patterns group nodes, not atomic values".into())
                         );
@@ -740,6 +882,7 @@ impl<'e> Engine<'e> {
             self.sort_groups(&mut groups, &op.sorts, focus, frame)?;
         }
         let mut inner = Focus { position: 0, size: groups.len() as u32, rule: NO_RULE, ..focus };
+        let keyed = !self.plan.third || matches!(op.by, Grouping::By(_) | Grouping::Adjacent(_));
         for (key, members) in groups {
             self.tick(out)?;
             inner.node = members.first().copied().unwrap_or(Node::ABSENT);
@@ -748,8 +891,8 @@ impl<'e> Engine<'e> {
             self.with_dynamic(
                 inner,
                 |dynamic| {
-                    dynamic.group = group;
-                    dynamic.key = key;
+                    dynamic.group = Some(group);
+                    dynamic.key = keyed.then_some(key);
                 },
                 |focus| self.exec(&op.body, focus, frame, out),
             )?;

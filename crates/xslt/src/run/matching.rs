@@ -3,14 +3,20 @@
 use super::{Engine, Focus, Frame, Res};
 use crate::expr::Expr;
 use crate::names::Name;
-use crate::pattern::{Alternative, Anchor, Kind, Pattern, Predicate, Rules, Step, Test};
+use crate::pattern::{Alternative, Anchor, Kind, Pattern, Predicate, Rules, Selected, Step, Test};
 use smallvec::SmallVec;
+use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 use xml::{NodeId, NodeKind};
 use xpath::{Node, Value};
 
 /// The frame of template rules and keys: their patterns have no variables.
-pub(super) static NO_FRAME: Frame = Frame { locals: SmallVec::new_const(), passed: 0, tail: None };
+pub(super) static NO_FRAME: Frame =
+    Frame { locals: SmallVec::new_const(), passed: 0, tail: None, control: None };
+
+/// The nodes of each document that a pattern selects, by the address of its expression.
+pub(super) type SelectedNodes = std::collections::HashMap<(usize, xpath::DocId), Arc<HashSet<Node>>>;
 
 /// A node as patterns see it.
 pub(super) type NodeClass = Kind;
@@ -18,6 +24,9 @@ pub(super) type NodeClass = Kind;
 impl Engine<'_> {
     /// Kind and name of a node.
     pub(super) fn class(&self, node: Node) -> NodeClass {
+        if node.doc == xpath::DocId::ATOMIC {
+            return Kind::Atomic;
+        }
         if node.is_namespace() {
             return Kind::Namespace;
         }
@@ -125,11 +134,106 @@ impl Engine<'_> {
                 let focus = Focus { node: Node::in_document(node.doc, xml::Document::ROOT), ..*focus };
                 self.nodes(nodes, matching_focus(&focus, 1, 1), frame, Default::default())?.contains(&node)
             }
+            Anchor::Item(predicates) => {
+                for predicate in predicates {
+                    let focus = matching_focus(focus, 1, 1);
+                    let holds = match self.value(&predicate.expr, focus, frame, Default::default()) {
+                        Ok(Value::Number(number)) => number == 1.0,
+                        Ok(Value::Atomic(atom)) if atom.is_numeric() => atom.to_double() == 1.0,
+                        Ok(value) => value.to_boolean(),
+                        // An error in a pattern: the item does not match (XSLT 3.0 section 5.5.4).
+                        Err(error) if error.has_code() => false,
+                        Err(error) => return Err(error),
+                    };
+                    if !holds {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Anchor::Selected(selected, _) => self.is_selected(selected, focus, frame)?,
             Anchor::Key(name, value) => {
                 let index = self.key_index(*name, focus)?;
                 index.get(value).is_some_and(|nodes| nodes.binary_search_by(|n| n.id.cmp(&node.id)).is_ok())
             }
         })
+    }
+
+    /// Whether a pattern selects the node of a focus from it or from something that it is in.
+    fn is_selected(&self, selected: &Selected, focus: &Focus, frame: &Frame) -> Res<bool> {
+        let node = focus.node;
+        if node.doc == xpath::DocId::ATOMIC {
+            return Ok(false);
+        }
+        match selected {
+            Selected::Both(a, b, both) => {
+                Ok(self.is_selected(a, focus, frame)? && self.is_selected(b, focus, frame)? == *both)
+            }
+            Selected::Once(expr) | Selected::Each(expr) => {
+                let each = matches!(selected, Selected::Each(_));
+                // Without variables of its own it is the same for all nodes of a document: those are found once.
+                if std::ptr::eq(frame, &NO_FRAME) && self.opening.is_none() {
+                    return Ok(self.all_selected(expr, each, focus)?.contains(&node));
+                }
+                let mut at = if each { Some(node.id) } else { Some(xml::Document::ROOT) };
+                while let Some(id) = at {
+                    self.spend(16)?;
+                    let from = Focus { node: Node::in_document(node.doc, id), ..*focus };
+                    if self.selects(expr, &from, frame)?.contains(&node) {
+                        return Ok(true);
+                    }
+                    at = if each { self.doc(node.doc).parent(id) } else { None };
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// What an expression selects from the node of a focus; nothing where it fails.
+    fn selects(&self, expr: &Expr, focus: &Focus, frame: &Frame) -> Res<Vec<Node>> {
+        let value = self.value(expr, matching_focus(focus, 1, 1), frame, Default::default());
+        match value {
+            Ok(Value::NodeSet(nodes)) => Ok(nodes.as_slice().to_vec()),
+            Ok(value) => Ok(value.items().filter_map(|item| item.node()).collect()),
+            // An error in a pattern: nothing matches. A limit is no such error.
+            Err(error) if error.has_code() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All nodes of a document that a pattern selects.
+    fn all_selected(&self, expr: &Expr, each: bool, focus: &Focus) -> Res<Arc<HashSet<Node>>> {
+        let key = (std::ptr::from_ref(expr).addr(), focus.node.doc);
+        if let Ok(known) = self.selected.lock()
+            && let Some(nodes) = known.get(&key)
+        {
+            return Ok(nodes.clone());
+        }
+        let doc = self.doc(focus.node.doc);
+        let mut found = HashSet::new();
+        let from = |id: NodeId| Focus { node: Node::in_document(focus.node.doc, id), ..*focus };
+        let mut roots = Vec::new();
+        // The root, and the root of what has no document.
+        let mut top = focus.node.id;
+        while let Some(parent) = doc.parent(top) {
+            top = parent;
+        }
+        roots.push(top);
+        if each {
+            for id in doc.descendants(top) {
+                roots.push(id);
+            }
+        }
+        for id in roots {
+            let nodes = self.selects(expr, &from(id), &NO_FRAME)?;
+            self.spend(16 + nodes.len() as u64)?;
+            found.extend(nodes);
+        }
+        let found = Arc::new(found);
+        if let Ok(mut known) = self.selected.lock() {
+            known.insert(key, found.clone());
+        }
+        Ok(found)
     }
 
     fn matches_step(&self, step: &Step, focus: &Focus, frame: &Frame) -> Res<bool> {

@@ -3,18 +3,21 @@
 //! [`Engine`] is one transformation: shared, immutable but for caches that only grow, so that functions called from
 //! XPath can run templates too. What changes while instructions run (variables, the output) is passed along.
 
+mod accumulators;
 mod docs;
 mod fast;
 mod host;
 mod identity;
 mod later;
 mod matching;
+mod memo;
 mod nodes;
 mod number;
 mod out;
 mod results;
 mod sort;
 mod stream;
+mod third;
 mod window;
 
 use crate::error::XsltError;
@@ -151,6 +154,12 @@ pub(crate) struct Engine<'e> {
     opening: Option<stream::Opening<'e>>,
     /// Context items that are no nodes, innermost last.
     atoms: Mutex<Vec<Atomic>>,
+    /// The nodes of a document that a pattern selects, by the address of its expression.
+    selected: Mutex<matching::SelectedNodes>,
+    /// Values of accumulators.
+    accumulated: accumulators::Accumulated,
+    /// Results of functions that are to be kept.
+    memo: memo::Memo,
     /// What is seen from further in, innermost last.
     dynamics: Mutex<Vec<Arc<Dynamic>>>,
     /// The time of `current-dateTime()`.
@@ -199,6 +208,8 @@ pub(crate) struct Frame {
     passed: u64,
     /// The call that the template ends with: made when it has ended.
     tail: Option<Box<Tail>>,
+    /// What an `xsl:iterate` goes on with.
+    control: Option<Box<third::Control>>,
 }
 
 /// A call of a template in place of the one that ended with it.
@@ -260,6 +271,9 @@ impl<'e> Engine<'e> {
             counted: Mutex::default(),
             opening: None,
             atoms: Mutex::default(),
+            selected: Mutex::default(),
+            accumulated: accumulators::Accumulated::default(),
+            memo: memo::Memo::default(),
             dynamics: Mutex::default(),
             now: OnceLock::new(),
             results: Arc::default(),
@@ -305,7 +319,8 @@ impl<'e> Engine<'e> {
             None => self.symbols.find("", name),
         };
         let mode = match self.options.initial_mode {
-            None | Some("#unnamed" | "#default") => 0,
+            None | Some("#default") => self.plan.initial_mode,
+            Some("#unnamed") => 0,
             Some(name) => {
                 let found = known(name).and_then(|name| self.plan.mode_names.get(&name));
                 let message = || format!("XTDE0045: the stylesheet has no mode \"{name}\"");
@@ -479,7 +494,7 @@ impl<'e> Engine<'e> {
         };
         let value = self.sequence_to(&template.body, focus, frame, template.place, destination)?;
         let value = self.converted(value, declared, declared.code, template.place)?;
-        self.write_items(&value, false, out);
+        self.write_items(&value, false, out, template.place)?;
         Ok(())
     }
 
@@ -524,11 +539,14 @@ impl<'e> Engine<'e> {
     fn built_in(&self, focus: Focus, mode: usize, arguments: &[(Name, Value)], out: &mut Out<'_>) -> Res<()> {
         let arguments = if self.plan.later { arguments } else { &[] };
         let node = focus.node;
+        let no_match = self.plan.modes[mode].no_match;
+        if node.doc == DocId::ATOMIC {
+            return self.no_match_of_item(no_match, focus, mode, arguments, out);
+        }
         let doc = self.doc(node.doc);
         if node.is_namespace() {
             return Ok(());
         }
-        let no_match = self.plan.modes[mode].no_match;
         if no_match != NoMatch::TextOnlyCopy {
             return self.no_match(no_match, focus, mode, arguments, out);
         }
@@ -539,6 +557,44 @@ impl<'e> Engine<'e> {
                 Ok(())
             }
             NodeKind::Comment | NodeKind::ProcessingInstruction => Ok(()),
+        }
+    }
+
+    /// The built-in rules for what is no node.
+    #[cold]
+    fn no_match_of_item(
+        &self,
+        way: NoMatch,
+        focus: Focus,
+        mode: usize,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let Some(item) = self.item(focus.node) else { return Ok(()) };
+        match (way, &item) {
+            (NoMatch::Fail, _) => {
+                let message = "XTDE0555: an item has no template rule in this mode";
+                Err(self.fail(Place::default(), message.into()))
+            }
+            (NoMatch::DeepSkip, _) => Ok(()),
+            // Rules are applied to the members.
+            (NoMatch::TextOnlyCopy | NoMatch::ShallowSkip, xpath::Item::Atomic(Atomic::Array(array))) => {
+                let mark = self.mark();
+                let members = Value::from_items(array.members().flat_map(Value::items).collect());
+                let nodes = self.kept(&members);
+                self.enter(focus, Place::default, |focus| {
+                    self.apply_nodes(&nodes, mode, arguments, focus, out)
+                })?;
+                self.release(mark);
+                Ok(())
+            }
+            (NoMatch::ShallowSkip, _) => Ok(()),
+            (NoMatch::TextOnlyCopy, xpath::Item::Atomic(atom)) if atom.is_function() => Ok(()),
+            (NoMatch::TextOnlyCopy, item) => {
+                out.text(&self.item_text(item), false);
+                Ok(())
+            }
+            _ => self.write_items(&Value::from(item), true, out, Place::default()),
         }
     }
 
@@ -593,6 +649,11 @@ impl<'e> Engine<'e> {
         arguments: &[(Name, Value)],
         out: &mut Out<'_>,
     ) -> Res<()> {
+        if focus.node.doc == DocId::ATOMIC {
+            let message =
+                "XTTE0510: xsl:apply-templates without a select attribute needs a node as context item";
+            return Err(self.fail(Place::default(), message.into()));
+        }
         if focus.node.is_namespace() {
             return Ok(());
         }
@@ -732,7 +793,8 @@ impl<'e> Engine<'e> {
                             let mark = fast.start_leaf(literal);
                             if !leaf.raw
                                 && let Some(path) = self.name_path(&leaf.select, focus.node)
-                                && let Some(text) = path.text()
+                                && let Some(text) =
+                                    if leaf.select.is_many() { path.only_text() } else { path.text() }
                             {
                                 let length = fast.leaf(literal, mark, text);
                                 out.written += length;
@@ -775,10 +837,16 @@ impl<'e> Engine<'e> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         if let Some(path) = self.name_path(select, focus.node) {
-            if let Some(node) = path.first() {
-                write_value(path.doc, node, raw, out);
+            if !select.is_many() {
+                if let Some(node) = path.first() {
+                    write_value(path.doc, node, raw, out);
+                }
+                return Ok(());
             }
-            return Ok(());
+            if let Some(text) = path.only_text() {
+                out.text(text, raw);
+                return Ok(());
+            }
         }
         self.other_value_of(select, raw, focus, frame, place, out)
     }
@@ -793,6 +861,12 @@ impl<'e> Engine<'e> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
+        if select.is_many() {
+            let value = self.value(select, *focus, frame, place)?;
+            let text = self.text_of_items(value, place)?;
+            out.text(&text, raw);
+            return Ok(());
+        }
         self.with(select, *focus, frame, place, |expression, cx| {
             out.text(&expression.evaluate_string(cx)?, raw);
             Ok(())
@@ -930,7 +1004,9 @@ impl<'e> Engine<'e> {
                         }
                     }
                     // Of an element of version 1.0 in a stylesheet of 2.0.
-                    value @ (Value::Sequence(_) | Value::Atomic(_)) => self.write_items(value, true, out),
+                    value @ (Value::Sequence(_) | Value::Atomic(_)) => {
+                        self.write_items(value, true, out, place)?
+                    }
                     value => {
                         let text = self.string_of(value, focus, place)?;
                         out.text(&text, false);
@@ -1038,6 +1114,17 @@ impl<'e> Engine<'e> {
             && sorts.is_empty()
         {
             return self.apply_all(focus, mode, arguments, out);
+        }
+        if self.plan.third {
+            // Items of any kind.
+            let mark = self.mark();
+            let mut items = self.items(select, focus, frame, place)?;
+            if !sorts.is_empty() {
+                self.sort(&mut items, sorts, focus, frame)?;
+            }
+            self.apply_nodes(&items, mode, arguments, focus, out)?;
+            self.release(mark);
+            return Ok(());
         }
         let mut nodes = self.nodes(select, focus, frame, place)?;
         if !sorts.is_empty() {
@@ -1246,9 +1333,13 @@ impl<'e> Engine<'e> {
             [Instruction { op: Op::Text { text, .. }, .. }] => Ok(Cow::Borrowed(text)),
             [Instruction { op: Op::ValueOf { select, .. }, place }] => {
                 if let Some(path) = self.name_path(select, focus.node)
-                    && let Some(text) = path.text()
+                    && let Some(text) = if select.is_many() { path.only_text() } else { path.text() }
                 {
                     return Ok(Cow::Borrowed(text));
+                }
+                if select.is_many() {
+                    let value = self.value(select, focus, frame, *place)?;
+                    return self.text_of_items(value, *place).map(Cow::Owned);
                 }
                 self.string(select, focus, frame, *place).map(Cow::Owned)
             }
@@ -1491,7 +1582,11 @@ impl<'e> Engine<'e> {
                                 continue;
                             }
                             let value = self.value(expr, focus, frame, place)?;
-                            text.push_str(&self.joined(&value, " "));
+                            if let Value::String(value) = &value {
+                                text.push_str(value);
+                                continue;
+                            }
+                            text.push_str(&self.text_of_items(value, place)?);
                         }
                         AvtPart::Expr(expr) => self.with(expr, focus, frame, place, |expression, cx| {
                             text.push_str(&expression.evaluate_string(cx)?);
@@ -1500,6 +1595,21 @@ impl<'e> Engine<'e> {
                     }
                 }
                 Ok(Cow::Owned(text))
+            }
+        }
+    }
+
+    /// The items of a value as text, with blanks between.
+    fn text_of_items(&self, value: Value, place: Place) -> Res<String> {
+        match &value {
+            Value::String(text) => Ok(text.to_string()),
+            Value::Empty => Ok(String::new()),
+            Value::NodeSet(nodes) if nodes.len() < 2 => {
+                Ok(nodes.first().map_or_else(String::new, |node| self.node_string(node)))
+            }
+            _ => {
+                let value = self.with_text(value, place)?;
+                Ok(self.joined(&value, " "))
             }
         }
     }
@@ -1565,6 +1675,39 @@ impl<'x> NamePath<'x> {
     #[inline]
     fn text(&self) -> Option<&'x str> {
         self.first().map_or(Some(""), |node| self.doc.whole_text(node))
+    }
+
+    /// The string value of the only node (empty: there is none), where it is in one piece.
+    #[inline]
+    fn only_text(&self) -> Option<&'x str> {
+        let node = match self.steps {
+            [step] if !step.attribute => {
+                let Some(name) = self.bound.id(step.name) else { return Some("") };
+                let Some(first) = self.doc.child_named(self.node, name) else { return Some("") };
+                if self.doc.sibling_named(first, name).is_some() {
+                    return None;
+                }
+                first
+            }
+            [] | [_] => match self.first() {
+                Some(node) => node,
+                None => return Some(""),
+            },
+            _ => {
+                let (mut found, mut count) = (self.node, 0);
+                self.each(self.node, self.steps, &mut |node| {
+                    found = node;
+                    count += 1;
+                    count > 1
+                });
+                match count {
+                    0 => return Some(""),
+                    1 => found,
+                    _ => return None,
+                }
+            }
+        };
+        self.doc.whole_text(node)
     }
 
     /// Calls `f` with each node in document order until it says `true`.

@@ -39,7 +39,7 @@ impl Engine<'_> {
         if doc.kind(node.id) == NodeKind::Document {
             if out.takes_items() {
                 let value = self.tree(body, focus, frame, Default::default())?;
-                self.write_items(&value, false, out);
+                self.write_items(&value, false, out, Default::default())?;
                 return Ok(());
             }
             return self.exec(body, focus, frame, out);

@@ -2,11 +2,11 @@
 
 use super::{Engine, Focus, Frame, Res};
 use crate::model::{Level, Number, Place};
-use crate::numbering::{NumberFormat, format_list};
 use crate::pattern::Pattern;
 use std::collections::HashMap;
 use xml::{Document, NameId, NodeId, NodeKind};
 use xpath::Node;
+use xpath::format::numbering::{NumberFormat, format_list};
 
 /// What was counted last for which `xsl:number`: the node, and its number.
 pub(super) type CountedNumbers = HashMap<Counted, (NodeId, usize)>;

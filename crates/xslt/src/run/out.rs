@@ -275,6 +275,7 @@ impl<'o> Out<'o> {
             self.text(" ", false);
         }
         self.text(text, false);
+        // (An empty value is one too.)
         self.atomic_end = Some(self.end());
     }
 
@@ -523,6 +524,10 @@ impl<'o> Out<'o> {
     /// Text; `raw`: without escaping (`disable-output-escaping`).
     #[inline]
     pub fn text(&mut self, text: &str, raw: bool) {
+        if text.is_empty() {
+            // Atomic values before and behind a text are not side by side.
+            self.atomic_end = None;
+        }
         if let Sink::Fast(fast) = &mut self.sink
             && !raw
         {

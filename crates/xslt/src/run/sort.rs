@@ -95,8 +95,8 @@ impl Engine<'_> {
                 if let Some(groups) = groups {
                     let (group, key) = groups(at);
                     let change = |dynamic: &mut super::later::Dynamic| {
-                        dynamic.group = group;
-                        dynamic.key = key;
+                        dynamic.group = Some(group);
+                        dynamic.key = Some(key);
                     };
                     self.with_dynamic(focus, change, |focus| {
                         self.push_key(&mut keys, sort, *node, focus, frame)
@@ -194,8 +194,8 @@ impl Engine<'_> {
                 (None, Some(groups)) if !sort.body.is_empty() => {
                     let (group, key) = groups(at);
                     let change = |dynamic: &mut super::later::Dynamic| {
-                        dynamic.group = group;
-                        dynamic.key = key;
+                        dynamic.group = Some(group);
+                        dynamic.key = Some(key);
                     };
                     self.with_dynamic(inner, change, |inner| {
                         self.sequence_of(&sort.body, inner, frame, sort.place)
@@ -206,8 +206,8 @@ impl Engine<'_> {
                 (Some(select), Some(groups)) => {
                     let (group, key) = groups(at);
                     let change = |dynamic: &mut super::later::Dynamic| {
-                        dynamic.group = group;
-                        dynamic.key = key;
+                        dynamic.group = Some(group);
+                        dynamic.key = Some(key);
                     };
                     self.with_dynamic(inner, change, |inner| self.value(select, inner, frame, sort.place))?
                 }

@@ -63,6 +63,9 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
         }
     }
     let mut looking = Vec::new();
+    if let Some(accumulator) = plan.accumulators.values().next() {
+        c.refuse(accumulator.place, "accumulators are computed from the whole document".into());
+    }
     if plan.modes.iter().any(|mode| mode.no_match != crate::pattern::NoMatch::TextOnlyCopy) {
         c.refuse(Place::default(), "xsl:mode chooses other built-in rules".into());
     }
@@ -358,6 +361,7 @@ impl Classifier<'_> {
                 self.binding(value, base, place)
             }
             Later::Convert { .. } => Ok(0),
+            Later::Third(_) => Err(self.at(place, "instructions of XSLT 3.0 are not followed".into())),
             Later::NextMatch { arguments } => {
                 self.arguments(arguments, base)?;
                 match base {

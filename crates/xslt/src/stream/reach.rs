@@ -113,9 +113,18 @@ impl Walk {
                 at
             }
             ExprKind::Integer(_) | ExprKind::Decimal(_) => At::Elsewhere,
-            ExprKind::Let(..) | ExprKind::SimpleMap(..) => {
+            ExprKind::Let(..)
+            | ExprKind::SimpleMap(..)
+            | ExprKind::NamedFunction(..)
+            | ExprKind::Inline(..)
+            | ExprKind::Apply(..)
+            | ExprKind::Placeholder
+            | ExprKind::Map(_)
+            | ExprKind::Array(_)
+            | ExprKind::CurlyArray(_)
+            | ExprKind::Lookup(..) => {
                 self.found.content = true;
-                self.leave("`let` and `!` are not followed");
+                self.leave("what is new in XPath 3 is not followed");
                 At::Elsewhere
             }
             ExprKind::ContextItem => {

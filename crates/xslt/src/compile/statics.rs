@@ -1,0 +1,249 @@
+//! What a stylesheet says before it is read (XSLT 3.0 sections 3.6, 3.12 and 3.13): static variables and parameters, shadow attributes
+//! (`_name="{…}"`) and `use-when`.
+
+use super::XSLT;
+use super::later::{Named, Static, version_of};
+use crate::expr::{ElementScope, namespace_of};
+use xml::{Document, NodeId, NodeKind};
+use xpath::atomic::Atomic;
+use xpath::{Context, SeqType, Value, Version};
+
+/// A static variable: namespace, local name and value.
+pub(crate) type StaticVariable = (String, String, Value);
+
+/// Most braces in a shadow attribute.
+const MAX_BRACES: usize = 1000;
+
+/// Reads a module: takes out what is not to be used, and fills in shadow attributes. `given`: parameters from outside, by local name or
+/// `{uri}local`; `always`: by a processor of 3.0, whatever the version. Errors: sentences.
+pub(super) fn prepare(
+    doc: &mut Document,
+    known: &mut Vec<StaticVariable>,
+    (given, always): (&[(String, String)], bool),
+    errors: &mut Vec<String>,
+) {
+    let nodes: Vec<NodeId> =
+        doc.descendants(Document::ROOT).filter(|n| doc.kind(*n) == NodeKind::Element).collect();
+    let mut doomed: Vec<NodeId> = Vec::new();
+    for node in nodes {
+        // What holds an element that is taken out is asked no more.
+        if !doc.is_attached(node) || is_gone(doc, node, &doomed) || version_of(doc, node) < 2.0 {
+            continue;
+        }
+        let third = always || version_of(doc, node) >= 3.0;
+        let of_xslt = doc.namespace(node) == XSLT;
+        let own = if of_xslt { "" } else { XSLT };
+        if let Some(source) = doc.attribute(node, own, "use-when").map(str::to_owned) {
+            match evaluate(&source, doc, node, known, third).and_then(|value| truth(&value)) {
+                Ok(true) => {}
+                Ok(false) => {
+                    doomed.push(node);
+                    continue;
+                }
+                Err(message) => errors.push(format!("use-when=\"{source}\": {message}")),
+            }
+        }
+        if third && of_xslt {
+            let shadows: Vec<(String, String)> = doc
+                .attributes(node)
+                .filter(|a| doc.namespace(*a).is_empty() && doc.local(*a).starts_with('_'))
+                .map(|a| (doc.local(a)[1..].to_owned(), doc.text(a).to_owned()))
+                .collect();
+            for (name, template) in shadows {
+                match filled(&template, doc, node, known) {
+                    Ok(text) if name == "use-when" => {
+                        match evaluate(&text, doc, node, known, third).and_then(|value| truth(&value)) {
+                            Ok(true) => {}
+                            Ok(false) => doomed.push(node),
+                            Err(message) => errors.push(format!("use-when=\"{text}\": {message}")),
+                        }
+                    }
+                    Ok(text) => {
+                        doc.set_attribute(node, "", "", &name, &text);
+                    }
+                    Err(message) => errors.push(format!("_{name}=\"{template}\": {message}")),
+                }
+                doc.remove_attribute(node, "", &format!("_{name}"));
+            }
+        }
+        if third && of_xslt && matches!(doc.local(node), "variable" | "param") {
+            let is_static =
+                doc.attribute(node, "", "static").is_some_and(|v| matches!(v.trim(), "yes" | "true" | "1"));
+            if is_static && let Err(message) = declare(doc, node, known, given) {
+                errors.push(message);
+            }
+        }
+    }
+    for node in doomed {
+        doc.detach(node);
+    }
+}
+
+fn is_gone(doc: &Document, node: NodeId, doomed: &[NodeId]) -> bool {
+    let mut above = doc.parent(node);
+    while let Some(parent) = above {
+        if doomed.contains(&parent) {
+            return true;
+        }
+        above = doc.parent(parent);
+    }
+    false
+}
+
+/// A static variable or parameter.
+fn declare(
+    doc: &Document,
+    node: NodeId,
+    known: &mut Vec<StaticVariable>,
+    given: &[(String, String)],
+) -> Result<(), String> {
+    let name = doc.attribute(node, "", "name").unwrap_or_default().trim().to_owned();
+    let top = doc.parent(node).is_some_and(|parent| doc.parent(parent) == Some(Document::ROOT));
+    if !top {
+        return Err(format!("XTSE0020: ${name}: only what is global can be static"));
+    }
+    if doc.children(node).any(|n| doc.kind(n) == NodeKind::Element || !doc.text(n).trim().is_empty()) {
+        return Err(format!("XTSE0010: ${name} is static: it has a select attribute and no content"));
+    }
+    let (prefix, local) = name.split_once(':').unwrap_or(("", &name));
+    let uri = match prefix {
+        "" => "",
+        prefix => namespace_of(doc, node, prefix)
+            .ok_or_else(|| format!("the prefix \"{prefix}\" is not declared"))?,
+    };
+    let passed =
+        given.iter().find(|(key, _)| match key.strip_prefix('{').and_then(|key| key.split_once('}')) {
+            Some((namespace, key)) => namespace == uri && key == local,
+            None => uri.is_empty() && key == local,
+        });
+    let required =
+        doc.attribute(node, "", "required").is_some_and(|v| matches!(v.trim(), "yes" | "true" | "1"));
+    let mut value = match (passed, doc.attribute(node, "", "select")) {
+        (Some((_, text)), _) if doc.local(node) == "param" => {
+            Value::from(Atomic::Untyped(text.as_str().into()))
+        }
+        (None, _) if required => return Err(format!("XTDE0050: the parameter ${name} is required")),
+        (_, Some(select)) => evaluate(select, doc, node, known, true).map_err(|e| format!("${name}: {e}"))?,
+        (_, None) if doc.local(node) == "variable" => {
+            return Err(format!("XTSE0010: ${name} is static: it needs select"));
+        }
+        _ if doc.attribute(node, "", "as").is_some() => Value::Empty,
+        _ => Value::from(""),
+    };
+    if let Some(source) = doc.attribute(node, "", "as") {
+        let scope = ElementScope { doc, node };
+        let ty = xpath::parse_sequence_type(source)
+            .and_then(|ty| SeqType::compile(&ty, source, &scope, ""))
+            .map_err(|e| format!("{} (in as=\"{source}\")", e.sentence()))?;
+        let names = Named { doc, node, third: true };
+        let cx = Context::without_document(&names);
+        value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
+    }
+    // What was declared before has the higher precedence.
+    if !known.iter().any(|(u, l, _)| u == uri && l == local) {
+        known.push((uri.to_owned(), local.to_owned(), value));
+    }
+    Ok(())
+}
+
+fn evaluate(
+    source: &str,
+    doc: &Document,
+    node: NodeId,
+    known: &[StaticVariable],
+    third: bool,
+) -> Result<Value, String> {
+    let scope = ElementScope { doc, node };
+    let library = Static { variables: known };
+    let default = default_namespace(doc, node);
+    let options = xpath::CompileOptions {
+        namespaces: &scope,
+        library: &library,
+        version: if third { Version::V31 } else { Version::V2 },
+        default_element_namespace: &default,
+        ..xpath::CompileOptions::default()
+    };
+    let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
+    let names = Named { doc, node, third };
+    let values: Vec<Value> = known.iter().map(|(_, _, value)| value.clone()).collect();
+    let cx = Context { locals: &values, node: xpath::Node::ABSENT, ..Context::without_document(&names) };
+    expression.evaluate(&cx).map_err(|e| e.sentence())
+}
+
+/// `xpath-default-namespace` as it is at an element.
+fn default_namespace(doc: &Document, node: NodeId) -> String {
+    let mut at = Some(node);
+    while let Some(element) = at {
+        let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
+        if let Some(uri) = doc.attribute(element, own, "xpath-default-namespace") {
+            return uri.to_owned();
+        }
+        at = doc.parent(element);
+    }
+    String::new()
+}
+
+/// The effective boolean value.
+fn truth(value: &Value) -> Result<bool, String> {
+    match value {
+        Value::Atomic(atom) => atom
+            .to_boolean()
+            .ok_or_else(|| format!("FORG0006: {} is neither true nor false", atom.describe())),
+        Value::Sequence(items) if items.first().is_some_and(|item| item.node().is_none()) => {
+            Err("FORG0006: several values are neither true nor false".to_owned())
+        }
+        other => Ok(other.to_boolean()),
+    }
+}
+
+/// A text with expressions in braces.
+fn filled(template: &str, doc: &Document, node: NodeId, known: &[StaticVariable]) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = template;
+    for _ in 0..MAX_BRACES {
+        let Some(at) = rest.find(['{', '}']) else {
+            out.push_str(rest);
+            return Ok(out);
+        };
+        out.push_str(&rest[..at]);
+        let brace = &rest[at..at + 1];
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix(brace) {
+            out.push_str(brace);
+            rest = after;
+            continue;
+        }
+        if brace == "}" {
+            return Err("XTSE0370: a } without {".to_owned());
+        }
+        let end = end_of_expression(rest).ok_or("XTSE0350: a { without }")?;
+        let value = evaluate(&rest[..end], doc, node, known, true)?;
+        let texts: Vec<String> = value
+            .items()
+            .map(|item| match item {
+                xpath::Item::Atomic(atom) => atom.to_text().into_owned(),
+                xpath::Item::Node(_) => String::new(),
+            })
+            .collect();
+        out.push_str(&texts.join(" "));
+        rest = &rest[end + 1..];
+    }
+    Err(format!("there are more than {MAX_BRACES} braces"))
+}
+
+/// Where the expression that `text` begins with ends: the brace that closes it.
+fn end_of_expression(text: &str) -> Option<usize> {
+    let (mut open, mut quote) = (0usize, None);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '{') => open += 1,
+            (None, '}') if open == 0 => return Some(at),
+            (None, '}') => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,442 @@
+//! Compiling the instructions of XSLT 3.0.
+
+use super::{Compiler, XSLT};
+use crate::expr::namespace_of;
+use crate::later::{Content, Later};
+use crate::model::{Argument, Body, Instruction, Op};
+use crate::names::Name;
+use crate::third::{
+    Accumulator, AccumulatorRule, CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeKey, MergeSource,
+    Part, Third,
+};
+use xml::{NodeId, NodeKind};
+
+/// The instructions that only 3.0 has and that are here.
+pub(super) const INSTRUCTIONS: [&str; 13] = [
+    "assert",
+    "break",
+    "fork",
+    "iterate",
+    "map",
+    "map-entry",
+    "merge",
+    "next-iteration",
+    "on-empty",
+    "on-non-empty",
+    "source-document",
+    "try",
+    "where-populated",
+];
+
+impl Compiler<'_> {
+    /// An instruction of 3.0. `None`: it is none.
+    pub(super) fn third_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let third = |third: Third| Some(Some(Op::Later(Box::new(Later::Third(Box::new(third))))));
+        match doc.local(node) {
+            "iterate" => {
+                self.attributes(node, &["select"], &["select"]);
+                let Some(select) = self.expression_attribute(node, "select") else { return Some(None) };
+                let visible = self.locals.len();
+                let mut params = Vec::new();
+                let mut names = Vec::new();
+                for child in self.children_named(node, "param") {
+                    self.attributes(
+                        child,
+                        &["name", "select", "as", "static", "tunnel", "required"],
+                        &["name"],
+                    );
+                    let Some(name) = self.symbol_attribute(child, "name") else { continue };
+                    let shown = self.symbols.show(name);
+                    let declared = self.declared(child, "XTTE0590", &format!("the parameter ${shown}"));
+                    if names.iter().any(|(known, _)| *known == name) {
+                        self.error(child, format!("XTSE0580: there are two parameters ${shown}"));
+                    }
+                    let value = self.binding(child);
+                    let slot = self.declare_local(child, name);
+                    names.push((name, slot));
+                    params.push(IterateParam { slot, value, declared });
+                }
+                self.iterates.push(names);
+                let completion = self.children_named(node, "on-completion").first().map(|child| {
+                    self.attributes(*child, &["select"], &[]);
+                    self.select_or_body(*child)
+                });
+                let body = self.body_except(node, &["param", "on-completion"]);
+                self.iterates.pop();
+                self.locals.truncate(visible);
+                third(Third::Iterate { select, params: params.into(), body, completion })
+            }
+            "next-iteration" => {
+                self.attributes(node, &[], &[]);
+                self.only(node, &["with-param"]);
+                self.in_tail_of_iterate(node);
+                let arguments: Vec<Argument> = self.arguments(node).into_vec();
+                let known = self.iterates.last().cloned().unwrap_or_default();
+                let mut passed = Vec::new();
+                for argument in arguments {
+                    match known.iter().find(|(name, _)| *name == argument.name) {
+                        Some((_, slot)) => passed.push((*slot, argument)),
+                        None => {
+                            let shown = self.symbols.show(argument.name);
+                            self.error(node, format!("XTSE3130: xsl:iterate has no parameter ${shown}"));
+                        }
+                    }
+                }
+                third(Third::NextIteration { arguments: passed.into() })
+            }
+            "break" => {
+                self.attributes(node, &["select"], &[]);
+                self.in_tail_of_iterate(node);
+                let content = self.select_or_body(node);
+                third(Third::Break { content })
+            }
+            "try" => {
+                self.attributes(node, &["select", "rollback-output"], &[]);
+                let select = self.expression_attribute(node, "select");
+                let body = self.body_except(node, &["catch", "fallback"]);
+                if select.is_some() && !body.is_empty() {
+                    self.error(node, "XTSE3140: xsl:try has both a select attribute and content".into());
+                }
+                let content = Content { select, body, separator: None };
+                let catches: Vec<Catch> =
+                    self.children_named(node, "catch").into_iter().map(|child| self.catch(child)).collect();
+                if catches.is_empty() {
+                    self.error(node, "XTSE0010: xsl:try needs an xsl:catch".into());
+                }
+                third(Third::Try { content, catches: catches.into() })
+            }
+            "map" => {
+                self.attributes(node, &["on-duplicates"], &[]);
+                let body = self.body(node);
+                third(Third::Map { body })
+            }
+            "map-entry" => {
+                self.attributes(node, &["key", "select"], &["key"]);
+                let Some(key) = self.expression_attribute(node, "key") else { return Some(None) };
+                let content = self.select_or_body(node);
+                third(Third::MapEntry { key, content })
+            }
+            "where-populated" => {
+                self.attributes(node, &[], &[]);
+                let body = self.body(node);
+                third(Third::WherePopulated { body })
+            }
+            // Those in a body with others are read with it.
+            "on-empty" => {
+                self.attributes(node, &["select"], &[]);
+                let content = self.select_or_body(node);
+                third(Third::Conditional { parts: [Part::OnEmpty(content)].into() })
+            }
+            "on-non-empty" => {
+                self.attributes(node, &["select"], &[]);
+                let content = self.select_or_body(node);
+                third(Third::Conditional { parts: [Part::OnNonEmpty(content)].into() })
+            }
+            "source-document" => {
+                let attributes = ["href", "streamable", "use-accumulators", "validation", "type"];
+                self.attributes(node, &attributes, &["href"]);
+                let Some(href) = self.avt_attribute(node, "href") else { return Some(None) };
+                let body = self.body(node);
+                third(Third::SourceDocument { href, body })
+            }
+            "assert" => {
+                self.attributes(node, &["test", "select", "error-code"], &["test"]);
+                let Some(test) = self.expression_attribute(node, "test") else { return Some(None) };
+                let code = self.avt_attribute(node, "error-code");
+                let select = self.expression_attribute(node, "select");
+                let content = Content { select, body: self.body(node), separator: None };
+                third(Third::Assert { test, content, code })
+            }
+            // All of its branches see the same; they come one after the other.
+            "fork" => {
+                self.attributes(node, &[], &[]);
+                self.only(node, &["sequence", "for-each-group"]);
+                let body = self.body(node);
+                Some(Some(Op::Later(Box::new(Later::Sequential(body)))))
+            }
+            "merge" => {
+                self.attributes(node, &[], &[]);
+                self.only(node, &["merge-source", "merge-action"]);
+                let sources: Vec<MergeSource> = self
+                    .children_named(node, "merge-source")
+                    .into_iter()
+                    .filter_map(|child| self.merge_source(child))
+                    .collect();
+                if self.children_named(node, "merge-source").is_empty() {
+                    self.error(node, "XTSE0010: xsl:merge needs an xsl:merge-source".into());
+                }
+                let keys = sources.first().map_or(0, |source| source.keys.len());
+                if sources.iter().any(|source| source.keys.len() != keys) {
+                    self.error(
+                        node,
+                        "XTSE2200: the sources of xsl:merge have different numbers of keys".into(),
+                    );
+                }
+                let actions = self.children_named(node, "merge-action");
+                let [action] = actions.as_slice() else {
+                    self.error(node, "XTSE0010: xsl:merge needs one xsl:merge-action".into());
+                    return Some(None);
+                };
+                self.attributes(*action, &[], &[]);
+                let action = self.body(*action);
+                third(Third::Merge { sources: sources.into(), action })
+            }
+            _ => None,
+        }
+    }
+
+    fn merge_source(&mut self, node: NodeId) -> Option<MergeSource> {
+        self.attributes(
+            node,
+            &[
+                "name",
+                "for-each-item",
+                "for-each-source",
+                "select",
+                "streamable",
+                "use-accumulators",
+                "sort-before-merge",
+                "validation",
+                "type",
+            ],
+            &["select"],
+        );
+        self.only(node, &["merge-key"]);
+        let each = self.expression_attribute(node, "for-each-item");
+        let sources = self.expression_attribute(node, "for-each-source");
+        if each.is_some() && sources.is_some() {
+            self.error(node, "XTSE3195: xsl:merge-source has both for-each-item and for-each-source".into());
+        }
+        let select = self.expression_attribute(node, "select")?;
+        self.yes_no(node, "streamable");
+        let sort_before = self.yes_no(node, "sort-before-merge").unwrap_or(false);
+        let mut keys = Vec::new();
+        for child in self.children_named(node, "merge-key") {
+            self.attributes(child, &["select", "lang", "order", "collation", "case-order", "data-type"], &[]);
+            let collation = self.collation(child, "XTDE1035");
+            let content = self.select_or_body(child);
+            keys.push(MergeKey { content, descending: self.avt_attribute(child, "order"), collation });
+        }
+        if keys.is_empty() {
+            self.error(node, "XTSE0010: xsl:merge-source needs an xsl:merge-key".into());
+        }
+        let name = self.attribute(node, "name").map(|name| name.trim().into());
+        Some(MergeSource { name, each, sources, select, sort_before, keys: keys.into() })
+    }
+
+    /// The children of that name in the namespace of XSLT.
+    pub(super) fn children_named(&self, node: NodeId, name: &str) -> Vec<NodeId> {
+        let doc = &self.module.doc;
+        doc.children(node).filter(|n| doc.is_element(*n, XSLT, name)).collect()
+    }
+
+    /// Content by a `select` attribute or a body, not both.
+    fn select_or_body(&mut self, node: NodeId) -> Content {
+        let select = self.expression_attribute(node, "select");
+        let body = self.body(node);
+        if select.is_some() && !body.is_empty() {
+            let name = self.module.doc.local(node).to_owned();
+            let code = match &*name {
+                "on-completion" => "XTSE3125",
+                "map-entry" => "XTSE3280",
+                "catch" => "XTSE3150",
+                "break" => "XTSE3125",
+                "merge-key" => "XTSE3200",
+                "on-empty" | "on-non-empty" => "XTSE3185",
+                _ => "XTSE0010",
+            };
+            self.error(node, format!("{code}: xsl:{name} has both a select attribute and content"));
+        }
+        Content { select, body, separator: None }
+    }
+
+    fn catch(&mut self, node: NodeId) -> Catch {
+        self.attributes(node, &["errors", "select"], &[]);
+        let visible = self.locals.len();
+        let slot = self.slots;
+        for name in CAUGHT {
+            let name = self.symbols.intern(ERRORS, name);
+            let slot = self.slots;
+            self.slots += 1;
+            self.locals.push((name, slot));
+        }
+        let content = self.select_or_body(node);
+        self.locals.truncate(visible);
+        let list = self.attribute(node, "errors").unwrap_or_default();
+        let mut errors = Vec::new();
+        for test in list.split_ascii_whitespace().filter(|test| *test != "*") {
+            let (prefix, local) = test.split_once(':').unwrap_or(("", test));
+            let namespace = match prefix {
+                "*" => None,
+                "" => Some(Box::from("")),
+                prefix => match namespace_of(&self.module.doc, node, prefix) {
+                    Some(uri) => Some(uri.into()),
+                    None => {
+                        self.error(node, format!("XTSE0280: the prefix \"{prefix}\" is not declared"));
+                        continue;
+                    }
+                },
+            };
+            errors.push(ErrorTest { namespace, local: (local != "*").then(|| local.into()) });
+        }
+        if list.split_ascii_whitespace().any(|test| test == "*") {
+            errors.clear();
+        }
+        Catch { errors: errors.into(), slot, content }
+    }
+
+    /// `xsl:next-iteration` and `xsl:break` are the last that an `xsl:iterate` does.
+    fn in_tail_of_iterate(&mut self, node: NodeId) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut at = node;
+        let fine = loop {
+            let Some(parent) = doc.parent(at) else { break false };
+            let of_choice =
+                doc.namespace(at) == XSLT && matches!(doc.local(at), "when" | "otherwise" | "catch");
+            let mut next = doc.next_sibling(at);
+            let mut last = true;
+            while let (Some(sibling), false) = (next, of_choice) {
+                last &= match doc.kind(sibling) {
+                    NodeKind::Element => {
+                        doc.namespace(sibling) == XSLT
+                            && matches!(doc.local(sibling), "fallback" | "catch" | "on-completion")
+                    }
+                    NodeKind::Text => super::is_space(doc.text(sibling)),
+                    _ => true,
+                };
+                next = doc.next_sibling(sibling);
+            }
+            if !last || doc.namespace(parent) != XSLT {
+                break false;
+            }
+            match doc.local(parent) {
+                "iterate" => break true,
+                "if" | "choose" | "when" | "otherwise" | "try" | "catch" => at = parent,
+                _ => break false,
+            }
+        };
+        if !fine || self.iterates.is_empty() {
+            let name = doc.local(node);
+            self.error(node, format!("XTSE3120: xsl:{name} must be the last that an xsl:iterate does"));
+        }
+    }
+
+    /// The parts of a body in which `xsl:on-empty` and `xsl:on-non-empty` stand; `None`: there are none.
+    pub(super) fn has_conditions(&self, node: NodeId) -> bool {
+        self.plan.third
+            && !self.children_named(node, "on-empty").is_empty()
+                | !self.children_named(node, "on-non-empty").is_empty()
+    }
+
+    /// A body as parts: `pieces` are the instructions of its children, each with whether it is such a condition.
+    pub(super) fn conditional(&mut self, node: NodeId, pieces: Vec<(Vec<Instruction>, bool)>) -> Body {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut current: Vec<Instruction> = Vec::new();
+        let mut misplaced = false;
+        for (mut piece, condition) in pieces {
+            if !condition {
+                misplaced |= matches!(parts.last(), Some(Part::OnEmpty(_))) && !piece.is_empty();
+                current.append(&mut piece);
+                continue;
+            }
+            if !current.is_empty() {
+                parts.push(Part::Always(std::mem::take(&mut current).into()));
+            }
+            for instruction in piece {
+                if let Op::Later(later) = instruction.op
+                    && let Later::Third(third) = *later
+                    && let Third::Conditional { parts: own } = *third
+                {
+                    parts.extend(own);
+                }
+            }
+        }
+        if !current.is_empty() {
+            parts.push(Part::Always(current.into()));
+        }
+        if misplaced {
+            self.error(node, "XTSE0010: xsl:on-empty must come last".into());
+        }
+        let place = self.place(node);
+        let third = Third::Conditional { parts: parts.into() };
+        vec![Instruction { op: Op::Later(Box::new(Later::Third(Box::new(third)))), place }].into()
+    }
+
+    /// `xsl:accumulator`.
+    pub(super) fn accumulator(&mut self, node: NodeId, precedence: u32) {
+        self.attributes(node, &["name", "initial-value", "as", "streamable"], &["name", "initial-value"]);
+        self.yes_no(node, "streamable");
+        self.only(node, &["accumulator-rule"]);
+        let Some(name) = self.symbol_attribute(node, "name") else { return };
+        let shown = self.symbols.show(name);
+        if self.accumulator_precedence.insert(name, precedence) == Some(precedence) {
+            self.error(node, format!("XTSE3350: there are two accumulators \"{shown}\""));
+        }
+        let declared = self.declared(node, "XTTE0570", &format!("the accumulator {shown}"));
+        let Some(initial) = self.expression_attribute(node, "initial-value") else { return };
+        let slot = self.slots;
+        self.slots += 1;
+        let value = self.symbols.intern("", "value");
+        let mut rules = Vec::new();
+        for child in self.children_named(node, "accumulator-rule") {
+            self.attributes(child, &["match", "phase", "select", "new-value", "capture"], &["match"]);
+            let at_end = match self.attribute(child, "phase").as_deref().map(str::trim) {
+                None | Some("start") => false,
+                Some("end") => true,
+                Some(other) => {
+                    self.error(child, format!("XTSE0020: phase=\"{other}\" is start or end"));
+                    false
+                }
+            };
+            let pattern = self.pattern_attribute(child, "match", true);
+            self.locals.push((value, slot));
+            let content = self.select_or_body(child);
+            self.locals.pop();
+            let place = self.place(child);
+            if let Some(pattern) = pattern {
+                rules.push(AccumulatorRule { pattern, at_end, content, place });
+            }
+        }
+        if rules.is_empty() {
+            self.error(node, "XTSE0010: xsl:accumulator needs an xsl:accumulator-rule".into());
+        }
+        let (slots, place) = (self.slots, self.place(node));
+        let accumulator = Accumulator { initial, declared, rules: rules.into(), slot, slots, place };
+        self.plan.accumulators.insert(name, accumulator);
+    }
+
+    /// `xsl:context-item` of a template.
+    pub(super) fn context_item(&mut self, node: NodeId) -> Option<Instruction> {
+        self.attributes(node, &["use", "as"], &[]);
+        self.empty(node);
+        let usage = self.attribute(node, "use").unwrap_or_else(|| "optional".to_owned());
+        let declared = self.declared(node, "XTTE0590", "the context item");
+        if self
+            .attribute(node, "as")
+            .is_some_and(|ty| ty.trim_end().ends_with(['?', '*', '+']) && !ty.trim_end().ends_with("(*)"))
+        {
+            self.error(node, "XTSE0020: the context item is one item: its type says no number".into());
+        }
+        let (required, absent) = match usage.trim() {
+            "required" => (true, false),
+            "optional" => (false, false),
+            "absent" => (false, true),
+            other => {
+                self.error(node, format!("XTSE0020: use=\"{other}\" must be required, optional or absent"));
+                (false, false)
+            }
+        };
+        if absent && declared.is_some() {
+            self.error(node, "XTSE3088: an absent context item has no type".into());
+        }
+        let place = self.place(node);
+        let third = Third::ContextItem { required, absent, declared };
+        Some(Instruction { op: Op::Later(Box::new(Later::Third(Box::new(third)))), place })
+    }
+}
+
+/// Parameters of the `xsl:iterate`s around: names and slots.
+pub(crate) type Iterates = Vec<Vec<(Name, usize)>>;

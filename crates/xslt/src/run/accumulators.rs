@@ -1,0 +1,166 @@
+//! Accumulators (XSLT 3.0 section 18.2): values computed by rules while a document is walked through, by node and name. They are found for
+//! all nodes of a document when the first of them is asked for.
+
+use super::{Engine, Focus, Frame, Res};
+use crate::model::Place;
+use crate::names::Name;
+use crate::third::Accumulator;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use xml::{NodeId, NodeKind};
+use xpath::{DocId, Node, Value};
+
+/// What the values of one accumulator for one document may hold together, in bytes (each item counts 32 and its text).
+const MAX_HELD: usize = 256 << 20;
+
+/// The values before and after each node, by its number.
+type Values = Arc<HashMap<NodeId, (Value, Value)>>;
+
+/// What was computed, and what is being computed.
+#[derive(Default)]
+pub(super) struct Accumulated {
+    known: Mutex<HashMap<(Name, DocId), Values>>,
+    busy: Mutex<HashSet<(Name, DocId)>>,
+}
+
+impl Engine<'_> {
+    /// `accumulator-before()` and, with `after`, `accumulator-after()` of a node.
+    pub(super) fn accumulator_value(&self, name: Name, focus: &Focus, after: bool) -> Res<Value> {
+        let node = focus.node;
+        let Some(accumulator) = self.plan.accumulators.get(&name) else {
+            let shown = self.symbols.show(name);
+            return Err(self.fail(Place::default(), format!("XTDE3340: there is no accumulator \"{shown}\"")));
+        };
+        if node.doc == DocId::ATOMIC {
+            let message = "XTDE3350: an accumulator has values for nodes: there is no node as context item";
+            return Err(self.fail(Place::default(), message.into()));
+        }
+        if node.is_namespace() || self.doc(node.doc).kind(node.id) == NodeKind::Attribute {
+            let message = "XTTE3360: an accumulator has no value for attributes and namespaces";
+            return Err(self.fail(Place::default(), message.into()));
+        }
+        let key = (name, node.doc);
+        let failed = || self.fail(accumulator.place, "an accumulator could not be computed".into());
+        let known = self.accumulated.known.lock().map_err(|_| failed())?.get(&key).cloned();
+        let values = match known {
+            Some(values) => values,
+            None => {
+                if !self.accumulated.busy.lock().map_err(|_| failed())?.insert(key) {
+                    let shown = self.symbols.show(name);
+                    let message = format!("XTDE3400: the accumulator \"{shown}\" needs its own value");
+                    return Err(self.fail(accumulator.place, message));
+                }
+                let computed = self.enter_from_expression(*focus, accumulator.place, |focus| {
+                    self.accumulate(accumulator, &focus)
+                });
+                if let Ok(mut busy) = self.accumulated.busy.lock() {
+                    busy.remove(&key);
+                }
+                let values = Arc::new(computed?);
+                self.accumulated.known.lock().map_err(|_| failed())?.insert(key, values.clone());
+                values
+            }
+        };
+        let (before, behind) = values.get(&node.id).cloned().unwrap_or_default();
+        Ok(if after { behind } else { before })
+    }
+
+    /// Walks through the document of the node of a focus.
+    fn accumulate(&self, accumulator: &Accumulator, focus: &Focus) -> Res<HashMap<NodeId, (Value, Value)>> {
+        let id = focus.node.doc;
+        let doc = self.doc(id);
+        let mut top = focus.node.id;
+        while let Some(parent) = doc.parent(top) {
+            top = parent;
+        }
+        let place = accumulator.place;
+        let start = Focus::new(Node::in_document(id, top), focus.depth, focus.next);
+        let mut frame = Frame::default();
+        frame.locals.resize(accumulator.slots, Value::Empty);
+        let mut value = self.value(&accumulator.initial, start, &frame, place)?;
+        if let Some(declared) = &accumulator.declared {
+            value = self.converted(value, declared, declared.code, place)?;
+        }
+        let mut held = 0;
+        let mut values: HashMap<NodeId, (Value, Value)> = HashMap::new();
+        let mut at = top;
+        loop {
+            value = self.apply_rules(
+                accumulator,
+                Node::in_document(id, at),
+                false,
+                value,
+                &start,
+                (&mut frame, &mut held),
+            )?;
+            values.insert(at, (value.clone(), Value::Empty));
+            if let Some(child) = doc.first_child(at) {
+                at = child;
+                continue;
+            }
+            loop {
+                value = self.apply_rules(
+                    accumulator,
+                    Node::in_document(id, at),
+                    true,
+                    value,
+                    &start,
+                    (&mut frame, &mut held),
+                )?;
+                if let Some(entry) = values.get_mut(&at) {
+                    entry.1 = value.clone();
+                }
+                if at == top {
+                    return Ok(values);
+                }
+                if let Some(next) = doc.next_sibling(at) {
+                    at = next;
+                    break;
+                }
+                match doc.parent(at) {
+                    Some(parent) => at = parent,
+                    None => return Ok(values),
+                }
+            }
+        }
+    }
+
+    /// The value behind a node's begin or end: the last rule that matches says it.
+    fn apply_rules(
+        &self,
+        accumulator: &Accumulator,
+        node: Node,
+        end: bool,
+        value: Value,
+        start: &Focus,
+        (frame, held): (&mut Frame, &mut usize),
+    ) -> Res<Value> {
+        self.tick_alone()?;
+        for rule in accumulator.rules.iter().rev().filter(|rule| rule.at_end == end) {
+            let focus = Focus { node, position: 1, size: 1, ..*start };
+            if !self.matches(&rule.pattern, &focus, &super::matching::NO_FRAME)? {
+                continue;
+            }
+            frame.locals[accumulator.slot] = value;
+            let value = self.content_value(&rule.content, focus, frame, rule.place)?;
+            let value = match &accumulator.declared {
+                Some(declared) => self.converted(value, declared, declared.code, rule.place)?,
+                None => value,
+            };
+            self.spend(value.len() as u64 >> 2)?;
+            *held += match &value {
+                Value::String(text) => 32 + text.len(),
+                Value::Atomic(atom) => 32 + atom.as_text().map_or(0, |text| text.len()),
+                value => 32 * (1 + value.len()),
+            };
+            if *held > MAX_HELD {
+                let most = MAX_HELD >> 20;
+                let message =
+                    format!("the values of an accumulator for one document hold more than {most} MiB");
+                return Err(self.fail(rule.place, message));
+            }
+            return Ok(value);
+        }
+        Ok(value)
+    }
+}

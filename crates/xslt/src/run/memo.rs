@@ -1,0 +1,66 @@
+//! Results of functions that ask for it (`xsl:function` with `cache="yes"`, XSLT 3.0 section 10.3.7): kept by their arguments while the
+//! transformation runs, as far as both are atomic values.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+use xpath::{Item, Value};
+
+/// Results that are kept at most, of all functions together, …
+const ENTRIES: usize = 100_000;
+/// … and the longest arguments and results, in bytes.
+const LONGEST: usize = 4096;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Memo {
+    known: Mutex<HashMap<String, Value>>,
+}
+
+impl Memo {
+    /// What a call is known by; `None`: some argument is no atomic value, or they are long.
+    pub fn key(slot: u32, args: &[Value]) -> Option<String> {
+        let mut key = slot.to_string();
+        for arg in args {
+            key.push('\u{1}');
+            for item in arg.items() {
+                let Item::Atomic(atom) = item else { return None };
+                if atom.is_function() {
+                    return None;
+                }
+                let text = atom.to_text();
+                // A float and a double, a date and a text that look alike are not the same.
+                let _ = write!(key, "{:?} {} {text};", atom.kind(), text.len());
+                if key.len() > LONGEST {
+                    return None;
+                }
+            }
+        }
+        Some(key)
+    }
+
+    /// The result of that call, if it was kept.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        self.known.lock().ok()?.get(key).cloned()
+    }
+
+    /// Keeps a result, if it is of atomic values and not large. When there are too many, it begins anew.
+    pub fn put(&self, key: String, value: &Value) {
+        let mut size = 0;
+        for item in value.items() {
+            match item {
+                Item::Atomic(atom) if !atom.is_function() => size += 16 + atom.to_text().len(),
+                _ => return,
+            }
+            if size > LONGEST {
+                return;
+            }
+        }
+        if let Ok(mut known) = self.known.lock() {
+            if known.len() >= ENTRIES {
+                known.clear();
+            }
+            known.insert(key, value.clone());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What XSLT 3.0 has beyond 2.0.
+
+use crate::expr::Expr;
+use crate::later::Content;
+use crate::model::{Argument, Avt, Binding, Body, Declared, Place};
+use crate::pattern::Pattern;
+
+/// An instruction.
+#[derive(Debug)]
+pub(crate) enum Third {
+    /// `xsl:iterate`.
+    Iterate { select: Expr, params: Box<[IterateParam]>, body: Body, completion: Option<Content> },
+    /// `xsl:next-iteration`: the slots of the parameters, and their values.
+    NextIteration { arguments: Box<[(usize, Argument)]> },
+    /// `xsl:break`.
+    Break { content: Content },
+    /// `xsl:try`.
+    Try { content: Content, catches: Box<[Catch]> },
+    /// `xsl:map`.
+    Map { body: Body },
+    /// `xsl:map-entry`.
+    MapEntry { key: Expr, content: Content },
+    /// `xsl:where-populated`.
+    WherePopulated { body: Body },
+    /// A body with `xsl:on-empty` or `xsl:on-non-empty`.
+    Conditional { parts: Box<[Part]> },
+    /// `xsl:source-document`.
+    SourceDocument { href: Avt, body: Body },
+    /// `xsl:assert`.
+    Assert { test: Expr, content: Content, code: Option<Avt> },
+    /// `xsl:merge`.
+    Merge { sources: Box<[MergeSource]>, action: Body },
+    /// `xsl:context-item`: what a template needs to know of the context item.
+    ContextItem { required: bool, absent: bool, declared: Option<Declared> },
+}
+
+/// A parameter of `xsl:iterate`.
+#[derive(Debug)]
+pub(crate) struct IterateParam {
+    pub slot: usize,
+    pub value: Binding,
+    /// The type of what is passed.
+    pub declared: Option<Declared>,
+}
+
+/// `xsl:catch`.
+#[derive(Debug)]
+pub(crate) struct Catch {
+    /// Which errors; none: all.
+    pub errors: Box<[ErrorTest]>,
+    /// The first slot of the variables about the error, in the order of [`CAUGHT`].
+    pub slot: usize,
+    pub content: Content,
+}
+
+/// The variables about a caught error, in the namespace [`ERRORS`].
+pub(crate) const CAUGHT: [&str; 6] =
+    ["code", "description", "value", "module", "line-number", "column-number"];
+
+/// The namespace of error codes.
+pub(crate) const ERRORS: &str = "http://www.w3.org/2005/xqt-errors";
+
+/// Which errors an `xsl:catch` is about.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ErrorTest {
+    /// `None`: any namespace.
+    pub namespace: Option<Box<str>>,
+    /// `None`: any name.
+    pub local: Option<Box<str>>,
+}
+
+/// A piece of a body that depends on whether the others give something.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Always(Body),
+    OnEmpty(Content),
+    OnNonEmpty(Content),
+}
+
+/// `xsl:accumulator`.
+#[derive(Debug)]
+pub(crate) struct Accumulator {
+    pub initial: Expr,
+    pub declared: Option<Declared>,
+    pub rules: Box<[AccumulatorRule]>,
+    /// Where `$value` is.
+    pub slot: usize,
+    pub slots: usize,
+    pub place: Place,
+}
+
+/// `xsl:accumulator-rule`.
+#[derive(Debug)]
+pub(crate) struct AccumulatorRule {
+    pub pattern: Pattern,
+    /// `phase="end"`.
+    pub at_end: bool,
+    pub content: Content,
+    pub place: Place,
+}
+
+/// `xsl:merge-source`.
+#[derive(Debug)]
+pub(crate) struct MergeSource {
+    pub name: Option<Box<str>>,
+    /// `for-each-item`.
+    pub each: Option<Expr>,
+    /// `for-each-source`: URIs of documents.
+    pub sources: Option<Expr>,
+    pub select: Expr,
+    pub sort_before: bool,
+    pub keys: Box<[MergeKey]>,
+}
+
+/// `xsl:merge-key`.
+#[derive(Debug)]
+pub(crate) struct MergeKey {
+    pub content: Content,
+    pub descending: Option<Avt>,
+    pub collation: Option<Avt>,
+}

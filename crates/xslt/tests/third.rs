@@ -1,0 +1,263 @@
+//! XSLT 3.0: the features that stylesheets of buses use, as tables of templates and what comes out. Results were worked out
+//! from the specification.
+
+#![allow(clippy::unwrap_used)]
+
+use busbar_xslt::{CompileOptions, RunLimits, RunOptions, Stylesheet};
+use std::time::Duration;
+use xml::{Document, ParseOptions};
+
+const INPUT: &str = "<r><a id='1' g='x'>one</a><b>2</b><a id='2' g='y'>two</a><a id='10' g='x'>three</a></r>";
+
+fn compile(body: &str) -> Result<Stylesheet, String> {
+    let sheet = format!(
+        "<xsl:stylesheet version=\"3.0\" xmlns:xsl=\"http://www.w3.org/1999/XSL/Transform\" \
+         xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:f=\"urn:f\" \
+         xmlns:map=\"http://www.w3.org/2005/xpath-functions/map\" xmlns:err=\"http://www.w3.org/2005/xqt-errors\" \
+         exclude-result-prefixes=\"#all\"><xsl:output omit-xml-declaration=\"yes\"/>{body}</xsl:stylesheet>"
+    );
+    Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default())
+        .map_err(|errors| format!("compile: {}", errors[0].message))
+}
+
+fn run(body: &str) -> Result<String, String> {
+    let sheet = compile(body)?;
+    let doc = Document::parse(INPUT, &ParseOptions::default()).unwrap();
+    let limits = RunLimits { steps: 1 << 22, ..RunLimits::default() };
+    let options = RunOptions { limits: &limits, ..RunOptions::default() };
+    let mut bytes = Vec::new();
+    sheet.transform_to(&doc, Document::ROOT, &[], &options, &mut bytes).map_err(|e| e.message)?;
+    let tree = sheet.transform(&doc, Document::ROOT, &[], &options).map_err(|e| e.message)?.document;
+    let mut written = Vec::new();
+    xml::write(&tree, Document::ROOT, sheet.write_options(&tree), &mut written);
+    let bytes = String::from_utf8(bytes).unwrap();
+    assert_eq!(bytes, String::from_utf8(written).unwrap(), "bytes and tree differ: {body}");
+    Ok(bytes)
+}
+
+/// Templates for the root element and what comes out; `!` begins part of an error message.
+fn check(cases: &[(&str, &str)]) {
+    let mut failures = String::new();
+    for (body, expected) in cases {
+        let found = match run(&format!("<xsl:template match='/r'>{body}</xsl:template>")) {
+            Ok(found) => found,
+            Err(error) => format!("!{error}"),
+        };
+        let fits = match expected.strip_prefix('!') {
+            Some(part) => found.starts_with('!') && found.contains(part),
+            None => found == *expected,
+        };
+        if !fits {
+            failures.push_str(&format!("{body}\n   found {found}\n  wanted {expected}\n"));
+        }
+    }
+    assert!(failures.is_empty(), "\n{failures}");
+}
+
+#[test]
+fn iterations() {
+    check(&[
+        (
+            "<xsl:iterate select='a'><xsl:param name='n' select='0'/><xsl:on-completion><t><xsl:value-of select='$n'/></t></xsl:on-completion><i><xsl:value-of select='$n'/></i><xsl:next-iteration><xsl:with-param name='n' select='$n + xs:integer(@id)'/></xsl:next-iteration></xsl:iterate>",
+            "<i>0</i><i>1</i><i>3</i><t>13</t>",
+        ),
+        (
+            "<xsl:iterate select='1 to 10'><xsl:choose><xsl:when test='. = 3'><xsl:break select='\"end\"'/></xsl:when><xsl:otherwise><i><xsl:value-of select='.'/></i></xsl:otherwise></xsl:choose></xsl:iterate>",
+            "<i>1</i><i>2</i>end",
+        ),
+        ("<xsl:iterate select='()'><xsl:on-completion select='\"none\"'/>x</xsl:iterate>", "none"),
+        (
+            "<xsl:iterate select='1 to 2'><xsl:param name='n' as='xs:integer' select='0'/><xsl:next-iteration><xsl:with-param name='n' select=\"'x'\"/></xsl:next-iteration></xsl:iterate>",
+            "!XTTE0590",
+        ),
+        ("<xsl:iterate select='1'><xsl:break/><a/></xsl:iterate>", "!XTSE3120"),
+        ("<xsl:for-each select='1'><xsl:next-iteration/></xsl:for-each>", "!XTSE3120"),
+        (
+            "<xsl:iterate select='1'><xsl:next-iteration><xsl:with-param name='z' select='1'/></xsl:next-iteration></xsl:iterate>",
+            "!XTSE3130",
+        ),
+        // One within another.
+        (
+            "<xsl:iterate select='1 to 2'><xsl:variable name='o' select='.'/><xsl:iterate select='1 to 3'><xsl:if test='. = 2'><xsl:break/></xsl:if><xsl:value-of select='$o * .'/>;</xsl:iterate></xsl:iterate>",
+            "!XTSE3120",
+        ),
+    ]);
+}
+
+#[test]
+fn errors_are_caught() {
+    check(&[
+        (
+            "<xsl:try><a><xsl:value-of select='1 idiv 0'/></a><xsl:catch><e c='{$err:code}'><xsl:value-of select='$err:line-number > 0'/></e></xsl:catch></xsl:try>",
+            "<e c=\"err:FOAR0001\">true</e>",
+        ),
+        ("<xsl:try select='1 + 1'><xsl:catch select='0'/></xsl:try>", "2"),
+        (
+            "<xsl:try select=\"xs:date('x')\"><xsl:catch errors='err:FOAR0001' select=\"'a'\"/><xsl:catch errors='err:FORG0001 *:X' select=\"'b'\"/></xsl:try>",
+            "b",
+        ),
+        (
+            "<xsl:try select=\"xs:date('x')\"><xsl:catch errors='err:FOAR0001' select=\"'a'\"/></xsl:try>",
+            "!FORG0001",
+        ),
+        (
+            "<xsl:try select=\"error(xs:QName('f:own'), 'what')\"><xsl:catch errors='f:own' select='local-name-from-QName($err:code), $err:description'/></xsl:try>",
+            "own what",
+        ),
+        (
+            "<xsl:try><xsl:message terminate='yes'>m</xsl:message><xsl:catch errors='*' select='\"ended\"'/></xsl:try>",
+            "ended",
+        ),
+        ("<xsl:try select='1'/>", "!xsl:catch"),
+    ]);
+}
+
+#[test]
+fn maps_and_json() {
+    check(&[
+        (
+            "<xsl:variable name='m' as='map(*)'><xsl:map><xsl:map-entry key=\"'k'\" select='1, 2'/><xsl:map-entry key=\"'j'\"><x/></xsl:map-entry></xsl:map></xsl:variable><xsl:value-of select=\"sum($m?k), map:keys($m)\"/><xsl:copy-of select='$m?j'/>",
+            "3 k j<x/>",
+        ),
+        (
+            "<xsl:variable name='m' as='map(*)'><xsl:map><xsl:for-each select='a'><xsl:map-entry key='string(@id)' select='string(.)'/></xsl:for-each></xsl:map></xsl:variable><xsl:value-of select=\"serialize($m, map { 'method': 'json' })\"/>",
+            "{\"1\":\"one\",\"2\":\"two\",\"10\":\"three\"}",
+        ),
+        (
+            "<xsl:variable name='m' as='map(*)'><xsl:map><xsl:map-entry key='1' select='1'/><xsl:map-entry key='1' select='2'/></xsl:map></xsl:variable><xsl:value-of select='map:size($m)'/>",
+            "!XTDE3365",
+        ),
+        ("<o><xsl:sequence select='map { 1: 2 }'/></o>", "!XTDE0450"),
+        ("<o><xsl:sequence select='[1, 2, (3, 4)]'/></o>", "<o>1 2 3 4</o>"),
+        ("<o><xsl:value-of select='[1, [2]]'/></o>", "<o>1 2</o>"),
+        ("<xsl:value-of select='upper-case#1'/>", "!FOTY0013"),
+        (
+            "<xsl:variable name='j' select='parse-json(&apos;{\"a\": [1, {\"b\": \"x\"}]}&apos;)'/><o b='{$j?a?2?b}'><xsl:value-of select='$j?a?1 + 1'/></o>",
+            "<o b=\"x\">2</o>",
+        ),
+        (
+            "<xsl:for-each select='json-to-xml(&apos;[1, 2]&apos;)//*:number'><n><xsl:value-of select='.'/></n></xsl:for-each>",
+            "<n>1</n><n>2</n>",
+        ),
+        (
+            "<xsl:variable name='f' select='function($x) { $x * 2 }'/><xsl:value-of select='for-each(1 to 3, $f)'/>",
+            "2 4 6",
+        ),
+        ("<xsl:value-of select=\"parse-xml('&lt;q>7&lt;/q>')/q + 1\"/>", "8"),
+    ]);
+    // Functions of the stylesheet as values; what they hold outlives where they were made.
+    let body = "<xsl:function name='f:twice'><xsl:param name='n'/><xsl:sequence select='$n * 2'/></xsl:function>\
+                <xsl:function name='f:adder'><xsl:param name='n'/><xsl:sequence select='function($x) { $x + $n }'/></xsl:function>\
+                <xsl:variable name='g' select='10'/>\
+                <xsl:template match='/r'><xsl:value-of select=\"for-each((1, 2), f:twice#1), f:adder(5)(1), function-lookup(xs:QName('f:twice'), 1)(4), (function($x) { $x + $g })(1)\"/></xsl:template>";
+    assert_eq!(run(body).as_deref(), Ok("2 4 6 8 11"));
+}
+
+#[test]
+fn conditional_content() {
+    check(&[
+        ("<xsl:where-populated><ul><xsl:copy-of select='zz'/></ul></xsl:where-populated>", ""),
+        (
+            "<xsl:where-populated><ul><xsl:copy-of select='b'/></ul></xsl:where-populated>",
+            "<ul><b>2</b></ul>",
+        ),
+        ("<o><xsl:copy-of select='zz'/><xsl:on-empty>none</xsl:on-empty></o>", "<o>none</o>"),
+        ("<o><xsl:copy-of select='b'/><xsl:on-empty>none</xsl:on-empty></o>", "<o><b>2</b></o>"),
+        (
+            "<o><xsl:on-non-empty><h/></xsl:on-non-empty><xsl:copy-of select='b'/><xsl:on-non-empty><f/></xsl:on-non-empty></o>",
+            "<o><h/><b>2</b><f/></o>",
+        ),
+        ("<o><xsl:on-non-empty><h/></xsl:on-non-empty><xsl:copy-of select='zz'/></o>", "<o/>"),
+        ("<o><xsl:on-empty select=\"'a', 'b'\"/></o>", "<o>a b</o>"),
+        ("<xsl:assert test='b = 2'/>ok", "ok"),
+        ("<xsl:assert test='b = 3' select=\"'no'\"/>", "!XTMM9001: xsl:assert: no"),
+        ("<xsl:assert test='false()' error-code='f:mine'>m</xsl:assert>", "!mine"),
+        ("<xsl:source-document href='none.xml'><x/></xsl:source-document>", "!FODC0002"),
+    ]);
+}
+
+#[test]
+fn merges() {
+    check(&[
+        (
+            "<xsl:merge><xsl:merge-source name='n' select='1, 3, 5'><xsl:merge-key select='.'/></xsl:merge-source><xsl:merge-source name='m' select='4, 3, 1' sort-before-merge='yes'><xsl:merge-key select='.'/></xsl:merge-source><xsl:merge-action>[<xsl:value-of select='current-merge-key(), count(current-merge-group()), count(current-merge-group(\"m\"))'/>]</xsl:merge-action></xsl:merge>",
+            "[1 2 1][3 2 1][4 1 1][5 1 0]",
+        ),
+        (
+            "<xsl:merge><xsl:merge-source select='3, 1'><xsl:merge-key select='.'/></xsl:merge-source><xsl:merge-action/></xsl:merge>",
+            "!XTDE2210",
+        ),
+    ]);
+}
+
+/// The example of docs/tools.md: JSON in a parameter, and JSON as the result.
+#[test]
+fn json_in_and_out() {
+    let sheet = "<xsl:stylesheet version='3.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform' xmlns:xs='http://www.w3.org/2001/XMLSchema'>\
+        <xsl:output method='text'/><xsl:param name='json' as='xs:string'/><xsl:template match='/'>\
+        <xsl:variable name='items' select='parse-json($json)?items?*'/>\
+        <xsl:value-of select=\"serialize(map { 'lines': count($items), 'total': sum($items ! (?price * ?number)) }, map { 'method': 'json' })\"/>\
+        </xsl:template></xsl:stylesheet>";
+    let sheet = Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default()).unwrap();
+    let doc = Document::parse("<none/>", &ParseOptions::default()).unwrap();
+    let json = r#"{"items": [{"price": 2.5, "number": 4}, {"price": 1, "number": 3}]}"#;
+    let mut out = Vec::new();
+    let params = [("json", xpath::Value::from(json))];
+    sheet.transform_to(&doc, Document::ROOT, &params, &RunOptions::default(), &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), r#"{"lines":2,"total":13}"#);
+}
+
+/// What is not there is an error when the stylesheet loads, and named.
+#[test]
+fn what_is_not_there_is_named() {
+    for (body, part) in [
+        ("<xsl:template match='/'><xsl:evaluate xpath=\"'1'\"/></xsl:template>", "xsl:evaluate"),
+        ("<xsl:accumulator name='a' initial-value='0'/>", "xsl:accumulator"),
+        ("<xsl:use-package name='urn:p'/>", "xsl:use-package"),
+        ("<xsl:template match='/'><xsl:nothing/></xsl:template>", "xsl:nothing"),
+    ] {
+        let error = compile(body).map(|_| ()).unwrap_err();
+        assert!(error.contains(part), "{body}: {error}");
+    }
+}
+
+/// Nothing of it ends the process, or goes on without end.
+#[test]
+fn is_bounded() {
+    for body in [
+        "<xsl:variable name='f' select='function($f, $n) { 1 + $f($f, $n + 1) }'/><xsl:value-of select='$f($f, 0)'/>",
+        "<xsl:value-of select='f:a(1)'/></xsl:template><xsl:function name='f:a'><xsl:param name='n'/><xsl:sequence select='for-each($n, f:a#1)'/></xsl:function><xsl:template name='x'>",
+        "<xsl:try select='f:b(1)'><xsl:catch select='f:b(2)'/></xsl:try></xsl:template><xsl:function name='f:b'><xsl:param name='n'/><xsl:try select='f:b($n) + 1'><xsl:catch select='f:b($n)'/></xsl:try></xsl:function><xsl:template name='x'>",
+    ] {
+        let body = format!("<xsl:template match='/r'>{body}</xsl:template>");
+        let (found, _) = meter::within(Duration::from_secs(20), None, || run(&body));
+        let error = found.unwrap_err();
+        assert!(error.len() < 400 && !error.contains('\n'), "{body}: {error}");
+    }
+}
+
+/// Twice as many items are twice the work.
+#[test]
+fn scales() {
+    let units = |body: &str, count: usize| {
+        let body = body.replace("COUNT", &count.to_string());
+        let sheet = compile(&format!("<xsl:template match='/r'>{body}</xsl:template>")).unwrap();
+        let doc = Document::parse(INPUT, &ParseOptions::default()).unwrap();
+        let mut out = Vec::new();
+        let (result, used) = meter::within(Duration::from_secs(600), None, || {
+            sheet.transform_to(&doc, Document::ROOT, &[], &RunOptions::default(), &mut out)
+        });
+        result.unwrap_or_else(|e| panic!("{body}: {e}"));
+        used.units as f64
+    };
+    for body in [
+        "<xsl:iterate select='1 to COUNT'><xsl:param name='n' select='0'/><xsl:on-completion select='$n'/><xsl:next-iteration><xsl:with-param name='n' select='$n + .'/></xsl:next-iteration></xsl:iterate>",
+        "<xsl:for-each select='1 to COUNT'><xsl:try select='1 idiv (. mod 2)'><xsl:catch select='0'/></xsl:try></xsl:for-each>",
+        "<xsl:variable name='m' as='map(*)'><xsl:map><xsl:for-each select='1 to COUNT'><xsl:map-entry key='.' select='.'/></xsl:for-each></xsl:map></xsl:variable><xsl:value-of select='map:size($m)'/>",
+        "<xsl:merge><xsl:merge-source select='1 to COUNT'><xsl:merge-key select='.'/></xsl:merge-source><xsl:merge-source select='1 to COUNT'><xsl:merge-key select='.'/></xsl:merge-source><xsl:merge-action><xsl:value-of select='count(current-merge-group())'/></xsl:merge-action></xsl:merge>",
+        "<xsl:where-populated><o><xsl:sequence select='1 to COUNT'/></o></xsl:where-populated>",
+    ] {
+        let (once, twice) = (units(body, 2000), units(body, 4000));
+        assert!(twice < once * 2.5 + 2000.0, "{body}: {once}, {twice}");
+    }
+}
