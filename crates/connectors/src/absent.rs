@@ -2,7 +2,7 @@
 //! of its artifact serves.
 
 use crate::operation::operation;
-use config::Element;
+use config::{Configuration, Element};
 use diagnostics::Diagnostic;
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
 use std::fmt::Write;
@@ -53,31 +53,83 @@ impl Mediator for Absent {
     }
 }
 
+/// Why a library that is here has no such operation; `None`: nothing here is of it, or it has no such operation.
+fn here(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
+    let in_use = configuration.libraries_in_use().find(|own| own.name == connector);
+    if let Some(library) = in_use {
+        let is_it = |own: &&config::BrokenOperation| own.name.as_ref().is_none_or(|own| own == name);
+        let broken = library.broken.iter().find(is_it)?;
+        return Some(match &broken.name {
+            Some(_) => format!("its template in `{}` cannot be read: {}", library.path, broken.why),
+            None => format!("a part of its library `{}` cannot be read: {}", library.path, broken.why),
+        });
+    }
+    if let Some(library) = configuration.libraries.iter().find(|own| own.name == connector) {
+        return Some(format!(
+            "its library `{}` is not in use: the `status` of its import is not `enabled`",
+            library.path
+        ));
+    }
+    // What it is named stands inside: the name of the file tells.
+    let is_named = |path: &str| {
+        let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        file.split(|letter: char| !letter.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case(connector))
+    };
+    let broken = configuration.broken_libraries.iter().find(|own| is_named(&own.path))?;
+    Some(format!("its library `{}` cannot be read: {}", broken.path, broken.why))
+}
+
+/// Why there is no library of a name.
+fn missing(connector: &str, configuration: &Configuration) -> String {
+    let library = match configuration.imports.iter().any(|own| *own.name == connector) {
+        true => format!("its library is imported, and no archive of `{connector}`"),
+        false => format!("no archive of a library `{connector}`"),
+    };
+    let broken = configuration.broken_libraries.first();
+    let broken =
+        broken.map(|own| format!("; `{}` cannot be read: {}", own.path, own.why)).unwrap_or_default();
+    format!("{library} is in `synapse-libs` or `connectors`{broken}")
+}
+
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let name = element.local();
     let connector = name.split('.').next().unwrap_or_default();
-    let siblings: Vec<&str> = crate::definitions()
-        .map(|own| own.name)
-        .filter(|own| own.split('.').next() == Some(connector))
-        .collect();
+    let java = match crate::library::compile(element, compiler) {
+        Some(Ok(compiled)) => return compiled,
+        Some(Err(why)) => Some(why),
+        None => None,
+    };
+    let of_library = crate::library::names(connector, compiler);
+    let own = crate::definitions().map(|own| own.name).filter(|own| own.split('.').next() == Some(connector));
+    let mut siblings: Vec<&str> = own.collect();
+    let is_ours = !siblings.is_empty();
+    siblings.extend(of_library.iter().map(String::as_str));
     let need = NEEDS.iter().find(|(names, _)| names.contains(&connector)).map(|(_, need)| *need);
-    let why = match (need, siblings.is_empty()) {
-        (_, false) => format!("the connector `{connector}` has no such operation here"),
-        (Some(need), true) => need.to_owned(),
-        (None, true) => {
-            "it runs Java: use `http.…` with the interface of the service, or a script".to_owned()
+    let here = here(name, connector, compiler.configuration).filter(|_| !is_ours);
+    let why = match (&java, here, need) {
+        // The archive is there, and says it.
+        (Some(java), _, Some(need)) => format!("{java}: {need}"),
+        (Some(java), _, None) => java.clone(),
+        (None, Some(why), _) => why,
+        (None, None, _) if !siblings.is_empty() => {
+            format!("the connector `{connector}` has no such operation here")
         }
+        (None, None, Some(need)) => need.to_owned(),
+        (None, None, None) => missing(connector, compiler.configuration),
     };
     let message = format!("connector operation `{name}` is not executable here");
     let mut found =
         Diagnostic::warning("unsupported-connector", format!("{message}: messages that come here fault"))
             .at(element.name_span(), why.clone());
-    if siblings.is_empty() {
+    if java.is_some() || need.is_none() && siblings.is_empty() {
+        found = found.help("use `http.…` with the interface of the service, or a script");
+    }
+    if java.is_none() && siblings.is_empty() {
         // A connector that is imported is meant, whatever its name is like.
         if !compiler.configuration.imports.iter().any(|own| *own.name == connector) {
             found = found.did_you_mean(name, crate::definitions().map(|own| own.name));
         }
-    } else {
+    } else if java.is_none() {
         found = found.did_you_mean(name, siblings.iter().copied());
         let mut list = String::from("it has ");
         for (at, sibling) in siblings.iter().enumerate() {

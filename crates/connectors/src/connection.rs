@@ -7,8 +7,9 @@
 use crate::parameter::{Form, Parameter};
 use config::{Element, Key, Value};
 use diagnostics::{Diagnostic, FileId};
-use flow::{Compiler, Context, Fault, KeyValue};
+use flow::{Compiled, Compiler, Context, Fault, Flow, KeyValue, Mediator, Need};
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// The connections that an operation may use.
@@ -23,6 +24,8 @@ pub(crate) struct Connections<T> {
 pub(crate) struct Description<'e> {
     pub key: Key,
     pub element: &'e Element,
+    /// It is a step of a sequence, whose elements were looked at like those of all steps.
+    pub is_step: bool,
 }
 
 impl<T: Send + Sync + 'static> Connections<T> {
@@ -41,7 +44,10 @@ impl<T: Send + Sync + 'static> Connections<T> {
             Value::Literal(key) | Value::Deferred(key) => {
                 match described(&key.value, connector, compiler) {
                     Some(element) => {
-                        let made = make(&Description { key: key.clone(), element: &element }, compiler);
+                        let made = make(
+                            &Description { key: key.clone(), element: &element, is_step: false },
+                            compiler,
+                        );
                         by_name.extend(made.map(|made| (key.value.clone(), Arc::new(made))));
                     }
                     None => report_missing(&key, connector, compiler),
@@ -51,7 +57,8 @@ impl<T: Send + Sync + 'static> Connections<T> {
             Value::Expression(own) => {
                 for (name, element) in all(connector, compiler) {
                     let key = Key { value: name, span: own.span };
-                    let made = make(&Description { key: key.clone(), element: &element }, compiler);
+                    let made =
+                        make(&Description { key: key.clone(), element: &element, is_step: false }, compiler);
                     by_name.extend(made.map(|made| (key.value, Arc::new(made))));
                 }
                 KeyValue::Dynamic(compiler.expression_text(&own.source, own.span, &own.scope)?)
@@ -97,18 +104,43 @@ impl<T: Send + Sync + 'static> Connections<T> {
 /// The connection that an `init` in a sequence has left with the message.
 pub(crate) struct Current<T>(pub Arc<T>);
 
+/// `NAME.init` as a step.
+struct Init<T>(Arc<T>);
+
+impl<T: Send + Sync + 'static> Mediator for Init<T> {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        context.attach(Arc::new(Current(Arc::clone(&self.0))));
+        Ok(Flow::Next)
+    }
+}
+
+/// Compiles an `init` that stands as a step: operations behind it without a `configKey` use its connection.
+pub(crate) fn init<T: Send + Sync + 'static>(
+    element: &Element,
+    compiler: &mut Compiler<'_>,
+    make: fn(&Description<'_>, &mut Compiler<'_>) -> Option<T>,
+) -> Compiled {
+    let key = Key { value: String::new(), span: element.start_tag() };
+    let connection = make(&Description { key, element, is_step: true }, compiler)?;
+    Some(Box::new(Init(Arc::new(connection))))
+}
+
 fn init_of(connector: &str) -> String {
     format!("{connector}.init")
 }
 
 /// What an entry says of a connection of this connector.
-fn described(key: &str, connector: &str, compiler: &Compiler<'_>) -> Option<Element> {
+pub(crate) fn described(key: &str, connector: &str, compiler: &Compiler<'_>) -> Option<Element> {
     let entry = compiler.configuration.local_entries.get(key)?;
     entry.element(FileId::BUILT_IN).filter(|element| element.local() == init_of(connector))
 }
 
 /// All connections of a connector.
-fn all(connector: &str, compiler: &Compiler<'_>) -> Vec<(String, Element)> {
+pub(crate) fn all(connector: &str, compiler: &Compiler<'_>) -> Vec<(String, Element)> {
     let entries = compiler.configuration.local_entries.iter();
     let described = entries.filter_map(|entry| {
         let element = entry.element(FileId::BUILT_IN)?;
@@ -117,7 +149,7 @@ fn all(connector: &str, compiler: &Compiler<'_>) -> Vec<(String, Element)> {
     described.collect()
 }
 
-fn report_missing(key: &Key, connector: &str, compiler: &mut Compiler<'_>) {
+pub(crate) fn report_missing(key: &Key, connector: &str, compiler: &mut Compiler<'_>) {
     let names: Vec<String> = all(connector, compiler).into_iter().map(|(name, _)| name).collect();
     let init = init_of(connector);
     let message = match compiler.configuration.local_entries.get(&key.value) {
@@ -132,7 +164,11 @@ fn report_missing(key: &Key, connector: &str, compiler: &mut Compiler<'_>) {
 }
 
 /// Reports fields of a description that there are not: what is misspelt has no effect.
-pub(crate) fn report_unknown(element: &Element, fields: &[&str], compiler: &mut Compiler<'_>) {
+pub(crate) fn report_unknown(description: &Description<'_>, fields: &[&str], compiler: &mut Compiler<'_>) {
+    let element = description.element;
+    if description.is_step {
+        return;
+    }
     for child in element.elements().filter(|child| !fields.contains(&child.local())) {
         let message = format!("`{}` has no effect in `{}`", child.local(), element.local());
         let found = Diagnostic::warning("ignored-element", message)
@@ -186,11 +222,12 @@ pub(crate) struct Fields(Vec<(&'static str, Parameter)>);
 impl Fields {
     /// Those of a description; others are reported.
     pub(crate) fn compile(
-        element: &Element,
+        description: &Description<'_>,
         fields: &'static [&'static str],
         compiler: &mut Compiler<'_>,
     ) -> Fields {
-        report_unknown(element, fields, compiler);
+        report_unknown(description, fields, compiler);
+        let element = description.element;
         let read = |field: &&'static str| Some((*field, dynamic_field(element, field, compiler)?));
         Fields(fields.iter().filter_map(read).collect())
     }
@@ -210,6 +247,22 @@ impl Fields {
         match self.0.iter().find(|(own, _)| *own == name)? {
             (_, Parameter::Literal(text)) => Some(text.trim()),
             _ => None,
+        }
+    }
+
+    /// Reports those of `names` that are the same for all messages and no number of the type.
+    pub(crate) fn check_numbers<N: FromStr>(
+        &self,
+        names: &[&str],
+        element: &Element,
+        compiler: &mut Compiler<'_>,
+    ) {
+        for name in names {
+            if let Some(text) = self.literal(name).filter(|text| text.parse::<N>().is_err()) {
+                let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
+                let message = format!("`{name}` is no number: {text}");
+                compiler.warning("bad-value", message, place, "messages that come to it fault");
+            }
         }
     }
 

@@ -1,18 +1,21 @@
 //! The CSV module: `CSV.csvToJson`, `csvToXml`, `csvToCsv`, `jsonToCsv`, `xmlToCsv`.
 //!
 //! They read the body and put the result into it, or into the variable that `responseVariable` names. Names of the module are accepted in
-//! upper and in lower case.
+//! upper and in lower case. CSV is read and written row by row: beside the body there is its result, and no table of cells.
 
 use crate::operation::operation;
 use crate::parameter::{Form, Parameters};
 use crate::response::{OVERWRITE, Place, VARIABLE};
 use crate::result;
+use bytes::Bytes;
 use config::Element;
+use csv::{Position, StringRecord};
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
 use message::memory::Held;
 use message::{Format, PayloadError, Reading, Value, memory};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::Cursor;
 use std::sync::Arc;
 
 /// The operations.
@@ -59,16 +62,12 @@ const TO_CSV: &[&str] = parameters!(
 const FROM_TREE: &[&str] =
     &["customHeader", "customValueSeparator", "suppressEscapeCharacters", VARIABLE, OVERWRITE];
 
-/// Rows of cells take so many times the bytes of the body, at most about.
-const GROWTH: usize = 6;
-
-/// How many bytes the body has, as far as that is known.
-fn size(context: &Context) -> usize {
-    context.payload.bytes().map_or(0, |bytes| bytes.len())
-}
-
 /// Units of work of one cell.
 const CELL: u64 = 4;
+/// Types of columns beyond so many have no effect.
+const MOST_TYPES: usize = 100_000;
+/// What a cell takes as a member of an object in a variable, beside its text.
+const MEMBER: usize = 160;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -103,24 +102,103 @@ fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>
     parameters.check_word("csvEmptyValues", &["Null", "Empty"], element, compiler);
     parameters.check_word("columnOrdering", &["Ascending", "Descending"], element, compiler);
     parameters.check_truths(&["skipHeader", "suppressEscapeCharacters"], element, compiler);
-    parameters.check_numbers(&["dataRowsToSkip", "orderByColumn"], element, compiler);
+    parameters.check_numbers(&["dataRowsToSkip"], element, compiler);
+    parameters.check("orderByColumn", element, compiler, |text| {
+        match (quoted(text), text.parse::<usize>()) {
+            (Some(_), _) | (None, Ok(1..)) => Ok(()),
+            _ => Err("expected a column from 1, or a name of one between double quotes".to_owned()),
+        }
+    });
     for name in ["valueSeparator", "customValueSeparator"] {
         parameters.check(name, element, compiler, |text| {
             separator(text).map(|_| ()).ok_or_else(|| "expected one character, `tab` or `space`".to_owned())
         });
     }
     parameters.check("columnsToSkip", element, compiler, |text| match text.contains('"') {
+        true if text.matches('"').count() % 2 == 1 => {
+            Err("a name has no end: expected a double quote".to_owned())
+        }
         // Which names there are, the message says.
-        true => Ok(()),
+        true => {
+            let any = text.split('"').enumerate().map(|(at, own)| if at % 2 == 0 { own } else { "1" });
+            skipped(&any.collect::<String>(), 1, None).map(|_| ())
+        }
         false => skipped(text, 1, None).map(|_| ()),
     });
-    parameters.check("dataTypes", element, compiler, |text| {
-        let known = ["string", "number", "integer", "boolean", ""];
-        let wrong = text.split(',').map(str::trim).find(|own| !known.contains(&&*own.to_ascii_lowercase()));
-        wrong.map_or(Ok(()), |own| {
-            Err(format!("`{own}` is no type: expected string, number, integer, boolean"))
-        })
+    let names = ["rootElementTag", "groupElementTag", "rootElementNamespace", "groupElementNamespace"];
+    for name in names {
+        parameters.check(name, element, compiler, |text| match xml::is_ncname(text) {
+            true => Ok(()),
+            false => Err("no element can have this name".to_owned()),
+        });
+    }
+    parameters.check("tagNames", element, compiler, |text| {
+        let wrong = text.split(',').map(str::trim).find(|own| !own.is_empty() && !xml::is_ncname(own));
+        wrong.map_or(Ok(()), |own| Err(format!("no element can be named `{own}`")))
     });
+    parameters.check("dataTypes", element, compiler, |text| Types::parse(text).map(|_| ()));
+}
+
+/// The text between double quotes.
+fn quoted(text: &str) -> Option<&str> {
+    text.strip_prefix('"')?.strip_suffix('"')
+}
+
+/// The types of columns, as they are written: words between commas, or a list of objects as tools write it.
+#[derive(Default)]
+struct Types {
+    by_position: Vec<(usize, String)>,
+    by_name: Vec<(String, String)>,
+}
+
+impl Types {
+    fn parse(text: &str) -> Result<Types, String> {
+        let mut types = Types::default();
+        let known = |kind: &str| match &*kind.trim().to_ascii_lowercase() {
+            own @ ("string" | "number" | "integer" | "boolean" | "") => Ok(own.to_owned()),
+            _ => Err(format!("`{kind}` is no type: expected string, number, integer, boolean")),
+        };
+        if !text.trim_start().starts_with('[') {
+            for (at, kind) in text.split(',').enumerate() {
+                types.by_position.push((at, known(kind)?));
+            }
+            return Ok(types);
+        }
+        let list: Vec<serde_json::Map<String, Json>> =
+            serde_json::from_str(text).map_err(|why| format!("expected a list of objects: {why}"))?;
+        for item in &list {
+            let text =
+                |name: &str| item.get(name).map(|own| own.as_str().map_or(own.to_string(), str::to_owned));
+            let column = text("Column Name Or Index").ok_or("an item has no `Column Name Or Index`")?;
+            let kind = known(&text("Data Type").ok_or("an item has no `Data Type`")?)?;
+            match text("Is Column Name").is_some_and(|own| own.eq_ignore_ascii_case("no")) {
+                true => match column.trim().parse::<usize>() {
+                    Ok(position @ 1..) => types.by_position.push((position - 1, kind)),
+                    _ => return Err(format!("`{column}` is no column from 1")),
+                },
+                false => types.by_name.push((column, kind)),
+            }
+        }
+        Ok(types)
+    }
+
+    /// Of each column of a header, as far as one is said.
+    fn of(self, header: Option<&[String]>) -> Vec<Option<String>> {
+        let mut found: Vec<(usize, String)> = self.by_position;
+        for (name, kind) in self.by_name {
+            let at = header.and_then(|header| header.iter().position(|own| own.trim() == name.trim()));
+            found.extend(at.map(|at| (at, kind)));
+        }
+        let mut types = Vec::new();
+        // Rows are not wider than the text of the types is long.
+        for (at, kind) in found.into_iter().filter(|(at, _)| *at < MOST_TYPES) {
+            if types.len() <= at {
+                types.resize(at + 1, None);
+            }
+            types[at] = Some(kind);
+        }
+        types
+    }
 }
 
 /// The character of a separator.
@@ -134,20 +212,133 @@ fn separator(text: &str) -> Option<u8> {
     }
 }
 
-/// Rows of cells.
-type Rows = Vec<Vec<String>>;
-
-/// CSV that was read, and what is to become of it.
+/// CSV as it stands in the body, and which cells of it are wanted. It is read row by row, as often as it takes.
 struct Table {
+    operation: String,
+    text: Bytes,
+    separator: u8,
     header: Option<Vec<String>>,
-    rows: Rows,
+    /// The header is a row too.
+    header_is_row: bool,
+    /// Records ahead of the first row.
+    ahead: usize,
+    /// Columns that are left out, from 1.
+    skipped: BTreeSet<usize>,
+}
+
+type Reader<'t> = csv::Reader<Cursor<&'t [u8]>>;
+
+impl Table {
+    fn reader(&self) -> Reader<'_> {
+        let mut reader = csv::ReaderBuilder::new();
+        reader.has_headers(false).flexible(true).delimiter(self.separator);
+        reader.from_reader(Cursor::new(&self.text[..]))
+    }
+
+    fn next(&self, reader: &mut Reader<'_>, record: &mut StringRecord) -> Result<bool, Fault> {
+        let more = reader.read_record(record);
+        let more = more.map_err(|why| {
+            Fault::new(format!("{}: the body is no CSV", self.operation)).because(why.to_string())
+        })?;
+        spend(record.len())?;
+        Ok(more)
+    }
+
+    /// Gives each row, and where it begins.
+    fn each(&self, mut row: impl FnMut(&StringRecord, &Position) -> Result<(), Fault>) -> Result<(), Fault> {
+        let (mut reader, mut record, mut number) = (self.reader(), StringRecord::new(), 0);
+        loop {
+            let at = reader.position().clone();
+            if !self.next(&mut reader, &mut record)? {
+                return Ok(());
+            }
+            number += 1;
+            if number > self.ahead {
+                row(&record, &at)?;
+            }
+        }
+    }
+
+    /// The cells of a row that are wanted.
+    fn cells<'r>(&'r self, row: &'r StringRecord) -> impl Iterator<Item = &'r str> {
+        let wanted = row.iter().enumerate().filter(|(at, _)| !self.skipped.contains(&(at + 1)));
+        wanted.map(|(_, cell)| cell)
+    }
+
+    /// Gives the cells of each row, of the header as well where it is one.
+    fn each_cells(
+        &self,
+        mut row: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        if let Some(header) = self.header.as_ref().filter(|_| self.header_is_row) {
+            row(&mut header.iter().map(String::as_str))?;
+        }
+        self.each(|record, _| row(&mut self.cells(record)))
+    }
 }
 
 /// What a conversion gives.
-enum Converted {
-    Json(Json),
-    Xml(String),
-    Csv(String),
+struct Converted {
+    kind: Kind,
+    bytes: Vec<u8>,
+    /// Counts the bytes for as long as the message is on its way.
+    held: Held,
+    /// How many cells it has.
+    cells: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Xml,
+    Csv,
+}
+
+impl Converted {
+    fn new(kind: Kind) -> Converted {
+        Converted { kind, bytes: Vec::new(), held: Held::NONE, cells: 0 }
+    }
+
+    /// Counts what was made so far.
+    fn count(&mut self, cells: usize) -> Result<(), Fault> {
+        self.cells += cells;
+        Ok(self.held.try_grow(self.bytes.capacity()).map_err(PayloadError::Shortage)?)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// The payload of a variable, and what counts it.
+    fn value(&self) -> Result<(Json, Held), Fault> {
+        let more = match self.kind {
+            Kind::Json => self.cells.saturating_mul(MEMBER),
+            Kind::Xml | Kind::Csv => 0,
+        };
+        let held = memory::try_hold(self.bytes.len().saturating_add(more)).map_err(PayloadError::Shortage)?;
+        let value = match self.kind {
+            Kind::Json => serde_json::from_slice(&self.bytes)
+                .map_err(|why| Fault::new(format!("the result is no JSON: {why}")))?,
+            Kind::Xml | Kind::Csv => Json::from(self.text()),
+        };
+        Ok((value, held))
+    }
+
+    fn into_body(mut self, context: &mut Context) {
+        self.bytes.shrink_to_fit();
+        let content_type = match self.kind {
+            Kind::Json => "application/json",
+            Kind::Xml => "application/xml",
+            Kind::Csv => "text/csv",
+        };
+        let reading = Reading::of(Some(content_type), None, context.is_rest());
+        match self.kind {
+            Kind::Xml => context.payload.set_made(self.bytes, reading),
+            Kind::Json | Kind::Csv => context.payload.set_bytes(self.bytes, reading),
+        }
+        context.set_axis2("messageType", Value::from(content_type));
+        context.hold(Arc::new(self.held));
+    }
 }
 
 impl Mediator for Conversion {
@@ -161,7 +352,6 @@ impl Mediator for Conversion {
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let place = Place::of(&self.parameters, context)?;
-        let _held = memory::try_hold(GROWTH * size(context)).map_err(PayloadError::Shortage)?;
         let converted = self.convert(context)?;
         deliver(converted, place, context)?;
         Ok(Flow::Next)
@@ -169,34 +359,26 @@ impl Mediator for Conversion {
 }
 
 fn deliver(converted: Converted, place: Place, context: &mut Context) -> Result<(), Fault> {
-    let payload = match &converted {
-        Converted::Json(json) => json.clone(),
-        Converted::Xml(text) | Converted::Csv(text) => Json::from(text.as_str()),
-    };
-    let (variable, map) = match place {
-        Place::Variable(name) => (Some(name), json!({ "payload": payload, "headers": {}, "attributes": {} })),
-        Place::BodyAndVariable(ref name) => {
-            (Some(Arc::clone(name)), json!({ "headers": {}, "attributes": {} }))
+    match place {
+        Place::Body => converted.into_body(context),
+        Place::Variable(name) => {
+            let (payload, held) = converted.value()?;
+            context.hold(Arc::new(held));
+            let map = Json::Object(
+                [
+                    ("payload".to_owned(), payload),
+                    ("headers".to_owned(), json!({})),
+                    ("attributes".to_owned(), json!({})),
+                ]
+                .into_iter()
+                .collect(),
+            );
+            context.variables.set(name, Value::Json(Arc::new(map)));
         }
-        Place::Body => (None, Json::Null),
-    };
-    let keeps_body = variable.is_some() && map.get("payload").is_some();
-    if let Some(name) = variable {
-        context.variables.set(name, Value::Json(Arc::new(map)));
-    }
-    if keeps_body {
-        return Ok(());
-    }
-    match converted {
-        Converted::Json(json) => {
-            context.payload.set_json_value(json);
-            context.set_axis2("messageType", Value::from("application/json"));
-        }
-        Converted::Xml(text) => result::set_xml(&text, context)?,
-        Converted::Csv(text) => {
-            let reading = Reading::of(Some("text/csv"), None, context.is_rest());
-            context.payload.set_bytes(text, reading);
-            context.set_axis2("messageType", Value::from("text/csv"));
+        Place::BodyAndVariable(name) => {
+            converted.into_body(context);
+            let map = json!({ "headers": {}, "attributes": {} });
+            context.variables.set(name, Value::Json(Arc::new(map)));
         }
     }
     Ok(())
@@ -204,44 +386,66 @@ fn deliver(converted: Converted, place: Place, context: &mut Context) -> Result<
 
 impl Conversion {
     fn convert(&self, context: &mut Context) -> Result<Converted, Fault> {
-        Ok(match self.way {
-            Way::ToJson => Converted::Json(self.to_json(context)?),
-            Way::ToXml => Converted::Xml(self.to_xml(context)?),
-            Way::ToCsv => Converted::Csv(self.to_csv(context)?),
-            Way::FromJson => Converted::Csv(self.of_json(context)?),
-            Way::FromXml => Converted::Csv(self.of_xml(context)?),
-        })
-    }
-
-    fn to_json(&self, context: &mut Context) -> Result<Json, Fault> {
-        let table = self.table(true, context)?;
-        let types = self.list("dataTypes", context)?.unwrap_or_default();
-        let keys = unique(self.list("jsonKeys", context)?.or(table.header).unwrap_or_default());
-        let empty = self.parameters.text("csvEmptyValues", context)?.unwrap_or_default();
-        let empty = if empty.eq_ignore_ascii_case("empty") { Json::from("") } else { Json::Null };
-        let mut list = Vec::with_capacity(table.rows.len());
-        for row in table.rows {
-            spend(row.len())?;
-            let mut object = Map::new();
-            for (at, cell) in row.into_iter().enumerate() {
-                let value = match cell.trim().is_empty() {
-                    true => empty.clone(),
-                    false => typed(cell, types.get(at).map(String::as_str)),
-                };
-                object.insert(key_of(&keys, at), value);
-            }
-            list.push(Json::Object(object));
+        match self.way {
+            Way::ToJson => self.to_json(context),
+            Way::ToXml => self.to_xml(context),
+            Way::ToCsv => self.to_csv(context),
+            Way::FromJson => self.of_json(context),
+            Way::FromXml => self.of_xml(context),
         }
-        let list = Json::Array(list);
-        Ok(match self.parameters.text("rootJsonKey", context)? {
-            Some(root) => Json::Object([(root, list)].into_iter().collect()),
-            None => list,
-        })
     }
 
-    fn to_xml(&self, context: &mut Context) -> Result<String, Fault> {
+    fn to_json(&self, context: &mut Context) -> Result<Converted, Fault> {
         let table = self.table(true, context)?;
-        let names = self.list("tagNames", context)?.or(table.header).unwrap_or_default();
+        let types = match self.parameters.text("dataTypes", context)? {
+            Some(text) => Types::parse(&text).map_err(|why| self.fault("dataTypes are none").because(why))?,
+            None => Types::default(),
+        };
+        let types = types.of(table.header.as_deref());
+        let own = self.list("jsonKeys", context)?;
+        let mut keys = Keys::new(own.as_ref().or(table.header.as_ref()).map_or(&[][..], Vec::as_slice));
+        let empty = self.parameters.text("csvEmptyValues", context)?.unwrap_or_default();
+        let empty: &[u8] = if empty.eq_ignore_ascii_case("empty") { b"\"\"" } else { b"null" };
+        let root = self.parameters.text("rootJsonKey", context)?;
+        let mut made = Converted::new(Kind::Json);
+        if let Some(root) = &root {
+            made.bytes.push(b'{');
+            written_json(root, &mut made.bytes);
+            made.bytes.push(b':');
+        }
+        made.bytes.push(b'[');
+        let mut is_first = true;
+        table.each_cells(|cells| {
+            if !std::mem::take(&mut is_first) {
+                made.bytes.push(b',');
+            }
+            made.bytes.push(b'{');
+            let mut count = 0;
+            for (at, cell) in cells.enumerate() {
+                if at > 0 {
+                    made.bytes.push(b',');
+                }
+                made.bytes.extend_from_slice(keys.get(at));
+                match cell.trim().is_empty() {
+                    true => made.bytes.extend_from_slice(empty),
+                    false => typed(cell, types.get(at).and_then(Option::as_deref), &mut made.bytes),
+                }
+                count += 1;
+            }
+            made.bytes.push(b'}');
+            made.count(count)
+        })?;
+        made.bytes.push(b']');
+        if root.is_some() {
+            made.bytes.push(b'}');
+        }
+        Ok(made)
+    }
+
+    fn to_xml(&self, context: &mut Context) -> Result<Converted, Fault> {
+        let table = self.table(true, context)?;
+        let own = self.list("tagNames", context)?;
+        let names: &[String] = own.as_ref().or(table.header.as_ref()).map_or(&[], Vec::as_slice);
         let mut tag = |element: &str, default: &str| -> Result<(String, String), Fault> {
             let mut text = |name: &str| self.parameters.text(&format!("{element}{name}"), context);
             let name = text("Tag")?.unwrap_or_else(|| default.to_owned());
@@ -256,79 +460,145 @@ impl Conversion {
         };
         let (root, root_end) = tag("rootElement", "root")?;
         let (group, group_end) = tag("groupElement", "group")?;
-        let mut out = format!("<{root}>");
-        for row in table.rows {
-            spend(row.len())?;
-            out.push_str(&format!("<{group}>"));
-            for (at, cell) in row.iter().enumerate() {
-                let name = key_of(&names, at);
+        let mut made = Converted::new(Kind::Xml);
+        let mut widest = 0;
+        made.bytes.extend_from_slice(format!("<{root}>").as_bytes());
+        table.each_cells(|cells| {
+            let mut out = |text: &str| made.bytes.extend_from_slice(text.as_bytes());
+            let mut count = 0;
+            ["<", &group, ">"].into_iter().for_each(&mut out);
+            for (at, cell) in cells.enumerate() {
+                let name = key_of(names, at);
                 let name = name.trim();
-                out.push_str(&format!("<{name}>{}</{name}>", result::escaped(cell)));
+                ["<", name, ">", &result::escaped(cell), "</", name, ">"].into_iter().for_each(&mut out);
+                count += 1;
             }
-            out.push_str(&format!("</{group_end}>"));
-        }
-        out.push_str(&format!("</{root_end}>"));
+            ["</", &group_end, ">"].into_iter().for_each(&mut out);
+            widest = widest.max(count);
+            made.count(count)
+        })?;
+        made.bytes.extend_from_slice(format!("</{root_end}>").as_bytes());
         // A name of a column may be none of an element.
-        result::element(&out).map_err(|why| self.fault("the result is no XML").because(why))?;
-        Ok(out)
+        let columns: String = names
+            .iter()
+            .take(widest)
+            .enumerate()
+            .map(|(at, _)| format!("<{}/>", key_of(names, at).trim()))
+            .collect();
+        let names = format!("<{root}><{group}>{columns}</{group_end}></{root_end}>");
+        result::element(&names).map_err(|why| self.fault("the result is no XML").because(why))?;
+        Ok(made)
     }
 
-    fn to_csv(&self, context: &mut Context) -> Result<String, Fault> {
-        let mut table = self.table(false, context)?;
-        if let Some(column) = self.number("orderByColumn", context)? {
-            let Some(at) = column.checked_sub(1) else {
-                return Err(self.fault("orderByColumn is a column from 1"));
-            };
-            table.rows.sort_by(|a, b| {
-                let cell = |row: &Vec<String>| row.get(at).cloned().unwrap_or_default();
-                cell(a).cmp(&cell(b))
-            });
-            let order = self.parameters.text("columnOrdering", context)?.unwrap_or_default();
-            if order.eq_ignore_ascii_case("descending") {
-                table.rows.reverse();
-            }
-        }
+    fn to_csv(&self, context: &mut Context) -> Result<Converted, Fault> {
+        let table = self.table(false, context)?;
         let skips_header = self.parameters.is_true("skipHeader", false, context)?;
-        let header = match self.list("customHeader", context)? {
-            Some(header) => Some(header),
-            None => table.header.filter(|_| !skips_header),
+        let own = self.list("customHeader", context)?;
+        let header = own.as_ref().or(table.header.as_ref().filter(|_| !skips_header));
+        let column = match self.parameters.text("orderByColumn", context)? {
+            None => None,
+            Some(text) => {
+                let named = |name: &str| {
+                    let header = table.header.as_ref()?;
+                    header.iter().position(|own| own.trim() == name)
+                };
+                let at = match quoted(&text) {
+                    Some(name) => named(name.trim()),
+                    None => text.parse::<usize>().ok().and_then(|column| column.checked_sub(1)),
+                };
+                let none =
+                    || self.fault(&format!("orderByColumn is a column from 1, or a name of one: {text}"));
+                Some(at.ok_or_else(none)?)
+            }
         };
-        self.written(header, table.rows, context)
-    }
-
-    fn of_json(&self, context: &mut Context) -> Result<String, Fault> {
-        let custom = self.list("customHeader", context)?;
-        let limits = context.services().limits.clone();
-        let value = context.payload.as_json(&limits)?;
-        let Json::Array(items) = value else { return Err(self.fault("the body is no list of JSON objects")) };
-        let mut columns = Columns::default();
-        for item in items {
-            let Json::Object(members) = item else {
-                return Err(self.fault("the body is no list of JSON objects"));
-            };
-            let cell = |value: Json| match value {
-                Json::String(text) => text,
-                Json::Null => String::new(),
-                other => other.to_string(),
-            };
-            columns.add(members.into_iter().map(|(name, value)| (name, cell(value))))?;
+        let order = self.parameters.text("columnOrdering", context)?.unwrap_or_default();
+        let mut out = Output::begin(self, header, context)?;
+        let Some(column) = column else {
+            table.each_cells(|cells| out.row(cells))?;
+            return out.end();
+        };
+        // The order is that of the keys; the rows stay where they are in the body.
+        let (mut keys, mut held, mut bytes) = (Vec::new(), Held::NONE, 0);
+        table.each(|record, at| {
+            let key = table.cells(record).nth(column).unwrap_or_default().to_owned();
+            bytes += key.len();
+            keys.push((key, at.clone()));
+            let counted = bytes + keys.capacity() * size_of::<(String, Position)>();
+            Ok(held.try_grow(counted).map_err(PayloadError::Shortage)?)
+        })?;
+        keys.sort_by(|a, b| a.0.cmp(&b.0));
+        if order.eq_ignore_ascii_case("descending") {
+            keys.reverse();
         }
-        self.written(custom.or(columns.header()), columns.rows, context)
+        let (mut reader, mut record) = (table.reader(), StringRecord::new());
+        for (_, at) in keys {
+            reader.seek(at).map_err(|why| self.fault("the body is no CSV").because(why.to_string()))?;
+            table.next(&mut reader, &mut record)?;
+            out.row(&mut table.cells(&record))?;
+        }
+        out.end()
     }
 
-    fn of_xml(&self, context: &mut Context) -> Result<String, Fault> {
+    fn of_json(&self, context: &mut Context) -> Result<Converted, Fault> {
         let custom = self.list("customHeader", context)?;
-        let mut columns = Columns::default();
+        let separator = self.separator("customValueSeparator", context)?;
+        let limits = context.services().limits.clone();
+        let value = context.payload.json_view(&limits)?;
+        let none = || self.fault("the body is no list of JSON objects");
+        let Json::Array(items) = value else { return Err(none()) };
+        self.of_rows(custom, separator, |row| {
+            for item in items {
+                let Json::Object(members) = item else { return Err(none()) };
+                let cell = |value: &Json| match value {
+                    Json::String(text) => text.clone(),
+                    Json::Null => String::new(),
+                    other => other.to_string(),
+                };
+                row(&mut members.iter().map(|(name, value)| (name.as_str(), cell(value))))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn of_xml(&self, context: &mut Context) -> Result<Converted, Fault> {
+        let custom = self.list("customHeader", context)?;
+        let separator = self.separator("customValueSeparator", context)?;
         let envelope = context.envelope()?;
         let document = &envelope.document;
         let Some(root) = envelope.payload() else { return Err(self.fault("the body has no element")) };
-        for group in envelope.elements_of(root) {
-            let cells = envelope.elements_of(group);
-            columns.add(
-                cells.map(|cell| (document.local(cell).to_owned(), document.string_value(cell).into_owned())),
-            )?;
+        self.of_rows(custom, separator, |row| {
+            for group in envelope.elements_of(root) {
+                let cells = envelope.elements_of(group);
+                row(&mut cells.map(|cell| (document.local(cell), document.string_value(cell).into_owned())))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// CSV of rows of named cells, which `each` gives as often as it is asked: first for their names, then for what is written.
+    fn of_rows(
+        &self,
+        custom: Option<Vec<String>>,
+        separator: u8,
+        each: impl Fn(EachRow<'_>) -> Result<(), Fault>,
+    ) -> Result<Converted, Fault> {
+        let mut columns = Columns::default();
+        let mut is_empty = true;
+        each(&mut |cells| {
+            is_empty = false;
+            columns.row(cells).map(|_| ())
+        })?;
+        let header = custom.or((!is_empty).then_some(columns.names));
+        let mut out = Output::new(self.operation(), separator);
+        if let Some(header) = &header {
+            out.row(&mut header.iter().map(String::as_str))?;
         }
-        self.written(custom.or(columns.header()), columns.rows, context)
+        let mut columns = Columns::default();
+        each(&mut |cells| {
+            let row = columns.row(cells)?;
+            out.row(&mut row.iter().map(String::as_str))
+        })?;
+        out.end()
     }
 
     /// The CSV in the body. `with_header`: its header is a row too, unless it is skipped.
@@ -344,68 +614,44 @@ impl Conversion {
         if context.payload.is_json() {
             return Err(self.fault("the body is JSON, and no CSV"));
         }
-        let text = context.payload.write(Format::Text, &limits)?;
-        let mut reader = csv::ReaderBuilder::new();
-        reader.has_headers(false).flexible(true).delimiter(separator);
-        let (mut header, mut rows, mut number) = (None, Vec::new(), 0);
-        for record in reader.from_reader(&text[..]).records() {
-            let record = record.map_err(|why| self.fault("the body is no CSV").because(why.to_string()))?;
-            spend(record.len())?;
-            let row: Vec<String> = record.iter().map(str::to_owned).collect();
-            if present && header.is_none() {
-                header = Some(row);
-                continue;
+        let mut table = Table {
+            operation: self.operation().to_owned(),
+            text: context.payload.write(Format::Text, &limits)?,
+            separator,
+            header: None,
+            header_is_row: with_header && !skips_header,
+            ahead: skip.saturating_add(usize::from(present)),
+            skipped: BTreeSet::new(),
+        };
+        if present {
+            let mut record = StringRecord::new();
+            if !table.next(&mut table.reader(), &mut record)? {
+                return Err(self.fault("the body has no header"));
             }
-            number += 1;
-            if number > skip {
-                rows.push(row);
-            }
-        }
-        if present && header.is_none() {
-            return Err(self.fault("the body has no header"));
-        }
-        if with_header
-            && !skips_header
-            && let Some(header) = &header
-        {
-            rows.insert(0, header.clone());
+            table.header = Some(record.iter().map(str::to_owned).collect());
         }
         if let Some(columns) = columns {
             // Rows may be longer than their header.
-            let count = header.iter().chain(&rows).map(Vec::len).max().unwrap_or_default();
-            let skipped = skipped(&columns, count, header.as_deref())
+            let mut count = table.header.as_ref().map_or(0, Vec::len);
+            table.each(|record, _| {
+                count = count.max(record.len());
+                Ok(())
+            })?;
+            table.skipped = skipped(&columns, count, table.header.as_deref())
                 .map_err(|why| self.fault("columnsToSkip names no columns").because(why))?;
-            let keep = |row: &mut Vec<String>| {
+            if let Some(header) = &mut table.header {
                 let mut at = 0;
-                row.retain(|_| {
+                header.retain(|_| {
                     at += 1;
-                    !skipped.contains(&at)
+                    !table.skipped.contains(&at)
                 });
-            };
-            header.iter_mut().chain(&mut rows).for_each(keep);
+            }
         }
-        Ok(Table { header, rows })
+        Ok(table)
     }
 
-    fn written(
-        &self,
-        header: Option<Vec<String>>,
-        rows: Rows,
-        context: &mut Context,
-    ) -> Result<String, Fault> {
-        let mut writer = csv::WriterBuilder::new();
-        writer.flexible(true).delimiter(self.separator("customValueSeparator", context)?);
-        let mut writer = writer.from_writer(Vec::new());
-        for row in header.iter().chain(&rows) {
-            spend(row.len())?;
-            writer
-                .write_record(row)
-                .map_err(|why| self.fault("the CSV cannot be written").because(why.to_string()))?;
-        }
-        let bytes = writer
-            .into_inner()
-            .map_err(|why| self.fault("the CSV cannot be written").because(why.to_string()))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    fn operation(&self) -> &str {
+        self.parameters.operation()
     }
 
     /// One character; words for those that XML does not keep.
@@ -430,51 +676,97 @@ impl Conversion {
     }
 }
 
-/// Rows of named cells on their way to CSV: each name is a column, in the order in which they come.
-#[derive(Default)]
-struct Columns {
-    names: Vec<String>,
-    /// By name, and which one of this name in its row.
-    places: HashMap<(String, usize), usize>,
-    rows: Rows,
-    bytes: usize,
+/// Takes the cells of a row, by name.
+type EachRow<'r> = &'r mut dyn FnMut(&mut dyn Iterator<Item = (&str, String)>) -> Result<(), Fault>;
+
+/// CSV that is written.
+struct Output {
+    operation: String,
+    writer: csv::Writer<Vec<u8>>,
     held: Held,
 }
 
-impl Columns {
-    fn add(&mut self, cells: impl Iterator<Item = (String, String)>) -> Result<(), Fault> {
-        let (mut row, mut so_far) = (Vec::new(), HashMap::<String, usize>::new());
-        for (name, cell) in cells {
-            let nth = so_far.entry(name.clone()).or_default();
-            let place = *self.places.entry((name.clone(), *nth)).or_insert_with(|| {
-                self.names.push(name);
-                self.names.len() - 1
-            });
-            *nth += 1;
-            self.bytes += cell.len();
-            if row.len() <= place {
-                self.hold(place + 1 - row.len())?;
-                row.resize(place + 1, String::new());
-            }
-            row[place] = cell;
+impl Output {
+    fn new(operation: &str, separator: u8) -> Output {
+        let mut writer = csv::WriterBuilder::new();
+        writer.flexible(true).delimiter(separator);
+        let writer = writer.from_writer(Vec::new());
+        Output { operation: operation.to_owned(), writer, held: Held::NONE }
+    }
+
+    fn begin(
+        conversion: &Conversion,
+        header: Option<&Vec<String>>,
+        context: &mut Context,
+    ) -> Result<Output, Fault> {
+        let separator = conversion.separator("customValueSeparator", context)?;
+        let mut out = Output::new(conversion.operation(), separator);
+        if let Some(header) = header {
+            out.row(&mut header.iter().map(String::as_str))?;
         }
-        // A cell that is absent is an empty one.
-        self.hold(self.names.len() - row.len())?;
-        row.resize(self.names.len(), String::new());
-        self.rows.push(row);
-        Ok(())
+        Ok(out)
     }
 
-    /// Counts cells before they are made: a few names in many rows may be many cells.
-    fn hold(&mut self, cells: usize) -> Result<(), Fault> {
-        spend(cells)?;
-        self.bytes += cells * size_of::<String>();
-        Ok(self.held.try_grow(self.bytes).map_err(PayloadError::Shortage)?)
+    fn row(&mut self, cells: &mut dyn Iterator<Item = &str>) -> Result<(), Fault> {
+        let mut count = 0;
+        let written = self.writer.write_record(cells.inspect(|_| count += 1));
+        written.map_err(|why| self.wrong(why.to_string()))?;
+        spend(count)?;
+        Ok(self.held.try_grow(self.writer.get_ref().capacity()).map_err(PayloadError::Shortage)?)
     }
 
-    /// The names; `None`: there are no rows.
-    fn header(&mut self) -> Option<Vec<String>> {
-        (!self.rows.is_empty()).then(|| std::mem::take(&mut self.names))
+    fn end(mut self) -> Result<Converted, Fault> {
+        self.writer.flush().map_err(|why| self.wrong(why.to_string()))?;
+        let Output { operation, writer, held } = self;
+        let bytes = writer.into_inner().map_err(|why| {
+            Fault::new(format!("{operation}: the CSV cannot be written")).because(why.to_string())
+        })?;
+        Ok(Converted { bytes, held, ..Converted::new(Kind::Csv) })
+    }
+
+    fn wrong(&self, why: String) -> Fault {
+        Fault::new(format!("{}: the CSV cannot be written", self.operation)).because(why)
+    }
+}
+
+/// The columns of named cells: each name is one, in the order in which they come.
+#[derive(Default)]
+struct Columns {
+    names: Vec<String>,
+    /// By name, those of the first, second, … one of this name in a row.
+    places: HashMap<String, Vec<usize>>,
+}
+
+impl Columns {
+    /// The cells of a row in the columns that there are so far; one that is absent is empty.
+    fn row(&mut self, cells: &mut dyn Iterator<Item = (&str, String)>) -> Result<Vec<String>, Fault> {
+        let mut row = vec![String::new(); self.names.len()];
+        let mut so_far = HashMap::<String, usize>::new();
+        for (name, cell) in cells {
+            let nth = match so_far.get_mut(name) {
+                Some(count) => {
+                    *count += 1;
+                    *count
+                }
+                None => {
+                    so_far.insert(name.to_owned(), 0);
+                    0
+                }
+            };
+            let places = match self.places.get_mut(name) {
+                Some(places) => places,
+                None => self.places.entry(name.to_owned()).or_default(),
+            };
+            if nth == places.len() {
+                places.push(self.names.len());
+                self.names.push(name.to_owned());
+                row.push(String::new());
+            }
+            row[places[nth]] = cell;
+        }
+        // Of few names in many rows there may be many cells.
+        spend(row.len())?;
+        Ok(row)
     }
 }
 
@@ -487,42 +779,68 @@ fn key_of(keys: &[String], at: usize) -> String {
 }
 
 /// Keys of which none is there twice: a later one is `key-N`, so that no column takes the place of another.
-fn unique(keys: Vec<String>) -> Vec<String> {
-    let mut seen = HashSet::new();
-    let mut unique = Vec::with_capacity(keys.len());
-    for at in 0..keys.len() {
-        let mut key = key_of(&keys, at);
-        if seen.contains(&key) {
-            key = key_of(&[], at);
-        }
-        while seen.contains(&key) {
-            key.push('_');
-        }
-        seen.insert(key.clone());
-        unique.push(key);
-    }
-    unique
+struct Keys {
+    names: Vec<String>,
+    seen: HashSet<String>,
+    /// As they are written: `"key":`.
+    written: Vec<Vec<u8>>,
 }
 
-/// A cell as its type; what is none of it stays a text.
-fn typed(cell: String, kind: Option<&str>) -> Json {
-    let number =
-        |own: Option<serde_json::Number>| own.map_or_else(|| Json::from(cell.as_str()), Json::Number);
-    match kind.map(str::to_ascii_lowercase).as_deref() {
+impl Keys {
+    fn new(names: &[String]) -> Keys {
+        let mut keys = Keys { names: names.to_owned(), seen: HashSet::new(), written: Vec::new() };
+        (0..names.len()).for_each(|_| keys.add());
+        keys
+    }
+
+    fn add(&mut self) {
+        let at = self.written.len();
+        let mut key = key_of(&self.names, at);
+        if self.seen.contains(&key) {
+            key = key_of(&[], at);
+        }
+        while self.seen.contains(&key) {
+            key.push('_');
+        }
+        let mut written = Vec::new();
+        written_json(&key, &mut written);
+        written.push(b':');
+        self.written.push(written);
+        self.seen.insert(key);
+    }
+
+    /// That of a column; rows may have more cells than there are names.
+    fn get(&mut self, at: usize) -> &[u8] {
+        while self.written.len() <= at {
+            self.add();
+        }
+        &self.written[at]
+    }
+}
+
+/// Writes a string; writing into memory does not fail.
+fn written_json(text: &str, out: &mut Vec<u8>) {
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// Writes a cell as its type; what is none of it stays a text.
+fn typed(cell: &str, kind: Option<&str>, out: &mut Vec<u8>) {
+    let trimmed = cell.trim();
+    let value = match kind.map(str::to_ascii_lowercase).as_deref() {
         // What is a number of JSON keeps its digits.
-        Some("number") => number(
-            cell.trim()
-                .parse()
-                .ok()
-                .or_else(|| cell.trim().parse::<f64>().ok().and_then(serde_json::Number::from_f64)),
-        ),
-        Some("integer") => number(cell.trim().parse::<i64>().ok().map(Into::into)),
-        Some("boolean") => match cell.trim().to_ascii_lowercase().as_str() {
-            "true" => Json::Bool(true),
-            "false" => Json::Bool(false),
-            _ => Json::from(cell.as_str()),
-        },
-        _ => Json::from(cell.as_str()),
+        Some("number") => trimmed
+            .parse()
+            .ok()
+            .or_else(|| trimmed.parse::<f64>().ok().and_then(serde_json::Number::from_f64))
+            .map(Json::Number),
+        Some("integer") => trimmed.parse::<i64>().ok().map(Json::from),
+        Some("boolean") if trimmed.eq_ignore_ascii_case("true") => Some(Json::Bool(true)),
+        Some("boolean") if trimmed.eq_ignore_ascii_case("false") => Some(Json::Bool(false)),
+        _ => None,
+    };
+    match value {
+        Some(value) => out.extend_from_slice(value.to_string().as_bytes()),
+        None => written_json(cell, out),
     }
 }
 

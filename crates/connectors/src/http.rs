@@ -44,6 +44,13 @@ const FIELDS: &[&str] = &[
     "tokenUrl",
     "refreshToken",
     "additionalProperties",
+    "basicCredentialsUsername",
+    "basicCredentialsPassword",
+    "oauthClientId",
+    "oauthClientSecret",
+    "oauthTokenUrl",
+    "oauthRefreshToken",
+    "oauthAdditionalProperties",
     "timeoutDuration",
     "timeoutAction",
     "retryErrorCodes",
@@ -55,7 +62,29 @@ const FIELDS: &[&str] = &[
     "suspendMaximumDuration",
     "trustStoreCertificatePath",
     "certificateConfigurable",
+    "certificateType",
+    "connectionName",
 ];
+
+/// Other names of fields, which the connector's documentation has.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("username", "basicCredentialsUsername"),
+    ("password", "basicCredentialsPassword"),
+    ("clientId", "oauthClientId"),
+    ("clientSecret", "oauthClientSecret"),
+    ("tokenUrl", "oauthTokenUrl"),
+    ("refreshToken", "oauthRefreshToken"),
+    ("additionalProperties", "oauthAdditionalProperties"),
+];
+
+/// The name that a description has for a field.
+fn name_in<'n>(element: &Element, field: &'n str) -> &'n str {
+    let other = OTHER_NAMES.iter().find(|(own, other)| *own == field && element.child(other).is_some());
+    match other {
+        Some((_, other)) if element.child(field).is_none() => other,
+        _ => field,
+    }
+}
 
 macro_rules! parameters {
     ($($more:literal),*) => {
@@ -86,6 +115,20 @@ const TRANSPORT: &[(&str, &str)] = &[
     ("forcePostPutNobody", "FORCE_POST_PUT_NOBODY"),
     ("forceHttpContentLength", "FORCE_HTTP_CONTENT_LENGTH"),
     ("copyContentLengthFromIncoming", "COPY_CONTENT_LENGTH_FROM_INCOMING"),
+];
+
+/// Those of them that are true or false.
+const TRUTHS: &[&str] = &[
+    "postToUri",
+    "forceScAccepted",
+    "disableChunking",
+    "noEntityBody",
+    "forceHttp10",
+    "faultsAsHttp200",
+    "noKeepAlive",
+    "forcePostPutNobody",
+    "forceHttpContentLength",
+    "copyContentLengthFromIncoming",
 ];
 
 /// The URL of one request, as the endpoint of a connection reads it: properties of axis2-client scope, which end with the request.
@@ -128,7 +171,7 @@ fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         format!("{} in {}", own.part, own.artifact)
     });
     let key = config::Key { value: name, span: element.start_tag() };
-    let connection = make(&Description { key, element }, compiler);
+    let connection = make(&Description { key, element, is_step: true }, compiler);
     Some(Box::new(Init(connection.map(Arc::new))))
 }
 
@@ -146,6 +189,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     check_headers(literal("headers"), element, compiler);
     check_body(&parameters, element, compiler);
+    parameters.check_truths(TRUTHS, element, compiler);
+    parameters.check_numbers(&["httpSc"], element, compiler);
     let overwrites = literal(OVERWRITE).is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let keeps_message = parameters.get(VARIABLE).is_some() && !overwrites;
     let method = element.local().trim_start_matches("http.").to_ascii_uppercase();
@@ -163,7 +208,7 @@ fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compile
     }
     if parameters.is_literally("requestBodyType", "XML") {
         parameters.check("requestBodyXml", element, compiler, |text| {
-            crate::result::envelope(text).map(|_| ()).map_err(|why| format!("it is no XML: {why}"))
+            crate::result::first_envelope(text).map(|_| ()).map_err(|why| format!("it is no XML: {why}"))
         });
     }
 }
@@ -171,9 +216,19 @@ fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compile
 /// Reports headers that are no list of pairs.
 fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compiler<'_>) {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return };
-    if let Err(why) = pairs(&text) {
-        let place = crate::parameter::place_of(element, "headers");
-        compiler.warning("bad-value", "`headers` is no list of headers", place, why);
+    let place = crate::parameter::place_of(element, "headers");
+    match read_pairs(&text) {
+        Ok((_, None)) => {}
+        Ok((_, Some(other))) => {
+            let message = format!("`{other}` in `headers` is no header: it is left out");
+            compiler.warning(
+                "bad-value",
+                message,
+                place,
+                "a header is a list of its own: [[\"name\", \"value\"]]",
+            );
+        }
+        Err(why) => compiler.warning("bad-value", "`headers` is no list of headers", place, why),
     }
 }
 
@@ -181,7 +236,7 @@ fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compile
 fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
     let element = description.element;
     let base = connection::dynamic_field(element, "baseUrl", compiler);
-    connection::report_unknown(element, FIELDS, compiler);
+    connection::report_unknown(description, FIELDS, compiler);
     if element.child("baseUrl").is_none_or(|own| own.text().trim().is_empty()) {
         let message = format!("the connection `{}` has no `baseUrl`", description.key.value);
         compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
@@ -275,7 +330,7 @@ fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<Stri
     let mut fields = |fields: &[(&str, &str)]| -> String {
         let mut inside = String::new();
         for (field, target) in fields {
-            if let Some(value) = connection::field(element, field, compiler) {
+            if let Some(value) = connection::field(element, name_in(element, field), compiler) {
                 inside.push_str(&format!("<{target}>{}</{target}>", escaped(&value)));
             }
         }
@@ -300,7 +355,8 @@ fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<Stri
                 }
                 _ => ("authorizationCode", &[("refreshToken", "refreshToken")]),
             };
-            let inside = format!("{}{}{}", fields(more), fields(&common), request_parameters(element));
+            let inside = format!("{}{}", fields(more), fields(&common));
+            let inside = format!("{inside}{}", request_parameters(element, compiler));
             format!("<oauth><{grant}>{inside}</{grant}></oauth>")
         }
         _ => return Some(String::new()),
@@ -309,9 +365,18 @@ fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<Stri
 }
 
 /// `additionalProperties`: a list of names and values for the request for a token, as JSON.
-fn request_parameters(element: &Element) -> String {
-    let text = element.child("additionalProperties").map(Element::text).unwrap_or_default();
-    let Ok(pairs) = pairs(text.trim()) else { return String::new() };
+fn request_parameters(element: &Element, compiler: &mut Compiler<'_>) -> String {
+    let name = name_in(element, "additionalProperties");
+    let text = element.child(name).map(Element::text).unwrap_or_default();
+    let pairs = match read_pairs(text.trim()) {
+        Ok((pairs, None)) => pairs,
+        found => {
+            let why = found.err().unwrap_or_else(|| "expected pairs: [[\"name\", \"value\"]]".to_owned());
+            let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
+            compiler.warning("bad-value", format!("`{name}` is no list of names and values"), place, why);
+            return String::new();
+        }
+    };
     let parameters: String = pairs
         .iter()
         .map(|(name, value)| format!(r#"<parameter name="{}">{}</parameter>"#, escaped(name), escaped(value)))
@@ -328,16 +393,30 @@ fn escaped(text: &str) -> String {
 
 /// The names and values in `[["name", "value"], {"name": "value"}]`.
 pub(crate) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
-    if text.is_empty() {
-        return Ok(Vec::new());
+    let (pairs, other) = read_pairs(text)?;
+    match other {
+        None => Ok(pairs),
+        Some(_) => Err("expected pairs: [[\"name\", \"value\"]]".to_owned()),
     }
-    let list: serde_json::Value =
-        serde_json::from_str(text).map_err(|why| format!("it is no JSON: {why}"))?;
+}
+
+/// Names and values, and the first item that is no pair.
+type Pairs = (Vec<(String, String)>, Option<String>);
+
+/// As [`pairs`], without the items that are no pairs, and the first of these.
+fn read_pairs(text: &str) -> Result<Pairs, String> {
+    if text.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    // As WSO2 reads it: a comma may be the last character of a list.
+    let list: serde_json::Value = serde_json::from_str(text)
+        .or_else(|why| serde_json::from_str(&without_last_commas(text)).map_err(|_| why))
+        .map_err(|why| format!("it is no JSON: {why}"))?;
     let text_of = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.trim().to_owned(),
         other => other.to_string(),
     };
-    let mut pairs = Vec::new();
+    let (mut pairs, mut other) = (Vec::new(), None);
     let serde_json::Value::Array(items) = list else {
         return Err("expected a list: [[\"name\", \"value\"]]".to_owned());
     };
@@ -349,11 +428,33 @@ pub(crate) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
             serde_json::Value::Object(members) => {
                 pairs.extend(members.iter().map(|(name, value)| (name.trim().to_owned(), text_of(value))));
             }
-            _ => return Err("expected pairs: [[\"name\", \"value\"]]".to_owned()),
+            _ => {
+                other.get_or_insert_with(|| item.to_string());
+            }
         }
     }
     pairs.retain(|(name, _)| !name.is_empty());
-    Ok(pairs)
+    Ok((pairs, other))
+}
+
+/// A JSON text without commas that nothing follows.
+fn without_last_commas(text: &str) -> String {
+    let (mut out, mut quoted, mut escaped) = (String::with_capacity(text.len()), false, false);
+    for c in text.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ']' | '}' if !quoted => {
+                let kept = out.trim_end();
+                let kept = kept.strip_suffix(',').unwrap_or(kept).len();
+                out.truncate(kept);
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// What goes behind a base for a path that is relative to it: with one slash between them.
@@ -400,7 +501,7 @@ impl Request {
                     .map_err(|why| wrong(why.to_string()))?;
                 Body::Json(text)
             }
-            "XML" => Body::Xml(Box::new(crate::result::envelope(&text).map_err(wrong)?)),
+            "XML" => Body::Xml(Box::new(crate::result::first_envelope(&text).map_err(wrong)?)),
             "TEXT" => Body::Text(text),
             _ => {
                 let message = format!("the requestBodyType of {} is {kind}", self.parameters.operation());
@@ -468,7 +569,8 @@ impl Mediator for Request {
             Some(headers) => headers.json_text(context)?.unwrap_or_default(),
             None => String::new(),
         };
-        let headers = pairs(headers.trim()).map_err(|why| {
+        // What is no pair is left out, as WSO2 does.
+        let (headers, _) = read_pairs(headers.trim()).map_err(|why| {
             Fault::new(format!("the headers of {} are no list of headers", self.parameters.operation()))
                 .because(why)
         })?;
@@ -538,6 +640,19 @@ mod tests {
             ("http://h/b", "", "http://h/b"),
         ] {
             assert_eq!(format!("{base}{}", behind(base, path)), wanted, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_header_is_left_out() {
+        for (text, wanted, other) in [
+            (r#"[["a","b"],]"#, 1, None),
+            (r#"[["a","b",],]"#, 1, None),
+            (r#"["a","b"]"#, 0, Some(r#""a""#)),
+            (r#"[["a","b"],["c"],1]"#, 1, Some(r#"["c"]"#)),
+        ] {
+            let (pairs, found) = read_pairs(text).unwrap();
+            assert_eq!((pairs.len(), found.as_deref()), (wanted, other), "{text}");
         }
     }
 

@@ -13,6 +13,7 @@ mod email;
 mod failure;
 mod file;
 mod http;
+mod library;
 mod operation;
 mod parameter;
 mod pool;

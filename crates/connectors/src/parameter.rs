@@ -89,6 +89,15 @@ impl Parameter {
     /// # Errors
     /// As [`Parameter::value`].
     pub(crate) fn xml_text(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        if let Parameter::Expression(expression) = self
+            && let Some(value) = expression.value(context)?
+        {
+            return Ok(Some(match value {
+                // Elements are meant, not their text.
+                Value::Xml(xml) if xml.has_elements() => xml.to_xml(),
+                other => other.to_string(),
+            }));
+        }
         self.text_in::<Tags>(context)
     }
 

@@ -3,7 +3,7 @@
 //! Each message has a connection for itself while it waits for an answer, so that a command that blocks (`blPop`) holds up nobody. The
 //! protocol is the library's, the connection that of the bus; nodes of a cluster are connected to by the library.
 
-use crate::connection::{Connections, Current, Description, Fields};
+use crate::connection::{self, Connections, Description, Fields};
 use crate::failure::{Body, Failure, Outcome, Reason};
 use crate::operation::operation;
 use crate::parameter::{Form, Parameters};
@@ -25,8 +25,12 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-const INIT: Definition =
-    operation("redis.init", "Describes the connection of the steps behind it.", FIELDS, init);
+const INIT: Definition = operation(
+    "redis.init",
+    "Describes the connection of the steps behind it.",
+    FIELDS,
+    |element, compiler| connection::init(element, compiler, make),
+);
 
 /// What a connection is described by.
 const FIELDS: &[&str] = &[
@@ -248,37 +252,19 @@ struct Operation {
     parameters: Parameters,
 }
 
-/// `redis.init` in a sequence.
-struct Init(Arc<Connection>);
-
-impl Mediator for Init {
-    fn need(&self) -> Need {
-        Need::Nothing
-    }
-
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        context.attach(Arc::new(Current(Arc::clone(&self.0))));
-        Ok(Flow::Next)
-    }
-}
-
-fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let key = config::Key { value: String::new(), span: element.start_tag() };
-    let connection = make(&Description { key, element }, compiler)?;
-    Some(Box::new(Init(Arc::new(connection))))
-}
-
 fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
     let element = description.element;
-    let fields = Fields::compile(element, FIELDS, compiler);
-    for name in
-        ["redisPort", "redisConnectionTimeout", "redisTimeout", "maxConnections", "dbNumber", "maxAttempts"]
-    {
-        if let Some(text) = fields.literal(name).filter(|text| text.parse::<u32>().is_err()) {
-            let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
-            let message = format!("`{name}` is no number: {text}");
-            compiler.warning("bad-value", message, place, "messages that come to it fault");
-        }
+    let fields = Fields::compile(description, FIELDS, compiler);
+    let numbers =
+        ["redisPort", "redisConnectionTimeout", "redisTimeout", "maxConnections", "dbNumber", "maxAttempts"];
+    fields.check_numbers::<u32>(&numbers, element, compiler);
+    let no_uri = |text: &&str| (*text).into_connection_info().is_err();
+    if fields.literal("redisConnectionURI").filter(|own| !own.is_empty()).filter(no_uri).is_some() {
+        // It may have a password in it.
+        let message = "`redisConnectionURI` is no URI like redis://user:password@host:6379/0";
+        let place =
+            element.child("redisConnectionURI").map_or_else(|| element.start_tag(), Element::text_span);
+        compiler.warning("bad-value", message, place, "messages that come to it fault");
     }
     Some(Connection { fields })
 }
@@ -294,9 +280,23 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let parameters = Parameters::compile(element, form, compiler)?;
     let command = COMMANDS.iter().find(|own| own.name == element.local())?;
-    for argument in command.arguments.iter().filter(|own| parameters.get(own.name()).is_none()) {
+    // A text may be empty; a list of words has one at least.
+    let lacks = |own: &&Argument| match own {
+        Argument::One(name) => parameters.get(name).is_none(),
+        Argument::Words(name) | Argument::Counted(name) => parameters.is_absent(name),
+    };
+    for argument in command.arguments.iter().filter(lacks) {
         let message = format!("`{}` has no `{}`", command.name, argument.name());
         compiler.warning("bad-value", message, element.start_tag(), "messages that come here fault");
+    }
+    for name in ["redisBlPopTimeout", "redisBrPopTimeout"] {
+        if command.arguments.iter().any(|own| own.name() == name) && parameters.get(name).is_some() {
+            parameters.check_given(&[name], element, compiler);
+        }
+        parameters.check(name, element, compiler, |text| match text.parse::<f64>() {
+            Ok(_) => Ok(()),
+            Err(_) => Err("expected a number of seconds".to_owned()),
+        });
     }
     Some(Box::new(Operation { command, connections, parameters }))
 }

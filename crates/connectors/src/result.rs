@@ -77,9 +77,26 @@ pub(crate) fn envelope(text: &str) -> Result<Envelope, String> {
     if document.local(root) == "Envelope" && SoapVersion::of_namespace(document.namespace(root)).is_some() {
         return Envelope::of_document(document).map_err(|why| why.to_string());
     }
+    Ok(envelope_of(&document, root))
+}
+
+fn envelope_of(document: &Document, root: xml::NodeId) -> Envelope {
     let mut envelope = Envelope::empty(SoapVersion::V11);
-    envelope.document.copy_from(envelope.body, &document, root);
-    Ok(envelope)
+    envelope.document.copy_from(envelope.body, document, root);
+    envelope
+}
+
+/// As [`envelope`], of the first element of a text that may have more around it, as WSO2 takes it.
+pub(crate) fn first_envelope(text: &str) -> Result<Envelope, String> {
+    let why = match envelope(text) {
+        Ok(envelope) => return Ok(envelope),
+        Err(why) => why,
+    };
+    let Ok(around) = document(&format!("<x>{}</x>", text.trim())) else { return Err(why) };
+    let inside = around
+        .document_element()
+        .and_then(|root| around.children(root).find(|own| around.kind(*own) == xml::NodeKind::Element));
+    Ok(envelope_of(&around, inside.ok_or("it has no element")?))
 }
 
 /// Makes an element the body.

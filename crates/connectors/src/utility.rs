@@ -110,6 +110,23 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Err(_) => Err("expected a whole number".to_owned()),
         });
     }
+    let needed: &[&str] = match what {
+        What::Regex => &["regex"],
+        What::Generate => &["secret"],
+        What::Verify => &["secret", "signature"],
+        _ => &[],
+    };
+    parameters.check_given(needed, element, compiler);
+    let bound = |name: &str, default: i64| match parameters.get(name) {
+        Some(_) => parameters.literal(name).and_then(|text| text.parse::<i64>().ok()),
+        None => Some(default),
+    };
+    if let (Some(from), Some(to)) = (bound("lowerBound", 0), bound("upperBound", i64::from(i32::MAX)))
+        && from > to
+    {
+        let message = format!("`{}`: there is no number from {from} to {to}", element.local());
+        compiler.warning("bad-value", message, element.start_tag(), "messages that come here fault");
+    }
     parameters.check("regex", element, compiler, |text| {
         Pattern::compile(text).map(|_| ()).map_err(|why| why.to_string())
     });

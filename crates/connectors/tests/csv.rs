@@ -45,6 +45,12 @@ fn csv_becomes_json() {
             "id,,,id\n1,2,3,4\n",
             r#"[{"id":"1","key-2":"2","key-3":"3","key-4":"4"}]"#,
         ),
+        (
+            "<headerPresent>Present</headerPresent><skipHeader>true</skipHeader>\
+             <dataTypes>[{\"Column Name Or Index\":\"n\",\"Is Column Name\":\"Yes\",\"Data Type\":\"Number\"},{\"Column Name Or Index\":\"1\",\"Is Column Name\":\"No\",\"Data Type\":\"Integer\"}]</dataTypes>",
+            CSV,
+            r#"[{"id":1,"name":"a, b","n":3},{"id":2,"name":null,"n":"x"}]"#,
+        ),
         ("<valueSeparator>tab</valueSeparator>", "1\t2\n", r#"[{"key-1":"1","key-2":"2"}]"#),
         ("", "", "[]"),
     ] {
@@ -78,6 +84,11 @@ fn csv_becomes_xml_and_csv() {
             "csvToCsv",
             "<headerPresent>Present</headerPresent><orderByColumn>1</orderByColumn><columnOrdering>Descending</columnOrdering><customHeader>a,b,c</customHeader><customValueSeparator>;</customValueSeparator>",
             "a;b;c\n2;;x\n1;a, b;3\n",
+        ),
+        (
+            "csvToCsv",
+            "<headerPresent>Present</headerPresent><orderByColumn>\"name\"</orderByColumn>",
+            "id,name,n\n2,,x\n1,\"a, b\",3\n",
         ),
         (
             "csvToCsv",
@@ -165,6 +176,14 @@ fn what_is_none_faults() {
         ("csvToJson", "<dataRowsToSkip>-1</dataRowsToSkip>", TEXT, "1", "dataRowsToSkip is no number"),
         ("csvToXml", "<tagNames>a b</tagNames>", TEXT, "1", "the result is no XML"),
         ("csvToCsv", "<orderByColumn>0</orderByColumn>", TEXT, "1", "orderByColumn is a column from 1"),
+        (
+            "csvToCsv",
+            "<orderByColumn>\"name\"</orderByColumn>",
+            TEXT,
+            "1",
+            "orderByColumn is a column from 1, or a name",
+        ),
+        ("csvToJson", "<dataTypes>[{}]</dataTypes>", TEXT, "1", "dataTypes are none"),
         ("jsonToCsv", "", JSON, r#"{"a":1}"#, "the body is no list of JSON objects"),
         ("csvToJson", "", JSON, r#"{"a":1}"#, "the body is JSON, and no CSV"),
         ("jsonToCsv", "", JSON, "[1]", "the body is no list of JSON objects"),

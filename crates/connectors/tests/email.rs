@@ -410,10 +410,11 @@ fn loading_says_what_is_wrong() {
         ("SMPT", "", "bad-value: there is no connectionType `SMPT`"),
         ("SMTP", "<readTimeout>soon</readTimeout>", "bad-value: `readTimeout` is no number: soon"),
         ("SMTP", "<usernam>x</usernam>", "ignored-element: `usernam` has no effect in `email.init`"),
+        ("SMTP", "<enableOAuth2>true</enableOAuth2>", "bad-value: `enableOAuth2` needs `refreshToken`"),
         (
             "SMTP",
-            "<enableOAuth2>true</enableOAuth2>",
-            "unsupported-connector: the connection cannot be used: messages that come to it fault",
+            "<enableOAuth2>true</enableOAuth2><grantType>PASSWORD</grantType>",
+            "bad-value: there is no grantType `PASSWORD`",
         ),
     ] {
         let tested = flow(&server, kind, more, SEND);

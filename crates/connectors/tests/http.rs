@@ -127,6 +127,29 @@ fn bodies() {
             "<o><b>1</b><c/></o>",
             "application/xml",
         ),
+        // As the tools of the editor write it.
+        (
+            "<requestBodyType>XML</requestBodyType><requestBodyXml>{${xpath('$body/node()')}}</requestBodyXml>",
+            XML,
+            "<o>x</o>",
+            "<o>x</o>",
+            "application/xml",
+        ),
+        (
+            "<requestBodyType>XML</requestBodyType><requestBodyXml>\n  {${xpath('$body/node()')}}\n</requestBodyXml>",
+            XML,
+            "<o>x</o>",
+            "<o>x</o>",
+            "application/xml",
+        ),
+        // Of several elements, and of one with text around it, the first one is sent.
+        (
+            "<requestBodyType>XML</requestBodyType><requestBodyXml><![CDATA[ here: <o>${payload.a}</o><p/> ]]></requestBodyXml>",
+            JSON,
+            r#"{"a":1}"#,
+            "<o>1</o>",
+            "application/xml",
+        ),
         (
             "<requestBodyType>TEXT</requestBodyType><requestBodyText>Hi ${payload.a}!</requestBodyText>",
             JSON,
@@ -180,6 +203,12 @@ fn headers_and_transport_parameters() {
             "",
             "<authType>Basic Auth</authType><username>u</username><password>p</password>",
             &["authorization: basic dtpw"],
+        ),
+        // As the connector's own documentation writes them.
+        (
+            r#"<headers>[["X-A","],}"],]</headers>"#,
+            "<authType>Basic Auth</authType><basicCredentialsUsername>u</basicCredentialsUsername><basicCredentialsPassword>p</basicCredentialsPassword>",
+            &["authorization: basic dtpw", "x-a: ],}"],
         ),
     ] {
         let operation = format!("<http.post configKey='conn'>{inside}</http.post>");
@@ -351,6 +380,23 @@ fn what_is_misspelt_is_said() {
         entry("http://h", "<timeoutDuraton>1</timeoutDuraton>")
     ));
     assert!(tested.reports("`timeoutDuraton` has no effect in `http.init`"), "{:?}", tested.found);
+    // Once, also where the connection is a step.
+    for init in [
+        "<http.init><baseUrl>http://h</baseUrl><bad>1</bad></http.init>",
+        "<redis.init><bad>1</bad></redis.init>",
+    ] {
+        let tested = main(init);
+        let said: Vec<_> = tested.found.iter().filter(|own| own.contains("`bad`")).collect();
+        assert_eq!(said.len(), 1, "{:?}", tested.found);
+    }
+    // A connection to another machine is one finding, whatever it is described by.
+    let server = "<connectionType>SFTP</connectionType><host>h</host><port>22</port><username>u</username><password>p</password>\
+        <userDirIsRoot>false</userDirIsRoot><sftpConnectionTimeout>1</sftpConnectionTimeout><strictHostKeyChecking>false</strictHostKeyChecking>";
+    let entry = format!("<localEntry key='F'><file.init>{server}</file.init></localEntry>");
+    let tested = main(&format!("<file.delete configKey='F'><path>a</path></file.delete><!--top-->{entry}"));
+    assert_eq!(tested.found.len(), 1, "{:?}", tested.found);
+    let tested = main(r#"<http.get configKey='conn'><headers>["a","b"]</headers></http.get>"#);
+    assert!(tested.reports("in `headers` is no header: it is left out"), "{:?}", tested.found);
 }
 
 #[test]
@@ -374,6 +420,11 @@ fn what_a_connection_lacks_is_said_and_nothing_goes_elsewhere() {
     for (more, says) in [
         ("<authType>Basic</authType><username>u</username><password>p</password>", "no authType `Basic`"),
         ("<authType>OAuth</authType><oauthGrantType>Pasword</oauthGrantType>", "no oauthGrantType `Pasword`"),
+        (
+            "<authType>OAuth</authType><oauthClientId>a</oauthClientId><oauthClientSecret>b</oauthClientSecret><oauthTokenUrl>http://h/t</oauthTokenUrl>\
+             <oauthRefreshToken>r</oauthRefreshToken><oauthAdditionalProperties>x=1</oauthAdditionalProperties>",
+            "`oauthAdditionalProperties` is no list of names and values",
+        ),
     ] {
         let found = main(&format!("<http.get configKey='conn'/>{}", entry(&backend, more))).found;
         assert!(found.iter().any(|own| format!("{own:?}").contains(says)), "{more}: {found:?}");

@@ -82,7 +82,7 @@ fn results_are_properties() {
 fn what_is_wrong_is_said_when_loading_and_is_a_fault() {
     for (name, inside, found, fault) in [
         ("string.RegexMatcher", "<inputString>a</inputString><regex>(</regex>", "bad-value", "`regex`"),
-        ("string.RegexMatcher", "<inputString>a</inputString>", "", "`regex` is not given"),
+        ("string.RegexMatcher", "<inputString>a</inputString>", "bad-value", "`regex` is not given"),
         (
             "math.GetRandomInt",
             "<lowerBound>x</lowerBound>",
@@ -92,7 +92,7 @@ fn what_is_wrong_is_said_when_loading_and_is_a_fault() {
         (
             "math.GetRandomInt",
             "<lowerBound>2</lowerBound><upperBound>1</upperBound>",
-            "",
+            "bad-value",
             "no number from 2 to 1",
         ),
         ("date.GetDate", "<format>yyyy b</format>", "bad-value", "`format`"),
@@ -108,8 +108,8 @@ fn what_is_wrong_is_said_when_loading_and_is_a_fault() {
             "bad-value",
             "there is no payload",
         ),
-        ("signature.Generate", "", "", "`secret` is not given"),
-        ("signature.Verify", "<secret>x</secret>", "", "`signature` is not given"),
+        ("signature.Generate", "", "bad-value", "`secret` is not given"),
+        ("signature.Verify", "<secret>x</secret>", "bad-value", "`signature` is not given"),
     ] {
         let tested = main(&format!("<utility.{name}>{inside}</utility.{name}>"));
         let said = tested.found.iter().any(|own| own.starts_with("bad-value"));

@@ -1,13 +1,16 @@
 //! Mailboxes by IMAP (RFC 3501).
 
-use super::wire::Wire;
-use super::{CONNECTIVITY, CREDENTIALS, FOLDER, Failure, Server};
+use super::wire::{SHORT, Wire};
+use super::{CONNECTIVITY, CREDENTIALS, Converse, FOLDER, Failure, Login, Server};
 use flow::Services;
+use message::memory::Held;
 use std::fmt::Write;
 use std::time::Duration;
 
 /// How long a connection that waited may take to say that it is alive.
 const ALIVE: Duration = Duration::from_secs(5);
+/// Most bytes of the lines of an answer about messages.
+const LONGEST: usize = 16 << 20;
 /// Deepest list in an answer.
 const DEEPEST: usize = 32;
 
@@ -42,12 +45,12 @@ pub(super) struct Fetched {
     pub content: Vec<u8>,
 }
 
-impl Session {
-    pub(super) async fn open(server: &Server, services: &Services) -> Result<Session, Failure> {
+impl Converse for Session {
+    async fn open(server: &Server, login: Login<'_>, services: &Services) -> Result<Session, Failure> {
         let mut session = Session { wire: Wire::connect(server, services).await?, next: 0, can: Vec::new() };
-        let greeting = session.wire.line().await?;
+        let greeting = session.wire.line(SHORT).await?;
         if !greeting.starts_with("* OK") && !greeting.starts_with("* PREAUTH") {
-            return Err(session.wire.broken(format!("the server says {}", shown(&greeting))));
+            return Err(session.wire.broken(format!("the server says {}", said(&greeting))));
         }
         session.capabilities().await?;
         if server.start_tls {
@@ -60,13 +63,18 @@ impl Session {
             session.capabilities().await?;
         }
         if !greeting.starts_with("* PREAUTH") {
-            let (user, password) = server.credentials().unwrap_or_default();
-            session.login(user, password).await?;
+            match login {
+                Login::Token(user, token) => session.show_token(user, token).await?,
+                Login::Password(user, password) => session.login(user, password).await?,
+                Login::Nobody => session.login("", "").await?,
+            }
             session.capabilities().await?;
         }
         Ok(session)
     }
+}
 
+impl Session {
     /// Whether a connection that waited still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         let before = self.wire.patience(ALIVE);
@@ -83,7 +91,7 @@ impl Session {
         })?;
         match self.ask(&format!("{verb} {name}"), 0).await {
             Ok(_) => Ok(()),
-            Err(failure) if failure.reason == CONNECTIVITY && failure.detail.contains(" NO ") => {
+            Err(failure) if failure.reason == CONNECTIVITY && is_refusal(&failure, verb) => {
                 Err(failure.with(FOLDER))
             }
             Err(failure) => Err(failure),
@@ -181,45 +189,89 @@ impl Session {
         };
         match self.ask(&format!("LOGIN {user} {password}"), 0).await {
             Ok(_) => Ok(()),
-            Err(failure) if failure.detail.contains(" NO ") => Err(failure.with(CREDENTIALS)),
+            Err(failure) if is_refusal(&failure, "LOGIN") => Err(failure.with(CREDENTIALS)),
             Err(failure) => Err(failure),
         }
     }
 
+    async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
+        let shown = super::oauth::shown(user, token);
+        // With the command where the server takes that (RFC 4959), else when it asks.
+        let (command, later) = match self.can("SASL-IR") {
+            true => (format!("AUTHENTICATE XOAUTH2 {shown}"), None),
+            false => ("AUTHENTICATE XOAUTH2".to_owned(), Some(shown)),
+        };
+        self.begin(&command).await?;
+        let tag = format!("b{} ", self.next);
+        let (mut later, mut left) = (later, SHORT);
+        loop {
+            let line = self.wire.line(left).await?;
+            left = left.saturating_sub(line.len() + 64);
+            if line.starts_with('+') {
+                // Where it asks again it says why not, and wants to be told that this was read.
+                let answer = later.take().unwrap_or_default();
+                self.wire.send(format!("{answer}\r\n").as_bytes()).await?;
+            } else if let Some(end) = line.strip_prefix(&tag) {
+                return match end.starts_with("OK") {
+                    true => Ok(()),
+                    false => {
+                        let failure = self.wire.broken(format!("AUTHENTICATE: {}", said(end)));
+                        Err(if end.starts_with("NO") { failure.with(CREDENTIALS) } else { failure })
+                    }
+                };
+            } else if line.starts_with("* BYE") {
+                return Err(self.wire.broken(said(&line)));
+            }
+        }
+    }
+
+    /// Sends a command with a tag of its own.
+    async fn begin(&mut self, command: &str) -> Result<(), Failure> {
+        self.next = self.next.wrapping_add(1);
+        self.wire.send(format!("b{} {command}\r\n", self.next).as_bytes()).await
+    }
+
     /// Sends a command and reads its answers.
     async fn ask(&mut self, command: &str, most: usize) -> Result<Vec<Vec<Piece>>, Failure> {
-        self.next = self.next.wrapping_add(1);
+        self.begin(command).await?;
         let tag = format!("b{}", self.next);
-        self.wire.send(format!("{tag} {command}\r\n").as_bytes()).await?;
         let (mut answers, mut left, mut lines) = (Vec::new(), most, 0_usize);
+        // Numbers of messages and facts of many; all other answers are short.
+        let longest = if command.starts_with("UID ") { LONGEST } else { SHORT };
+        // Counts the answer while it is read.
+        let mut held = Held::NONE;
         loop {
             let mut pieces = Vec::new();
             loop {
-                let line = self.wire.line().await?;
+                let line = self.wire.line(longest).await?;
                 // Text costs memory too.
                 lines += line.len() + 64;
-                if lines > 64 << 20 {
+                if lines > longest {
                     return Err(self.wire.broken("the server does not end its answer".to_owned()));
                 }
-                let Some(length) = block_of(&line) else {
+                held.try_grow(lines + most - left)?;
+                // What is said to people has no blocks.
+                let is_remark = pieces.is_empty() && is_remark(&line, &tag);
+                let Some(length) = block_of(&line).filter(|_| !is_remark) else {
                     pieces.push(Piece::Text(line));
                     break;
                 };
                 left = left
                     .checked_sub(length)
                     .ok_or_else(|| self.wire.broken("the server sends more than was asked for".to_owned()))?;
+                held.try_grow(lines + most - left)?;
                 pieces.push(Piece::Text(line));
                 pieces.push(Piece::Block(self.wire.block(length).await?));
             }
             match pieces.first() {
                 Some(Piece::Text(text)) if text.starts_with("* BYE") && command != "LOGOUT" => {
-                    return Err(self.wire.broken(shown(text)));
+                    return Err(self.wire.broken(said(text)));
                 }
                 Some(Piece::Text(text)) => match text.strip_prefix(&tag) {
                     Some(end) if end.starts_with(" OK") => return Ok(answers),
                     Some(end) => {
                         let verb = command.split(' ').next().unwrap_or_default();
-                        return Err(self.wire.broken(format!("{verb}:{} ", shown(end))));
+                        return Err(self.wire.broken(format!("{verb}:{} ", said(end))));
                     }
                     None => answers.push(pieces),
                 },
@@ -230,8 +282,20 @@ impl Session {
 }
 
 /// What a line of a server says, for a message.
-fn shown(line: &str) -> String {
+fn said(line: &str) -> String {
     line.chars().take(200).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Whether a server understood a command, and does not want to do it.
+fn is_refusal(failure: &Failure, verb: &str) -> bool {
+    failure.detail.contains(&format!(": {verb}: NO "))
+}
+
+/// Whether a line ends an answer, or tells of the state of the server.
+fn is_remark(line: &str, tag: &str) -> bool {
+    let rest = line.strip_prefix("* ").or_else(|| line.strip_prefix(tag)?.strip_prefix(' '));
+    let word = rest.and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    matches!(word, "OK" | "NO" | "BAD" | "BYE" | "PREAUTH")
 }
 
 /// `{123}` at the end of a line.

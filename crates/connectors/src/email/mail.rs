@@ -2,8 +2,11 @@
 
 use super::smtp::{Letter, host_name};
 use super::{CONFIGURATION, Failure, RESPONSE};
+use crate::parameter::Parameters;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use config::Element;
+use flow::Compiler;
 use lettre::Address;
 use lettre::message::header::{
     Bcc, Cc, ContentDisposition, ContentId, ContentTransferEncoding, ContentType, From, HeaderName,
@@ -87,6 +90,38 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
         });
     }
     Ok(sources)
+}
+
+/// Reports values of `email.send` that are wrong for every message. Files may be there by then.
+pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+    for name in ["from", "to", "cc", "bcc", "replyTo"] {
+        parameters.check(name, element, compiler, |text| {
+            mailboxes(name, text).map(|_| ()).map_err(|own| own.detail)
+        });
+    }
+    if ["to", "cc", "bcc"].iter().all(|name| parameters.is_absent(name)) {
+        parameters.check_given(&["to"], element, compiler);
+    }
+    for name in ["attachments", "inlineImages"] {
+        let list = |text: &str| sources(name, text, std::path::Path::new("")).map(|_| ());
+        parameters.check(name, element, compiler, |text| list(text).map_err(|own| own.detail));
+    }
+    parameters.check("headers", element, compiler, |text| {
+        let list = super::headers(text).map_err(|own| own.detail)?;
+        let wrong = list.iter().find(|(name, _)| HeaderName::new_from_ascii(name.clone()).is_err());
+        wrong.map_or(Ok(()), |(name, _)| Err(format!("`{name}` is no name of a header")))
+    });
+    parameters.check("contentTransferEncoding", element, compiler, |text| {
+        encoding_of(Some(text)).map(|_| ()).map_err(|own| own.detail)
+    });
+    parameters.check("contentType", element, compiler, |text| {
+        ContentType::parse(text).map(|_| ()).map_err(|_| "it is no content type".to_owned())
+    });
+    parameters.check("encoding", element, compiler, |text| {
+        encoding_rs::Encoding::for_label(text.as_bytes())
+            .map(|_| ())
+            .ok_or_else(|| "it is no encoding".to_owned())
+    });
 }
 
 impl Draft {

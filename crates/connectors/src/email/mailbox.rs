@@ -124,7 +124,7 @@ impl Operation {
         }
         let mut session = match waiting {
             Some(session) => session,
-            None => imap::Session::open(server, context.services()).await?,
+            None => server.open::<imap::Session>(context.services()).await?,
         };
         let changes = match &criteria {
             Some(criteria) => criteria.deletes,
@@ -216,13 +216,13 @@ impl Operation {
         let most = context.services().limits.held;
         let pool = context.services().kept.get::<Conversations<pop3::Session>>().of(server, server.pool);
         let _place = place(&pool, server).await?;
-        let mut session = pop3::Session::open(server, context.services()).await?;
+        let mut session = server.open::<pop3::Session>(context.services()).await?;
         let sizes = session.sizes().await?;
         let Some(criteria) = criteria else {
             let id = id.unwrap_or_default();
             let wanted = id.trim_start_matches('<').trim_end_matches('>');
             for (number, size) in sizes {
-                let header = session.header(number, HEADER.max(size)).await?;
+                let header = session.header(number, HEADER).await?;
                 let own = Mail::parse(&header).unwrap_or_default().id.unwrap_or_default();
                 if own.trim_start_matches('<').trim_end_matches('>') != wanted {
                     continue;
@@ -248,7 +248,7 @@ impl Operation {
             }
             let wants = match criteria.needs_header() {
                 true => {
-                    let header = session.header(number, HEADER.max(size)).await?;
+                    let header = session.header(number, HEADER).await?;
                     criteria.wants(&Mail::parse(&header).unwrap_or_default())?
                 }
                 false => true,
@@ -389,13 +389,7 @@ impl Operation {
             }
         }
         let mut time = |name: &str| -> Result<Option<i64>, Failure> {
-            let Some(text) = own.text(name, context)? else { return Ok(None) };
-            let parsed: Result<jiff::civil::DateTime, _> = text.parse();
-            let zoned = parsed.and_then(|own| own.to_zoned(jiff::tz::TimeZone::system()));
-            let stamp = zoned.map(|own| own.timestamp()).or_else(|_| text.parse::<jiff::Timestamp>());
-            stamp.map(|own| Some(own.as_second())).map_err(|_| {
-                Failure::new(CONFIGURATION, format!("`{name}` is no time like 2026-11-23T10:15:30: {text}"))
-            })
+            own.text(name, context)?.map(|text| moment(name, &text)).transpose()
         };
         let received = (time("receivedSince")?, time("receivedUntil")?);
         let sent = (time("sentSince")?, time("sentUntil")?);
@@ -418,6 +412,16 @@ impl Operation {
             deletes: own.is_true("deleteAfterRetrieve", false, context)?,
         })
     }
+}
+
+/// The time of a parameter, in seconds since 1970.
+pub(super) fn moment(name: &str, text: &str) -> Result<i64, Failure> {
+    let parsed: Result<jiff::civil::DateTime, _> = text.parse();
+    let zoned = parsed.and_then(|own| own.to_zoned(jiff::tz::TimeZone::system()));
+    let stamp = zoned.map(|own| own.timestamp()).or_else(|_| text.parse::<jiff::Timestamp>());
+    stamp.map(|own| own.as_second()).map_err(|_| {
+        Failure::new(CONFIGURATION, format!("`{name}` is no time like 2026-11-23T10:15:30: {text}"))
+    })
 }
 
 fn none_of(id: &str) -> Failure {

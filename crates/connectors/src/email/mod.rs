@@ -6,30 +6,34 @@
 mod imap;
 mod mail;
 mod mailbox;
+mod oauth;
 mod pop3;
 mod smtp;
 mod wire;
 
 use crate::blocking::off_worker;
-use crate::connection::{self, Connections, Current, Description, Fields};
+use crate::connection::{self, Connections, Description, Fields};
 use crate::failure::{Body, Failure, Outcome, Reason};
 use crate::operation::operation;
 use crate::parameter::{Form, Parameters};
 use crate::pool::{Limits, Pool, Pools};
 use crate::response::{OVERWRITE, Place, VARIABLE};
 use config::Element;
-use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Moves, Need, Step};
+use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Moves, Need, Services, Step};
 use serde_json::{Map, json};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The operations.
 pub(crate) const OPERATIONS: &[&Definition] =
     &[&INIT, &SEND, &LIST, &GET_BODY, &GET_ATTACHMENT, &DELETE, &MARK_AS_DELETED, &MARK_AS_READ, &EXPUNGE];
 
-const INIT: Definition =
-    operation("email.init", "Describes the connection of the steps behind it.", FIELDS, init);
+const INIT: Definition = operation(
+    "email.init",
+    "Describes the connection of the steps behind it.",
+    FIELDS,
+    |element, compiler| connection::init(element, compiler, make),
+);
 const SEND: Definition = operation(
     "email.send",
     "Sends an e-mail.",
@@ -181,6 +185,8 @@ struct Server {
     port: u16,
     user: Option<String>,
     password: Option<String>,
+    /// A token takes the place of the password.
+    oauth: Option<oauth::Account>,
     authenticates: bool,
     check_name: bool,
     /// Whatever certificate it shows.
@@ -191,10 +197,44 @@ struct Server {
     pool: Limits,
 }
 
+/// How the bus shows who it is.
+#[derive(Clone, Copy)]
+enum Login<'a> {
+    /// It does not.
+    Nobody,
+    Password(&'a str, &'a str),
+    Token(&'a str, &'a str),
+}
+
+/// A conversation with a server.
+trait Converse: Sized {
+    /// Begins one, up to where the server knows who asks.
+    fn open(
+        server: &Server,
+        login: Login<'_>,
+        services: &Services,
+    ) -> impl Future<Output = Result<Self, Failure>> + Send;
+}
+
 impl Server {
-    fn credentials(&self) -> Option<(&str, &str)> {
-        let user = self.user.as_deref().filter(|_| self.authenticates)?;
-        Some((user, self.password.as_deref().unwrap_or_default()))
+    /// Opens a conversation. Where a token that was kept is refused, a fresh one is tried.
+    async fn open<T: Converse>(&self, services: &Services) -> Result<T, Failure> {
+        let Some(user) = self.user.as_deref().filter(|_| self.authenticates) else {
+            return T::open(self, Login::Nobody, services).await;
+        };
+        let Some(account) = &self.oauth else {
+            let login = Login::Password(user, self.password.as_deref().unwrap_or_default());
+            return T::open(self, login, services).await;
+        };
+        let tokens = services.kept.get::<oauth::Tokens>();
+        let (token, was_kept) = tokens.token(account, None, services).await?;
+        match T::open(self, Login::Token(user, &token), services).await {
+            Err(failure) if failure.reason == CREDENTIALS && was_kept => {
+                let (token, _) = tokens.token(account, Some(&token), services).await?;
+                T::open(self, Login::Token(user, &token), services).await
+            }
+            opened => opened,
+        }
     }
 }
 
@@ -203,8 +243,6 @@ struct Connection {
     fields: Fields,
     /// Where relative paths of attachments begin.
     directory: PathBuf,
-    /// Why it cannot be used.
-    absent: Option<String>,
 }
 
 /// What is done.
@@ -226,29 +264,9 @@ struct Operation {
     parameters: Parameters,
 }
 
-/// `email.init` in a sequence.
-struct Init(Arc<Connection>);
-
-impl Mediator for Init {
-    fn need(&self) -> Need {
-        Need::Nothing
-    }
-
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        context.attach(Arc::new(Current(Arc::clone(&self.0))));
-        Ok(Flow::Next)
-    }
-}
-
-fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let key = config::Key { value: String::new(), span: element.start_tag() };
-    let connection = make(&Description { key, element }, compiler)?;
-    Some(Box::new(Init(Arc::new(connection))))
-}
-
 fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
     let element = description.element;
-    let fields = Fields::compile(element, FIELDS, compiler);
+    let fields = Fields::compile(description, FIELDS, compiler);
     if fields.literal("connectionType").is_some() || !fields.has("connectionType") {
         let kind = connection::word(element, "connectionType", &TYPES, compiler).ok()?;
         if kind.is_none() {
@@ -260,29 +278,53 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
         let message = "the connection has no `host`";
         compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
     }
-    for name in ["port", "connectionTimeout", "readTimeout", "writeTimeout"] {
-        if let Some(text) = fields.literal(name).filter(|text| text.parse::<u64>().is_err()) {
-            let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
-            let message = format!("`{name}` is no number: {text}");
-            compiler.warning("bad-value", message, place, "messages that come to it fault");
-        }
+    fields.check_numbers::<u16>(&["port"], element, compiler);
+    let numbers = [
+        "connectionTimeout",
+        "readTimeout",
+        "writeTimeout",
+        "maxWaitTime",
+        "minEvictionTime",
+        "maxActiveConnections",
+        "maxIdleConnections",
+    ];
+    fields.check_numbers::<i64>(&numbers, element, compiler);
+    if fields.literal("enableOAuth2").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+        report_oauth(&fields, element, compiler)?;
     }
-    let is_oauth = fields.literal("enableOAuth2").is_some_and(|text| text.eq_ignore_ascii_case("true"));
-    let absent =
-        is_oauth.then(|| "`enableOAuth2` needs tokens for mail servers: not in this version".to_owned());
-    if let Some(why) = &absent {
-        let message = "the connection cannot be used: messages that come to it fault";
-        compiler.warning("unsupported-connector", message, element.start_tag(), why.clone());
+    Some(Connection { fields, directory: compiler.configuration.root.clone() })
+}
+
+/// Reports what a token needs and the connection does not have.
+fn report_oauth(fields: &Fields, element: &Element, compiler: &mut Compiler<'_>) -> Option<()> {
+    let grant = fields.literal("grantType").map(plain);
+    if let Some(grant) = &grant
+        && !GRANTS.contains(&grant.as_str())
+    {
+        connection::word(element, "grantType", &["AUTHORIZATION_CODE", "CLIENT_CREDENTIALS"], compiler)
+            .ok()?;
     }
-    Some(Connection { fields, directory: compiler.configuration.root.clone(), absent })
+    let mut needed = vec!["clientId", "clientSecret", "tokenUrl", "username"];
+    if grant.as_deref() != Some(GRANTS[1]) && !(fields.has("grantType") && grant.is_none()) {
+        needed.push("refreshToken");
+    }
+    for name in needed.into_iter().filter(|name| !fields.has(name)) {
+        let message = format!("`enableOAuth2` needs `{name}`");
+        compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
+    }
+    Some(())
+}
+
+/// The grants that tokens are asked for with, without case and what is between words.
+const GRANTS: [&str; 2] = ["authorizationcode", "clientcredentials"];
+
+fn plain(text: &str) -> String {
+    text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 impl Connection {
     /// The server for this message.
     fn server(&self, context: &mut Context) -> Result<Server, Failure> {
-        if let Some(why) = &self.absent {
-            return Err(Failure::new(CONFIGURATION, why.as_str()));
-        }
         let wrong = |why: String| Failure::new(CONFIGURATION, why);
         let mut text = |name: &str| self.fields.text(name, context);
         let kind = text("connectionType")?.unwrap_or_default().to_ascii_uppercase();
@@ -329,6 +371,13 @@ impl Connection {
             own.split([',', ' ']).any(|one| one == "*" || one.eq_ignore_ascii_case(&host))
         });
         let (user, password) = (text("username")?, text("password")?);
+        let oauth = match text("enableOAuth2")?.is_some_and(|own| own.eq_ignore_ascii_case("true")) {
+            true => Some(account(&mut text)?),
+            false => None,
+        };
+        if oauth.is_some() && user.is_none() {
+            return Err(wrong("`enableOAuth2` needs `username`".to_owned()));
+        }
         let wait = if fails { Duration::from_millis(1) } else { wait };
         let pool = Limits { most: most.max(1), idle: if pools { idle } else { 0 }, wait, keep };
         Ok(Server {
@@ -338,7 +387,8 @@ impl Connection {
             host,
             port,
             user,
-            password,
+            password: password.filter(|_| oauth.is_none()),
+            oauth,
             authenticates,
             check_name,
             trusted,
@@ -350,6 +400,31 @@ impl Connection {
     }
 }
 
+/// Who asks for tokens.
+fn account(text: &mut impl FnMut(&str) -> Result<Option<String>, Fault>) -> Result<oauth::Account, Failure> {
+    let mut needed = |name: &str| -> Result<String, Failure> {
+        text(name)?.ok_or_else(|| Failure::new(CONFIGURATION, format!("`enableOAuth2` needs `{name}`")))
+    };
+    let (url, client, secret) = (needed("tokenUrl")?, needed("clientId")?, needed("clientSecret")?);
+    let refresh = match text("grantType")?.map(|grant| plain(&grant)).as_deref() {
+        None => Some(()),
+        Some(grant) if grant == GRANTS[0] => Some(()),
+        Some(grant) if grant == GRANTS[1] => None,
+        Some(_) => {
+            let why = "`grantType` is AUTHORIZATION_CODE or CLIENT_CREDENTIALS";
+            return Err(Failure::new(CONFIGURATION, why));
+        }
+    };
+    let refresh = match refresh {
+        Some(()) => Some(
+            text("refreshToken")?
+                .ok_or_else(|| Failure::new(CONFIGURATION, "`enableOAuth2` needs `refreshToken`"))?,
+        ),
+        None => None,
+    };
+    Ok(oauth::Account { url, client, secret, refresh, scope: text("scope")? })
+}
+
 fn compile(element: &Element, what: What, compiler: &mut Compiler<'_>) -> Compiled {
     let connections = Connections::compile(element, "email", compiler, make)?;
     // What people write in an e-mail has values of the message in it.
@@ -359,7 +434,37 @@ fn compile(element: &Element, what: What, compiler: &mut Compiler<'_>) -> Compil
         _ => Form::Plain,
     };
     let parameters = Parameters::compile(element, form, compiler)?;
+    check(what, &parameters, element, compiler);
     Some(Box::new(Operation { what, connections, parameters }))
+}
+
+/// Reports values that are wrong for every message.
+fn check(what: What, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+    let truths = ["deleteAfterRetrieve", "seen", "answered", "deleted", "recent"];
+    parameters.check_truths(&truths, element, compiler);
+    for name in ["offset", "limit"] {
+        parameters.check(name, element, compiler, |text| {
+            text.parse::<i64>().map(|_| ()).map_err(|_| "expected a whole number".to_owned())
+        });
+    }
+    parameters.check_numbers(&["emailIndex", "attachmentIndex"], element, compiler);
+    for name in ["receivedSince", "receivedUntil", "sentSince", "sentUntil"] {
+        parameters.check(name, element, compiler, |text| {
+            mailbox::moment(name, text).map(|_| ()).map_err(|own| own.detail)
+        });
+    }
+    if what == What::Attachment {
+        parameters.check_given(&["attachmentIndex"], element, compiler);
+    }
+    let one =
+        matches!(what, What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead);
+    let is_named = ["emailId", "emailID", "emailIndex"].iter().any(|name| !parameters.is_absent(name));
+    if one && !is_named {
+        parameters.check_given(&["emailId"], element, compiler);
+    }
+    if what == What::Send {
+        mail::check(parameters, element, compiler);
+    }
 }
 
 /// The conversations that wait for the next message.
@@ -431,7 +536,7 @@ impl Operation {
         }
         let mut session = match session {
             Some(session) => session,
-            None => smtp::Session::open(server, context.services()).await?,
+            None => server.open::<smtp::Session>(context.services()).await?,
         };
         session.send(&letter).await?;
         pool.keep(session);

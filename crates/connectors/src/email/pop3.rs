@@ -1,7 +1,8 @@
 //! A mailbox by POP3 (RFC 1939). What is deleted goes when the conversation ends well.
 
-use super::wire::Wire;
-use super::{CREDENTIALS, Failure, Server};
+use super::oauth::shown;
+use super::wire::{SHORT, Wire};
+use super::{CREDENTIALS, Converse, Failure, Login, Server};
 use flow::Services;
 
 /// Most messages of a mailbox.
@@ -12,22 +13,45 @@ pub(super) struct Session {
     wire: Wire,
 }
 
-impl Session {
-    pub(super) async fn open(server: &Server, services: &Services) -> Result<Session, Failure> {
+impl Converse for Session {
+    async fn open(server: &Server, login: Login<'_>, services: &Services) -> Result<Session, Failure> {
         let mut session = Session { wire: Wire::connect(server, services).await? };
         session.status().await?;
         if server.start_tls {
             session.ask("STLS").await?;
             session = Session { wire: session.wire.start_tls(server, services).await? };
         }
-        let (user, password) = server.credentials().unwrap_or_default();
-        for command in [format!("USER {user}"), format!("PASS {password}")] {
-            if let Err(failure) = session.ask(&command).await {
-                let refused = failure.detail.contains(": -ERR");
-                return Err(if refused { failure.with(CREDENTIALS) } else { failure });
+        let (user, password) = match login {
+            Login::Token(user, token) => {
+                session.show_token(user, token).await?;
+                return Ok(session);
             }
+            Login::Password(user, password) => (user, password),
+            Login::Nobody => ("", ""),
+        };
+        for command in [format!("USER {user}"), format!("PASS {password}")] {
+            session.ask(&command).await.map_err(refused)?;
         }
         Ok(session)
+    }
+}
+
+impl Session {
+    /// In two steps (RFC 5034), since some servers take no more than the name at first.
+    async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
+        for (command, wanted) in [("AUTH XOAUTH2", "+"), (&shown(user, token), "+OK")] {
+            self.wire.send(format!("{command}\r\n").as_bytes()).await?;
+            let mut line = self.wire.line(SHORT).await?;
+            if wanted == "+OK" && line.starts_with("+ ") {
+                // It says why not, and wants to be told that this was read.
+                self.wire.send(b"\r\n").await?;
+                line = self.wire.line(SHORT).await?;
+            }
+            if !line.starts_with(wanted) {
+                return Err(refused(self.wire.broken(said(&line))));
+            }
+        }
+        Ok(())
     }
 
     /// The numbers of the messages and their sizes.
@@ -35,7 +59,7 @@ impl Session {
         self.ask("LIST").await?;
         let mut sizes = Vec::new();
         loop {
-            let line = self.wire.line().await?;
+            let line = self.wire.line(SHORT).await?;
             if line == "." {
                 return Ok(sizes);
             }
@@ -80,13 +104,10 @@ impl Session {
     }
 
     async fn status(&mut self) -> Result<(), Failure> {
-        let line = self.wire.line().await?;
+        let line = self.wire.line(SHORT).await?;
         match line.starts_with("+OK") {
             true => Ok(()),
-            false => {
-                let text: String = line.chars().take(200).filter(|c| !c.is_control()).collect();
-                Err(self.wire.broken(text))
-            }
+            false => Err(self.wire.broken(said(&line))),
         }
     }
 
@@ -94,17 +115,28 @@ impl Session {
     async fn lines(&mut self, most: usize) -> Result<Vec<u8>, Failure> {
         let mut content = Vec::new();
         loop {
-            let line = self.wire.raw_line().await?;
+            let line = self.wire.raw_line(most.saturating_sub(content.len()).saturating_add(64)).await?;
             let line = match line.strip_prefix(b".") {
                 Some(b"") => return Ok(content),
                 Some(rest) => rest,
                 None => &line,
             };
-            if content.len() + line.len() > most {
+            // Lines without content cost their ends.
+            if content.len() + line.len() + 2 > most {
                 return Err(self.wire.broken("a message is larger than the server said".to_owned()));
             }
             content.extend_from_slice(line);
             content.extend_from_slice(b"\r\n");
         }
     }
+}
+
+/// What a server says, for messages.
+fn said(line: &str) -> String {
+    line.chars().take(200).filter(|c| !c.is_control()).collect()
+}
+
+/// The failure of a login: the server may be fine, and not know the user.
+fn refused(failure: Failure) -> Failure {
+    if failure.detail.contains(": -ERR") { failure.with(CREDENTIALS) } else { failure }
 }

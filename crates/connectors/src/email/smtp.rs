@@ -1,7 +1,8 @@
 //! Sending by SMTP (RFC 5321), with STARTTLS (RFC 3207) and AUTH (RFC 4954).
 
-use super::wire::Wire;
-use super::{CONNECTIVITY, CREDENTIALS, Failure, Server};
+use super::oauth::shown;
+use super::wire::{SHORT, Wire};
+use super::{CONNECTIVITY, CREDENTIALS, Converse, Failure, Login, Server};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flow::Services;
@@ -9,8 +10,6 @@ use std::time::Duration;
 
 /// How long a connection that waited may take to say that it is alive.
 const ALIVE: Duration = Duration::from_secs(5);
-/// Most lines of an answer.
-const MOST_LINES: usize = 1000;
 
 /// A conversation with a server that is ready for a message.
 pub(super) struct Session {
@@ -36,13 +35,16 @@ struct Reply {
 }
 
 impl Reply {
+    /// For messages.
     fn text(&self) -> String {
-        format!("{} {}", self.code, self.lines.join(" "))
+        let text = self.lines.join(" ");
+        let text: String = text.chars().take(500).map(|c| if c.is_control() { '?' } else { c }).collect();
+        format!("{} {text}", self.code)
     }
 }
 
-impl Session {
-    pub(super) async fn open(server: &Server, services: &Services) -> Result<Session, Failure> {
+impl Converse for Session {
+    async fn open(server: &Server, login: Login<'_>, services: &Services) -> Result<Session, Failure> {
         let mut session = Session { wire: Wire::connect(server, services).await?, can: Vec::new() };
         let greeting = session.reply().await?;
         session.expect(greeting, &[220])?;
@@ -57,12 +59,16 @@ impl Session {
             session = Session { wire, can: Vec::new() };
             session.hello().await?;
         }
-        if let Some((user, password)) = server.credentials() {
-            session.authenticate(user, password).await?;
+        match login {
+            Login::Nobody => {}
+            Login::Password(user, password) => session.authenticate(user, password).await?,
+            Login::Token(user, token) => session.show_token(user, token).await?,
         }
         Ok(session)
     }
+}
 
+impl Session {
     /// Whether a connection that waited still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         let before = self.wire.patience(ALIVE);
@@ -109,6 +115,18 @@ impl Session {
         self.can.iter().any(|line| line.split([' ', '=']).next() == Some(what))
     }
 
+    async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
+        let mut answer = self.ask(&format!("AUTH XOAUTH2 {}", shown(user, token))).await?;
+        if answer.code == 334 {
+            // It says why not, and wants to be told that this was read.
+            answer = self.ask("").await?;
+        }
+        match answer.code {
+            235 => Ok(()),
+            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), answer.text()))),
+        }
+    }
+
     async fn authenticate(&mut self, user: &str, password: &str) -> Result<(), Failure> {
         let ways: Vec<&str> = self
             .can
@@ -150,11 +168,11 @@ impl Session {
     }
 
     async fn reply(&mut self) -> Result<Reply, Failure> {
-        let mut lines = Vec::new();
+        let (mut lines, mut left) = (Vec::new(), SHORT);
         loop {
-            let line = self.wire.line().await?;
-            let code = line.get(..3).and_then(|code| code.parse().ok());
-            let (Some(code), true) = (code, lines.len() < MOST_LINES) else {
+            let line = self.wire.line(left).await?;
+            left = left.saturating_sub(line.len() + 64);
+            let Some(code) = line.get(..3).and_then(|code| code.parse().ok()) else {
                 return Err(self.wire.broken("what the server says is no SMTP".to_owned()));
             };
             lines.push(line.get(4..).unwrap_or_default().to_owned());

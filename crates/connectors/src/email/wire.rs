@@ -2,12 +2,16 @@
 
 use super::{CONNECTIVITY, Failure, Server};
 use flow::Services;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use transport::{ClientTls, ClientTlsOptions, Roots, Socket};
 
 /// Longest line that a server may send.
 const LONGEST_LINE: usize = 4 << 20;
+/// Most bytes of an answer of which only a few lines are expected.
+pub(super) const SHORT: usize = 256 << 10;
+/// Bytes per second that a server has to send on average, once its time for an answer is over.
+const SLOWEST: f64 = 8192.0;
 
 /// A connection to a mail server.
 pub(super) struct Wire {
@@ -16,6 +20,9 @@ pub(super) struct Wire {
     peer: String,
     read: Duration,
     write: Duration,
+    /// When the answer that comes was asked for, and its bytes so far.
+    asked: Instant,
+    answered: usize,
 }
 
 impl Wire {
@@ -34,12 +41,12 @@ impl Wire {
         let socket = connected
             .unwrap_or_else(|_| Err(format!("connecting took longer than {} ms", server.connect.as_millis())))
             .map_err(|why| Failure::new(CONNECTIVITY, format!("{peer}: {why}")))?;
-        Ok(Wire { socket: BufReader::new(socket), peer, read: server.read, write: server.write })
+        Ok(Wire::of(BufReader::new(socket), peer, server.read, server.write))
     }
 
     /// Goes on with TLS. What the server has sent before is no part of what is encrypted.
     pub(super) async fn start_tls(self, server: &Server, services: &Services) -> Result<Wire, Failure> {
-        let Wire { socket, peer, read, write } = self;
+        let Wire { socket, peer, read, write, .. } = self;
         if !socket.buffer().is_empty() {
             return Err(Failure::new(CONNECTIVITY, format!("{peer}: the server sent more ahead of TLS")));
         }
@@ -48,7 +55,25 @@ impl Wire {
         let socket = secured
             .unwrap_or_else(|_| Err("the TLS handshake took too long".to_owned()))
             .map_err(|why| Failure::new(CONNECTIVITY, format!("{peer}: {why}")))?;
-        Ok(Wire { socket: BufReader::new(socket), peer, read, write })
+        Ok(Wire::of(BufReader::new(socket), peer, read, write))
+    }
+
+    fn of(socket: BufReader<Socket>, peer: String, read: Duration, write: Duration) -> Wire {
+        Wire { socket, peer, read, write, asked: Instant::now(), answered: 0 }
+    }
+
+    /// How long more of the answer may take: a server that keeps sending a little does not go on without end.
+    fn time(&self) -> Duration {
+        let earned = Duration::from_secs_f64(self.answered as f64 / SLOWEST);
+        self.read.min((self.read * 2 + earned).saturating_sub(self.asked.elapsed()))
+    }
+
+    fn silent(&self) -> Failure {
+        let why = match self.answered {
+            0 => format!("the server did not answer within {} ms", self.read.as_millis()),
+            _ => "the server takes too long for its answer".to_owned(),
+        };
+        self.broken(why)
     }
 
     /// Another time for what comes next.
@@ -56,30 +81,30 @@ impl Wire {
         std::mem::replace(&mut self.read, time)
     }
 
-    /// The next line without its end.
-    pub(super) async fn line(&mut self) -> Result<String, Failure> {
-        Ok(String::from_utf8_lossy(&self.raw_line().await?).into_owned())
+    /// The next line without its end, of at most so many bytes.
+    pub(super) async fn line(&mut self, most: usize) -> Result<String, Failure> {
+        Ok(String::from_utf8_lossy(&self.raw_line(most).await?).into_owned())
     }
 
     /// As [`Wire::line`], its bytes.
-    pub(super) async fn raw_line(&mut self) -> Result<Vec<u8>, Failure> {
+    pub(super) async fn raw_line(&mut self, most: usize) -> Result<Vec<u8>, Failure> {
         let mut line = Vec::new();
-        let limit = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX);
-        let mut bounded = (&mut self.socket).take(limit);
-        let reading = tokio::time::timeout(self.read, bounded.read_until(b'\n', &mut line)).await;
+        let most = most.min(LONGEST_LINE);
+        let time = self.time();
+        let mut bounded = (&mut self.socket).take(u64::try_from(most).unwrap_or(u64::MAX));
+        let reading = tokio::time::timeout(time, bounded.read_until(b'\n', &mut line)).await;
         match reading {
-            Err(_) => {
-                Err(self.broken(format!("the server did not answer within {} ms", self.read.as_millis())))
-            }
+            Err(_) => Err(self.silent()),
             Ok(Err(why)) => Err(self.broken(why.to_string())),
             Ok(Ok(_)) if line.last() != Some(&b'\n') => {
-                let why = match line.len() >= LONGEST_LINE {
-                    true => "the server sent a line that is too long",
+                let why = match line.len() >= most {
+                    true => "the server sent more than its answer may have",
                     false => "the server closed the connection",
                 };
                 Err(self.broken(why.to_owned()))
             }
             Ok(Ok(_)) => {
+                self.answered += line.len();
                 line.pop();
                 if line.last() == Some(&b'\r') {
                     line.pop();
@@ -94,13 +119,14 @@ impl Wire {
         let mut block = Vec::new();
         while block.len() < length {
             let wanted = u64::try_from(length - block.len()).unwrap_or(u64::MAX).min(64 << 10);
+            let time = self.time();
             let mut bounded = (&mut self.socket).take(wanted);
             // Each part has its time, so that a large block may take longer than a short one.
-            match tokio::time::timeout(self.read, bounded.read_to_end(&mut block)).await {
+            match tokio::time::timeout(time, bounded.read_to_end(&mut block)).await {
                 Err(_) => return Err(self.broken("the server stopped within a message".to_owned())),
                 Ok(Err(why)) => return Err(self.broken(why.to_string())),
                 Ok(Ok(0)) => return Err(self.broken("the server closed the connection".to_owned())),
-                Ok(Ok(_)) => {}
+                Ok(Ok(count)) => self.answered += count,
             }
         }
         Ok(block)
@@ -116,7 +142,10 @@ impl Wire {
             }
         }
         match tokio::time::timeout(self.write, self.socket.flush()).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => {
+                (self.asked, self.answered) = (Instant::now(), 0);
+                Ok(())
+            }
             Ok(Err(why)) => Err(self.broken(why.to_string())),
             Err(_) => Err(self.broken("the server takes nothing".to_owned())),
         }

@@ -25,10 +25,11 @@ mod parts;
 mod path;
 mod read;
 mod running;
+mod spool;
 mod transfer;
 mod write;
 
-use crate::connection::{self, Connections, Current, Description};
+use crate::connection::{self, Connections, Description};
 use crate::operation::operation;
 use crate::parameter::{Form, Parameters};
 use crate::response::{Place, VARIABLE};
@@ -62,12 +63,59 @@ pub(crate) const OPERATIONS: &[&Definition] = &[
     &parts::MERGE,
 ];
 
-const INIT: Definition =
-    operation("file.init", "Describes the connection of the steps behind it.", FIELDS, init);
+const INIT: Definition = operation(
+    "file.init",
+    "Describes the connection of the steps behind it.",
+    FIELDS,
+    |element, compiler| connection::init(element, compiler, make),
+);
 
 /// What a connection is described by.
-const FIELDS: &[&str] =
-    &["name", "connectionType", "workingDir", "fileLockScheme", "maxFailureRetryCount", "setAvoidPermission"];
+const FIELDS: &[&str] = &[
+    "name",
+    "connectionType",
+    "workingDir",
+    "fileLockScheme",
+    "maxFailureRetryCount",
+    "setAvoidPermission",
+    "fileCacheEnabled",
+    "suspendOnConnectionFailure",
+    "retriesBeforeSuspension",
+    "suspendInitialDuration",
+    "suspendProgressionFactor",
+    "suspendMaximumDuration",
+    // Of servers: a connection to one is reported as a whole.
+    "host",
+    "port",
+    "username",
+    "password",
+    "encodePassword",
+    "userDirIsRoot",
+    "enableEncryption",
+    "isPassive",
+    "ftpConnectionTimeout",
+    "ftpSocketTimeout",
+    "retryCount",
+    "keyStorePath",
+    "keyStorePassword",
+    "trustStorePath",
+    "trustStorePassword",
+    "implicitModeEnabled",
+    "channelProtectionLevel",
+    "sftpConnectionTimeout",
+    "sftpSessionTimeout",
+    "strictHostKeyChecking",
+    "privateKeyFilePath",
+    "privateKeyPassword",
+    "sftpPoolConnectionAgedTimeout",
+    "maxActiveConnections",
+    "maxIdleConnections",
+    "maxWaitTime",
+    "evictionCheckInterval",
+    "minEvictionTime",
+    "exhaustedAction",
+    "cacheFileStats",
+];
 
 /// Most attempts of one operation.
 const MOST_RETRIES: u32 = 100;
@@ -208,6 +256,8 @@ struct Content {
     content_type: String,
     /// Counts the bytes for as long as the message is on its way.
     held: Held,
+    /// In place of the bytes: the file is read as the body is used.
+    open: Option<read::Open>,
 }
 
 /// What an operation does to files. It may run again, where an attempt failed.
@@ -230,6 +280,8 @@ struct Operation {
     parameters: Parameters,
     prepare: Prepare,
     need: Need,
+    /// The body is written as it comes.
+    streams: bool,
 }
 
 /// The body, once it is received.
@@ -252,13 +304,15 @@ fn compile(
     let connections = Connections::compile(element, "file", compiler, make)?;
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
     check(name, &parameters, element, compiler);
+    let streams = body == Body::Written && write::streams(&parameters);
     let own = match body {
+        Body::Written if streams => Need::Headers,
         Body::Written if parameters.is_absent("contentOrExpression") => Need::Whole,
         _ if parameters.get(VARIABLE).is_none() => Need::Replaces,
         _ => Need::Nothing,
     };
     let need = own.max(parameters.need()).max(connections.need());
-    Some(Box::new(Operation { name, connections, parameters, prepare, need }))
+    Some(Box::new(Operation { name, connections, parameters, prepare, need, streams }))
 }
 
 /// Reports values that are wrong for every message.
@@ -280,7 +334,20 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     parameters.check_numbers(&lines, element, compiler);
     let limits = ["maxRetries", "retryDelay", "subDirectoryMaxDepth", "maxFileAge"];
     parameters.check_numbers(&limits, element, compiler);
-    let truths = ["enableLock", "createParentDirectories", "overwrite", "includeParent", "recursive"];
+    let truths = [
+        "enableLock",
+        "enableStreaming",
+        "createParentDirectories",
+        "overwrite",
+        "includeParent",
+        "recursive",
+        "appendNewLine",
+        "compress",
+        "updateLastModified",
+        "appendFileAttributes",
+        "includeSubDirectories",
+        "includeFileNames",
+    ];
     parameters.check_truths(&truths, element, compiler);
     let modes: &[&'static str] = match name {
         "mergeFiles" => &["Overwrite", "Append"],
@@ -299,9 +366,41 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     ];
     parameters.check_word("readMode", &reads, element, compiler);
     parameters.check_word("sortingOrder", &["Ascending", "Descending"], element, compiler);
-    if parameters.is_literally("readMode", "Specific Line") {
-        parameters.check_given(&["lineNum"], element, compiler);
+    let needed: &[(&str, &str, &[&str])] = &[
+        ("readMode", "Specific Line", &["lineNum"]),
+        ("readMode", "Starting From Line", &["startLineNum"]),
+        ("readMode", "Up To Line", &["endLineNum"]),
+        ("readMode", "Between Lines", &["startLineNum", "endLineNum"]),
+        ("splitMode", "Chunk Size", &["chunkSize"]),
+        ("splitMode", "Line Count", &["lineCount"]),
+    ];
+    for (_, _, names) in needed.iter().filter(|(own, word, _)| parameters.is_literally(own, word)) {
+        parameters.check_given(names, element, compiler);
+        // A line from 1, and no part is empty.
+        for name in *names {
+            parameters.check(name, element, compiler, |text| match text.parse::<u64>() {
+                Ok(0) => Err("expected a whole number of at least 1".to_owned()),
+                _ => Ok(()),
+            });
+        }
     }
+    parameters.check("appendPosition", element, compiler, |text| match text.parse::<i64>() {
+        Ok(0..) => Ok(()),
+        _ => Err("expected a whole number of at least 0".to_owned()),
+    });
+    if name == "write" {
+        parameters.check("encoding", element, compiler, |text| {
+            write::encoded(String::new(), Some(text)).map(|_| ()).map_err(|failure| failure.detail)
+        });
+    }
+    parameters.check("splitMode", element, compiler, |text| match plain_word(text) == "xpathexpression" {
+        true => Err("files are not split by XPath here: read the file and use `iterate`".to_owned()),
+        false => Ok(()),
+    });
+    parameters.check_word("includeResultTo", &["Message Body", "Message Property"], element, compiler);
+    parameters.check_word("fileFilterType", &["regex", "ant"], element, compiler);
+    parameters.check_word("responseFormat", &["Hierarchical", "Flat"], element, compiler);
+    parameters.check_word("sortingAttribute", &["Name", "Size", "LastModifiedTime"], element, compiler);
     if name != "listFiles" || !parameters.is_literally("fileFilterType", "ANT") {
         for pattern in ["matchingPattern", "filePattern", "sourceFilePattern"] {
             parameters.check(pattern, element, compiler, |text| {
@@ -313,31 +412,15 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     }
 }
 
-/// `file.init` in a sequence.
-struct Init(Arc<Connection>);
-
-impl Mediator for Init {
-    fn need(&self) -> Need {
-        Need::Nothing
-    }
-
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        context.attach(Arc::new(Current(Arc::clone(&self.0))));
-        Ok(Flow::Next)
-    }
-}
-
-fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let key = config::Key { value: String::new(), span: element.start_tag() };
-    let connection = make(&Description { key, element }, compiler)?;
-    Some(Box::new(Init(Arc::new(connection))))
+fn plain_word(text: &str) -> String {
+    text.to_ascii_lowercase().replace([' ', '_'], "")
 }
 
 fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
     let element = description.element;
     let directory = connection::field(element, "workingDir", compiler);
     let kind = connection::field(element, "connectionType", compiler).unwrap_or_else(|| "LOCAL".to_owned());
-    connection::report_unknown(element, FIELDS, compiler);
+    connection::report_unknown(description, FIELDS, compiler);
     let is_expression = directory.as_ref().is_some_and(|own| own.starts_with('{') || own.contains("${"));
     let absent = if is_expression {
         Some("`workingDir` is no expression: it is the same for all messages".to_owned())
@@ -381,10 +464,33 @@ impl Operation {
         let delay = number(&self.parameters, "retryDelay", context)?.unwrap_or(0);
         let delay = Duration::from_millis(delay).min(LONGEST_DELAY);
         let lock = self.parameters.is_true("enableLock", false, context)?;
-        let job = (self.prepare)(&self.parameters, context)?;
+        let spooled = match self.streams {
+            true => spool::spool(&self.parameters, &connection, context).await?,
+            false => None,
+        };
+        let job = match &spooled {
+            Some(spooled) => write::prepare_spooled(&self.parameters, spooled, context)?,
+            None => (self.prepare)(&self.parameters, context)?,
+        };
+        let done = self.attempts(&connection, &job, lock, (retries, delay), context).await;
+        if let Some(spooled) = spooled {
+            spooled.put_back(context);
+        }
+        done
+    }
+
+    /// Does a job, again where another attempt may go well.
+    async fn attempts(
+        &self,
+        connection: &Arc<Connection>,
+        job: &Job,
+        lock: bool,
+        (retries, delay): (u64, Duration),
+        context: &mut Context,
+    ) -> Result<Done, Failure> {
         let mut attempt = 0;
         loop {
-            let failure = match running::run(&connection, &job, lock, context).await {
+            let failure = match running::run(connection, job, lock, context).await {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };

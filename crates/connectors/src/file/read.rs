@@ -6,15 +6,18 @@ use super::{
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
+use crate::response::Place;
+use files::claim::Claim;
 use files::partial::is_partial;
+use files::stream::FileBody;
 use flow::{Context, Definition};
 use message::memory::Held;
 use message::{Kind, MediaType, Reading, Value};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub(super) const READ: Definition = operation(
     "file.read",
@@ -51,6 +54,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     let path = required(parameters, "path", context)?;
     let pattern = pattern(parameters, "filePattern", context)?;
     let part = part(parameters, context)?;
+    let streams = streams(parameters, context)?;
     let content_type = parameters.text("contentType", context)?;
     let encoding = match parameters.text("encoding", context)? {
         Some(encoding) => Some(encoding),
@@ -58,12 +62,15 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     };
     Ok(Arc::new(move |files| {
         let path = chosen(files.path(&path)?, pattern.as_deref())?;
-        let _lock = lock(&path, files)?;
+        let lock = lock(&path, files)?;
         let attributes = facts(&path, files)?;
         if part == Part::Facts {
             return Ok(Done { attributes, ..Done::default() });
         }
-        let (bytes, held) = read(&path, part, files)?;
+        let (bytes, held, open) = match streams {
+            true => (Vec::new(), Held::NONE, Some(open(&path, part, lock, files)?)),
+            false => read(&path, part, files).map(|(bytes, held)| (bytes, held, None))?,
+        };
         let content_type = content_type.clone().unwrap_or_else(|| content_type_of(&path).to_owned());
         let content_type = match &encoding {
             Some(encoding) if MediaType::parse(&content_type).charset().is_none() => {
@@ -71,8 +78,68 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
             }
             _ => content_type,
         };
-        Ok(Done { content: Some(Content { bytes, content_type, held }), attributes, ..Done::default() })
+        Ok(Done { content: Some(Content { bytes, content_type, held, open }), attributes, ..Done::default() })
     }))
+}
+
+/// Whether the file becomes a body that is read as it is used. A variable or a property has to have all of it.
+fn streams(parameters: &Parameters, context: &mut Context) -> Result<bool, Failure> {
+    let to = parameters.text("includeResultTo", context)?.unwrap_or_default();
+    let to_property = to.eq_ignore_ascii_case("Message Property")
+        && parameters.text("resultPropertyName", context)?.is_some();
+    let becomes_body = match Place::of(parameters, context)? {
+        Place::Body => !to_property,
+        Place::BodyAndVariable(_) => true,
+        Place::Variable(_) => false,
+    };
+    Ok(becomes_body && parameters.is_true("enableStreaming", false, context)?)
+}
+
+/// A part of an open file.
+pub(super) struct Open {
+    file: File,
+    length: u64,
+    /// Held until the message has ended.
+    lock: Option<Claim>,
+}
+
+/// Opens a file where the part begins.
+fn open(path: &Path, part: Part, lock: Option<Claim>, files: &Files) -> Result<Open, Failure> {
+    let failed = |error: std::io::Error| Failure::io(path, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let (start, length) = match part {
+        Part::Lines(from, to) => range(&file, path, from, to, files)?,
+        Part::All | Part::Facts => (0, file.metadata().map_err(failed)?.len()),
+    };
+    file.seek(SeekFrom::Start(start)).map_err(failed)?;
+    Ok(Open { file, length, lock })
+}
+
+/// Where lines are in a file: their first byte, and how many there are up to the end of the last one.
+fn range(file: &File, path: &Path, from: u64, to: u64, files: &Files) -> Result<(u64, u64), Failure> {
+    let failed = |error: std::io::Error| Failure::io(path, &error);
+    let mut reader = BufReader::with_capacity(128 << 10, file);
+    let (mut at, mut line, mut start) = (0_u64, 1_u64, (from == 1).then_some(0));
+    loop {
+        files.go_on()?;
+        let buffer = reader.fill_buf().map_err(failed)?;
+        if buffer.is_empty() {
+            return Ok(start.map_or((at, 0), |start| (start, at - start)));
+        }
+        for (offset, _) in buffer.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            if line == to {
+                let end = at + offset as u64;
+                return Ok(start.map_or((end, 0), |start| (start, end - start)));
+            }
+            line += 1;
+            if line == from {
+                start = Some(at + offset as u64 + 1);
+            }
+        }
+        let length = buffer.len();
+        at += length as u64;
+        reader.consume(length);
+    }
 }
 
 fn part(parameters: &Parameters, context: &mut Context) -> Result<Part, Failure> {
@@ -259,7 +326,15 @@ impl Content {
     /// Makes the content the body.
     pub(super) fn into_body(self, context: &mut Context) {
         let reading = Reading::of(Some(&self.content_type), None, context.is_rest());
-        context.payload.set_bytes(self.bytes, reading);
+        match self.open {
+            Some(Open { file, length, lock }) => {
+                context.payload.set_stream(Box::new(FileBody::new(file, length)), reading);
+                if let Some(lock) = lock {
+                    context.attach(Arc::new(Mutex::new(lock)));
+                }
+            }
+            None => context.payload.set_bytes(self.bytes, reading),
+        }
         let essence = MediaType::parse(&self.content_type).essence.to_owned();
         context.set_axis2("messageType", Value::from(essence));
         context.headers.set("Content-Type", self.content_type.as_bytes());

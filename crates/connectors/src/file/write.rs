@@ -1,6 +1,7 @@
 //! `file.write`: a text, or the body of the message, into a file.
 
 use super::locks::lock;
+use super::spool::Spooled;
 use super::{Body, Done, Failure, Files, Job, Reason, compile, gives_nothing, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
@@ -12,7 +13,7 @@ use files::partial::{Existing, Partial, copy};
 use flow::{Context, Definition, Fault};
 use message::{Format, memory};
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,47 +51,59 @@ pub(super) const WRITE: Definition = operation(
     |element, compiler| compile(element, "write", Body::Written, prepare, compiler),
 );
 
+/// What is written.
+enum Content {
+    Bytes(Bytes),
+    /// The body, which lies beside the place already.
+    Spooled(Spooled),
+}
+
+impl Content {
+    fn len(&self) -> u64 {
+        match self {
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::Spooled(own) => own.length(),
+        }
+    }
+
+    fn reader(&self) -> Result<Box<dyn Read + '_>, Failure> {
+        Ok(match self {
+            Content::Bytes(bytes) => Box::new(&bytes[..]),
+            Content::Spooled(own) => Box::new(own.reader()?),
+        })
+    }
+}
+
+/// Whether the body is written as it comes.
+pub(super) fn streams(parameters: &Parameters) -> bool {
+    parameters.is_literally("enableStreaming", "true")
+        && parameters.is_absent(CONTENT)
+        && (parameters.is_absent("mimeType") || parameters.is_literally("mimeType", "automatic"))
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     CreateNew,
     Overwrite,
     Append,
 }
 
-struct Writing {
-    path: String,
-    mode: Mode,
-    content: Bytes,
+pub(super) struct Writing {
+    pub path: String,
+    pub mode: Mode,
+    content: Content,
     /// The content was given, and is not the body.
     is_text: bool,
     /// The line that an appended text becomes; `None`: the last one.
     position: Option<usize>,
     new_line: bool,
-    compress: bool,
-    parents: bool,
+    pub compress: bool,
+    pub parents: bool,
     /// The file keeps the time when it was changed.
     keeps_time: bool,
 }
 
 fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let mode = parameters.text("writeMode", context)?.unwrap_or_default();
-    let mode = match mode.to_ascii_lowercase().replace([' ', '_'], "").as_str() {
-        "" | "overwrite" => Mode::Overwrite,
-        "append" => Mode::Append,
-        "createnew" => Mode::CreateNew,
-        _ => return Err(Failure::new(Reason::Configuration, format!("there is no writeMode {mode}"))),
-    };
-    let position = match parameters.text("appendPosition", context)? {
-        None => None,
-        Some(text) => match text.parse::<i64>() {
-            Ok(0) => None,
-            Ok(line) if line > 0 => usize::try_from(line).ok(),
-            _ => {
-                let why = format!("the parameter `appendPosition` is no line: {text}");
-                return Err(Failure::new(Reason::Configuration, why));
-            }
-        },
-    };
     let media = parameters.text("mimeType", context)?.filter(|own| !own.eq_ignore_ascii_case("automatic"));
     let text = match parameters.is_absent(CONTENT) {
         true => None,
@@ -111,7 +124,50 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
         Some(text) => Bytes::from(encoded(text, parameters.text("encoding", context)?.as_deref())?),
         None => body(media.as_deref(), context)?,
     };
-    let write = Writing {
+    let write = writing(parameters, Content::Bytes(content), is_text, context)?;
+    Ok(Arc::new(move |files| write.run(files)))
+}
+
+/// The job for a body that lies beside the place already.
+pub(super) fn prepare_spooled(
+    parameters: &Parameters,
+    spooled: &Spooled,
+    context: &mut Context,
+) -> Result<Job, Failure> {
+    let write = writing(parameters, Content::Spooled(spooled.clone()), false, context)?;
+    Ok(Arc::new(move |files| write.run(files)))
+}
+
+/// What the parameters say, without a content.
+pub(super) fn described(parameters: &Parameters, context: &mut Context) -> Result<Writing, Failure> {
+    writing(parameters, Content::Bytes(Bytes::new()), false, context)
+}
+
+fn writing(
+    parameters: &Parameters,
+    content: Content,
+    is_text: bool,
+    context: &mut Context,
+) -> Result<Writing, Failure> {
+    let mode = parameters.text("writeMode", context)?.unwrap_or_default();
+    let mode = match mode.to_ascii_lowercase().replace([' ', '_'], "").as_str() {
+        "" | "overwrite" => Mode::Overwrite,
+        "append" => Mode::Append,
+        "createnew" => Mode::CreateNew,
+        _ => return Err(Failure::new(Reason::Configuration, format!("there is no writeMode {mode}"))),
+    };
+    let position = match parameters.text("appendPosition", context)? {
+        None => None,
+        Some(text) => match text.parse::<i64>() {
+            Ok(0) => None,
+            Ok(line) if line > 0 => usize::try_from(line).ok(),
+            _ => {
+                let why = format!("the parameter `appendPosition` is no line: {text}");
+                return Err(Failure::new(Reason::Configuration, why));
+            }
+        },
+    };
+    Ok(Writing {
         path: required(parameters, "filePath", context)?,
         mode,
         content,
@@ -121,8 +177,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
         compress: parameters.is_true("compress", false, context)?,
         parents: parameters.is_true("createParentDirectories", true, context)?,
         keeps_time: !parameters.is_true("updateLastModified", true, context)?,
-    };
-    Ok(Arc::new(move |files| write.run(files)))
+    })
 }
 
 /// The body as it would be sent, or as `media`. The message stays as it is.
@@ -181,17 +236,26 @@ pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, F
 }
 
 impl Writing {
-    fn run(&self, files: &Files) -> Result<Done, Failure> {
+    /// The file that is written, and the name of the content in it where that is an archive.
+    pub(super) fn place(&self, files: &Files) -> Result<(PathBuf, String), Failure> {
         let mut path = files.path(&self.path)?;
         let entry = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let Some(entry) = entry.filter(|_| !files.connection.root.is(&path)) else {
             return Err(Failure::new(Reason::IllegalPath, format!("{} names no file", self.path)));
         };
-        let zips = self.compress && self.mode != Mode::Append;
-        if zips {
+        if self.zips() {
             let stem = entry.split('.').next().unwrap_or(&entry).to_owned();
             path.set_file_name(format!("{stem}.zip"));
         }
+        Ok((path, entry))
+    }
+
+    pub(super) fn zips(&self) -> bool {
+        self.compress && self.mode != Mode::Append
+    }
+
+    fn run(&self, files: &Files) -> Result<Done, Failure> {
+        let ((path, entry), zips) = (self.place(files)?, self.zips());
         // The file of a lock is beside the file.
         if let (true, true, Some(parent)) =
             (files.lock, self.parents && self.mode != Mode::Append, path.parent())
@@ -204,9 +268,22 @@ impl Writing {
             Mode::Append => self.append(&path, files)?,
             mode => {
                 let existing = if mode == Mode::CreateNew { Existing::Refuse } else { Existing::Replace };
-                let mut partial = Partial::begin(&path, existing, self.parents)?;
-                let end: &[u8] = if self.new_line { b"\n" } else { b"" };
-                let mut content = self.content.chain(end);
+                let mut end: &[u8] = if self.new_line { b"\n" } else { b"" };
+                // A body that lies beside the place gets its name there.
+                let spooled = match &self.content {
+                    Content::Spooled(own) if !zips => Some(own.take()?),
+                    _ => None,
+                };
+                let is_there = spooled.is_some();
+                let mut partial = match spooled {
+                    Some(partial) => partial,
+                    None => Partial::begin(&path, existing, self.parents)?,
+                };
+                let mut content = match is_there {
+                    true => Box::new(std::io::empty()),
+                    false => self.content.reader()?,
+                }
+                .chain(&mut end);
                 if zips {
                     zip_into(&mut partial, &path, &entry, &mut content, files)?;
                 } else {
@@ -216,7 +293,7 @@ impl Writing {
                     partial.file()?.set_modified(before).map_err(|error| Failure::io(&path, &error))?;
                 }
                 partial.finish()?;
-                self.content.len() + end.len()
+                self.content.len() + u64::from(self.new_line)
             }
         };
         if let (Mode::Append, Some(before)) = (self.mode, before) {
@@ -229,16 +306,16 @@ impl Writing {
     }
 
     /// Adds to a file that is there: a text as a line, the body as it is.
-    fn append(&self, path: &Path, files: &Files) -> Result<usize, Failure> {
+    fn append(&self, path: &Path, files: &Files) -> Result<u64, Failure> {
         let _turn = turn(path, &files.cancel)?;
         let failed = |error: std::io::Error| Failure::io(path, &error);
         let known = fs::metadata(path).map_err(failed)?;
         if known.file_type().is_char_device() {
             let mut partial = Partial::begin(path, Existing::Replace, false)?;
             let end: &[u8] = if self.is_text || self.new_line { b"\n" } else { b"" };
-            let written = partial.copy_from(&mut self.content.chain(end), &files.cancel)?;
+            let written = partial.copy_from(&mut self.content.reader()?.chain(end), &files.cancel)?;
             partial.finish()?;
-            return Ok(usize::try_from(written).unwrap_or(usize::MAX));
+            return Ok(written);
         }
         if !known.is_file() {
             return Err(Failure::no_file(path));
@@ -247,30 +324,21 @@ impl Writing {
             return self.insert(path, position, files);
         }
         let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
-        let mut added = Vec::with_capacity(self.content.len() + 2);
-        if self.is_text {
-            if !ends_line(&mut file).map_err(failed)? {
-                added.push(b'\n');
-            }
-            added.extend_from_slice(&self.content);
-            added.push(b'\n');
-        } else {
-            added.extend_from_slice(&self.content);
-            if self.new_line {
-                added.push(b'\n');
-            }
-        }
+        let ends_line = !self.is_text || ends_line(&mut file).map_err(failed)?;
+        let start: &[u8] = if ends_line { b"" } else { b"\n" };
+        let end: &[u8] = if self.is_text || self.new_line { b"\n" } else { b"" };
         let before = file.metadata().map_err(failed)?.len();
-        if let Err(error) = file.write_all(&added) {
+        let mut added = start.chain(self.content.reader()?).chain(end);
+        let copied = copy(&mut added, &mut file, path, &files.cancel);
+        if copied.is_err() {
             // A disk that is full has taken a part of it.
             let _ = file.set_len(before);
-            return Err(failed(error));
         }
-        Ok(added.len())
+        Ok(copied?)
     }
 
     /// Makes the text a line within the file.
-    fn insert(&self, path: &Path, position: usize, files: &Files) -> Result<usize, Failure> {
+    fn insert(&self, path: &Path, position: usize, files: &Files) -> Result<u64, Failure> {
         let failed = |error: std::io::Error| Failure::io(path, &error);
         let length = fs::metadata(path).map_err(failed)?.len();
         if length > files.held as u64 {
@@ -278,9 +346,10 @@ impl Writing {
             return Err(Failure::new(Reason::Configuration, why));
         }
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let _held = memory::try_hold(length.saturating_mul(2).saturating_add(self.content.len()))?;
+        let Content::Bytes(content) = &self.content else { return Err(gives_nothing(CONTENT)) };
+        let _held = memory::try_hold(length.saturating_mul(2).saturating_add(content.len()))?;
         let old = fs::read(path).map_err(failed)?;
-        let mut new = Vec::with_capacity(old.len() + self.content.len() + 1);
+        let mut new = Vec::with_capacity(old.len() + content.len() + 1);
         let line = |text: &[u8], new: &mut Vec<u8>| {
             new.extend_from_slice(text);
             new.push(b'\n');
@@ -290,18 +359,18 @@ impl Writing {
         let lines = lines.split(|byte| *byte == b'\n').take(if old.is_empty() { 0 } else { usize::MAX });
         for (number, own) in lines.enumerate() {
             if number + 1 == position {
-                line(&self.content, &mut new);
+                line(content, &mut new);
                 placed = true;
             }
             line(own, &mut new);
         }
         if !placed {
-            line(&self.content, &mut new);
+            line(content, &mut new);
         }
         let mut partial = Partial::begin(path, Existing::Replace, false)?;
         partial.copy_from(&mut new.as_slice(), &files.cancel)?;
         partial.finish()?;
-        Ok(new.len())
+        Ok(new.len() as u64)
     }
 }
 

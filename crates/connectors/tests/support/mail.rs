@@ -38,6 +38,8 @@ pub struct Mailbox {
     pub connections: usize,
     /// Commands, without credentials.
     pub commands: Vec<String>,
+    /// The access token that is good.
+    pub token: String,
 }
 
 pub struct Server {
@@ -52,6 +54,76 @@ pub const PASSWORD: &str = "se\"cret";
 
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
+
+/// A server that says what it is told to, whatever it is asked: each text after a line that it hears, the first one at once. `pause` is
+/// between the parts of one, which `|` divides.
+pub fn scripted(script: Vec<String>, pause: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut stream), script) = (stream, script.clone()) else { continue };
+            thread::spawn(move || {
+                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap());
+                for (at, own) in script.iter().enumerate() {
+                    let mut line = String::new();
+                    if at > 0 && lines.read_line(&mut line).unwrap_or(0) == 0 {
+                        return;
+                    }
+                    for part in own.split_inclusive('|') {
+                        if stream.write_all(part.trim_end_matches('|').as_bytes()).is_err() {
+                            return;
+                        }
+                        thread::sleep(pause);
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+/// A server of tokens: each answer once, the last one from then on. `status body`.
+pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&asked);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if lines.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+                    break;
+                }
+                if let Some(own) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = own.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            if lines.read_exact(&mut body).is_err() {
+                continue;
+            }
+            let count = {
+                let mut asked = shared.lock().unwrap();
+                asked.push(String::from_utf8(body).unwrap());
+                asked.len()
+            };
+            let (status, body) = answers[(count - 1).min(answers.len() - 1)].split_once(' ').unwrap();
+            let length = body.len();
+            let _ = stream.write_all(
+                format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+                    .as_bytes(),
+            );
+        }
+    });
+    (port, asked)
+}
 
 /// Starts a server: `smtp`, `smtps`, `imap`, `imaps`, `pop3`, `pop3s`.
 pub fn start(protocol: &'static str, mood: Mood) -> Server {
@@ -149,6 +221,14 @@ impl Conversation {
         goes_on.map(|()| reader)
     }
 
+    /// Whether SASL XOAUTH2 shows the user and the good token.
+    fn knows(&self, shown: &str) -> bool {
+        use base64::Engine;
+        let shown = base64::engine::general_purpose::STANDARD.decode(shown).unwrap_or_default();
+        let token = self.mailbox.lock().unwrap().token.clone();
+        !token.is_empty() && shown == format!("user={USER}\x01auth=Bearer {token}\x01\x01").as_bytes()
+    }
+
     fn note(&self, command: &str) {
         self.mailbox.lock().unwrap().commands.push(command.to_owned());
     }
@@ -175,6 +255,14 @@ impl Conversation {
                 "STARTTLS" => {
                     say(reader, "220 go on")?;
                     return Some(());
+                }
+                "AUTH" if line.starts_with("AUTH XOAUTH2 ") => {
+                    known = self.knows(&line["AUTH XOAUTH2 ".len()..]);
+                    if !known {
+                        say(reader, "334 eyJzdGF0dXMiOiI0MDAifQ==")?;
+                        assert_eq!(hear(reader)?, "");
+                    }
+                    say(reader, if known { "235 welcome" } else { "535 5.7.8 bad token" })?;
                 }
                 "AUTH" => {
                     let decode = |text: &str| {
@@ -242,11 +330,11 @@ impl Conversation {
             let line = hear(reader)?;
             let (tag, command) = line.split_once(' ')?;
             let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
-            self.note(if verb == "LOGIN" { verb } else { command });
+            self.note(if matches!(verb, "LOGIN" | "AUTHENTICATE") { verb } else { command });
             let ok = format!("{tag} OK done");
             match verb {
                 "CAPABILITY" => {
-                    let more = if self.secure { "UIDPLUS" } else { "STARTTLS UIDPLUS" };
+                    let more = if self.secure { "UIDPLUS SASL-IR" } else { "STARTTLS UIDPLUS" };
                     say(reader, &format!("* CAPABILITY IMAP4rev1 {more}\r\n{ok}"))?;
                 }
                 "STARTTLS" => {
@@ -256,6 +344,24 @@ impl Conversation {
                 "LOGIN" => {
                     known = rest == format!("\"{USER}\" \"{}\"", PASSWORD.replace('"', "\\\""));
                     say(reader, &if known { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] no") })?;
+                }
+                "AUTHENTICATE" => {
+                    let shown = match rest.strip_prefix("XOAUTH2 ") {
+                        Some(shown) => shown.to_owned(),
+                        None => {
+                            say(reader, "+ ")?;
+                            hear(reader)?
+                        }
+                    };
+                    known = self.knows(&shown);
+                    if !known {
+                        say(reader, "+ eyJzdGF0dXMiOiI0MDAifQ==")?;
+                        assert_eq!(hear(reader)?, "");
+                    }
+                    say(
+                        reader,
+                        &if known { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] bad token") },
+                    )?;
                 }
                 "NOOP" => say(reader, &ok)?,
                 _ if !known => say(reader, &format!("{tag} BAD log in first"))?,
@@ -310,6 +416,10 @@ impl Conversation {
                             "UNSEEN" => !own.flags.contains(&"\\Seen".to_owned()),
                             "SEEN" => own.flags.contains(&"\\Seen".to_owned()),
                             "UNDELETED" => !own.flags.contains(&"\\Deleted".to_owned()),
+                            "ANSWERED" => own.flags.contains(&"\\Answered".to_owned()),
+                            "UNANSWERED" => !own.flags.contains(&"\\Answered".to_owned()),
+                            "RECENT" => own.flags.contains(&"\\Recent".to_owned()),
+                            "OLD" => !own.flags.contains(&"\\Recent".to_owned()),
                             _ => false,
                         }),
                     });
@@ -373,6 +483,17 @@ impl Conversation {
                 "STLS" => {
                     say(reader, "+OK")?;
                     return Some(());
+                }
+                "AUTH" => {
+                    assert_eq!(line, "AUTH XOAUTH2");
+                    say(reader, "+")?;
+                    let shown = hear(reader)?;
+                    known = self.knows(&shown);
+                    if !known {
+                        say(reader, "+ eyJzdGF0dXMiOiI0MDAifQ==")?;
+                        assert_eq!(hear(reader)?, "");
+                    }
+                    say(reader, if known { "+OK" } else { "-ERR bad token" })?;
                 }
                 "USER" => {
                     user = line[5..].to_owned();
