@@ -568,12 +568,24 @@ impl Policy {
                 }
                 "UsernameToken" => return Err("there is more than one UsernameToken".to_owned()),
                 name => {
-                    return Err(format!("{name} is not known here as a supporting token: UsernameToken is"));
+                    let not_here =
+                        || format!("{name} is not known here as a supporting token: UsernameToken is");
+                    return Err(foreign(name).unwrap_or_else(not_here));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Why tokens that others would have to issue are not taken.
+fn foreign(name: &str) -> Option<String> {
+    let why = match name {
+        "IssuedToken" | "SamlToken" => "tokens of a security token service (SAML) are not taken here",
+        "KerberosToken" | "SpnegoContextToken" => "Kerberos is not spoken here",
+        _ => return None,
+    };
+    Some(format!("{name}: {why}"))
 }
 
 fn unknown(name: &str) -> String {
@@ -650,9 +662,12 @@ impl Reader<'_> {
         match document.local(token) {
             "X509Token" => {}
             "SecureConversationToken" => {
-                return Err("secure conversations are not held here yet (SecureConversationToken)".to_owned());
+                return Err("secure conversations are not held here yet (SecureConversationToken): its BootstrapPolicy, as the policy of every message, is as safe, and costs two operations of RSA a call".to_owned());
             }
-            name => return Err(format!("{name} as {what} is not known here: X509Token is")),
+            name => {
+                return Err(foreign(name)
+                    .unwrap_or_else(|| format!("{name} as {what} is not known here: X509Token is")));
+            }
         }
         let namespace = document.namespace(token);
         let include = document.attribute(token, namespace, "IncludeToken").unwrap_or_default();
