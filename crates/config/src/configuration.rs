@@ -1,7 +1,7 @@
 //! The whole configuration: every artifact by kind and name.
 
 use crate::artifacts::{
-    Api, DataSource, EndpointTemplate, Entry, EventSource, Import, InboundEndpoint, LocalEntry,
+    Api, DataService, DataSource, EndpointTemplate, Entry, EventSource, Import, InboundEndpoint, LocalEntry,
     MessageProcessor, MessageStore, PriorityExecutor, Proxy, Registry, Sequence, SequenceTemplate, Task,
     TaskManager,
 };
@@ -34,6 +34,8 @@ pub struct Configuration {
     pub endpoint_templates: Named<EndpointTemplate>,
     /// The data sources.
     pub data_sources: Named<DataSource>,
+    /// The data services.
+    pub data_services: Named<DataService>,
     /// The local entries.
     pub local_entries: Named<LocalEntry>,
     /// The tasks.
@@ -50,6 +52,10 @@ pub struct Configuration {
     pub event_sources: Named<EventSource>,
     /// The libraries, by `{package}name`.
     pub imports: Named<Import>,
+    /// Libraries whose archives are there.
+    pub libraries: Vec<Library>,
+    /// Libraries that cannot be read.
+    pub broken_libraries: Vec<BrokenLibrary>,
     /// The registry; where none is configured, `registry/` beside the configuration.
     pub registry: Registry,
     /// The task manager, if one is configured.
@@ -64,6 +70,64 @@ pub struct Configuration {
     pub settings: Vec<PathBuf>,
     /// Resources of the registry that lie in projects.
     pub(crate) mounts: Mounts,
+}
+
+/// A library of operations: the archive of a connector whose operations are templates.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// The file or directory.
+    pub path: String,
+    /// What its operations begin with.
+    pub name: String,
+    /// Its package.
+    pub package: String,
+    /// It has the form of Apache Synapse: `call-template` names its templates too.
+    pub is_synapse: bool,
+    /// Its operations.
+    pub operations: Vec<LibraryOperation>,
+    /// What of it cannot be read.
+    pub broken: Vec<BrokenOperation>,
+    /// The archive of artifacts that it came with.
+    pub archive: Option<String>,
+    /// The file or directory.
+    pub place: Span,
+    /// Others of this name, which differ and are left out.
+    pub beside: Vec<Span>,
+}
+
+/// A library that cannot be read.
+#[derive(Clone, Debug)]
+pub struct BrokenLibrary {
+    /// The file or directory.
+    pub path: String,
+    /// The same.
+    pub place: Span,
+    /// Why.
+    pub why: String,
+    /// The archive of artifacts that it came with.
+    pub archive: Option<String>,
+}
+
+/// A part of a library that cannot be read.
+#[derive(Clone, Debug)]
+pub struct BrokenOperation {
+    /// `library.operation`; `None`: which operations it has is not known.
+    pub name: Option<String>,
+    /// The file.
+    pub place: Span,
+    /// Why.
+    pub why: String,
+}
+
+/// An operation of a library.
+#[derive(Clone, Debug)]
+pub struct LibraryOperation {
+    /// `library.operation`.
+    pub name: String,
+    /// What it does. Of a library of Apache Synapse its name is `package.operation`, by which `call-template` finds it.
+    pub template: std::sync::Arc<crate::SequenceTemplate>,
+    /// The Java class that its template runs.
+    pub class: Option<String>,
 }
 
 /// An archive whose artifacts are loaded. It is in use as a whole or not at all.
@@ -86,6 +150,8 @@ pub struct Running {
     artifacts: HashMap<(Option<ArtifactKind>, String), String>,
     /// Archives by their ids.
     archives: HashMap<String, String>,
+    /// Libraries by their names.
+    libraries: HashMap<String, String>,
 }
 
 impl Running {
@@ -104,6 +170,21 @@ impl Running {
         self.archives.get(id).is_some_and(|own| own == path)
     }
 
+    /// A library that is in force.
+    pub(crate) fn add_library(&mut self, library: &Library) {
+        self.libraries.insert(library.name.clone(), library.path.clone());
+    }
+
+    /// Whether the library of this name that is in force is that of this file or directory.
+    pub(crate) fn is_library(&self, name: &str, path: &str) -> bool {
+        self.libraries.get(name).is_some_and(|own| own == path)
+    }
+
+    /// Whether a library of this file or directory is in force.
+    pub(crate) fn has_library(&self, path: &str) -> bool {
+        self.libraries.values().any(|own| own == path)
+    }
+
     /// Whether the artifact of this name that is in force is that of this file.
     pub(crate) fn is(&self, kind: ArtifactKind, name: &str, path: &str) -> bool {
         self.artifacts.get(&(space_of(kind), name.to_owned())).is_some_and(|own| own == path)
@@ -116,6 +197,21 @@ pub(crate) fn space_of(kind: ArtifactKind) -> Option<ArtifactKind> {
 }
 
 impl Configuration {
+    /// The libraries in use: an import that is disabled says that one is not.
+    pub fn libraries_in_use(&self) -> impl Iterator<Item = &Library> {
+        self.libraries.iter().filter(|own| {
+            let mut imports = self.imports.iter();
+            !imports
+                .any(|import| !import.enabled && *import.name == own.name && *import.package == own.package)
+        })
+    }
+
+    /// What `call-template` finds beside the templates that have names of their own.
+    pub fn library_templates(&self) -> impl Iterator<Item = &LibraryOperation> {
+        let own = self.libraries_in_use().filter(|own| own.is_synapse).flat_map(|own| own.operations.iter());
+        own.filter(|own| self.sequence_templates.get(&own.template.name.value).is_none())
+    }
+
     pub(crate) fn new(root: PathBuf, registry: PathBuf, injector: Injector) -> Configuration {
         Configuration {
             root,
@@ -126,6 +222,7 @@ impl Configuration {
             sequence_templates: Named::default(),
             endpoint_templates: Named::default(),
             data_sources: Named::default(),
+            data_services: Named::default(),
             local_entries: Named::default(),
             tasks: Named::default(),
             message_stores: Named::default(),
@@ -134,6 +231,8 @@ impl Configuration {
             priority_executors: Named::default(),
             event_sources: Named::default(),
             imports: Named::default(),
+            libraries: Vec::new(),
+            broken_libraries: Vec::new(),
             registry: Registry::beside(registry),
             task_manager: None,
             fetch: None,
@@ -166,6 +265,7 @@ impl Configuration {
         found: &mut Diagnostics,
     ) -> Vec<FaultyArtifact> {
         let archive = self.archives.remove(archive);
+        self.without_libraries(&archive.path);
         let place = Span::new(sources.add(archive.path.as_str(), ""), 0, 0);
         let mut left_out = vec![FaultyArtifact::archive(&archive.path, place, why)];
         macro_rules! take {
@@ -181,7 +281,7 @@ impl Configuration {
             proxies Proxy, apis Api, sequences Sequence, endpoints Endpoint, sequence_templates Template,
             endpoint_templates Template, data_sources DataSource, local_entries LocalEntry, tasks Task, message_stores MessageStore,
             message_processors MessageProcessor, inbound_endpoints InboundEndpoint, priority_executors PriorityExecutor,
-            event_sources EventSource, imports Import
+            event_sources EventSource, data_services DataService, imports Import
         );
         for sequence in archive.replaced {
             let name = sequence.name.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -194,6 +294,12 @@ impl Configuration {
                 .at(place, "one of its artifacts is faulty, and WSO2 takes all or nothing"),
         );
         left_out
+    }
+
+    /// Takes the libraries out that came with an archive of artifacts.
+    pub(crate) fn without_libraries(&mut self, archive: &str) {
+        self.libraries.retain(|own| own.archive.as_deref() != Some(archive));
+        self.broken_libraries.retain(|own| own.archive.as_deref() != Some(archive));
     }
 
     /// What there always is, and the registry with everything in it.
@@ -217,6 +323,7 @@ impl Configuration {
             + self.sequence_templates.len()
             + self.endpoint_templates.len()
             + self.data_sources.len()
+            + self.data_services.len()
             + self.local_entries.len()
             + self.tasks.len()
             + self.message_stores.len()
@@ -361,14 +468,17 @@ pub enum ArtifactKind {
     MessageProcessor,
     Api,
     InboundEndpoint,
+    DataService,
     /// A file with artifacts that are in use together, or not at all. No element is one.
     Archive,
+    /// A library of operations. No element is one.
+    Library,
 }
 
 impl ArtifactKind {
     /// Element, sub-directory (none for single files) and what people call it, in the order in which a
     /// directory is loaded.
-    const TABLE: [(ArtifactKind, &'static str, &'static str, &'static str); 18] = [
+    const TABLE: [(ArtifactKind, &'static str, &'static str, &'static str); 20] = [
         (ArtifactKind::Definitions, "definitions", "", "configuration"),
         (ArtifactKind::Registry, "registry", "", "registry"),
         (ArtifactKind::TaskManager, "taskManager", "", "task manager"),
@@ -386,7 +496,9 @@ impl ArtifactKind {
         (ArtifactKind::MessageProcessor, "messageProcessor", "message-processors", "message processor"),
         (ArtifactKind::Api, "api", "api", "API"),
         (ArtifactKind::InboundEndpoint, "inboundEndpoint", "inbound-endpoints", "inbound endpoint"),
+        (ArtifactKind::DataService, "data", "data-services", "data service"),
         (ArtifactKind::Archive, "archive", "", "archive"),
+        (ArtifactKind::Library, "library", "", "library"),
     ];
 
     /// The kind of an element name.
@@ -411,9 +523,15 @@ impl ArtifactKind {
         ArtifactKind::TABLE[self as usize].2
     }
 
+    /// How the names of its files end.
+    pub fn extension(self) -> &'static str {
+        if self == ArtifactKind::DataService { "dbs" } else { "xml" }
+    }
+
     /// Every kind that an element can be, in the order in which a directory is loaded.
     pub fn all() -> impl Iterator<Item = ArtifactKind> {
-        ArtifactKind::TABLE.iter().map(|row| row.0).filter(|kind| *kind != ArtifactKind::Archive)
+        let is_element = |kind: &ArtifactKind| !matches!(kind, ArtifactKind::Archive | ArtifactKind::Library);
+        ArtifactKind::TABLE.iter().map(|row| row.0).filter(is_element)
     }
 
     /// Whether what is in it are mediators and endpoints, which every engine looks up by namespace and name.

@@ -47,6 +47,7 @@ impl Kept {
             sequence_templates: Named::default(),
             endpoint_templates: Named::default(),
             data_sources: of.data_sources.clone(),
+            data_services: of.data_services.clone(),
             local_entries: of.local_entries.clone(),
             tasks: of.tasks.clone(),
             message_stores: of.message_stores.clone(),
@@ -55,6 +56,8 @@ impl Kept {
             priority_executors: of.priority_executors.clone(),
             event_sources: of.event_sources.clone(),
             imports: of.imports.clone(),
+            libraries: of.libraries.clone(),
+            broken_libraries: of.broken_libraries.clone(),
             registry: of.registry.clone(),
             task_manager: of.task_manager.clone(),
             fetch: of.fetch.clone(),
@@ -74,7 +77,17 @@ impl Kept {
         let packed = of.apis.names().zip(of.apis.iter());
         let packed = packed.filter_map(|(name, api)| Some((name.to_owned(), api.packed_definition.clone()?)));
         let packed = packed.collect();
-        Kept { rest: LastGood { configuration, sources, documents }, written: of.written(), packed }
+        Kept {
+            rest: LastGood {
+                configuration,
+                sources,
+                documents,
+                stands_for: Default::default(),
+                left_out_operations: good.left_out_operations.clone(),
+            },
+            written: of.written(),
+            packed,
+        }
     }
 
     /// The configuration as it was; `None`: its texts give something else by now, such as another value from outside.
@@ -133,7 +146,14 @@ impl Kept {
             place: String::new(),
             text: String::from_utf8_lossy(bytes),
         });
-        artifacts.chain(documents).collect()
+        let libraries = self.rest.configuration.libraries.iter().flat_map(|own| &own.operations);
+        let operations = libraries.map(|one| ArtifactText {
+            kind: ArtifactKind::Library,
+            name: one.name.clone(),
+            place: one.template.span.place(sources),
+            text: Cow::Borrowed(sources.text(one.template.span)),
+        });
+        artifacts.chain(operations).chain(documents).collect()
     }
 
     /// The texts that its places are in.

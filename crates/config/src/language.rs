@@ -2,8 +2,8 @@
 //! (`busbar schema`). What mediators take is in their definitions.
 
 use crate::artifacts::{
-    api, data_source, event_source, executor, inbound, local_entry, message_processor, message_store, proxy,
-    registry,
+    api, data_service, data_source, event_source, executor, inbound, local_entry, message_processor,
+    message_store, proxy, registry,
 };
 use crate::artifacts::{sequence, task, template};
 use crate::endpoint::{self, definition, group, http};
@@ -97,6 +97,7 @@ pub fn parts() -> Vec<Part> {
         own("datasource/jndiConfig", &["useDataSourceFactory", "useJndiReference"], &["name"], Any),
         own("datasource/definition", &["type", "useJndiReference"], &["configuration"], Elements),
         own("datasource/definition/configuration", &[], &[], Any),
+        own("data", data_service::SHAPE.attributes, data_service::SHAPE.elements, Any),
         part("localEntry", &local_entry::SHAPE, Any),
         part("task", &task::SHAPE, Elements),
         part("task/trigger", &task::TRIGGER, Elements),

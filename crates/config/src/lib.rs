@@ -17,6 +17,7 @@ mod inject;
 mod kept;
 pub mod language;
 mod layout;
+mod libraries;
 mod load;
 mod mixture;
 mod mounts;
@@ -29,14 +30,17 @@ mod resources;
 mod value;
 
 pub use artifacts::{
-    Api, ApiVersion, DataSource, EndpointTemplate, Entry, EventSource, Handler, Import, InboundEndpoint,
-    LocalEntry, Mapping, MessageProcessor, MessageStore, Method, Policy, PolicyDirection, PriorityExecutor,
-    ProcessorKind, Proxy, PublishWsdl, Queue, Registry, RegistryLayout, Resource, Scheme, Sequence,
-    SequenceRef, SequenceTemplate, StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager,
-    TaskProperty, Template, TemplateParameter, Transports, Trigger, WsdlSource,
+    Api, ApiVersion, DATA_SERVICE_NAMESPACE, DataCall, DataConfig, DataDirection, DataField, DataFormat,
+    DataOperation, DataOutput, DataParameter, DataQuery, DataResult, DataService, DataSource, DataValidator,
+    DataValue, EndpointTemplate, Entry, EventSource, Handler, Import, InboundEndpoint, LocalEntry, Mapping,
+    MessageProcessor, MessageStore, Method, Policy, PolicyDirection, PriorityExecutor, ProcessorKind, Proxy,
+    PublishWsdl, Queue, Registry, RegistryLayout, Resource, Scheme, Sequence, SequenceRef, SequenceTemplate,
+    StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager, TaskProperty, Template,
+    TemplateParameter, Transports, Trigger, WsdlSource,
 };
 pub use configuration::{
-    ArtifactKind, Configuration, Content, DeployedArchive, FaultyArtifact, Named, Running,
+    ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, Content, DeployedArchive, FaultyArtifact,
+    Library, LibraryOperation, Named, Running,
 };
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};

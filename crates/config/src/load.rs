@@ -1,15 +1,19 @@
 //! Files -> [`Configuration`]. A faulty artifact is reported and left out, the others stay.
 
 use crate::artifacts::{
-    Api, DataSource, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor, MessageStore,
-    PriorityExecutor, Proxy, Reading, Registry, Sequence, Task, TaskManager, Template, WsdlSource,
+    Api, DataService, DataSource, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor,
+    MessageStore, PriorityExecutor, Proxy, Reading, Registry, Sequence, Task, TaskManager, Template,
+    WsdlSource,
 };
-use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact, Running, space_of};
+use crate::configuration::{
+    ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, DeployedArchive, FaultyArtifact, Library,
+    LibraryOperation, Running, space_of,
+};
 use crate::element::{Element, SYNAPSE};
 use crate::endpoint::Endpoint;
 use crate::fetch::{Fetch, Noted};
 use crate::inject::Injector;
-use crate::layout::{self, Archive, Layout, NotRead};
+use crate::layout::{self, Archive, BrokenFile, BrokenFiles, Layout, LibraryFiles, NotRead, Unread};
 use crate::read;
 use diagnostics::{Diagnostic, Diagnostics, Edit, FileId, Severity, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
@@ -95,6 +99,14 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     loader.diagnostics.extend(problems);
     loader.configuration.mounts = layout.mounts;
     loader.configuration.settings = layout.settings;
+    loader.not_read = layout.not_read;
+    let mut libraries = layout.libraries;
+    // Of two with one name the one that is in force stays, else the first one counts.
+    libraries.sort_by_key(|own| !loader.running.is_library(&own.name, &own.shown));
+    loader.libraries(libraries);
+    for broken in layout.broken_libraries {
+        loader.no_library(broken);
+    }
     for file in layout.files {
         loader.file(&file.path, file.kind);
     }
@@ -116,7 +128,6 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
         loader.archive(archive);
     }
     loader.configs(&layout.configs);
-    loader.not_read = layout.not_read;
     loader.finish()
 }
 
@@ -218,6 +229,7 @@ impl Loader {
             let error =
                 Diagnostic::error("duplicate-key", message).at(Span::new(file, 0, 0), "this one is left out");
             self.diagnostics.push(error.clone().help(help));
+            self.configuration.without_libraries(&archive.shown);
             return self.refused(&archive.shown, error);
         }
         let names: Vec<(FileId, String)> = archive
@@ -262,6 +274,108 @@ impl Loader {
             let left_out = self.configuration.without(at, &error.message, sources, found);
             self.faulty.extend(left_out);
         }
+    }
+
+    /// Libraries, of which one counts for each name.
+    fn libraries(&mut self, libraries: Vec<LibraryFiles>) {
+        let mut others = Vec::new();
+        for (at, own) in libraries.iter().enumerate() {
+            let first = libraries[..at].iter().find(|first| first.name == own.name);
+            let differs = first.is_some_and(|first| !first.is_same(own));
+            others.push((first.is_some(), differs.then(|| own.shown.clone())));
+        }
+        for (files, (is_second, differs)) in libraries.into_iter().zip(others) {
+            if !is_second {
+                self.library(files);
+            } else if let Some(shown) = differs {
+                let place = self.whole(&shown);
+                let mut all = self.configuration.libraries.iter_mut();
+                all.find(|own| own.name == files.name).into_iter().for_each(|own| own.beside.push(place));
+            }
+        }
+    }
+
+    /// A library that cannot be read, or what lies where they do and is none.
+    fn no_library(&mut self, files: BrokenFiles) {
+        let BrokenFiles { shown: path, archive, unread } = files;
+        let why = match unread {
+            Unread::Broken(why) => why,
+            Unread::Other if self.running.has_library(&path) => {
+                "it has no connector.xml and no artifacts.xml".to_owned()
+            }
+            Unread::Other => return self.not_read.add(layout::Reason::Connector, path),
+        };
+        let place = self.broken_library(&path, "a library cannot be read", why.clone());
+        self.configuration.broken_libraries.push(BrokenLibrary { path, place, why, archive });
+    }
+
+    /// The operations of a library. What is wrong with it is a warning: artifacts that use it say so.
+    fn library(&mut self, mut files: LibraryFiles) {
+        const PART: &str = "a part of a library cannot be read";
+        let place = self.whole(&files.shown);
+        let full = |operation: &str| format!("{}.{operation}", files.name);
+        let mut broken = Vec::new();
+        for BrokenFile { operation, shown, why } in std::mem::take(&mut files.broken) {
+            let place = self.broken_library(&shown, PART, why.clone());
+            broken.push(BrokenOperation { name: operation.as_deref().map(full), place, why });
+        }
+        let mut operations = Vec::with_capacity(files.operations.len());
+        for operation in std::mem::take(&mut files.operations) {
+            let text = match decode(operation.bytes) {
+                Ok(text) => text,
+                Err(why) => {
+                    let place = self.broken_library(&operation.shown, PART, why.clone());
+                    broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
+                    continue;
+                }
+            };
+            let file = self.sources.add(operation.shown.as_str(), text.as_str());
+            let root = match crate::parse::parse(file, &text) {
+                Ok(root) => root,
+                Err(error) => {
+                    let (rule, severity) = ("broken-library", Severity::Warning);
+                    let place = error.span().unwrap_or(Span::new(file, 0, 0));
+                    let why = error.message.clone();
+                    broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
+                    self.diagnostics.push(Diagnostic { rule, severity, ..error });
+                    continue;
+                }
+            };
+            // What is odd about templates of others is no finding of this configuration.
+            let mut found = Diagnostics::default();
+            match Template::parse(&root, &mut found) {
+                Some(Template::Sequence(mut template)) => {
+                    if files.is_synapse {
+                        template.name.value = format!("{}.{}", files.package, operation.name);
+                    }
+                    operations.push(LibraryOperation {
+                        name: full(&operation.name),
+                        class: class_of(&template.sequence.element),
+                        template: Arc::new(*template),
+                    });
+                }
+                _ => {
+                    let why = "it is no sequence template".to_owned();
+                    let place = self.broken_library(&operation.shown, PART, why.clone());
+                    broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
+                }
+            }
+        }
+        let LibraryFiles { shown: path, name, package, is_synapse, archive, .. } = files;
+        let beside = Vec::new();
+        let library = Library { path, name, package, is_synapse, operations, broken, archive, place, beside };
+        self.configuration.libraries.push(library);
+    }
+
+    fn broken_library(&mut self, path: &str, what: &str, why: String) -> Span {
+        let place = self.whole(path);
+        self.diagnostics.push(Diagnostic::warning("broken-library", what).at(place, why));
+        place
+    }
+
+    /// The place of something of which no line counts.
+    fn whole(&mut self, path: &str) -> Span {
+        Span::new(self.sources.add(path, ""), 0, 0)
     }
 
     /// An archive that is left out as a whole.
@@ -423,7 +537,9 @@ impl Loader {
         let mark = self.diagnostics.len();
         match element.namespace() {
             // Data sources are no part of Synapse: that they are in no namespace is as it should be.
-            "" if kind == ArtifactKind::DataSource => self.read(kind, &element.adopted(), mark),
+            "" if matches!(kind, ArtifactKind::DataSource | ArtifactKind::DataService) => {
+                self.read(kind, &element.adopted(), mark)
+            }
             SYNAPSE => self.read(kind, element, mark),
             "" if !kind.is_mediation() => {
                 let message = format!("`{}` is in no namespace", element.name());
@@ -487,7 +603,7 @@ impl Loader {
             };
         }
         match kind {
-            ArtifactKind::Definitions | ArtifactKind::Archive => {}
+            ArtifactKind::Definitions | ArtifactKind::Archive | ArtifactKind::Library => {}
             ArtifactKind::Registry => {
                 if let Some(registry) = read!(Registry::parse, &self.default_registry)
                     && self.free(kind, "", element, mark)
@@ -507,6 +623,9 @@ impl Loader {
             }
             ArtifactKind::DataSource => {
                 keep!(read!(DataSource::parse), |a: &DataSource| a.name.to_string(), data_sources);
+            }
+            ArtifactKind::DataService => {
+                keep!(read!(DataService::parse), |a: &DataService| a.name.to_string(), data_services);
             }
             ArtifactKind::LocalEntry => {
                 keep!(read!(LocalEntry::parse), |a: &LocalEntry| a.key.to_string(), local_entries);
@@ -768,6 +887,16 @@ fn has_no_content(element: &Element) -> bool {
 }
 
 /// The text of a file, in whatever encoding it says.
+/// The Java class that a step runs. What a step has as data is not looked at.
+fn class_of(element: &Element) -> Option<String> {
+    const DATA: &[&str] = &["format", "inline", "source", "target", "args", "schema", "parameter"];
+    element.elements().find_map(|child| match child.local() {
+        "class" => child.attr("name").map(str::to_owned),
+        local if DATA.contains(&local) && child.elements().all(|own| !own.is("sequence")) => None,
+        _ => class_of(child),
+    })
+}
+
 pub(crate) fn decode(bytes: Vec<u8>) -> Result<String, String> {
     let decoded = xml::decode(bytes, None).map_err(|error| error.message)?;
     String::from_utf8(decoded.text.to_vec())

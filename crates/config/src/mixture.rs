@@ -22,6 +22,7 @@ macro_rules! kinds {
         $each!(Template sequence_templates);
         $each!(Template endpoint_templates);
         $each!(DataSource data_sources);
+        $each!(DataService data_services);
         $each!(LocalEntry local_entries);
         $each!(Task tasks);
         $each!(MessageStore message_stores);
@@ -51,6 +52,10 @@ pub struct LastGood {
     pub(crate) sources: SourceMap,
     /// What was read of the registry until it was in force, by key.
     pub(crate) documents: HashMap<String, Arc<[u8]>>,
+    /// Versions that are in force in place of one in another file: which file that is, by path.
+    pub(crate) stands_for: HashMap<(ArtifactKind, String), String>,
+    /// Names of operations of libraries that were faulty, and of their templates.
+    pub(crate) left_out_operations: HashSet<String>,
 }
 
 impl LastGood {
@@ -60,6 +65,8 @@ impl LastGood {
         sources: SourceMap,
         left_out: &[FaultyArtifact],
     ) -> LastGood {
+        let operations = left_out.iter().filter(|one| one.kind == ArtifactKind::Template);
+        let left_out_operations = operations.filter_map(|one| one.name.clone()).collect();
         let named = |one: &FaultyArtifact| Some((one.kind, one.name.clone()?));
         let left_out: HashSet<_> = left_out.iter().filter_map(named).collect();
         macro_rules! leave_out {
@@ -70,7 +77,30 @@ impl LastGood {
         }
         kinds!(leave_out);
         let documents = configuration.registry.documents();
-        LastGood { configuration, sources, documents }
+        LastGood { configuration, sources, documents, stands_for: HashMap::new(), left_out_operations }
+    }
+
+    /// The same, where these are the faulty artifacts beside it: their files may become worse, and what stands for them stays.
+    #[must_use]
+    pub fn standing_for(mut self, faulty: &[FaultyArtifact], before: Option<&LastGood>) -> LastGood {
+        for one in faulty.iter().filter(|one| one.held) {
+            let Some(path) = self.sources.get(one.span.file).map(|file| file.path().to_owned()) else {
+                continue;
+            };
+            let mut stand = |key: (ArtifactKind, String)| {
+                if self.configuration.span(key.0, &key.1).is_some() {
+                    self.stands_for.insert(key, path.clone());
+                }
+            };
+            match &one.name {
+                Some(name) if !one.whole_file => stand((one.kind, name.clone())),
+                _ => {
+                    let known = before.iter().flat_map(|before| &before.stands_for);
+                    known.filter(|(_, own)| **own == path).for_each(|(key, _)| stand(key.clone()));
+                }
+            }
+        }
+        self
     }
 
     /// A document of the registry as it was.
@@ -87,6 +117,7 @@ impl LastGood {
     pub fn running(&self) -> Running {
         let mut running = Running::default();
         self.configuration.archives.iter().for_each(|own| running.add_archive(own));
+        self.configuration.libraries.iter().for_each(|own| running.add_library(own));
         for one in self.configuration.written() {
             if let Some(file) = self.sources.get(one.span.file) {
                 running.add(one.kind, &one.name, file.path());
@@ -142,6 +173,7 @@ impl LastGood {
         // In the order of their kinds, not in that of the table.
         let removed = self.configuration.written().into_iter().map(|one| (one.kind, one.name));
         changes.removed = removed.filter(|one| old.contains_key(one)).collect();
+        self.changes_of_libraries(new, &mut changes);
         let differs = |(key, before): &(&String, &Arc<[u8]>)| {
             new.documents.get(*key).is_some_and(|after| after != *before)
         };
@@ -164,8 +196,10 @@ impl LastGood {
     fn versions(&self, faulty: &FaultyArtifact, new: &Configuration, sources: &SourceMap) -> Vec<Written> {
         let path = |sources: &SourceMap, file: FileId| sources.get(file).map(|file| file.path().to_owned());
         let file = path(sources, faulty.span.file);
+        let stands_for = |one: &Written| self.stands_for.get(&(one.kind, one.name.clone()));
         let gone = |one: &Written| {
-            path(&self.sources, one.span.file) == file && new.span(one.kind, &one.name).is_none()
+            (path(&self.sources, one.span.file) == file || file.is_some() && stands_for(one) == file.as_ref())
+                && new.span(one.kind, &one.name).is_none()
         };
         let written = self.configuration.written().into_iter();
         match &faulty.name {
@@ -303,6 +337,12 @@ impl Configuration {
                 restored.push(version);
             }
         }
+        for library in last.configuration.libraries.iter() {
+            let is_of_it = library.archive.as_ref() == Some(&archive.path);
+            if is_of_it && !self.libraries.iter().any(|own| own.name == library.name) {
+                self.libraries.push(library.clone());
+            }
+        }
         let at = self.archives.iter().position(|other| other.path > archive.path);
         self.archives.insert(at.unwrap_or(self.archives.len()), archive);
         self.finish();
@@ -400,9 +440,13 @@ impl Configuration {
         !self.apis.iter().any(at)
     }
 
-    /// The files that its artifacts are in.
+    /// The files that its artifacts and libraries are in.
     pub fn files(&self) -> HashSet<FileId> {
-        self.written().into_iter().map(|one| one.span.file).collect()
+        let libraries = self.libraries.iter().flat_map(|own| {
+            let operations = own.operations.iter().map(|one| one.template.span.file);
+            operations.chain(own.broken.iter().map(|one| one.place.file)).chain([own.place.file])
+        });
+        self.written().into_iter().map(|one| one.span.file).chain(libraries).collect()
     }
 
     /// All artifacts, in the order of their kinds.

@@ -114,9 +114,10 @@ fn modules_of_a_studio_project() {
             ("Resources/docs/.meta/~one.xml", "<resource/>"),
             ("CompositeExporter/pom.xml", "<project/>"),
             ("CompositeExporter/target/all_1.0.0.car", "not looked at"),
-            ("Connectors/email-connector-1.0.0.zip", "PK"),
+            ("Connectors/email-connector-1.0.0.zip", "PK\u{5}\u{6}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
             ("Data/dataservice/D.dbs", "<data name='D'/>"),
             ("Mediators/src/main/java/a/B.java", "class B {}"),
+            ("Empty/src/main/java/.gitkeep", ""),
         ],
     );
     let loaded = load(&root, &LoadOptions::default());
@@ -128,7 +129,6 @@ fn modules_of_a_studio_project() {
     let said = said(&loaded);
     for wanted in [
         "warning missing-file",
-        "`Data/dataservice` is not read (data services)",
         "(connectors)",
         "`Mediators/src/main/java` is not read (Java code)",
         "(what a build made)",
@@ -138,7 +138,7 @@ fn modules_of_a_studio_project() {
     ] {
         assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
     }
-    assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
+    assert!(said.iter().all(|line| !line.starts_with("error") && !line.contains("Empty")), "{said:#?}");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_project_of_the_newer_tools() {
             at("artifacts/endpoints/E.xml"),
             format!("<endpoint {NS} name='E'><address uri='${{configs.HOST}}'/></endpoint>"),
         ),
-        (at("artifacts/data-services/D.dbs"), "<data/>".to_owned()),
+        (at("artifacts/data-services/D.dbs"), "<data name='D'/>".to_owned()),
         (at("artifacts/data-sources/D.xml"), "<datasource><name>D</name></datasource>".to_owned()),
         (at("resources/registry/gov/a/b.txt"), "b".to_owned()),
         (at("resources/registry/conf/c.txt"), "c".to_owned()),
@@ -163,7 +163,8 @@ fn a_project_of_the_newer_tools() {
         (at("resources/xslt/x.xsl"), "<x/>".to_owned()),
         (at("resources/api-definitions/A.yaml"), "openapi: 3.0.1".to_owned()),
         (at("resources/metadata/A_metadata.yaml"), "key: A".to_owned()),
-        (at("resources/connectors/http-connector.zip"), "PK".to_owned()),
+        (at("resources/connectors/http-connector.zip"), "PK\u{5}\u{6}".to_owned() + &"\0".repeat(18)),
+        (at("resources/connectors/torn-connector.zip"), "PK".to_owned()),
         (at("resources/conf/config.properties"), "HOST:string\nABSENT:string\n".to_owned()),
         ("deployment/deployment.toml".to_owned(), "[server]\nhostname = 'h'\n".to_owned()),
         ("deployment/docker/Dockerfile".to_owned(), "FROM x".to_owned()),
@@ -188,6 +189,7 @@ fn a_project_of_the_newer_tools() {
     assert!(format!("{endpoint:?}").contains("http://from.env"), "{endpoint:?}");
     let said = said(&loaded);
     assert!(said.iter().any(|line| line.contains("`ABSENT` has no value")), "{said:#?}");
+    assert!(said.iter().any(|line| line == "warning broken-library a library cannot be read"), "{said:#?}");
     assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
     assert_eq!(loaded.configuration.settings.len(), 1);
 }
@@ -242,7 +244,7 @@ fn homes_of_servers() {
         (at("synapse-configs/default/proxy-service/P.xml"), proxy("P")),
         (at("synapse-configs/default/sequences/old.XML"), sequence("old")),
         (at("synapse-configs/other/api/B.xml"), api("B")),
-        (at("dataservices/D.dbs"), "<data/>".to_owned()),
+        (at("dataservices/D.dbs"), "<data name='D'/>".to_owned()),
         (at("webapps/w.war"), String::new()),
         (at("carbonapps/readme.txt"), String::new()),
         ("conf/deployment.toml".to_owned(), String::new()),
@@ -265,7 +267,6 @@ fn homes_of_servers() {
     for wanted in [
         "(artifacts)",
         "(tenants)",
-        "(data services)",
         "(web applications",
         "(parts of the server)",
         "(configuration of other parts",

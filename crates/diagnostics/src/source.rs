@@ -78,6 +78,14 @@ impl fmt::Display for Place {
     }
 }
 
+/// Bytes between two counts of characters.
+const BLOCK: usize = 1024;
+
+/// Characters that begin in these bytes of UTF-8.
+fn characters(bytes: &[u8]) -> u32 {
+    bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u32
+}
+
 /// One text with the path it was read from.
 #[derive(Debug)]
 pub struct SourceFile {
@@ -85,6 +93,8 @@ pub struct SourceFile {
     text: Arc<str>,
     /// Offsets of the first byte of every line, found when the first place is asked for.
     lines: OnceLock<Vec<u32>>,
+    /// How many characters are in front of each block of [`BLOCK`] bytes, so that a place in a long line costs no walk along it.
+    characters: OnceLock<Vec<u32>>,
     /// The text without secrets, made when the first line is shown; `None`: it has none.
     shown: OnceLock<Option<Box<str>>>,
 }
@@ -104,8 +114,23 @@ impl SourceFile {
     pub fn place(&self, offset: u32) -> Place {
         let line = self.lines().partition_point(|start| *start <= offset).max(1);
         let start = self.lines()[line - 1] as usize;
-        let before = self.text.get(start..self.floor(offset)).unwrap_or("");
-        Place { line: line as u32, column: before.chars().count() as u32 + 1 }
+        let column =
+            self.characters_before(self.floor(offset)).saturating_sub(self.characters_before(start)) + 1;
+        Place { line: line as u32, column }
+    }
+
+    fn characters_before(&self, offset: usize) -> u32 {
+        let bytes = self.text.as_bytes();
+        let blocks = self.characters.get_or_init(|| {
+            let sums = bytes.chunks(BLOCK).scan(0, |sum, block| {
+                *sum += characters(block);
+                Some(*sum)
+            });
+            std::iter::once(0).chain(sums).collect()
+        });
+        let offset = offset.min(bytes.len());
+        let block = offset / BLOCK;
+        blocks[block] + characters(&bytes[block * BLOCK..offset])
     }
 
     /// The text of a line (from 1) without its end, and the offset of its first byte. For people: secrets are replaced by `*`.
@@ -161,6 +186,7 @@ impl SourceMap {
             path: path.into(),
             text: text.into(),
             lines: OnceLock::new(),
+            characters: OnceLock::new(),
             shown: OnceLock::new(),
         };
         let free = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
@@ -230,6 +256,21 @@ mod tests {
         assert_eq!(sources.text(Span::new(file, 8, 12)), "<b/>");
         assert_eq!(sources.text(Span::new(file, 0, 12).part(8, 4)), "<b/>");
         assert_eq!(sources.get(file).map(|f| f.line(2)), Some((5, "\té<b/>")));
+    }
+
+    #[test]
+    fn places_in_long_lines() {
+        let line = "aé日x\u{1F600}".repeat(700);
+        let text = format!("{line}\n{line}");
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.xml", text.as_str());
+        let file = sources.get(file).unwrap();
+        for (offset, _) in text.char_indices().chain([(text.len(), ' ')]) {
+            let before = &text[..offset];
+            let column = before.rsplit('\n').next().unwrap().chars().count() as u32 + 1;
+            let line = before.matches('\n').count() as u32 + 1;
+            assert_eq!(file.place(offset as u32), Place { line, column }, "{offset}");
+        }
     }
 
     #[test]

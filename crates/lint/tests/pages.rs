@@ -114,7 +114,7 @@ fn the_rules_of_the_loader_are_listed() {
     assert!(LOADING.windows(2).all(|two| two[0].id < two[1].id), "not in order");
     let mut written = BTreeSet::new();
     let mut sources = String::new();
-    for name in ["config", "flow", "mediators", "connectors", "endpoints", "cli"] {
+    for name in ["config", "flow", "mediators", "connectors", "dataservices", "endpoints", "cli"] {
         read(&root().join("crates").join(name).join("src"), &mut |text| {
             let text = text.split("#[cfg(test)]").next().unwrap_or_default();
             for mark in

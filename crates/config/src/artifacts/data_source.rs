@@ -108,7 +108,7 @@ impl DataSource {
 }
 
 /// A text, or the secret that stands for it.
-fn value(element: &Element, reading: &mut Reading<'_>) -> Key {
+pub(super) fn value(element: &Element, reading: &mut Reading<'_>) -> Key {
     let span = element.text_span();
     // In whatever namespace: `svns:secretAlias`.
     match element.attributes().iter().find(|own| &*own.name.local == "secretAlias") {

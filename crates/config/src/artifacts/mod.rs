@@ -1,6 +1,7 @@
 //! One module per kind of artifact: its struct, its shape, its rules.
 
 pub(crate) mod api;
+pub(crate) mod data_service;
 pub(crate) mod data_source;
 pub(crate) mod event_source;
 pub(crate) mod executor;
@@ -15,6 +16,10 @@ pub(crate) mod task;
 pub(crate) mod template;
 
 pub use api::{Api, ApiVersion, Handler, Mapping, Method, Resource, Scheme};
+pub use data_service::{
+    DATA_SERVICE_NAMESPACE, DataCall, DataConfig, DataDirection, DataField, DataFormat, DataOperation,
+    DataOutput, DataParameter, DataQuery, DataResult, DataService, DataValidator, DataValue,
+};
 pub use data_source::DataSource;
 pub use event_source::{EventSource, Subscription};
 pub use executor::{PriorityExecutor, Queue};

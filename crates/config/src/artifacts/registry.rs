@@ -461,7 +461,7 @@ pub struct Import {
     pub name: Key,
     /// Its package.
     pub package: Key,
-    /// Whether its operations can be used: `status="enabled"`.
+    /// Whether its operations can be used: `status="enabled"`, or no status, as Apache Synapse has it.
     pub enabled: bool,
     /// The whole element.
     pub span: Span,
@@ -474,7 +474,7 @@ impl Import {
         IMPORT.check(element, reading.diagnostics);
         let name = read::required(element, "name", reading.diagnostics);
         let package = read::required(element, "package", reading.diagnostics);
-        let enabled = element.attr("status") == Some("enabled");
+        let enabled = element.attr("status").is_none_or(|status| status == "enabled");
         Some(Import { name: name?, package: package?, enabled, span: element.span() })
     }
 }

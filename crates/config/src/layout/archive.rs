@@ -4,6 +4,7 @@
 
 use super::descriptor::{self, Described};
 use super::files::Archived;
+use super::library::{self, BrokenFiles, LibraryFiles};
 use super::not_read::{NotRead, Reason, by_name};
 use crate::configuration::ArtifactKind;
 use crate::mounts::{Mount, Mounts};
@@ -16,8 +17,9 @@ use std::sync::Arc;
 const ROLES: [&str; 3] = ["EnterpriseIntegrator", "EnterpriseServiceBus", "DataServicesServer"];
 
 /// The types of artifacts with their kinds, in the order in which they are deployed.
-const TYPES: [(&str, ArtifactKind); 17] = [
+const TYPES: [(&str, ArtifactKind); 18] = [
     ("datasource/datasource", ArtifactKind::DataSource),
+    ("service/dataservice", ArtifactKind::DataService),
     ("synapse/local-entry", ArtifactKind::LocalEntry),
     ("synapse/endpoint", ArtifactKind::Endpoint),
     ("synapse/sequence", ArtifactKind::Sequence),
@@ -47,6 +49,10 @@ pub(crate) struct Archive {
     pub id: String,
     /// Its artifacts, in the order in which they are deployed.
     pub members: Vec<Member>,
+    /// Its libraries of operations.
+    pub libraries: Vec<LibraryFiles>,
+    /// Those that cannot be read.
+    pub broken_libraries: Vec<BrokenFiles>,
     /// Its resources of the registry.
     pub mounts: Mounts,
     /// The names of values from outside that it needs (`config.properties`).
@@ -73,7 +79,6 @@ pub(super) fn kind_of(type_name: &str) -> Option<ArtifactKind> {
 /// Why something of a type that holds no artifact of Synapse is not read.
 pub(super) fn reason_of(type_name: &str) -> Reason {
     match type_name {
-        "service/dataservice" => Reason::DataService,
         "synapse/lib" => Reason::Connector,
         "synapse/metadata" => Reason::ServiceMetadata,
         own if own.starts_with("lib/") => Reason::Java,
@@ -132,6 +137,8 @@ impl Reader<'_> {
             id: format!("{}_{}", application.name, application.version),
             shown,
             members: Vec::new(),
+            libraries: Vec::new(),
+            broken_libraries: Vec::new(),
             mounts: Mounts::default(),
             configs: Vec::new(),
             settled: ["metadata.xml", "artifacts.xml"].map(str::to_owned).into(),
@@ -311,6 +318,15 @@ impl Reader<'_> {
         let read = match &*own.kind {
             _ if kind.is_some() => archived.read(&name),
             "registry/resource" | "config/property" => archived.read(&name),
+            "synapse/lib" => {
+                let read = archived.read(&name).and_then(Archived::within).map_err(library::Unread::from);
+                let of = Some(archive.shown.clone());
+                match read.and_then(|own| library::read_from(&own, &shown)) {
+                    Ok(library) => archive.libraries.push(LibraryFiles { archive: of, ..library }),
+                    Err(unread) => archive.broken_libraries.push(BrokenFiles { shown, archive: of, unread }),
+                }
+                return;
+            }
             other => {
                 return match reason_of(other) {
                     Reason::Unknown => self.unknown_type(own, &name),

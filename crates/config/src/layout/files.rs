@@ -154,10 +154,15 @@ pub(crate) fn in_words(error: &io::Error) -> String {
     }
 }
 
+/// Bytes that a zip file is read from.
+pub(super) trait Source: Read + io::Seek {}
+
+impl<T: Read + io::Seek> Source for T {}
+
 /// The content of an archive: a zip file, or the directory that it was unpacked to. Names have `/` between their parts.
 pub(super) enum Archived {
     Directory { root: PathBuf, files: HashMap<String, PathBuf> },
-    Zip { archive: RefCell<ZipArchive<BufReader<File>>>, files: HashMap<String, usize>, left: Cell<u64> },
+    Zip { archive: RefCell<ZipArchive<Box<dyn Source>>>, files: HashMap<String, usize>, left: Cell<u64> },
 }
 
 impl Archived {
@@ -195,8 +200,20 @@ impl Archived {
     /// It is none, has too many entries, or one that would lie outside.
     pub fn zip(path: &Path) -> Result<Archived, String> {
         let (file, _) = open(path)?;
+        Archived::of_zip(Box::new(BufReader::new(file)))
+    }
+
+    /// A zip file within another one.
+    ///
+    /// # Errors
+    /// As [`Archived::zip`].
+    pub fn within(bytes: Vec<u8>) -> Result<Archived, String> {
+        Archived::of_zip(Box::new(io::Cursor::new(bytes)))
+    }
+
+    fn of_zip(source: Box<dyn Source>) -> Result<Archived, String> {
         let broken = |error: zip::result::ZipError| format!("it is no readable zip file: {error}");
-        let mut archive = ZipArchive::new(BufReader::new(file)).map_err(broken)?;
+        let mut archive = ZipArchive::new(source).map_err(broken)?;
         if archive.len() > MAX_ARCHIVE_ENTRIES {
             return Err(format!("it has more than {MAX_ARCHIVE_ENTRIES} entries"));
         }

@@ -4,12 +4,14 @@
 mod archive;
 mod descriptor;
 mod files;
+mod library;
 mod not_read;
 mod project;
 
 pub(crate) use archive::Archive;
 pub(crate) use files::in_words;
 pub use files::read;
+pub(crate) use library::{BrokenFile, BrokenFiles, LibraryFiles, Unread};
 pub(crate) use not_read::{NotRead, Reason};
 
 use crate::configuration::ArtifactKind;
@@ -33,6 +35,12 @@ pub(crate) struct Layout {
     pub cars: Vec<Archive>,
     /// Archives that cannot be read: how each is shown, and the first error.
     pub refused: Vec<(String, Diagnostic)>,
+    /// Libraries that were found.
+    library_paths: Vec<PathBuf>,
+    /// Libraries as they were read.
+    pub libraries: Vec<LibraryFiles>,
+    /// What lies where libraries do and is none that can be read.
+    pub broken_libraries: Vec<BrokenFiles>,
     /// Resources of the registry that lie in the project.
     pub mounts: Mounts,
     /// Settings of a WSO2 server: `deployment.toml` and property files.
@@ -95,6 +103,7 @@ pub(crate) fn find(path: &Path, sources: &mut SourceMap, problems: &mut Vec<Diag
     let is_empty = layout.files.is_empty()
         && layout.cars.is_empty()
         && layout.refused.is_empty()
+        && layout.libraries.is_empty()
         && layout.mounts.len() == 0;
     if is_empty && problems.is_empty() {
         let directories: Vec<&str> =

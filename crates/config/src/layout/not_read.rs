@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 /// Why something is not read.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Reason {
-    DataService,
     Connector,
     Java,
     WebApplication,
@@ -33,11 +32,6 @@ impl Reason {
     fn explained(self) -> (&'static str, &'static str, Severity) {
         use Severity::{Note, Warning};
         match self {
-            Reason::DataService => (
-                "data services",
-                "they are not executable here: run them elsewhere and call them over HTTP",
-                Warning,
-            ),
             Reason::Connector => {
                 ("connectors", "their operations run without them, or are named where they are used", Note)
             }
@@ -116,7 +110,6 @@ impl NotRead {
     pub fn artifacts(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.0.iter().filter_map(|(reason, path)| match reason {
             Reason::Elsewhere => Some(("artifact", path.as_path())),
-            Reason::DataService => Some(("data service", path.as_path())),
             _ => None,
         })
     }
@@ -211,7 +204,6 @@ pub(super) fn by_name(name: &str, extension: &str) -> Reason {
         _ => {}
     }
     match extension {
-        "dbs" => Reason::DataService,
         "jar" | "java" | "class" | "aar" | "xar" | "mar" | "groovy" | "bal" => Reason::Java,
         "war" => Reason::WebApplication,
         "jks" | "p12" | "pfx" | "keystore" | "truststore" => Reason::Keystore,

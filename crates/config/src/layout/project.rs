@@ -8,6 +8,7 @@
 use super::archive::{self, Reader};
 use super::descriptor::{self, Described};
 use super::files::{Entry, Walk, beginning, in_words, read};
+use super::library::{self, BrokenFiles};
 use super::not_read::{NotRead, Reason, by_name};
 use super::{ArtifactFile, Layout};
 use crate::configuration::ArtifactKind;
@@ -19,7 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use xml::{Event, Limits, Tokenizer};
 
 /// Directories of artifacts by the names that people give them, beside those of [`ArtifactKind::directory`].
-const OTHER_NAMES: [(&str, ArtifactKind); 26] = [
+const OTHER_NAMES: [(&str, ArtifactKind); 28] = [
     ("apis", ArtifactKind::Api),
     ("rest-apis", ArtifactKind::Api),
     ("proxy-service", ArtifactKind::Proxy),
@@ -46,6 +47,8 @@ const OTHER_NAMES: [(&str, ArtifactKind); 26] = [
     ("executors", ArtifactKind::PriorityExecutor),
     ("datasource", ArtifactKind::DataSource),
     ("datasources", ArtifactKind::DataSource),
+    ("dataservice", ArtifactKind::DataService),
+    ("dataservices", ArtifactKind::DataService),
 ];
 
 /// Directories of artifacts whose names mean nothing else.
@@ -186,8 +189,10 @@ impl<'a> Project<'a> {
                         }
                     }
                 }
-                "dataservices" => self.tree(&entry, Reason::DataService),
-                "synapse-libs" => self.tree(&entry, Reason::Connector),
+                "dataservices" if entry.is_directory => {
+                    self.artifacts(&entry.path, ArtifactKind::DataService)
+                }
+                "synapse-libs" => self.libraries(&entry),
                 "class-mediators" | "extensions" | "lib" => self.tree(&entry, Reason::Java),
                 "axis2services" | "axis2modules" | "webapps" | "jaxwebapps" | "jaggeryapps"
                 | "carbonlibs" => {
@@ -258,7 +263,8 @@ impl<'a> Project<'a> {
     /// The directory of a kind.
     fn artifacts(&mut self, path: &Path, kind: ArtifactKind) {
         for entry in self.list(path) {
-            let is_xml = entry.extension() == "xml";
+            let extension = kind.extension();
+            let is_xml = entry.extension() == extension;
             if self.claimed.contains(&entry.path) {
             } else if entry.is_directory && !self.as_a_server && !entry.name.starts_with('.') {
                 self.walk_deeper(|own| own.artifacts(&entry.path, kind));
@@ -267,7 +273,7 @@ impl<'a> Project<'a> {
                     &entry,
                     if entry.name.starts_with('.') { Reason::Tooling } else { Reason::Elsewhere },
                 );
-            } else if is_xml && (!self.as_a_server || entry.name.ends_with(".xml")) {
+            } else if is_xml && (!self.as_a_server || entry.name.ends_with(extension)) {
                 if entry.name == "artifact.xml"
                     && root_element(&entry.path).is_some_and(|root| root.is_descriptor())
                 {
@@ -338,8 +344,7 @@ impl<'a> Project<'a> {
             "default" if below("synapse-configs") => self.walk_deeper(|own| own.root(path)),
             "artifacts" if below("wso2mi") => self.walk_deeper(|own| own.root(path)),
             "resources" if below("wso2mi") => self.resources(path),
-            "dataservice" | "dataservices" | "data-services" => self.tree(entry, Reason::DataService),
-            "connectors" | "synapse-libs" => self.tree(entry, Reason::Connector),
+            "connectors" | "synapse-libs" => self.libraries(entry),
             "class-mediators" => self.tree(entry, Reason::Java),
             "metadata" if below("resources") => self.tree(entry, Reason::ServiceMetadata),
             "registry" | "_system" if is_registry(path) => self.registry(path),
@@ -361,7 +366,8 @@ impl<'a> Project<'a> {
         if entries.iter().any(|own| MODULE.contains(&&*own.name)) {
             return false;
         }
-        let mut files = entries.iter().filter(|own| own.extension() == "xml" && !own.is_directory).peekable();
+        let files = entries.iter().filter(|own| own.extension() == kind.extension());
+        let mut files = files.filter(|own| !own.is_directory).peekable();
         let has_files = files.peek().is_some();
         if files.any(|own| is_of_kind(&own.path, kind)) {
             return true;
@@ -381,9 +387,8 @@ impl<'a> Project<'a> {
             ("busbar.toml", _) => {}
             (name, _) if SETTINGS.contains(&name) => self.layout.settings.push(entry.path),
             (_, "car") => self.layout.archives.push(entry.path),
-            (_, "zip") if entry.name.contains("connector") => {
-                self.not_read.add(Reason::Connector, entry.path)
-            }
+            (_, "dbs") => self.add(entry.path, Some(ArtifactKind::DataService)),
+            (_, "zip") if entry.name.contains("connector") => self.layout.library_paths.push(entry.path),
             (_, "xml") => self.xml(&entry.name, entry.path),
             (name, extension) => self.not_read.add(by_name(name, extension), entry.path),
         }
@@ -399,7 +404,6 @@ impl<'a> Project<'a> {
         match &*root.local {
             "project" => self.not_read.add(Reason::Tooling, path),
             "unit-test" | "mock-service" => self.not_read.add(Reason::UnitTest, path),
-            "data" => self.not_read.add(Reason::DataService, path),
             _ if root.kind().is_some() => self.loose.push(path),
             _ => self.not_read.add(by_name, path),
         }
@@ -414,7 +418,7 @@ impl<'a> Project<'a> {
                 _ if self.claimed.contains(&entry.path) => {}
                 "artifact.xml" => {}
                 "registry" if entry.is_directory => self.registry(&entry.path),
-                "connectors" => self.tree(&entry, Reason::Connector),
+                "connectors" => self.libraries(&entry),
                 "metadata" => self.tree(&entry, Reason::ServiceMetadata),
                 "conf" if entry.is_directory => {
                     for own in self.list(&entry.path) {
@@ -544,14 +548,33 @@ impl<'a> Project<'a> {
         self.layout.files.push(ArtifactFile { path, kind });
     }
 
+    /// A directory of libraries, or one of them that is unpacked.
+    fn libraries(&mut self, entry: &Entry) {
+        if !entry.is_directory || self.claimed.contains(&entry.path) {
+            return self.tree(entry, Reason::Connector);
+        }
+        if library::is_library(&entry.path) {
+            return self.layout.library_paths.push(entry.path.clone());
+        }
+        for own in self.list(&entry.path) {
+            let is_zip = !own.is_directory && own.extension() == "zip";
+            match is_zip || own.is_directory && library::is_library(&own.path) {
+                true => self.layout.library_paths.push(own.path),
+                false => self.tree(&own, Reason::Connector),
+            }
+        }
+    }
+
     /// A file or directory that is not read; nothing is said of a directory without files.
     fn tree(&mut self, entry: &Entry, reason: Reason) {
         fn has_files(path: &Path, depth: usize) -> bool {
             let Ok(entries) = std::fs::read_dir(path) else { return true };
             entries.flatten().any(|own| {
-                own.file_type().map_or(true, |kind| !kind.is_dir())
-                    || depth == 0
-                    || has_files(&own.path(), depth - 1)
+                match own.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    true => depth == 0 || has_files(&own.path(), depth - 1),
+                    // What keeps an empty directory in a repository.
+                    false => own.file_name() != ".gitkeep",
+                }
             })
         }
         if !self.claimed.contains(&entry.path) && (!entry.is_directory || has_files(&entry.path, 8)) {
@@ -620,6 +643,15 @@ impl<'a> Project<'a> {
 
     /// Reads the archives.
     pub fn read_archives(&mut self) {
+        for path in std::mem::take(&mut self.layout.library_paths) {
+            match library::read(&path) {
+                Ok(library) => self.layout.libraries.push(library),
+                Err(unread) => {
+                    let shown = path.display().to_string();
+                    self.layout.broken_libraries.push(BrokenFiles { shown, archive: None, unread });
+                }
+            }
+        }
         for path in std::mem::take(&mut self.layout.archives) {
             let mut reader = Reader {
                 sources: self.sources,
@@ -627,7 +659,11 @@ impl<'a> Project<'a> {
                 not_read: &mut self.layout.not_read,
             };
             match reader.archive(&path) {
-                Ok(archive) => self.layout.cars.push(archive),
+                Ok(mut archive) => {
+                    self.layout.libraries.append(&mut archive.libraries);
+                    self.layout.broken_libraries.append(&mut archive.broken_libraries);
+                    self.layout.cars.push(archive);
+                }
                 Err(error) => self.layout.refused.push((path.display().to_string(), error)),
             }
         }
@@ -693,6 +729,10 @@ impl Root {
         if matches!(&*self.local, "datasource" | "datasources-configuration") && !self.has_namespace {
             return Some(ArtifactKind::DataSource);
         }
+        // Many other documents have such a root: what a data service is, the name of its file says.
+        if &*self.local == "data" {
+            return None;
+        }
         let is_ours = self.is_synapse || (!self.has_namespace && self.is_named);
         ArtifactKind::of_element(&self.local).filter(|_| is_ours)
     }
@@ -726,6 +766,9 @@ fn root_element(path: &Path) -> Option<Root> {
 
 /// Whether a file holds an artifact of a kind; one whose first tag is broken does where it begins like one.
 fn is_of_kind(path: &Path, kind: ArtifactKind) -> bool {
+    if kind == ArtifactKind::DataService {
+        return true;
+    }
     match root_element(path) {
         Some(root) => root.kind() == Some(kind),
         None => beginning(path, START).is_some_and(|bytes| {

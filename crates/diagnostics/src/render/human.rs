@@ -146,10 +146,15 @@ impl Line {
         let at = (focus.start as usize).saturating_sub(start).min(text.len());
         let mut from = 0;
         let mut ellipsis = "";
-        if text.chars().map(columns_of).sum::<usize>() > width {
+        let mut columns = 0;
+        let too_wide = text.chars().any(|c| {
+            columns += columns_of(c);
+            columns > width
+        });
+        if too_wide {
             // A third of the width in front of the focus, the rest behind it.
-            let before: Vec<usize> = text.char_indices().map(|(i, _)| i).filter(|i| *i <= at).collect();
-            from = before.len().checked_sub(width / 3).map_or(0, |index| before[index]);
+            let end = (at..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(at);
+            from = text[..end].char_indices().rev().nth(width / 3 - 2).map_or(0, |(index, _)| index);
             ellipsis = if from > 0 { "…" } else { "" };
         }
         let mut line = Line { text: ellipsis.to_owned(), start: start + from, columns: Vec::new() };

@@ -1,0 +1,318 @@
+//! Libraries in a reload: each comes into force as a whole, and stays as it was while its archive is faulty.
+//!
+//! An archive that nobody can read says nothing of its library, and one with a faulty operation takes away what served. So the version
+//! before stays in both cases, found by the path of the archive, else by the name of the library. What was faulty before and is so now
+//! holds nobody up.
+
+use crate::configuration::{
+    ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, FaultyArtifact, Library, LibraryOperation,
+};
+use crate::mixture::{Changes, LastGood};
+use diagnostics::{SourceMap, Span};
+use std::collections::HashMap;
+
+impl Configuration {
+    /// Lets libraries be what they were whose archives cannot be read now, or have operations that cannot be executed any more. Returns
+    /// what is wrong with each.
+    pub fn hold_libraries(&mut self, last: &LastGood) -> Vec<FaultyArtifact> {
+        let mut held = Vec::new();
+        for old in &last.configuration.libraries {
+            let new = self.libraries.iter().position(|own| own.name == old.name);
+            let broken = self.broken_libraries.iter().find(|own| own.path == old.path);
+            let why = match (broken, new) {
+                (Some(BrokenLibrary { place, why, .. }), _) => Some((*place, why.clone())),
+                (None, Some(new)) => self.libraries[new].worse_than(old, last),
+                (None, None) => None,
+            };
+            let Some((place, why)) = why else { continue };
+            held.push(self.hold(new, old, place, &why));
+        }
+        held
+    }
+
+    /// Lets libraries be what they were of which an operation does not compile any more; `failed`: what does not compile. Returns what is wrong with each.
+    pub fn hold_faulty_operations(
+        &mut self,
+        failed: &[FaultyArtifact],
+        sources: &SourceMap,
+        last: &LastGood,
+    ) -> Vec<FaultyArtifact> {
+        let mut held = Vec::new();
+        for one in failed.iter().filter(|one| one.kind == ArtifactKind::Template) {
+            let Some(name) = one.name.as_deref().filter(|name| self.sequence_templates.get(name).is_none())
+            else {
+                continue;
+            };
+            let found = self.libraries.iter().enumerate();
+            let mut found = found.filter_map(|(at, own)| Some((at, own.operation(name)?)));
+            let Some((at, operation)) = found.next() else { continue };
+            let (library, text) = (&self.libraries[at], sources.text(operation.template.span));
+            let mut libraries = last.configuration.libraries.iter();
+            let Some(old) = libraries.find(|own| own.name == library.name) else { continue };
+            // The same text is faulty for another reason.
+            let served = old
+                .operation(name)
+                .is_some_and(|own| last.serves(own) && last.sources.text(own.template.span) != text);
+            if served && old.place != library.place {
+                held.push(self.hold(Some(at), old, one.span, &one.message));
+            }
+        }
+        held
+    }
+
+    /// Puts a library in the place of the one at `new`.
+    fn hold(&mut self, new: Option<usize>, old: &Library, place: Span, why: &str) -> FaultyArtifact {
+        match new {
+            Some(at) => self.libraries[at] = old.clone(),
+            None => self.libraries.push(old.clone()),
+        }
+        let one = FaultyArtifact::new(ArtifactKind::Library, Some(old.name.clone()), place, why);
+        FaultyArtifact { held: true, ..one }
+    }
+}
+
+impl Library {
+    /// The operation of a name, or the one whose template has it.
+    fn operation(&self, name: &str) -> Option<&LibraryOperation> {
+        let is_named =
+            |own: &&LibraryOperation| own.name == name || self.is_synapse && own.template.name.value == name;
+        self.operations.iter().find(is_named)
+    }
+
+    /// Which operation served in the version before and cannot be executed in this one, and why.
+    fn worse_than(&self, old: &Library, last: &LastGood) -> Option<(Span, String)> {
+        old.operations.iter().filter(|own| last.serves(own)).find_map(|own| {
+            match self.operations.iter().find(|new| new.name == own.name) {
+                Some(new) => {
+                    let class = new.class.as_ref()?;
+                    let why = format!("the template of `{}` runs the Java class `{class}`", own.name);
+                    Some((new.template.span, why))
+                }
+                None => {
+                    let may_be =
+                        |broken: &&BrokenOperation| broken.name.as_ref().is_none_or(|name| *name == own.name);
+                    let broken = self.broken.iter().find(may_be)?;
+                    Some((broken.place, format!("`{}` cannot be read: {}", own.name, broken.why)))
+                }
+            }
+        })
+    }
+
+    /// What it does: its operations with their texts.
+    fn texts<'a>(&'a self, sources: &'a SourceMap) -> HashMap<&'a str, &'a str> {
+        let operations = self.operations.iter();
+        operations.map(|own| (own.name.as_str(), sources.text(own.template.span))).collect()
+    }
+}
+
+impl LastGood {
+    /// Whether messages could come through an operation.
+    fn serves(&self, operation: &LibraryOperation) -> bool {
+        let left_out = &self.left_out_operations;
+        operation.class.is_none()
+            && !left_out.contains(&operation.name)
+            && !left_out.contains(&operation.template.name.value)
+    }
+
+    /// Adds how the libraries of `new` differ from these.
+    pub(crate) fn changes_of_libraries(&self, new: &LastGood, changes: &mut Changes) {
+        let named = |of: &LastGood, name: &str| {
+            of.configuration.libraries.iter().find(|own| own.name == name).cloned()
+        };
+        for library in &new.configuration.libraries {
+            let one = (ArtifactKind::Library, library.name.clone());
+            match named(self, &library.name) {
+                None => changes.added.push(one),
+                Some(old) if old.texts(&self.sources) != library.texts(&new.sources) => {
+                    changes.changed.push(one)
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = self.configuration.libraries.iter().filter(|own| named(new, &own.name).is_none());
+        changes.removed.extend(gone.map(|own| (ArtifactKind::Library, own.name.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{LoadOptions, Loaded, load};
+    use std::path::PathBuf;
+
+    /// Names of operations, with their steps.
+    type Operations<'a> = &'a [(&'a str, &'a str)];
+
+    /// A directory with libraries, each unpacked: its directory, its name and its operations. A text that is empty is listed and not there.
+    fn directory(test: &str, libraries: &[(&str, &str, Operations<'_>)]) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("busbar-libraries-{}-{test}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        let write = |path: String, text: String| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().expect("below the root")).expect("a directory");
+            std::fs::write(path, text).expect("a file");
+        };
+        write(
+            "sequences/s.xml".to_owned(),
+            "<sequence xmlns='http://ws.apache.org/ns/synapse' name='s'/>".to_owned(),
+        );
+        for (place, name, operations) in libraries {
+            let place = format!("synapse-libs/{place}");
+            let root = format!(
+                "<connector><component name='{name}' package='p'><dependency component='ops'/></component></connector>"
+            );
+            write(format!("{place}/connector.xml"), if name.is_empty() { "<".to_owned() } else { root });
+            let listed: String = operations
+                .iter()
+                .map(|(name, _)| format!("<component name='{name}'><file>{name}.xml</file></component>"))
+                .collect();
+            let part = format!("<component name='ops'><subComponents>{listed}</subComponents></component>");
+            write(format!("{place}/ops/component.xml"), part);
+            for (name, steps) in operations.iter().filter(|(_, steps)| !steps.is_empty()) {
+                let template = format!(
+                    "<template xmlns='http://ws.apache.org/ns/synapse' name='{name}'><sequence>{steps}</sequence></template>"
+                );
+                write(format!("{place}/ops/{name}.xml"), template);
+            }
+        }
+        root
+    }
+
+    fn loaded(test: &str, libraries: &[(&str, &str, Operations<'_>)], last: Option<&LastGood>) -> Loaded {
+        let sources = last.map(|last| last.sources().clone()).unwrap_or_default();
+        let running = last.map(LastGood::running).unwrap_or_default();
+        let root = directory(test, libraries);
+        let loaded = load(&root, &LoadOptions { sources, running, ..LoadOptions::default() });
+        std::fs::remove_dir_all(&root).expect("it was there");
+        loaded
+    }
+
+    /// What is in force after a reload: each operation with its text, what is held and why, and the counts.
+    fn reload(
+        test: &str,
+        libraries: &[(&str, &str, Operations<'_>)],
+        last: &LastGood,
+    ) -> (LastGood, String, String) {
+        let mut loaded = loaded(test, libraries, Some(last));
+        let held = loaded.configuration.hold_libraries(last);
+        let said: Vec<String> = held
+            .iter()
+            .map(|one| {
+                let file = one.span.place(&loaded.sources);
+                let name = one.name.as_deref().unwrap_or_default();
+                format!("{name} {} {}", file.split("synapse-libs/").last().unwrap_or_default(), one.message)
+            })
+            .collect();
+        let good = LastGood::new(loaded.configuration, loaded.sources, &[]);
+        let counts = last.changes(&good).to_string();
+        (good, said.join("; "), counts)
+    }
+
+    fn operations(good: &LastGood) -> String {
+        let all = good.configuration.libraries.iter().flat_map(|own| &own.operations);
+        let text = |own: &LibraryOperation| good.sources.text(own.template.sequence.element.span()).len();
+        let all: Vec<String> = all.map(|own| format!("{}:{}", own.name, text(own))).collect();
+        all.join(" ")
+    }
+
+    #[test]
+    fn a_library_stays_while_its_archive_is_worse() {
+        let good: Operations<'_> = &[("a", "<drop/>"), ("b", "<drop/>")];
+        let first = loaded("stays", &[("lib-1", "lib", good)], None);
+        let first = LastGood::new(first.configuration, first.sources, &[]);
+        let as_it_was = operations(&first);
+        assert_eq!(as_it_was.split(' ').count(), 2);
+        for (test, place, name, inside, why) in [
+            ("root", "lib-1", "", good, "lib lib-1:1:1 connector.xml: "),
+            (
+                "gone",
+                "lib-1",
+                "lib",
+                &[("a", ""), ("b", "<drop/>")][..],
+                "lib lib-1/ops/a.xml:1:1 `lib.a` cannot be read: it is not in the archive",
+            ),
+            (
+                "class",
+                "lib-1",
+                "lib",
+                &[("a", "<class name='x.Y'/>"), ("b", "<log/>")],
+                "lib lib-1/ops/a.xml:1:1 the template of `lib.a` runs the Java class `x.Y`",
+            ),
+            ("broken", "lib-2", "lib", &[("a", "<drop>"), ("b", "<log/>")], "lib lib-2/ops/a.xml:1:"),
+        ] {
+            let (next, held, counts) = reload("stays", &[(place, name, inside)], &first);
+            assert!(held.starts_with(why) && held.matches(';').count() == 0, "{test}: {held}");
+            assert_eq!(
+                (operations(&next), counts.as_str()),
+                (as_it_was.clone(), "0 changed, 0 new, 0 removed"),
+                "{test}"
+            );
+            // And so it does in the next one; then it is mended.
+            let (again, held, _) = reload("stays", &[(place, name, inside)], &next);
+            assert!(held.starts_with(why) && operations(&again) == as_it_was, "{test}: {held}");
+            let mended: Operations<'_> = &[("a", "<log/>"), ("b", "<drop/>")];
+            let (_, held, counts) = reload("stays", &[(place, "lib", mended)], &again);
+            assert_eq!((held.as_str(), counts.as_str()), ("", "1 changed, 0 new, 0 removed"), "{test}");
+        }
+        // An operation that is taken out, or new and faulty, holds nobody up; nor does one that was faulty before.
+        for (test, inside, wanted) in [
+            ("less", &[("b", "<drop/>")][..], "1 changed, 0 new, 0 removed"),
+            ("more", &[("a", "<drop/>"), ("b", "<drop/>"), ("c", "")], "0 changed, 0 new, 0 removed"),
+        ] {
+            let (_, held, counts) = reload("stays", &[("lib-1", "lib", inside)], &first);
+            assert_eq!((held.as_str(), counts.as_str()), ("", wanted), "{test}");
+        }
+        let left_out =
+            [FaultyArtifact::new(ArtifactKind::Template, Some("lib.a".to_owned()), Span::BUILT_IN, "")];
+        let before = LastGood::new(first.configuration.clone(), first.sources.clone(), &left_out);
+        let (_, held, counts) = reload("stays", &[("lib-1", "lib", &[("a", ""), ("b", "<log/>")])], &before);
+        assert_eq!((held.as_str(), counts.as_str()), ("", "1 changed, 0 new, 0 removed"));
+        // What is gone is gone, and what is new is new.
+        let (_, held, counts) = reload("stays", &[("other", "other", &[("b", "<drop/>")])], &first);
+        assert_eq!((held.as_str(), counts.as_str()), ("", "0 changed, 1 new, 1 removed"));
+    }
+
+    #[test]
+    fn an_operation_that_does_not_compile_any_more_holds_its_library() {
+        let first = loaded("compiled", &[("lib", "lib", &[("a", "<drop/>"), ("b", "<drop/>")])], None);
+        let first = LastGood::new(first.configuration, first.sources, &[]);
+        for (name, inside, is_held) in [
+            ("lib.a", &[("a", "<property/>"), ("b", "<log/>")][..], true),
+            // The same text is faulty for another reason, and what was never there cannot be held.
+            ("lib.b", &[("a", "<property/>"), ("b", "<drop/>")], false),
+            ("lib.c", &[("a", "<drop/>"), ("c", "<property/>")], false),
+        ] {
+            let loaded = loaded("compiled", &[("lib", "lib", inside)], Some(&first));
+            let mut configuration = loaded.configuration;
+            let failed =
+                [FaultyArtifact::new(ArtifactKind::Template, Some(name.to_owned()), Span::BUILT_IN, "bad")];
+            let held = configuration.hold_faulty_operations(&failed, &loaded.sources, &first);
+            assert_eq!(!held.is_empty(), is_held, "{name}");
+            let is_old = configuration.libraries[0].place == first.configuration.libraries[0].place;
+            assert_eq!(is_old, is_held, "{name}");
+            // It does not go round in circles.
+            assert!(
+                !is_held || configuration.hold_faulty_operations(&failed, &loaded.sources, &first).is_empty()
+            );
+        }
+    }
+
+    #[test]
+    fn of_two_with_one_name_one_counts_as_a_whole() {
+        let (a, b): (Operations<'_>, Operations<'_>) =
+            (&[("op", "<drop/>")], &[("op", "<log/>"), ("only", "<drop/>")]);
+        let first = loaded("twice", &[("a-1", "dup", a), ("b-2", "dup", b), ("c-3", "dup", a)], None);
+        let libraries = &first.configuration.libraries;
+        assert_eq!(libraries.len(), 1);
+        assert!(libraries[0].path.ends_with("a-1"));
+        // The one that says the same is no finding.
+        let beside: Vec<String> = libraries[0].beside.iter().map(|own| own.place(&first.sources)).collect();
+        assert!(beside.len() == 1 && beside[0].contains("b-2"), "{beside:?}");
+        // The one in force stays, wherever another one stands.
+        let last = loaded("twice", &[("b-2", "dup", b)], None);
+        let last = LastGood::new(last.configuration, last.sources, &[]);
+        let (next, held, counts) = reload("twice", &[("a-1", "dup", a), ("b-2", "dup", b)], &last);
+        assert_eq!((operations(&next), held.as_str()), (operations(&last), ""));
+        assert_eq!(counts, "0 changed, 0 new, 0 removed");
+    }
+}
