@@ -38,6 +38,10 @@ pub(crate) fn of_kind(bus: &Bus, kind: &str) -> Option<Value> {
     if kind == Kind::Endpoint {
         found["inline"] = inline(plan).into();
     }
+    let services = bus.services();
+    if let Some(own) = services.settings.priorities.as_ref().filter(|_| kind == Kind::PriorityExecutor) {
+        found["http.priorities"] = Value::Object(executor_facts(&own.status(&services)));
+    }
     Some(found)
 }
 
@@ -97,10 +101,13 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
 /// Whether an artifact runs, where somebody can decide that.
 fn activation<'a>(plan: &'a Plan, kind: Kind, name: &str) -> Option<&'a Activation> {
     let activation = match kind {
-        Kind::Proxy if plan.event_source(name).is_some() => return None,
+        Kind::Proxy if plan.event_source(name).is_some() || plan.data_service(name).is_some() => return None,
         Kind::EventSource if plan.event_source(name).is_none() => return None,
-        // An event source is a service too.
-        Kind::Proxy | Kind::EventSource => &plan.proxies().iter().find(|one| one.name == name)?.activation,
+        Kind::DataService if plan.data_service(name).is_none() => return None,
+        // Event sources and data services are services too.
+        Kind::Proxy | Kind::EventSource | Kind::DataService => {
+            &plan.proxies().iter().find(|one| one.name == name)?.activation
+        }
         Kind::Api => &plan.apis().iter().find(|one| one.name == name)?.activation,
         Kind::MessageProcessor => &plan.processors().iter().find(|one| one.name == name)?.activation,
         Kind::InboundEndpoint => &plan.inbound_endpoints().iter().find(|one| one.name == name)?.activation,
@@ -158,6 +165,21 @@ fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value
     facts.collect()
 }
 
+/// How a priority executor stands, or the queues of the listeners.
+fn executor_facts(status: &flow::executor::Status) -> Map<String, Value> {
+    let queues = status.queues.iter();
+    let queues = queues
+        .map(|(priority, waiting, size)| json!({ "priority": priority, "waiting": waiting, "size": size }));
+    let facts: [(&str, Value); 5] = [
+        ("threads", json!({ "core": status.core, "max": status.max })),
+        ("running", status.running.into()),
+        ("queues", queues.collect()),
+        ("begun", status.begun.into()),
+        ("rejected", status.rejected.into()),
+    ];
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 /// Name, place and state.
 fn describe(bus: &Bus, plan: &Plan, written: &Written) -> Map<String, Value> {
     let mut facts = Map::new();
@@ -176,7 +198,7 @@ fn describe(bus: &Bus, plan: &Plan, written: &Written) -> Map<String, Value> {
 
 fn state(plan: &Plan, written: &Written) -> &'static str {
     match written.kind {
-        Kind::Proxy | Kind::Api | Kind::InboundEndpoint | Kind::EventSource => {
+        Kind::Proxy | Kind::Api | Kind::InboundEndpoint | Kind::EventSource | Kind::DataService => {
             match activation(plan, written.kind, &written.name) {
                 Some(activation) if activation.is_on() => "started",
                 Some(_) => "stopped",
@@ -319,15 +341,7 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
         }
         Kind::PriorityExecutor => {
             if let Some(executor) = plan.executor(&written.name) {
-                let status = executor.status();
-                let queues = status.queues.iter().map(|(priority, waiting, size)| {
-                    json!({ "priority": priority, "waiting": waiting, "size": size })
-                });
-                facts.insert("threads".to_owned(), json!({ "core": status.core, "max": status.max }));
-                facts.insert("running".to_owned(), status.running.into());
-                facts.insert("queues".to_owned(), queues.collect());
-                facts.insert("begun".to_owned(), status.begun.into());
-                facts.insert("rejected".to_owned(), status.rejected.into());
+                facts.extend(executor_facts(&executor.status()));
             }
         }
         Kind::EventSource => {
@@ -385,7 +399,7 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
     }
 }
 
-/// The state of an address; until when it lets nothing through, and what changed its state last.
+/// The state of an address; until when it lets nothing through, what changed its state last, and how its health checks went.
 fn standing(leaf: &dyn Leaf, facts: &mut Map<String, Value>) {
     let Standing { until, cause } = leaf.standing();
     facts.insert("state".to_owned(), leaf.state().into());
@@ -396,6 +410,11 @@ fn standing(leaf: &dyn Leaf, facts: &mut Map<String, Value>) {
         let code = (cause.code != 0).then_some(cause.code);
         let why = redact::addresses(&cause.why);
         facts.insert("cause".to_owned(), json!({ "code": code, "message": why, "when": moment(cause.when) }));
+    }
+    if let Some(health) = leaf.health() {
+        let last = health.last.map(|last| redact::addresses(&last).into_owned());
+        let health = json!({ "healthy": health.healthy, "checks": health.checks, "failed": health.failed, "last_failure": last });
+        facts.insert("health".to_owned(), health);
     }
 }
 

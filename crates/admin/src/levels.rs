@@ -9,10 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// All categories, with what they have.
-pub const CATEGORIES: [(&str, &str); 25] = [
+pub const CATEGORIES: [(&str, &str); 26] = [
     ("busbar", "everything below, and the process itself"),
     ("busbar::access", "losses of the access log"),
     ("busbar::config", "what was found about the configuration when it was read"),
+    (
+        "busbar::dataservice",
+        "requests of data services that fail: service, request, code and what the database says",
+    ),
     ("busbar::drain", "messages that a stop gave up"),
     ("busbar::event", "what the mediators `event` and `publishEvent` say"),
     ("busbar::fault", "failed messages"),

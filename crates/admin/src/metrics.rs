@@ -177,6 +177,7 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
         "1 for the state that a named endpoint's address is in, else 0.",
     );
     let plan = state.bus.plan();
+    let mut checked = Vec::new();
     let mut endpoints: Vec<_> = plan.endpoints().collect();
     endpoints.sort_by_key(|(name, _)| *name);
     for (name, endpoint) in endpoints {
@@ -193,6 +194,24 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
                 let labels = [("endpoint", name), ("address", &label), ("state", known)];
                 out.sample(&labels, u8::from(now == known));
             }
+            checked.extend(leaf.health().map(|health| (name, label, health)));
+        }
+    }
+    type Get = fn(&flow::health::Health) -> u64;
+    let families: [(&'static str, Kind, &str, Get); 3] = [
+        (
+            "busbar_health_check_healthy",
+            Kind::Gauge,
+            "1 while the health checks of a named endpoint's address let messages pass, else 0.",
+            |own| own.healthy.into(),
+        ),
+        ("busbar_health_checks_total", Kind::Counter, "Health checks that ended.", |own| own.checks),
+        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |own| own.failed),
+    ];
+    for (metric, kind, help, get) in families {
+        out.family(metric, kind, help);
+        for (name, address, health) in &checked {
+            out.sample(&[("endpoint", name), ("address", address)], get(health));
         }
     }
 }
@@ -286,8 +305,11 @@ fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
     }
 }
 
-fn executors(out: &mut Exposition, plan: &flow::Plan) {
-    let all: Vec<_> = plan.executors().into_iter().map(|own| (own.name.as_str(), own.status())).collect();
+fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
+    let mut all: Vec<_> = plan.executors().into_iter().map(|own| (own.name.as_str(), own.status())).collect();
+    // The queues of the listeners are one more.
+    let listeners = services.settings.priorities.as_ref();
+    all.extend(listeners.map(|own| ("http.priorities", own.status(services))));
     out.family("busbar_executor_running", Kind::Gauge, "Messages that run in a priority executor.");
     for (name, status) in &all {
         out.sample(&[("executor", name)], status.running);
@@ -364,7 +386,7 @@ fn engine(out: &mut Exposition, state: &AdminState) {
         services.aggregates.len(),
     );
     tasks(out, &plan, &services);
-    executors(out, &plan);
+    executors(out, &plan, &services);
     events(out, &plan);
     files(out, &plan);
     let memory = message::memory::held();

@@ -51,6 +51,10 @@ impl Address for Fixed {
         self.written.clone()
     }
 
+    fn fixed(&self) -> Option<&Target> {
+        leaf::connection(&self.address)
+    }
+
     fn not_ready(&self) -> i32 {
         self.not_ready
     }

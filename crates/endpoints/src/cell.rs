@@ -34,12 +34,19 @@ pub struct Cell {
     active: AtomicBool,
     /// How often it was suspended or switched.
     episode: AtomicU64,
+    /// How often it was marked for suspension.
+    marks: AtomicU64,
     now: Mutex<Now>,
 }
 
 impl Default for Cell {
     fn default() -> Cell {
-        Cell { active: AtomicBool::new(true), episode: AtomicU64::new(0), now: Mutex::new(Now::ACTIVE) }
+        Cell {
+            active: AtomicBool::new(true),
+            episode: AtomicU64::new(0),
+            marks: AtomicU64::new(0),
+            now: Mutex::new(Now::ACTIVE),
+        }
     }
 }
 
@@ -51,6 +58,11 @@ impl Cell {
     /// The number of suspensions so far; an attempt takes it down when it begins.
     pub fn episode(&self) -> u64 {
         self.episode.load(Acquire)
+    }
+
+    /// The number of suspensions and marks so far; a check takes it down when it begins.
+    pub fn setbacks(&self) -> u64 {
+        self.episode().wrapping_add(self.marks.load(Acquire))
     }
 
     pub fn now(&self) -> MutexGuard<'_, Now> {
@@ -77,8 +89,10 @@ impl Cell {
             return;
         }
         then(&mut now);
-        if now.phase == Phase::Suspended {
-            self.episode.fetch_add(1, Release);
+        match now.phase {
+            Phase::Suspended => _ = self.episode.fetch_add(1, Release),
+            Phase::Timeout => _ = self.marks.fetch_add(1, Release),
+            Phase::Active | Phase::Off => {}
         }
         self.active.store(now.phase == Phase::Active, Release);
     }

@@ -121,6 +121,10 @@ impl Address for Template {
         self.written.strip_prefix("legacy-encoding:").unwrap_or(&self.written).to_owned()
     }
 
+    fn fixed(&self) -> Option<&Target> {
+        leaf::connection(self.fixed.as_ref()?)
+    }
+
     fn reads_body(&self) -> bool {
         self.expressions.iter().any(|expression| expression.need() >= Need::Prefix)
     }

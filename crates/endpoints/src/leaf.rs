@@ -1,5 +1,6 @@
 //! What all endpoints that send to one address have in common.
 
+use crate::health::{self, Checks};
 use crate::oauth::OAuth;
 use crate::state::{Policy, State};
 use crate::uri_template::{UrlError, parse_url};
@@ -15,6 +16,7 @@ use flow::endpoint::{
     TimeoutAction,
 };
 use flow::fault::code;
+use flow::health::{Change, Check, Health};
 use flow::metrics::Counters;
 use flow::stage::{Stage, Stages};
 use flow::{Code, Compiler, Context, Expression, Fault, Identity, KeyValue, ListId, Need, Services};
@@ -34,6 +36,11 @@ pub trait Address: Send + Sync {
 
     /// The address as the configuration has it, for people.
     fn written(&self) -> String;
+
+    /// The connection, where it is the same for all messages.
+    fn fixed(&self) -> Option<&Target> {
+        None
+    }
 
     /// Whether it is made of the body.
     fn reads_body(&self) -> bool {
@@ -176,7 +183,7 @@ pub fn compile(
         }
     };
     let mut properties = Vec::new();
-    for property in &endpoint.properties {
+    for property in endpoint.properties.iter().filter(|own| !health::is_own(own)) {
         properties.push(compile_property(property, compiler)?);
     }
     let authorization = match authentication {
@@ -202,8 +209,10 @@ pub fn compile(
             Authorization::OAuth(Box::new(OAuth::compile(own, &identity, compiler)?))
         }
     };
-    let states = &compiler.services.states;
-    let state = State::of(&identity, &address.written(), Policy::of(definition), states);
+    let checks = Checks::of(endpoint, address.fixed(), compiler).ok()?;
+    let (written, states) = (address.written(), &compiler.services.states);
+    let state = State::of(&identity, &written, Policy::of(definition), states);
+    let state = state.with_checks(checks, &identity, &written, states);
     let leaf = LeafEndpoint {
         anonymous: endpoint.name.is_none(),
         identity: Arc::new(identity),
@@ -418,6 +427,22 @@ impl Leaf for LeafEndpoint {
         self.state.standing()
     }
 
+    fn check(&self) -> Option<&Check> {
+        self.state.checks().map(|checks| &checks.check)
+    }
+
+    fn setbacks(&self) -> u64 {
+        self.state.setbacks()
+    }
+
+    fn checked(&self, outcome: Result<(), String>, setbacks: u64) -> Option<Change> {
+        self.state.checked(outcome, setbacks)
+    }
+
+    fn health(&self) -> Option<Health> {
+        self.state.health()
+    }
+
     fn suspend(&self) {
         self.state.suspend(transport::clock::now());
     }
@@ -570,6 +595,12 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
         compiler.warning("unsupported-transport", &*fault.message, span, "expected http or https");
     })?;
     Ok((target, parsed.path_and_query))
+}
+
+/// The connection of a fixed address; `None`: nothing can be sent there, or it is no connection.
+pub fn connection(address: &Result<(Target, String), Fault>) -> Option<&Target> {
+    let (target, _) = address.as_ref().ok()?;
+    (!flow::file::is_target(target) && !flow::local::is_target(target)).then_some(target)
 }
 
 fn no_address(url: &str, error: &UrlError) -> Fault {

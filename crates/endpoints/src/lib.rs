@@ -8,6 +8,7 @@ mod cell;
 mod default;
 mod failover;
 mod group;
+mod health;
 mod http;
 mod leaf;
 mod load_balance;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 /// Makes an endpoint of its configuration; `None` after an error that was recorded.
 pub fn endpoint(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>> {
+    health::report_misplaced(endpoint, compiler);
     match &endpoint.kind {
         EndpointKind::Address(kind) => address::compile(endpoint, kind, compiler),
         EndpointKind::Http(kind) => http::compile(endpoint, kind, compiler),

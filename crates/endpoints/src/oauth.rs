@@ -8,6 +8,7 @@ use crate::leaf;
 use base64::Engine;
 use bytes::Bytes;
 use config::endpoint::{AuthMode, OAuth as Configured, OAuthGrant};
+use config::{Element, Key};
 use flow::authority::{Authority, Authorization, received};
 use flow::fault::code;
 use flow::{Compiler, Context, Fault, Identity, KeyValue, Need, Services, lock};
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use transport::{Body, Framing, OutRequest, SendOptions, Target};
+use transport::{Body, Framing, OutRequest, Proxy, SendOptions, Target};
 
 /// How long a token is kept whose server does not say.
 const UNTIL_TOLD: Duration = Duration::from_secs(3600);
@@ -46,8 +47,29 @@ pub(crate) struct OAuth {
     headers: Vec<(String, KeyValue)>,
     connect: Option<Duration>,
     response: Duration,
+    /// The way to the server of tokens, where the endpoint has one of its own.
+    proxy: Option<Proxy>,
     tokens: Arc<Tokens>,
 }
+
+/// What a grant may hold.
+const KNOWN: [&str; 15] = [
+    "clientId",
+    "clientSecret",
+    "tokenUrl",
+    "refreshToken",
+    "username",
+    "password",
+    "requestParameters",
+    "customHeaders",
+    "authMode",
+    "connectionTimeout",
+    "connectionRequestTimeout",
+    "socketTimeout",
+    "proxyConfigs",
+    "useGlobalConnectionTimeoutConfigs",
+    "useGlobalProxyConfigs",
+];
 
 /// Where the credentials of the client go.
 enum Mode {
@@ -168,22 +190,23 @@ impl OAuth {
             headers.push((name.clone(), value(own)?));
         }
         let url = value(&own.token_url)?;
-        // Beside what the model has: times in milliseconds, and proxies, which there are none of.
+        // Beside what the model has: times in milliseconds, and a proxy.
         let grants: Vec<_> = own.element.elements().collect();
         let time = |name: &str| -> Option<Duration> {
             let text = grants.iter().find_map(|grant| grant.child(name)).or(own.element.child(name))?.text();
             text.trim().parse::<u64>().ok().filter(|&own| own > 0).map(Duration::from_millis)
         };
         let (connect, response) = (time("connectionTimeout"), time("socketTimeout").unwrap_or(PATIENCE));
-        if let Some(proxy) = grants.iter().find_map(|grant| grant.child("proxyConfigs")) {
-            compiler.error(
-                "unsupported-element",
-                "the token cannot be fetched through a proxy",
-                proxy.start_tag(),
-                "the server of tokens has to be reachable from here",
-            );
-            return None;
+        for unknown in grants.iter().flat_map(|grant| grant.elements()) {
+            if !KNOWN.contains(&unknown.local()) {
+                let message = format!("`{}` has no effect in `oauth`", unknown.local());
+                compiler.warning("ignored-element", message, unknown.start_tag(), "ignored");
+            }
         }
+        let proxy = match grants.iter().find_map(|grant| grant.child("proxyConfigs")) {
+            Some(own) => Some(proxy(own, compiler)?),
+            None => None,
+        };
         if let Some(url) = url.literal()
             && !config::is_unresolved(url)
             && let Err(error) = crate::uri_template::parse_url(url)
@@ -193,7 +216,7 @@ impl OAuth {
             return None;
         }
         let tokens = compiler.services.states.get(identity);
-        Some(OAuth { url, fields, client, mode, headers, connect, response, tokens })
+        Some(OAuth { url, fields, client, mode, headers, connect, response, proxy, tokens })
     }
 
     /// What of a message the credentials read.
@@ -249,10 +272,39 @@ impl OAuth {
         }
         let url = self.url.resolve(context)?.unwrap_or_default();
         let (target, path) = leaf::parse(&url, context)?;
+        let target = self.proxy.as_ref().map_or_else(|| target.clone(), |proxy| target.through(proxy));
         let (connect, response, tokens) = (self.connect, self.response, Arc::clone(&self.tokens));
         let used = Mutex::default();
         Ok(Arc::new(Asked { target, path, headers, body, connect, response, tokens, used }))
     }
+}
+
+/// `<proxyConfigs>`; `None` after a recorded error.
+fn proxy(own: &Element, compiler: &mut Compiler<'_>) -> Option<Proxy> {
+    let mut value = |name: &str| -> Option<Option<String>> {
+        let Some(child) = own.child(name) else { return Some(None) };
+        let text = child.text();
+        let key = Key { value: text.trim().to_owned(), span: child.start_tag() };
+        compiler.outside(&key).map(|text| Some(text).filter(|text| !text.is_empty()))
+    };
+    let (host, port, protocol) = (value("proxyHost")?, value("proxyPort")?, value("proxyProtocol")?);
+    let (user, password) = (value("proxyUsername")?, value("proxyPassword")?);
+    if protocol.is_some_and(|own| own.eq_ignore_ascii_case("https")) {
+        let message = "proxies are asked in HTTP without TLS";
+        compiler.error("unsupported-element", message, own.start_tag(), "expected the protocol http");
+        return None;
+    }
+    let port = port.and_then(|port| port.parse::<u16>().ok()).filter(|&port| port > 0);
+    let (Some(host), Some(port)) = (host, port) else {
+        let label = "expected `proxyHost`, and `proxyPort` from 1 to 65535";
+        compiler.error("missing-element", "the address of the proxy is missing", own.start_tag(), label);
+        return None;
+    };
+    let authorization = user.map(|user| {
+        let both = format!("{user}:{}", password.unwrap_or_default());
+        format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both))
+    });
+    Some(Proxy::new(&host, port, authorization))
 }
 
 impl Authority for Asked {
@@ -342,6 +394,7 @@ impl Asked {
             version: Version::Http11,
             framing: Framing::Auto,
             upgrade: false,
+            extra_connection: false,
         };
         let mut body = Body::Bytes(Bytes::from(self.body.clone()));
         let request = OutRequest {

@@ -1,13 +1,16 @@
 //! Addresses of transports that are not here: what each would need.
 
+/// Schemes of files of other machines.
+const ELSEWHERE: [&str; 8] = ["sftp", "ftp", "ftps", "smb", "smb2", "webdav", "webdavs", "scp"];
+
 /// The transport that an address belongs to, and what to do instead; `None` for http, https and what is no address.
 pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     const QUEUES: &str = "a message broker is needed: send to a service over HTTP that puts the message there, or use a `store` with a message store";
-    const FILES: &str = "files of this machine are written with vfs:file:///directory; those of others are not reached: send to a service over HTTP that does";
+    const FILES: &str = "files of this machine are written with vfs:file:///directory";
     const MAIL: &str = "no mail is sent: send to a service over HTTP that does";
     const SOCKETS: &str = "plain sockets are not spoken: send to a service over HTTP that does";
     const SAP: &str = "SAP needs Java libraries: send to a service over HTTP";
-    let transports: [(&str, &str); 21] = [
+    let transports: [(&str, &str); 17] = [
         ("jms", QUEUES),
         ("rabbitmq", QUEUES),
         ("amqp", QUEUES),
@@ -16,10 +19,6 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
         ("msmq", QUEUES),
         ("vfs", FILES),
         ("file", FILES),
-        ("ftp", FILES),
-        ("ftps", FILES),
-        ("sftp", FILES),
-        ("smb", FILES),
         ("mailto", MAIL),
         ("local", "within the server only proxy services can be called: local://services/NAME"),
         ("tcp", SOCKETS),
@@ -31,6 +30,12 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
         ("idoc", SAP),
     ];
     let (scheme, rest) = url.trim_start().split_once(':')?;
+    // `vfs:` is in front of what says where the files are.
+    let inner = if scheme.eq_ignore_ascii_case("vfs") { rest.split_once(':').map(|own| own.0) } else { None };
+    let of_files = inner.unwrap_or(scheme);
+    if ELSEWHERE.iter().any(|own| of_files.eq_ignore_ascii_case(own)) {
+        return Some((of_files, flow::file::instead(of_files)));
+    }
     if let Some(own) = transports.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)) {
         return Some(own);
     }
@@ -49,7 +54,11 @@ mod tests {
     fn transports_are_known_by_their_schemes() {
         for (url, wanted) in [
             ("jms:/queue?transport.jms.ConnectionFactory=q", Some("jms")),
-            ("vfs:sftp://host/out", Some("vfs")),
+            ("vfs:sftp://host/out", Some("sftp")),
+            ("VFS:FTP://host/out", Some("FTP")),
+            ("smb://host/out", Some("smb")),
+            ("vfs:out", Some("vfs")),
+            ("vfs:other:out", Some("vfs")),
             ("MAILTO:a@b.example", Some("mailto")),
             ("local://axis2services/X", Some("local")),
             ("bapi:/SYSTEM", Some("bapi")),

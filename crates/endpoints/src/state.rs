@@ -5,11 +5,16 @@
 //! traffic through. One thing is added, because many attempts are under way at a time: an attempt that began before the
 //! last suspension says nothing new when it fails, so one breakdown of a backend is one suspension.
 //!
+//! Active checks ([`Checks`]) are the other addition: while they fail, the endpoint is suspended without an end, and when they succeed,
+//! neither a suspension nor a timeout lasts.
+//!
 //! The state ([`Cell`]) belongs to the endpoint's identity and survives reloads; the [`Policy`] is the plan's.
 
 use crate::cell::{Cell, Now, Phase};
+use crate::health::{Checks, Settings, Verdict};
 use config::endpoint::Definition;
 use flow::endpoint::{Cause, Standing};
+use flow::health::{Change, Health};
 use flow::{Identity, States};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -96,6 +101,7 @@ pub struct State {
     cell: Arc<Cell>,
     off: Arc<Switch>,
     last: Arc<Last>,
+    checks: Option<Checks>,
 }
 
 impl State {
@@ -104,14 +110,36 @@ impl State {
     pub fn of(identity: &Identity, address: &str, policy: Policy, states: &States) -> State {
         let off: Arc<Switch> = states.get(identity);
         let at = identity.part(address);
-        let state = State { policy, cell: states.get(&at), off, last: states.get(&at) };
+        let state = State { policy, cell: states.get(&at), off, last: states.get(&at), checks: None };
         if state.off.0.load(Acquire) && state.name() != "off" {
             state.switch(false);
         }
         state
     }
 
-    /// Whether a message may be sent at `at`.
+    /// The same with active checks.
+    #[must_use]
+    pub fn with_checks(
+        self,
+        checks: Option<Settings>,
+        identity: &Identity,
+        address: &str,
+        states: &States,
+    ) -> State {
+        let checks = checks.map(|checks| checks.with(&identity.part(address), states));
+        State { checks, ..self }
+    }
+
+    /// The active checks.
+    pub fn checks(&self) -> Option<&Checks> {
+        self.checks.as_ref()
+    }
+
+    fn is_down(&self) -> bool {
+        self.checks.as_ref().is_some_and(Checks::is_down)
+    }
+
+    /// Whether a message may be sent at `at`, as far as messages have shown.
     fn is_ready(&self, at: Instant) -> bool {
         let now = self.cell.now();
         match now.phase {
@@ -123,11 +151,14 @@ impl State {
 
     /// Whether a message may be sent now. An active endpoint is asked without looking at the clock.
     pub fn is_ready_now(&self) -> bool {
-        self.cell.is_active() || self.is_ready(transport::clock::now())
+        !self.is_down() && (self.cell.is_active() || self.is_ready(transport::clock::now()))
     }
 
     /// How long it is until a message may be sent; `None`: nothing is in its way, or nobody knows.
     pub fn ready_in(&self) -> Option<Duration> {
+        if self.is_down() {
+            return None;
+        }
         let now = self.cell.now();
         match now.phase {
             Phase::Active | Phase::Off => None,
@@ -142,19 +173,52 @@ impl State {
         self.cell.episode()
     }
 
+    /// The number of suspensions and of failures that marked it so far; a check takes it down when it begins.
+    pub fn setbacks(&self) -> u64 {
+        self.cell.setbacks()
+    }
+
     /// For people and the admin address.
     pub fn name(&self) -> &'static str {
         match self.cell.now().phase {
+            Phase::Off => "off",
+            _ if self.is_down() => "suspended",
             Phase::Active => "active",
             Phase::Timeout => "timeout",
             Phase::Suspended => "suspended",
-            Phase::Off => "off",
         }
     }
 
     /// An answer came.
     pub fn succeeded(&self) {
         self.cell.succeeded();
+    }
+
+    /// A check has ended that began when there were so many `setbacks`.
+    pub fn checked(&self, outcome: Result<(), String>, setbacks: u64) -> Option<Change> {
+        let checks = self.checks.as_ref()?;
+        if self.cell.now().phase == Phase::Off {
+            return None;
+        }
+        match checks.count(outcome, setbacks, self.cell.setbacks()) {
+            Verdict::Open | Verdict::Down(None) => None,
+            Verdict::Down(Some(why)) => {
+                self.is_because(0, &why);
+                Some(Change::Out(why))
+            }
+            Verdict::Up(was_down) => {
+                let was_out = matches!(self.cell.now().phase, Phase::Suspended | Phase::Timeout);
+                if was_out {
+                    self.cell.succeeded();
+                }
+                (was_down || was_out).then_some(Change::Back)
+            }
+        }
+    }
+
+    /// How the checks went.
+    pub fn health(&self) -> Option<Health> {
+        self.checks.as_ref().map(Checks::health)
     }
 
     /// Until when it lets nothing through, and what changed its state last.
@@ -212,6 +276,7 @@ impl State {
     /// Switches the endpoint off or on by hand. What was under way then says nothing when it fails.
     pub fn switch(&self, on: bool) {
         self.cell.switch(on, || self.off.0.store(!on, Relaxed));
+        self.checks.iter().for_each(Checks::reset);
     }
 }
 
@@ -373,6 +438,30 @@ mod tests {
         drop(after);
         moved.switch(true);
         assert_eq!((of("http://a").name(), of("http://b").name()), ("active", "active"));
+    }
+
+    /// What messages have found out ends when a check succeeds that began later, be it a suspension or a timeout before one.
+    #[test]
+    fn a_good_check_ends_what_messages_have_found() {
+        let policy = Policy { retries: 1, retry_delay: milliseconds(600_000), ..Policy::default() };
+        let (states, identity) = (States::default(), identity());
+        let state = State::of(&identity, "http://h", policy, &states);
+        let state =
+            state.with_checks(Some(crate::health::tests::settings(2, 1)), &identity, "http://h", &states);
+        for expected in ["timeout", "suspended"] {
+            let before = state.setbacks();
+            assert_eq!(state.checked(Ok(()), before), None);
+            if expected == "suspended" {
+                fails(&state, 101_504, Instant::now());
+            }
+            fails(&state, 101_504, Instant::now());
+            assert_eq!(state.name(), expected);
+            assert!(!state.is_ready_now() && state.standing().until.is_some(), "{expected}");
+            assert_eq!(state.checked(Ok(()), before), None, "it began before the failure");
+            assert_eq!(state.name(), expected);
+            assert_eq!(state.checked(Ok(()), state.setbacks()), Some(Change::Back));
+            assert_eq!((state.name(), state.is_ready_now()), ("active", true), "{expected}");
+        }
     }
 
     #[test]

@@ -47,11 +47,13 @@ pub struct Error {
     /// The text is well formed; it names a function that does not exist, calls one with too few or too many arguments,
     /// or has an XPath that does not compile. WSO2 finds that when it evaluates.
     pub well_formed: bool,
+    /// It asks for a secret in a way that WSO2 has and that is not here.
+    pub no_secret: bool,
 }
 
 impl Error {
     pub(crate) fn new(message: impl Into<String>, span: Range<usize>) -> Error {
-        Error { message: message.into(), span, well_formed: false }
+        Error { message: message.into(), span, well_formed: false, no_secret: false }
     }
 }
 

@@ -445,7 +445,10 @@ impl<'a> Parser<'a> {
                 self.reads(Reads::Headers);
                 Call::Secret(arguments)
             }
-            "hashicorp-vault" => return self.error(crate::NO_HASHICORP, start..start + name.len()),
+            "hashicorp-vault" => {
+                let error = Error::new(crate::NO_HASHICORP, start..start + name.len());
+                return Err(Error { no_secret: true, ..error });
+            }
             _ => match functions::find(name) {
                 Some(function) => {
                     arity(function.arity.clone())?;

@@ -1,5 +1,6 @@
 //! Addresses of files and directories: `file:///in`, `vfs:file:///out?transport.vfs.Append=true`, `/in`.
 
+use percent_encoding::percent_decode_str;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -59,7 +60,7 @@ impl Address {
             Some(path) => (path, true),
             None => (path, false),
         };
-        let decoded = decoded(path);
+        let decoded: Vec<u8> = percent_decode_str(path).collect();
         if decoded.contains(&0) {
             return Err(Wrong::Text("a path has no NUL"));
         }
@@ -70,11 +71,44 @@ impl Address {
             if path.as_os_str().is_empty() { "/".into() } else { path.components().collect() };
         let options = query.split('&').filter(|option| !option.is_empty()).map(|option| {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            let text = |text: &str| String::from_utf8_lossy(&self::decoded(text)).into_owned();
+            let text = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
             (text(name), text(value))
         });
         Ok(Address { path, directory, recursive, options: options.collect() })
     }
+}
+
+/// What is said of an address of another scheme: its files are not reached.
+pub fn not_here(scheme: &str) -> String {
+    format!("files over `{scheme}` need a transport that is not there yet")
+}
+
+/// What to do instead, for an address of another scheme.
+pub fn instead(scheme: &str) -> &'static str {
+    let ways: [(&[&str], &str); 5] = [
+        (
+            &["sftp", "scp"],
+            "mount the directory (`sshfs USER@HOST:/DIRECTORY /mnt/DIRECTORY`) and write `file:///mnt/DIRECTORY`",
+        ),
+        (
+            &["ftp", "ftps"],
+            "mount the directory (`rclone mount REMOTE:DIRECTORY /mnt/DIRECTORY`) and write `file:///mnt/DIRECTORY`",
+        ),
+        (
+            &["smb", "smb2", "cifs"],
+            "mount the share (`mount -t cifs //HOST/SHARE /mnt/SHARE`) and write `file:///mnt/SHARE`",
+        ),
+        (
+            &["webdav", "webdavs", "http", "https"],
+            "mount the directory (`mount -t davfs https://HOST/DIRECTORY /mnt/DIRECTORY`) and write `file:///mnt/DIRECTORY`",
+        ),
+        (
+            &["zip", "jar", "tar", "tgz", "tbz2", "gz", "bz2"],
+            "archives are files: take the archive itself, as `application/octet-stream`, or unpack it before",
+        ),
+    ];
+    let own = ways.iter().find(|(names, _)| names.iter().any(|own| own.eq_ignore_ascii_case(scheme)));
+    own.map_or("expected a directory of this machine: file:///directory", |(_, way)| way)
 }
 
 /// The rest behind a scheme, in any case.
@@ -96,27 +130,6 @@ pub fn of_path(path: &Path) -> String {
         }
     }
     text
-}
-
-/// `%41` as `A`; a percent sign that begins no such thing stands for itself.
-fn decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = text.get(at + 1..at + 3).filter(|_| byte == b'%');
-        match digits.filter(|own| !own.starts_with('+')).and_then(|own| u8::from_str_radix(own, 16).ok()) {
-            Some(own) => {
-                out.push(own);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -154,6 +167,8 @@ mod tests {
                 "{text}"
             );
         }
+        assert!(instead("SFTP").contains("sshfs") && instead("ftps").contains("rclone"));
+        assert!(instead("gopher").contains("file:///directory"));
         let own = Address::parse("vfs:file:///o?transport.vfs.Append=true&a=%41%3D&b").expect("an address");
         let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(own.options, [option("transport.vfs.Append", "true"), option("a", "A="), option("b", "")]);

@@ -115,6 +115,14 @@ impl Partial {
         copy(from, self.file()?, &target, cancel)
     }
 
+    /// What was written so far, to be read; it can be read whatever becomes of the name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn reader(&self) -> Result<File, Error> {
+        File::open(&self.path).map_err(|error| Error::io(&self.path, error))
+    }
+
     /// The file is on the disk, whatever becomes of the machine.
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 mod compile;
 mod engine;
 mod expression;
+pub mod health;
 mod http;
 pub mod observe;
 pub mod processor;
@@ -26,8 +27,8 @@ mod wsdl;
 
 // What other crates see. Inside of this one each thing is imported from where it is.
 pub use compile::definition::{
-    Attribute, Children, Compiled, Definition, EndpointFactory, EventSources, OPERATION, Registry,
-    Validation, Values,
+    Attribute, Children, Compiled, DataServices, Definition, EndpointFactory, EventSources, OPERATION,
+    Registry, Validation, Values,
 };
 pub use compile::page::{Family, Inside, Page};
 pub use compile::report_file_address;
@@ -48,12 +49,13 @@ pub use runtime::mediator::{
 };
 pub use runtime::panics::install as install_panic_hook;
 pub use runtime::plan::Plan;
+pub use runtime::priority::Priorities;
 pub use runtime::reference::SequenceRef;
 pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
 pub use runtime::services::{Services, Settings};
 pub use runtime::{
-    aggregation, artifacts, authority, context, correlation, endpoint, events, executor, fault, mediator,
-    observers, plan, reference, scope, services, stage,
+    aggregation, artifacts, authority, context, correlation, data, endpoint, events, executor, fault,
+    mediator, observers, plan, reference, scope, services, stage,
 };
 pub use state::identity::{Identity, States};
 pub use state::{Kept, activation, lock, metrics};

@@ -41,7 +41,7 @@ pub struct Tested {
 
 /// What configurations of tests are compiled with: these mediators, and [`endpoints`].
 pub fn registry(definitions: Vec<&'static Definition>) -> Registry {
-    Registry { definitions, unsupported: Vec::new(), endpoints, validation: None, events: None }
+    Registry { definitions, unsupported: Vec::new(), endpoints, validation: None, events: None, data: None }
 }
 
 /// Compiles a whole configuration, `<definitions>` and all.
@@ -54,6 +54,11 @@ pub fn configuration_with(registry: &Registry, text: &str, prepare: impl FnOnce(
     configuration_in(registry, text, Path::new("."), &config::LoadOptions::default(), prepare)
 }
 
+/// Compiles what lies in a directory.
+pub fn directory(registry: &Registry, root: &Path) -> Tested {
+    loaded(registry, config::load(root, &config::LoadOptions::default()), |_| {})
+}
+
 /// As [`configuration_with`], with the registry and other files in `root`, and values from outside.
 pub fn configuration_in(
     registry: &Registry,
@@ -62,7 +67,10 @@ pub fn configuration_in(
     options: &config::LoadOptions,
     prepare: impl FnOnce(&mut Services),
 ) -> Tested {
-    let mut loaded = config::load_text("test.xml", text, root, options);
+    loaded(registry, config::load_text("test.xml", text, root, options), prepare)
+}
+
+fn loaded(registry: &Registry, mut loaded: config::Loaded, prepare: impl FnOnce(&mut Services)) -> Tested {
     let mut services = Services::new(transport::Client::new(transport::ClientLimits::default()));
     prepare(&mut services);
     let services = Arc::new(services);

@@ -124,11 +124,14 @@ With `enableCacheControl` an answer with `no-store` is not kept; one with `no-ca
         ),
         ("<cache><implementation maxSize=\"0\"/></cache>", "a cache of size 0 keeps nothing"),
     ],
-    faults: &[(
-        "0",
-        "it looks for answers in the response path, it collects in the request path, `onCacheHit` names a sequence that does not \
-         exist, or the body is larger than a flow may hold",
-    )],
+    faults: &[
+        (
+            "0",
+            "it looks for answers in the response path, it collects in the request path, or `onCacheHit` names a sequence that does not \
+             exist",
+        ),
+        ("601000", "the body is larger than a flow may hold"),
+    ],
 };
 
 struct Finder {
@@ -739,6 +742,8 @@ mod tests {
         assert_eq!((second.status, second.body.as_str()), (200, r#"{"a":1}"#));
         assert_eq!(first.headers.get("X-Id"), second.headers.get("X-Id"));
         assert_eq!(second.headers.get("ETag"), Some("v1"));
+        // It is as old as the confirmation.
+        assert_eq!((first.headers.get("Age"), second.headers.get("Age")), (None, Some("0")));
     }
 
     #[test]

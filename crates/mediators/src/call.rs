@@ -107,9 +107,27 @@ struct Call {
     target: Option<Target>,
 }
 
+/// Says where the endpoint is a recipient list: there is no one answer to go on with.
+fn report_recipients(endpoint: &Element, compiler: &mut Compiler<'_>) {
+    let inline = ["recipientlist", "recipientList"].iter().any(|name| endpoint.child(name).is_some());
+    let named = || {
+        let key = endpoint.attribute("key")?;
+        let named = compiler.configuration.endpoints.get(key.value.trim())?;
+        Some(matches!(named.kind, config::EndpointKind::RecipientList(_)))
+    };
+    if inline || named() == Some(true) {
+        let message = "`call` goes on with one answer, and a recipient list has several";
+        let label = "messages fault here, but for those with the property OUT_ONLY";
+        compiler.warning("bad-place", message, endpoint.start_tag(), label);
+    }
+}
+
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let endpoint = match element.child("endpoint") {
-        Some(endpoint) => Some(compiler.endpoint(endpoint)?),
+        Some(endpoint) => {
+            report_recipients(endpoint, compiler);
+            Some(compiler.endpoint(endpoint)?)
+        }
         None => None,
     };
     let (source, content_type) = match element.child("source") {
@@ -339,7 +357,8 @@ mod tests {
              <script language='js'>java.lang.Thread.sleep(500)</script><respond/>"
         );
         let tested = testing::main(&registry(endpoints::endpoint), &text);
-        assert!(tested.found.is_empty(), "{tested:?}");
+        let says = "bad-place: `call` goes on with one answer, and a recipient list has several";
+        assert_eq!(tested.found, [says]);
         assert_eq!(tested.ask("POST", "/", &[XML], "<a/>").status, 200);
         let mut all: Vec<_> = seen.try_iter().collect();
         all.sort_unstable();

@@ -52,9 +52,11 @@ with a default. What ends the template's sequence ends the flow.",
         ("<call-template target=\"t\"><with-param name=\"p\" value=\"{//a[}\"/></call-template>", "no valid expression"),
     ],
     faults: &[
-        ("0", "there is no such template, or the body is larger than a flow may hold"),
         ("500101", "a mandatory parameter is not given"),
-        ("601000", "a parameter reads the body, and it is not what its content type says"),
+        (
+            "601000",
+            "a parameter reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 
@@ -75,8 +77,17 @@ struct CallTemplate {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let target = element.attr("target").unwrap_or_default().trim().to_owned();
     if let Some(attribute) = element.attribute("target") {
-        let known: Vec<_> = compiler.configuration.sequence_templates.names().map(str::to_owned).collect();
-        if !known.contains(&target) {
+        let configuration = compiler.configuration;
+        let java = configuration.library_templates().find(|own| *own.template.name == target);
+        let names = configuration.sequence_templates.names().map(str::to_owned);
+        let names = names.chain(configuration.library_templates().map(|own| own.template.name.to_string()));
+        let known: Vec<_> = names.collect();
+        if let Some(class) = java.and_then(|own| own.class.as_deref()) {
+            let message =
+                format!("the template `{target}` is not executable here: messages that come here fault");
+            let why = format!("it runs the Java class `{class}`");
+            compiler.warning("unsupported-connector", message, attribute.value_span, why);
+        } else if !known.contains(&target) {
             compiler.diagnostics.push(
                 diagnostics::Diagnostic::warning(
                     "unknown-template",

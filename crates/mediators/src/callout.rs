@@ -79,10 +79,13 @@ that of a SOAP fault its code, where that is a number; the status is in `HTTP_SC
         ("<callout passHeaders=\"yes\"/>", "`passHeaders` should not be `yes`"),
     ],
     faults: &[
-        ("0", "the source is no element, the target is no element of the message, or the body is larger than a flow may hold"),
+        ("0", "the source is no element, or the target is no element of the message"),
         ("401000", "the service answered with a SOAP fault or not in time, or its answer is empty"),
         ("401002", "the service cannot be reached"),
-        ("601000", "the source reads the body, and it is not what its content type says"),
+        (
+            "601000",
+            "the source reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

@@ -63,10 +63,12 @@ endpoint's answer goes to the out sequence. A copy that fails runs the fault seq
     faults: &[
         (
             "0",
-            "a target names a sequence that does not exist, `iterations` gives no number or more than 100,000, or the body is \
-             larger than a flow may hold",
+            "a target names a sequence that does not exist, or `iterations` gives no number or more than 100,000",
         ),
-        ("601000", "what a copy goes through reads the body, and it is not what its content type says"),
+        (
+            "601000",
+            "what a copy goes through reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

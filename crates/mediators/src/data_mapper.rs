@@ -79,11 +79,14 @@ changed. One that takes long runs beside the workers; time, memory and stack are
     faults: &[
         (
             "0",
-            "\"DataMapper mediator : mapping failed\": the body is empty or has not the types of the input schema, an entry is missing, the mapping \
-             throws, returns nothing or runs into a limit, or what it returns cannot be written as it should; ERROR_DETAIL says what. Also: the \
-             body is larger than a flow may hold",
+            "\"DataMapper mediator : mapping failed\": the body is empty or has not the types of the input schema, an entry is missing, \
+             the mapping throws, returns nothing or runs into a limit, or what it returns cannot be written as it should; ERROR_DETAIL \
+             says what",
         ),
-        ("601000", "the body is not what its content type or Content-Encoding says"),
+        (
+            "601000",
+            "the body is not what its content type or Content-Encoding says, or larger than a flow may hold",
+        ),
     ],
 };
 

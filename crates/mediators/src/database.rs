@@ -1,10 +1,14 @@
 //! What `dblookup`, `dbreport` and `transaction` share: the connection, the statements, the transaction of a message.
 
 use config::{DataSource, Element, Key};
-use diagnostics::{Diagnostic, Span};
-use flow::{Attribute, Compiler, Context, Expression, Fault, Inside, Need, Values};
+use diagnostics::{Diagnostic, Severity, Span};
+use flow::{Attribute, Compiler, Context, Expression, Fault, Flow, Inside, Need, Values};
+use message::Value;
 use sql::{Columns, Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Source, Statement};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// The attribute of both.
@@ -19,6 +23,12 @@ pub(crate) const DATA_SOURCE: Inside = Inside::new(
     &[],
 )
 .with("elements");
+/// What statements read of a message.
+pub(crate) const NEEDS: &[(Need, &str)] = &[
+    (Need::Nothing, "no parameter is an expression"),
+    (Need::Headers, "parameters are of properties and headers"),
+    (Need::Whole, "a parameter is of the body"),
+];
 pub(crate) const STATEMENT: Inside = Inside::new("statement+", "a statement", &[]);
 pub(crate) const SQL: Inside =
     Inside::new("statement/sql", "its text, with question marks for parameters", &[]).with("text");
@@ -37,7 +47,8 @@ const POOL: &[&str] = &["driver", "url", "user", "password", "dsName", "icClass"
 
 /// What one of the mediators does with a database.
 pub(crate) struct Work {
-    pub pool: Arc<Pool>,
+    /// The database, or why there is none: messages that come then fault.
+    pub pool: Result<Arc<Pool>, String>,
     pub needs_transaction: bool,
     pub statements: Vec<Prepared>,
 }
@@ -71,7 +82,10 @@ enum Column {
 pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>, reads: bool) -> Option<Work> {
     let mut ok = true;
     let pool = connection(element, compiler);
-    let dialect = pool.as_ref().map_or(sql::Dialect::Sqlite, |pool| pool.dialect());
+    let dialect = match &pool {
+        Some(Ok(pool)) => pool.dialect(),
+        _ => sql::Dialect::Sqlite,
+    };
     let mut statements = Vec::new();
     for own in element.children_named("statement") {
         match statement(own, dialect, compiler, reads) {
@@ -87,7 +101,36 @@ pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>, reads: boo
     Some(Work { pool: pool.filter(|_| ok)?, needs_transaction, statements })
 }
 
-fn connection(element: &Element, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
+/// The rules of what another machine may have: there the step runs.
+const ELSEWHERE: &[&str] =
+    &["unknown-data-source", "unsupported-database", "unresolved-value", "unknown-secret"];
+
+/// The database of a step; the reason where there is none here, which is a warning, as a server looks for it when a message comes. `None`
+/// after a recorded error.
+fn connection(element: &Element, compiler: &mut Compiler<'_>) -> Option<Result<Arc<Pool>, String>> {
+    let outer = std::mem::take(compiler.diagnostics);
+    let pool = pool_for(element, compiler);
+    let found = std::mem::replace(compiler.diagnostics, outer);
+    let is_elsewhere = |one: &&Diagnostic| ELSEWHERE.contains(&one.rule);
+    let mut errors = found.iter().filter(|one| one.severity == Severity::Error);
+    let reason = match pool.is_none() && errors.all(|one| is_elsewhere(&one)) {
+        true => {
+            let said = found.iter().find(is_elsewhere).map(|one| one.message.clone());
+            Some(said.unwrap_or_else(|| "its address is not known".to_owned()))
+        }
+        false => None,
+    };
+    for one in found.iter().cloned() {
+        compiler.diagnostics.push(match reason.is_some() && is_elsewhere(&&one) {
+            true => Diagnostic { severity: Severity::Warning, ..one }
+                .help("messages that come to this step fault; the rest runs"),
+            false => one,
+        });
+    }
+    pool.map(Ok).or(reason.map(Err))
+}
+
+fn pool_for(element: &Element, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
     let Some(pool) = element.child("connection").and_then(|own| own.child("pool")) else {
         missing(element, "a `connection` with a `pool`", compiler);
         return None;
@@ -149,6 +192,16 @@ struct Settings {
     user: Option<Key>,
     password: Option<Key>,
     options: Options,
+}
+
+/// The pool of a data source of the configuration, by its name; `None` after a recorded error.
+pub fn pool_named(name: &Key, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
+    named(name, Vec::new(), compiler)
+}
+
+/// The pool of a data source with settings of its own; `place`: where they are. `None` after a recorded error.
+pub fn pool_with(source: &DataSource, place: Span, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
+    pool_of(source, Vec::new(), place, compiler)
 }
 
 /// A data source of the configuration.
@@ -223,6 +276,10 @@ fn open(name: &str, settings: &Settings, place: Span, compiler: &mut Compiler<'_
     let mut outside =
         |key: &Option<Key>| key.as_ref().map_or(Some(String::new()), |key| compiler.outside(key));
     let (user, password) = (outside(&settings.user)?, outside(&settings.password)?);
+    // Said already; what it is is known on the machine that runs it.
+    if url.trim().is_empty() || config::is_unresolved(&url) {
+        return None;
+    }
     let embedded = compiler.services.settings.sql_embedded;
     let mut source = match Source::new(&url, &user, &password, settings.options.clone(), embedded) {
         Ok(source) => source,
@@ -234,6 +291,7 @@ fn open(name: &str, settings: &Settings, place: Span, compiler: &mut Compiler<'_
         }
     };
     source.options.connect_timeout = compiler.services.settings.connect_timeout;
+    source.options.longest = compiler.services.settings.sql_value;
     for (option, why) in source.target.not_honoured() {
         compiler.warning(
             "unknown-option",
@@ -350,6 +408,14 @@ fn missing(element: &Element, what: &str, compiler: &mut Compiler<'_>) {
     compiler.error("missing-element", message, element.start_tag(), "it is missing or wrong here");
 }
 
+/// What a statement did.
+pub(crate) struct Ran {
+    /// The first row of its result.
+    pub first: Option<Row>,
+    /// How many rows it changed.
+    pub affected: u64,
+}
+
 impl Work {
     /// What the parameters read of a message.
     pub fn need(&self) -> Need {
@@ -376,10 +442,61 @@ impl Work {
         dearest.map_or_else(String::new, |own| format!("a parameter is {}", own.source()))
     }
 
+    /// Runs the statements in order on one connection; `done` has what each did. `commits`: where the pool has no `autocommit`, what they
+    /// do together counts at the end; else it is taken back.
+    ///
+    /// # Errors
+    /// There is no connection, a parameter is wrong, the database refuses a statement, or `done` does what it did.
+    pub async fn run(
+        self: &Arc<Work>,
+        context: &mut Context,
+        commits: bool,
+        done: fn(&Prepared, Ran, &mut Context) -> Result<(), Error>,
+    ) -> Result<Flow, Fault> {
+        let transaction = context.attached::<Transaction>();
+        let mut session = None;
+        for (at, statement) in self.statements.iter().enumerate() {
+            let own = Arc::clone(self);
+            let parameters =
+                flow::work_out(context, move |context| own.statements[at].parameters(context)).await?;
+            // Not before the parameters of the first one are known: who waits for a body holds no connection.
+            let session = match &mut session {
+                Some(session) => session,
+                none => none.insert(wait(context, self.session(transaction.as_deref())).await?),
+            };
+            let mut first = None;
+            let take = |row| {
+                first = Some(row);
+                Ok(false)
+            };
+            let failed = |error| -> Fault { self.fault(statement, &error) };
+            let lease = session.lease().map_err(failed)?;
+            let run = async { lease.run(&statement.statement, &parameters, take).await.map_err(failed) };
+            let affected = wait(context, run).await?.affected;
+            // A column may be large.
+            let size = first.as_ref().map_or(0, Row::size);
+            let own = Arc::clone(self);
+            flow::compute::by_size(context, size, move |context| {
+                let statement = &own.statements[at];
+                done(statement, Ran { first, affected }, context)
+                    .map_err(|error| own.fault(statement, &error))
+            })
+            .await?;
+        }
+        if let (Some(session), Some(last)) = (session, self.statements.last()) {
+            session.end(commits).await.map_err(|error| self.fault(last, &error))?;
+        }
+        Ok(Flow::Next)
+    }
+
     /// A connection for the statements: that of the message's transaction, else one of its own.
-    pub async fn session<'a>(&self, transaction: Option<&'a Transaction>) -> Result<Session<'a>, Fault> {
+    async fn session<'a>(&self, transaction: Option<&'a Transaction>) -> Result<Session<'a>, Fault> {
+        let pool = self.pool.as_ref().map_err(|why| {
+            let message = "there is no database for this step";
+            Fault { status: 503, ..Fault::new(message).because(why.clone()) }
+        })?;
         match transaction {
-            Some(transaction) => transaction.enlist(&self.pool).await.map_err(|why| match why {
+            Some(transaction) => transaction.enlist(pool).await.map_err(|why| match why {
                 Refused::Fault(fault) => *fault,
                 Refused::Sql(error) => self.fault(&self.statements[0], &error),
             }),
@@ -389,8 +506,8 @@ impl Work {
             }
             None => {
                 let failed = |error: Error| self.fault(&self.statements[0], &error);
-                let mut lease = self.pool.get().await.map_err(failed)?;
-                if !self.pool.autocommit() {
+                let mut lease = pool.get().await.map_err(failed)?;
+                if !pool.autocommit() {
                     lease.begin().await.map_err(failed)?;
                 }
                 Ok(Session::Own(Box::new(lease)))
@@ -400,12 +517,14 @@ impl Work {
 
     /// As faults of WSO2 say it, with what the database says in the detail.
     pub fn fault(&self, of: &Prepared, error: &Error) -> Fault {
+        let (name, detail) = match &self.pool {
+            Ok(pool) => (pool.name(), format!("{}: {}", pool.target(), error.detail())),
+            Err(why) => ("none", why.clone()),
+        };
         let message = format!(
-            "SQL Exception occurred while executing statement: {} against DataSource : {}",
-            of.written,
-            self.pool.name()
+            "SQL Exception occurred while executing statement: {} against DataSource : {name}",
+            of.written
         );
-        let detail = format!("{}: {}", self.pool.target(), error.detail());
         let status = if error.reason == Reason::Unavailable { 503 } else { 500 };
         Fault { status, ..Fault::new(message).because(detail) }
     }
@@ -422,7 +541,13 @@ impl Prepared {
             all.push(match &own.value {
                 From::Text(parameter) => parameter.clone(),
                 From::Expression(expression) => {
-                    let text = expression.string(context)?;
+                    let mut text = expression.string(context)?;
+                    // An element without a text is given as XML, which is no value.
+                    if text.as_deref().is_some_and(|text| text.starts_with('<'))
+                        && expression.value(context)?.is_some_and(|value| is_empty_element(&value))
+                    {
+                        text = None;
+                    }
                     own.kind.parse(text.as_deref()).map_err(|why| {
                         let message =
                             format!("parameter {} of the statement {} is wrong", at + 1, self.written);
@@ -434,28 +559,73 @@ impl Prepared {
         Ok(all)
     }
 
-    /// Runs it.
-    pub async fn run(
-        &self,
-        lease: &mut Lease,
-        parameters: &[Parameter],
-        rows: impl FnMut(Row) -> Result<bool, Error> + Send,
-    ) -> Result<sql::Outcome, Error> {
-        lease.run(&self.statement, parameters, rows).await
-    }
-
     /// Puts the columns of a row into properties; NULL leaves a property as it was.
     pub fn keep(&self, row: Row, context: &mut Context) -> Result<(), Error> {
         let columns = Arc::clone(&row.columns);
         let places: Vec<usize> =
             self.results.iter().map(|(_, column)| place(column, &columns)).collect::<Result<_, _>>()?;
-        for ((name, _), at) in self.results.iter().zip(places) {
-            if let Some(text) = row.values.get(at).cloned().and_then(sql::Value::text) {
+        let mut values = row.values;
+        for (index, (name, _)) in self.results.iter().enumerate() {
+            let at = places[index];
+            let again = places[index + 1..].contains(&at);
+            let value = values.get_mut(at).map(|own| match again {
+                true => own.clone(),
+                // A large text is not copied.
+                false => std::mem::replace(own, sql::Value::Null),
+            });
+            if let Some(text) = value.and_then(sql::Value::text) {
                 context.properties.set(Arc::clone(name), message::Value::from(text));
             }
         }
         Ok(())
     }
+}
+
+/// Whether it is one element that has neither text nor elements nor attributes, but for what XML Schema says of instances (`xsi:nil`).
+fn is_empty_element(value: &Value) -> bool {
+    const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+    let Value::Xml(own) = value else { return false };
+    let &[node] = own.nodes.as_slice() else { return false };
+    let document = &own.document;
+    document.kind(node) == xml::NodeKind::Element
+        && document.children(node).all(|child| document.kind(child) != xml::NodeKind::Element)
+        && document.string_value(node).trim().is_empty()
+        && document.attributes(node).all(|attribute| document.namespace(attribute) == INSTANCE)
+}
+
+/// So much of a request that no step has read is received while its flow waits for a database.
+const AHEAD: usize = 64 << 10;
+
+/// Waits for a database. That a client has gone is seen behind its request only, so one that no step has read is received meanwhile, if it is
+/// not large.
+///
+/// # Errors
+/// Those of the work; the request does not arrive whole.
+pub(crate) async fn wait<T>(
+    context: &mut Context,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    let mut work = pin!(work);
+    let mut watches = !context.response;
+    let services = Arc::clone(context.services());
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(done);
+        }
+        while watches && let Some(stream) = context.payload.stream_mut() {
+            if stream.buffered().len() > AHEAD.min(services.limits.held) {
+                watches = false;
+            } else if stream.is_complete()
+                || !ready!(stream.poll_more(cx)).map_err(message::PayloadError::Receiving)?
+            {
+                // All is here, so it ends at once. Where there is no memory for it, it stays where it is.
+                let taken = pin!(context.payload.buffer(&services.limits)).poll(cx);
+                watches = matches!(taken, Poll::Ready(Ok(())));
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 fn place(column: &Column, columns: &Columns) -> Result<usize, Error> {
@@ -580,6 +750,12 @@ impl Transaction {
 #[cfg(test)]
 mod tests {
     use flow::testing::{self, Tested};
+    use message::{Body, BodyError, BodyStream, Payload};
+    use std::any::Any;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::task;
+    use std::time::Duration;
 
     const XML: [(&str, &str); 1] = [("Content-Type", "application/xml")];
 
@@ -690,6 +866,55 @@ mod tests {
         assert!(tested.found.is_empty(), "{:?}", tested.found);
     }
 
+    /// A server looks for the database when a message comes: what is not there costs that step a fault, and nothing else.
+    #[test]
+    fn a_database_that_is_not_here_is_a_fault_of_the_step() {
+        let whole = statement("select 1", "<result name='a' column='1'/>");
+        for (pool, says) in [
+            ("<dsName>none</dsName>", "unknown-data-source: there is no data source `none`"),
+            (
+                "<driver>d</driver><url>jdbc:oracle:thin:@h:1521:x</url>",
+                "unsupported-database: there is no driver for Oracle",
+            ),
+            (
+                "<driver>d</driver><url>${configs.no_such_url}</url>",
+                "unresolved-value: `no_such_url` is set neither as environment variable",
+            ),
+            (
+                "<driver>d</driver><url>$env{NO_SUCH_URL}</url>",
+                "unresolved-value: the environment variable `NO_SUCH_URL` is not set",
+            ),
+            (
+                "<driver>d</driver><url>jdbc:sqlite::memory:</url><password>$secret{none}</password>",
+                "unknown-secret: the secret `none` cannot be had",
+            ),
+        ] {
+            for check_only in [false, true] {
+                let text = format!(
+                    "<property name='before' value='ran'/><dblookup><connection><pool>{pool}</pool></connection>{whole}</dblookup>"
+                );
+                let registry = crate::registry(testing::endpoints);
+                let tested = testing::main_with(&registry, &text, |services| {
+                    services.settings.check_only = check_only;
+                });
+                assert!(tested.reports(says), "{pool}: {:?}", tested.found);
+                assert_eq!(tested.found.len(), 1, "{pool}: {:?}", tested.found);
+                if check_only && pool.contains("$secret") {
+                    continue;
+                }
+                let end = tested.run(&XML, "<a/>");
+                let fault = end.fault().expect("a fault");
+                assert!(fault.contains("there is no database for this step"), "{pool}: {fault}");
+                assert_eq!(end.property("before").as_deref(), Some("ran"), "{pool}");
+            }
+        }
+        // What is wrong anywhere is an error all the same.
+        let text = "<dblookup><connection><pool><dsName>none</dsName></pool></connection></dblookup>";
+        let tested = tested(text);
+        assert!(tested.reports("needs a `statement`"), "{:?}", tested.found);
+        assert!(!tested.bus.plan().faulty.is_empty());
+    }
+
     #[test]
     fn several_statements_run_in_order_on_what_was_there_before() {
         let own = pool("order", "");
@@ -793,6 +1018,106 @@ mod tests {
         assert_eq!(end.property("count").as_deref(), Some("1"));
         drop(end);
         assert_eq!(tested.run(&XML, "<look/>").property("count").as_deref(), Some("0"));
+    }
+
+    #[test]
+    fn an_element_without_a_text_is_null() {
+        let own = pool("empty", "");
+        let look = |expression: &str, kind: &str| {
+            let parameter =
+                format!("<parameter expression='{expression}' type='{kind}'/><result name='is' column='1'/>");
+            let look = statement("select coalesce(?, 'NULL')", &parameter);
+            tested(&format!("<dblookup>{own}{look}</dblookup>"))
+        };
+        for (body, kind, is) in [
+            ("<m><b/></m>", "INTEGER", "NULL"),
+            ("<m><b></b></m>", "VARCHAR", "NULL"),
+            ("<m><b> <!--none--> </b></m>", "DATE", "NULL"),
+            (
+                "<m><b xsi:nil='true' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'/></m>",
+                "INTEGER",
+                "NULL",
+            ),
+            ("<m/>", "INTEGER", "NULL"),
+            ("<m><b>5</b></m>", "INTEGER", "5"),
+            ("<m><b><c/></b></m>", "VARCHAR", "<b><c/></b>"),
+            ("<m><b id='1'/></m>", "VARCHAR", "<b id=\"1\"/>"),
+            ("<m><b>&lt;b/></b></m>", "VARCHAR", "<b/>"),
+        ] {
+            let end = look("//b", kind).run(&XML, body);
+            assert_eq!((end.fault(), end.property("is").as_deref()), (None, Some(is)), "{body} {kind}");
+        }
+        assert!(look("//b", "INTEGER").run(&XML, "<m><b><c/></b></m>").fault().is_some());
+    }
+
+    /// A request that is on its way.
+    struct Arriving {
+        here: Vec<u8>,
+        /// What comes, one by one; after that nothing does.
+        comes: Vec<Result<bool, BodyError>>,
+        done: bool,
+        gone: Arc<AtomicBool>,
+    }
+
+    impl BodyStream for Arriving {
+        fn buffered(&self) -> &[u8] {
+            &self.here
+        }
+
+        fn poll_more(&mut self, _: &mut task::Context<'_>) -> task::Poll<Result<bool, BodyError>> {
+            let Some(next) = self.comes.pop() else { return task::Poll::Pending };
+            match next {
+                Ok(true) => self.here.extend([b'x'; 40_000]),
+                _ => self.done = true,
+            }
+            task::Poll::Ready(next)
+        }
+
+        fn consume(&mut self, n: usize) {
+            self.here.drain(..n);
+        }
+
+        fn is_complete(&self) -> bool {
+            self.done
+        }
+
+        fn exact_len(&self) -> Option<u64> {
+            None
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+            self
+        }
+    }
+
+    impl Drop for Arriving {
+        fn drop(&mut self) {
+            self.gone.store(true, Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_request_is_received_while_its_flow_waits_so_that_its_client_is_watched() {
+        let tested = tested("<drop/>");
+        let wait = |comes: Vec<Result<bool, BodyError>>| {
+            let mut context = tested.context(&XML, "");
+            let gone = Arc::new(AtomicBool::new(false));
+            let arriving = Arriving { here: Vec::new(), comes, done: false, gone: Arc::clone(&gone) };
+            let reading = context.payload.reading();
+            context.payload = Payload::received(Body::Stream(Box::new(arriving)), reading);
+            let work = async {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                Ok(gone.load(Relaxed))
+            };
+            let ended = testing::block_on(super::wait(&mut context, work));
+            (ended.map_err(|fault| fault.status), context.payload.bytes().map_or(0, |bytes| bytes.len()))
+        };
+        // It is let go of when it is here, and the connection is watched again.
+        assert_eq!(wait(vec![Ok(false), Ok(true)]), (Ok(true), 40_000));
+        // Not yet, and one that is large.
+        assert_eq!(wait(vec![Ok(true)]), (Ok(false), 0));
+        assert_eq!(wait(vec![Ok(false), Ok(true), Ok(true)]), (Ok(false), 0));
+        assert_eq!(wait(vec![Err(BodyError::Truncated), Ok(true)]), (Err(400), 0));
     }
 
     #[test]

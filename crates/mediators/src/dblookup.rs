@@ -1,12 +1,10 @@
 //! `dblookup`: reads the first row of a query into properties.
 
-use crate::database::{
-    self, CONNECTION, DATA_SOURCE, PARAMETER, SQL, STATEMENT, TRANSACTION, Transaction, Work,
-};
+use crate::database::{self, CONNECTION, DATA_SOURCE, NEEDS, PARAMETER, SQL, STATEMENT, TRANSACTION, Work};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator,
-    Moves, Need, Page, Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Inside, Mediator, Moves, Need,
+    Page, Step, Values,
 };
 use std::sync::Arc;
 
@@ -45,11 +43,7 @@ its connection; else, where the pool has `autocommit` `false`, what they do is t
             ],
         ),
     ],
-    needs: &[
-        (Need::Nothing, "no parameter is an expression"),
-        (Need::Headers, "parameters are of properties and headers"),
-        (Need::Whole, "a parameter is of the body"),
-    ],
+    needs: NEEDS,
     refused: &[
         ("<dblookup><statement><sql>a</sql></statement></dblookup>", "`dblookup` needs a `connection` with a `pool`"),
         (
@@ -95,35 +89,9 @@ impl Mediator for Lookup {
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
-        Step::Wait(Box::pin(async move {
-            let work = &self.0;
-            let transaction = context.attached::<Transaction>();
-            let mut session = None;
-            for (at, statement) in work.statements.iter().enumerate() {
-                let own = Arc::clone(work);
-                let parameters =
-                    flow::work_out(context, move |context| own.statements[at].parameters(context)).await?;
-                // Not before the parameters of the first one are known: who waits for a body holds no connection.
-                let session = match &mut session {
-                    Some(session) => session,
-                    none => none.insert(work.session(transaction.as_deref()).await?),
-                };
-                let mut first = None;
-                let take = |row| {
-                    first = Some(row);
-                    Ok(false)
-                };
-                let failed = |error| -> Fault { work.fault(statement, &error) };
-                let lease = session.lease().map_err(failed)?;
-                statement.run(lease, &parameters, take).await.map_err(failed)?;
-                if let Some(row) = first {
-                    statement.keep(row, context).map_err(failed)?;
-                }
-            }
-            if let (Some(session), Some(last)) = (session, work.statements.last()) {
-                session.end(false).await.map_err(|error| work.fault(last, &error))?;
-            }
-            Ok(Flow::Next)
-        }))
+        Step::Wait(Box::pin(self.0.run(context, false, |statement, ran, context| match ran.first {
+            Some(row) => statement.keep(row, context),
+            None => Ok(()),
+        })))
     }
 }

@@ -1,12 +1,8 @@
 //! `dbreport`: writes to a database.
 
-use crate::database::{
-    self, CONNECTION, DATA_SOURCE, PARAMETER, SQL, STATEMENT, TRANSACTION, Transaction, Work,
-};
+use crate::database::{self, CONNECTION, DATA_SOURCE, NEEDS, PARAMETER, SQL, STATEMENT, TRANSACTION, Work};
 use config::Element;
-use flow::{
-    Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Moves, Need, Page, Step,
-};
+use flow::{Children, Compiled, Compiler, Context, Definition, Family, Mediator, Moves, Need, Page, Step};
 use message::Value;
 use std::sync::Arc;
 
@@ -30,11 +26,7 @@ them. Within a [transaction](transaction.md) they count with it; `useTransaction
 
 The step waits without holding a worker. A message that is given up closes its connection.",
     inside: &[CONNECTION, DATA_SOURCE, STATEMENT, SQL, PARAMETER],
-    needs: &[
-        (Need::Nothing, "no parameter is an expression"),
-        (Need::Headers, "parameters are of properties and headers"),
-        (Need::Whole, "a parameter is of the body"),
-    ],
+    needs: NEEDS,
     refused: &[
         ("<dbreport><statement><sql>a</sql></statement></dbreport>", "`dbreport` needs a `connection` with a `pool`"),
         (
@@ -72,29 +64,10 @@ impl Mediator for Report {
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
-        Step::Wait(Box::pin(async move {
-            let work = &self.0;
-            let transaction = context.attached::<Transaction>();
-            let mut session = None;
-            for (at, statement) in work.statements.iter().enumerate() {
-                let own = Arc::clone(work);
-                let parameters =
-                    flow::work_out(context, move |context| own.statements[at].parameters(context)).await?;
-                // Not before the parameters of the first one are known: who waits for a body holds no connection.
-                let session = match &mut session {
-                    Some(session) => session,
-                    none => none.insert(work.session(transaction.as_deref()).await?),
-                };
-                let failed = |error| -> Fault { work.fault(statement, &error) };
-                let lease = session.lease().map_err(failed)?;
-                let done = statement.run(lease, &parameters, |_| Ok(false)).await.map_err(failed)?;
-                let count = i64::try_from(done.affected).unwrap_or(i64::MAX);
-                context.properties.set("DBREPORT_MODIFIED_RAW_COUNT", Value::Integer(count));
-            }
-            if let (Some(session), Some(last)) = (session, work.statements.last()) {
-                session.end(true).await.map_err(|error| work.fault(last, &error))?;
-            }
-            Ok(Flow::Next)
-        }))
+        Step::Wait(Box::pin(self.0.run(context, true, |_, ran, context| {
+            let count = i64::try_from(ran.affected).unwrap_or(i64::MAX);
+            context.properties.set("DBREPORT_MODIFIED_RAW_COUNT", Value::Integer(count));
+            Ok(())
+        })))
     }
 }

@@ -46,10 +46,10 @@ message itself, as in WSO2.",
         ("<enqueue executor=\"e\" sequence=\"s\" priority=\"99999999999\"/>", "`priority` cannot be `99999999999`"),
         ("<enqueue executor=\"none\" sequence=\"s\"/>", "there is no priority executor `none`"),
     ],
-    faults: &[(
-        "0",
-        "there is no such sequence, the queue is full and as many messages run as may, or the body is larger than a flow may hold",
-    )],
+    faults: &[
+        ("0", "there is no such sequence, or the queue is full and as many messages run as may"),
+        ("601000", "the body is larger than a flow may hold"),
+    ],
 };
 
 struct Enqueue {

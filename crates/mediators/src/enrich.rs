@@ -90,12 +90,8 @@ JSON. The content type stays. A source that gives nothing is logged, and a custo
         ("<enrich><source type=\"body\"/><target xpath=\"//a\" action=\"swap\"/></enrich>", "`swap` is no action"),
     ],
     faults: &[
-        (
-            "0",
-            "a custom target selects nothing, a JSONPath finds nothing, the new envelope is none, or the body is larger than a flow \
-             may hold",
-        ),
-        ("601000", "the body is not what its content type says"),
+        ("0", "a custom target selects nothing, a JSONPath finds nothing, or the new envelope is none"),
+        ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
 };
 

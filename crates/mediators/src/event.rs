@@ -47,8 +47,8 @@ The element is the first one of the body, or the first node that `expression` se
         ("<event topic=\"t\" expression=\"//a[\"/>", "no valid expression"),
     ],
     faults: &[
-        ("0", "the topic is empty, there is no element to publish, or the body is larger than a flow may hold"),
-        ("601000", "the body is not what its content type says"),
+        ("0", "the topic is empty, or there is no element to publish"),
+        ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
 };
 
@@ -73,8 +73,7 @@ flow goes on at once, with the message as it is; what becomes of the event is to
         ("<eventPublisher eventSourceName=\"none\"/>", "there is no event source `none`"),
     ],
     faults: &[
-        ("0", "there is no such event source, or the body is larger than a flow may hold"),
-        ("601000", "the body is not what its content type says"),
+        ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
 };
 

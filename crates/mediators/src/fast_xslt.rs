@@ -57,10 +57,9 @@ Include, import and `document()` find a `resource` by its location, or an entry 
     faults: &[
         (
             "0",
-            "\"Error while transforming the Stream\": the body is empty, there is no such stylesheet, or it fails; ERROR_DETAIL says what. \
-             Also: the body is larger than a flow may hold",
+            "\"Error while transforming the Stream\": the body is empty, there is no such stylesheet, or it fails; ERROR_DETAIL says what",
         ),
-        ("601000", "the body is no XML, or not what its Content-Encoding says"),
+        ("601000", "the body is no XML, or not what its Content-Encoding says, or larger than a flow may hold"),
     ],
 };
 

@@ -80,8 +80,11 @@ is not noticed here.",
         ("<filter source=\"//a\" regex=\"\"><drop/></filter>", "must not be empty"),
     ],
     faults: &[
-        ("0", "a branch names a sequence that does not exist, or the body is larger than a flow may hold"),
-        ("601000", "the condition reads the body, and it is not what its content type says"),
+        ("0", "a branch names a sequence that does not exist"),
+        (
+            "601000",
+            "the condition reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

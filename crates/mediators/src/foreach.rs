@@ -110,13 +110,12 @@ brings nothing. With `continue-without-aggregation` the flow goes on at once.",
         ),
     ],
     faults: &[
+        ("0", "the expression selects no array, the collection is none, or a named sequence does not exist"),
+        ("601000", "the body is not what its content type says, or larger than a flow may hold"),
         (
-            "0",
-            "the expression selects no array, the collection is none, a named sequence does not exist, or the body is larger than a \
-             flow may hold",
+            "SOLD_OUT",
+            "and any other code: that of an item that failed, unless `continueLoopOnFailure` is true (first form)",
         ),
-        ("601000", "the body is not what its content type says"),
-        ("SOLD_OUT", "and any other code: that of an item that failed, unless `continueLoopOnFailure` is true (first form)"),
     ],
 };
 

@@ -79,10 +79,9 @@ sequence it names, the endpoint inside, the endpoint it names. A copy that fails
     faults: &[
         (
             "0",
-            "a `json-eval` selects no array, `attachPath` selects nothing, the target names a sequence that does not exist, or the body is \
-             larger than a flow may hold",
+            "a `json-eval` selects no array, `attachPath` selects nothing, or the target names a sequence that does not exist",
         ),
-        ("601000", "the body is not what its content type says"),
+        ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
 };
 

@@ -65,10 +65,9 @@ The content type stays: where XML came in, set `messageType` to `application/jso
     faults: &[
         (
             "0",
-            "a value cannot have its type or breaks a rule, there is no such schema or it is no JSON object, or the body is larger than a \
-             flow may hold",
+            "a value cannot have its type or breaks a rule, or there is no such schema or it is no JSON object",
         ),
-        ("601000", "the body is not what its content type says"),
+        ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
 };
 

@@ -14,7 +14,7 @@ mod callout;
 mod clone;
 mod condition;
 mod data_mapper;
-mod database;
+pub mod database;
 mod dblookup;
 mod dbreport;
 mod direction;
@@ -138,5 +138,6 @@ pub fn registry(endpoints: EndpointFactory) -> Registry {
             endpoint: security::endpoint,
         }),
         events: Some(eventing::compile),
+        data: None,
     }
 }

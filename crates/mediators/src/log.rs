@@ -67,8 +67,10 @@ The message goes on as it is, byte by byte if nothing else changes it. A line ma
         ("<log><message>${payload.a b}</message></log>", "no valid expression"),
     ],
     faults: &[
-        ("0", "the line needs the body, and it is larger than a flow may hold"),
-        ("601000", "the line needs the body, and it is not what its content type says"),
+        (
+            "601000",
+            "the line needs the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

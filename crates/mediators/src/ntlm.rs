@@ -58,10 +58,11 @@ use https.",
     faults: &[
         (
             "0",
-            "an expression gives a version that does not exist. From the call behind it: the challenge of the backend is none (ERROR_DETAIL says why), \
-             or the body is larger than a flow may hold",
+            "an expression gives a version that does not exist. From the call behind it: the challenge of the backend is none \
+             (ERROR_DETAIL says why)",
         ),
         ("401", "from a `call` behind it: the backend does not ask for NTLM, or refuses the account"),
+        ("601000", "the body is larger than a flow may hold"),
     ],
 };
 

@@ -118,10 +118,13 @@ What comes out is checked: XML must be well-formed. JSON must begin as JSON does
     faults: &[
         (
             "0",
-            "there is no entry of that key, the result is no well-formed XML or does not begin as JSON does, a FreeMarker template fails, or the body is \
-             larger than a flow may hold",
+            "there is no entry of that key, the result is no well-formed XML or does not begin as JSON does, or a FreeMarker template \
+             fails",
         ),
-        ("601000", "an argument or an expression reads the body, and it is not what its content type says"),
+        (
+            "601000",
+            "an argument or an expression reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

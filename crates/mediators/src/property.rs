@@ -73,10 +73,12 @@ null: then a `default` property keeps the value that it had, a header becomes em
     faults: &[
         (
             "0",
-            "the value cannot have its type, an expression gives no header name, the registry resource cannot be written, or the body is larger than a flow \
-             may hold",
+            "the value cannot have its type, an expression gives no header name, or the registry resource cannot be written",
         ),
-        ("601000", "the expression reads the body, and it is not what its content type says"),
+        (
+            "601000",
+            "the expression reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

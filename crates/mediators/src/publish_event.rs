@@ -62,8 +62,11 @@ told apart by group: `meta`, `correlation`, `payload`, and `arbitrary`, which ho
         ),
     ],
     faults: &[
-        ("0", "a value is not of its type, or the body is larger than a flow may hold"),
-        ("601000", "an expression reads the body, and it is not what its content type says"),
+        ("0", "a value is not of its type"),
+        (
+            "601000",
+            "an expression reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

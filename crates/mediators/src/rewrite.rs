@@ -85,10 +85,13 @@ each match of `regex` (`$1` is a group), `remove` removes the fragment, and `rem
     faults: &[
         (
             "0",
-            "the address, or what comes of it, is none (a blank, a port that is no number, a path without `/` behind a host), a replacement \
-             names a group that is not there, or the body is larger than a flow may hold",
+            "the address, or what comes of it, is none (a blank, a port that is no number, a path without `/` behind a host), or a \
+             replacement names a group that is not there",
         ),
-        ("601000", "an operand is taken of the body, and it is not what its content type says"),
+        (
+            "601000",
+            "an operand is taken of the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

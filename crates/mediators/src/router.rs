@@ -92,8 +92,11 @@ that ends early (`drop`) ends nothing but itself.",
         ),
     ],
     faults: &[
-        ("0", "a target names a sequence that does not exist, or the body is larger than a flow may hold"),
-        ("601000", "a condition reads the body, and it is not what its content type says"),
+        ("0", "a target names a sequence that does not exist"),
+        (
+            "601000",
+            "a condition reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 
@@ -145,8 +148,11 @@ A target runs, of these, the first that it has: the sequence inside, the sequenc
         ),
     ],
     faults: &[
-        ("0", "a target names a sequence that does not exist, or the body is larger than a flow may hold"),
-        ("601000", "an expression reads the body, and it is not what its content type says"),
+        ("0", "a target names a sequence that does not exist"),
+        (
+            "601000",
+            "an expression reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

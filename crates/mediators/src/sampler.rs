@@ -54,11 +54,13 @@ warning. Responses are not sampled: one that comes here is dropped, with a warni
         ("<sampler rate=\"0\"><target sequence=\"main\"/></sampler>", "`rate` of sampler must be a number above 0"),
         ("<sampler unitTime=\"1s\"><target sequence=\"main\"/></sampler>", "`unitTime` cannot be `1s`"),
     ],
-    faults: &[(
-        "0",
-        "10,000 messages wait already (status 503), the target names a sequence that does not exist, or the body is larger than a flow \
-         may hold",
-    ), ("601000", "what runs on the sampled message reads the body, and it is not what its content type says")],
+    faults: &[
+        ("0", "10,000 messages wait already (status 503), or the target names a sequence that does not exist"),
+        (
+            "601000",
+            "what runs on the sampled message reads the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
+    ],
 };
 
 /// Messages that may wait at once.

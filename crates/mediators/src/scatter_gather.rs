@@ -92,10 +92,13 @@ A sequence that ends early (`drop`) or fails brings nothing; where one fails, it
     faults: &[
         (
             "0",
-            "the `expression` selects nothing, or what cannot be collected, a number of messages is none, nothing was collected before the \
-             timeout (status 504), or the body is larger than a flow may hold",
+            "the `expression` selects nothing, or what cannot be collected, a number of messages is none, or nothing was collected before \
+             the timeout (status 504)",
         ),
-        ("601000", "`expression` or `condition` reads a body that is not what its content type says"),
+        (
+            "601000",
+            "`expression` or `condition` reads a body that is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

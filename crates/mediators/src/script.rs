@@ -99,10 +99,13 @@ expressions runs beside the workers, on a [compute thread](../settings.md#limits
     faults: &[
         (
             "0",
-            "the script throws, runs into a limit or cannot be found; an argument is not of its type; or the body is larger than a flow may \
-             hold. The message is WSO2's, what was thrown stands in `ERROR_DETAIL`, with the line",
+            "the script throws, runs into a limit or cannot be found, or an argument is not of its type. The message is WSO2's, what was \
+             thrown stands in `ERROR_DETAIL`, with the line",
         ),
-        ("601000", "an argument is taken of the body, and it is not what its content type says"),
+        (
+            "601000",
+            "an argument is taken of the body, and it is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 
@@ -263,8 +266,12 @@ fn warn_of_classes<'n>(
                 (element, format!("in {name}, line {line}, column {column}: what uses it is a fault"))
             }
         };
+        let what = match class.strip_suffix(".*") {
+            Some(package) => format!("the Java package `{package}`"),
+            None => format!("the Java class `{class}`"),
+        };
         compiler.diagnostics.push(
-            Diagnostic::warning("java-class", format!("the Java class `{class}` is not available here"))
+            Diagnostic::warning("java-class", format!("{what} is not available here"))
                 .at(span, label)
                 .help("docs/scripts.md has those that are here"),
         );

@@ -44,11 +44,11 @@ Sequences may call one another 512 deep.",
         ("<sequence key=\"main\" onError=\"fault\"/>", "`onError` cannot stand beside `key`"),
     ],
     faults: &[
+        ("0", "the key names no sequence, or sequences are nested more than 512 deep"),
         (
-            "0",
-            "the key names no sequence, sequences are nested more than 512 deep, or the key is taken of a body that is larger than a flow may hold",
+            "601000",
+            "the key is taken of the body, and it is not what its content type says, or larger than a flow may hold",
         ),
-        ("601000", "the key is taken of the body, and it is not what its content type says"),
     ],
 };
 

@@ -42,10 +42,10 @@ The body is kept as it came: a store does not look whether it is what its conten
         ("<store messageStore=\"none\"/>", "there is no message store `none`"),
         ("<store messageStore=\"{//a[}\"/>", "no valid expression"),
     ],
-    faults: &[(
-        "0",
-        "there is no such store or it is full, `sequence` names none, sends or answers, or the body is larger than a flow may hold",
-    )],
+    faults: &[
+        ("0", "there is no such store or it is full, or `sequence` names none, sends or answers"),
+        ("601000", "the body is larger than a flow may hold"),
+    ],
 };
 
 struct Store {

@@ -215,6 +215,9 @@ impl Style {
                     BodyError::Io(error) => error.to_string(),
                     other => other.to_string(),
                 };
+                if result.is_too_large() {
+                    return Err(Fault::from(PayloadError::TooLarge { message: why }));
+                }
                 Err(if malformed.load(Ordering::Relaxed) { not_xml(why) } else { word(failed(&key, why)) })
             }
         }

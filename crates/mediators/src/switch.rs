@@ -52,8 +52,10 @@ unread, and a body that is broken behind that place is not noticed here.",
         ("<switch source=\"//a\"><drop/></switch>", "`drop` has no effect inside of `switch`"),
     ],
     faults: &[
-        ("0", "the value is looked for in the body, which is larger than a flow may hold"),
-        ("601000", "the value is looked for in the body, which is not what its content type says"),
+        (
+            "601000",
+            "the value is looked for in the body, which is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

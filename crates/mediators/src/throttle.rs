@@ -150,10 +150,10 @@ missing or wrong is a warning when the configuration loads, and a fault for each
             "the entry `other` has no UnitTime",
         ),
     ],
-    faults: &[(
-        "0",
-        "a named sequence does not exist, the policy of `key` is missing or cannot be used, or the body is larger than a flow may hold",
-    )],
+    faults: &[
+        ("0", "a named sequence does not exist, or the policy of `key` is missing or cannot be used"),
+        ("601000", "the body is larger than a flow may hold"),
+    ],
 };
 
 struct Throttle {
@@ -474,6 +474,20 @@ mod tests {
     }
 
     const HOUR: u64 = 3_600_000;
+
+    /// Answers are admitted whatever the policy says, and `onAccept` runs for them too.
+    #[test]
+    fn answers_are_admitted_and_not_counted() {
+        let policy = POLICY.replace("BODY", &entry("IP", "other", &control(1, HOUR, "")));
+        let text = format!(
+            r#"<in><loopback/></in><out><throttle id="t"><policy>{policy}</policy><onAccept><property name="in" value="yes"/></onAccept><onReject><property name="out" value="yes"/></onReject></throttle></out>"#
+        );
+        let tested = testing::main(&registry(testing::endpoints), &text);
+        for _ in 0..3 {
+            let end = tested.run(&[], "");
+            assert_eq!((end.property("in").as_deref(), end.property("out")), (Some("yes"), None));
+        }
+    }
 
     #[test]
     fn windows() {

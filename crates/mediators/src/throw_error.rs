@@ -43,8 +43,10 @@ never an expression.",
     faults: &[
         ("ANY", "always, where it has no `type`"),
         ("LIMIT", "always, where this is its `type`, as in the example"),
-        ("0", "the message is made of the body, which is larger than a flow may hold"),
-        ("601000", "the message is made of the body, which is not what its content type says"),
+        (
+            "601000",
+            "the message is made of the body, which is not what its content type says, or larger than a flow may hold",
+        ),
     ],
 };
 

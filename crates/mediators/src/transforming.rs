@@ -59,6 +59,8 @@ struct State {
     waker: Option<Waker>,
     /// Bytes read since something was written.
     unanswered: usize,
+    /// They were more than may be held.
+    too_large: bool,
 }
 
 impl State {
@@ -105,6 +107,7 @@ impl Read for Source {
                 state.unanswered += n;
                 if state.unanswered > self.held {
                     let held = self.held;
+                    state.too_large = true;
                     return Err(Error::other(format!(
                         "more than the {held} bytes a flow may hold are needed at once"
                     )));
@@ -234,6 +237,11 @@ impl Transformed {
             // The system has no more threads.
             Err(_) => Err(body),
         }
+    }
+
+    /// Whether it has failed because it needed more of the body at once than may be held.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.pipe.lock().too_large
     }
 
     /// Hands the thread what has arrived. `true`: its buffer is full, or all of the body is there; `false`: more is on

@@ -26,7 +26,6 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
         "Kerberos is not executable here: put a proxy that speaks it in front of the backend",
     ),
     ("opa", "ask the policy agent with `call` and decide with `filter`"),
-    ("dataServiceCall", "data services are not part of this: call them over HTTP"),
     ("RMSequence", "WS-ReliableMessaging is not executable here: use a message store"),
 ];
 

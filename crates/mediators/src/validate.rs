@@ -98,10 +98,9 @@ What a schema imports or includes is the `resource` of that location, else an en
     faults: &[
         (
             "0",
-            "the schema is missing, wrong, or of the other kind than the message, the source of a JSON message is an XPath, or the body \
-             is larger than a flow may hold",
+            "the schema is missing, wrong, or of the other kind than the message, or the source of a JSON message is an XPath",
         ),
-        ("601000", "the body is not what its content type says"),
+        ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
 };
 

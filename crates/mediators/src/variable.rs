@@ -57,11 +57,11 @@ do, the variable keeps the value that it had.",
         ("<variable name=\"v\" expression=\"//a[\"/>", "no valid expression"),
     ],
     faults: &[
+        ("0", "the expression gives something that is not of the `type`, or cannot be evaluated"),
         (
-            "0",
-            "the expression gives something that is not of the `type`, or cannot be evaluated, or the body is larger than a flow may hold",
+            "601000",
+            "the expression reads the body, and it is not what its content type says, or larger than a flow may hold",
         ),
-        ("601000", "the expression reads the body, and it is not what its content type says"),
     ],
 };
 
@@ -86,6 +86,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let source = if element.attr("action").map(str::trim) == Some("remove") {
         None
     } else if let Some(value) = element.attribute("value") {
+        if kind == Some("BOOLEAN") {
+            warn_of_no_boolean(value, compiler);
+        }
         match literal(&value.value, kind.unwrap_or("STRING")) {
             Ok(value) => Some(Source::Literal(value)),
             Err(why) => {
@@ -105,6 +108,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     };
     Some(Box::new(Variable { name, source, span }))
+}
+
+/// A text that is neither true nor false counts as false.
+fn warn_of_no_boolean(value: &config::Attribute, compiler: &mut Compiler<'_>) {
+    let text = value.value.trim();
+    if !["true", "false"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        let message = format!("`{text}` counts as false");
+        compiler.warning("bad-value", message, value.value_span, "expected `true` or `false`");
+    }
 }
 
 fn literal(text: &str, kind: &str) -> Result<Value, String> {

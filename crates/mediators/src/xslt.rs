@@ -135,9 +135,12 @@ connection that the result goes to.",
         (
             "0",
             "\"Unable to perform XSLT transformation using : KEY\": the stylesheet fails or there is none, or its result has no element; \
-             ERROR_DETAIL says what. Also: `source` selects no element, or the body is larger than a flow may hold",
+             ERROR_DETAIL says what. Also: `source` selects no element",
         ),
-        ("601000", "the body is not what its content type or Content-Encoding says"),
+        (
+            "601000",
+            "the body is not what its content type or Content-Encoding says, or larger than a flow may hold",
+        ),
     ],
 };
 

@@ -197,6 +197,26 @@ fn a_token_that_is_over_is_fetched_anew() {
 }
 
 #[test]
+fn the_token_is_fetched_through_the_proxy_of_the_endpoint() {
+    let (proxy, asked) = backend(|_, _, _| ok(r#"{"access_token":"T"}"#));
+    let (address, seen) = backend(|_, _, _| ok("{}"));
+    let port = proxy.rsplit(':').next().unwrap_or_default();
+    let own = format!(
+        "<proxyConfigs><proxyHost>127.0.0.1</proxyHost><proxyPort>{port}</proxyPort><proxyUsername>u</proxyUsername>\
+         <proxyPassword>p</proxyPassword><proxyProtocol>http</proxyProtocol></proxyConfigs></clientCredentials>"
+    );
+    let grant = GRANT.replace("URL", "http://tokens.example").replace("</clientCredentials>", &own);
+    let tested = flow("", CALL, &oauth(&address, &grant));
+    assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
+    let head = asked.lock().expect("it")[0].1.clone();
+    assert!(head.starts_with("POST http://tokens.example/t HTTP/1.1"), "{head}");
+    assert_eq!(field(&head, "proxy-authorization").map(str::trim), Some("Basic dTpw"), "{head}");
+    // Messages do not go that way.
+    let head = seen.lock().expect("it")[0].1.clone();
+    assert!(head.starts_with("POST /x ") && head.to_ascii_lowercase().contains("bearer t"), "{head}");
+}
+
+#[test]
 fn without_a_token_the_fault_sequence_runs() {
     let huge = format!(r#"{{"access_token":"{}"}}"#, "x".repeat(2 << 20));
     for (answer, says) in [
@@ -237,7 +257,15 @@ fn mistakes_of_oauth_are_found_when_the_configuration_loads() {
     for (grant, says) in [
         (GRANT.replace("URL", "nowhere"), "is no address"),
         (GRANT.replace("<clientId>c</clientId>", ""), "clientId"),
-        (GRANT.replace("</clientCredentials>", "<proxyConfigs/></clientCredentials>"), "through a proxy"),
+        (GRANT.replace("</clientCredentials>", "<proxyConfigs/></clientCredentials>"), "the address of the proxy"),
+        (GRANT.replace("</clientCredentials>", "<sslEnabled>x</sslEnabled></clientCredentials>"), "`sslEnabled` has no effect"),
+        (
+            GRANT.replace(
+                "</clientCredentials>",
+                "<proxyConfigs><proxyHost>p</proxyHost><proxyPort>1</proxyPort><proxyProtocol>https</proxyProtocol></proxyConfigs></clientCredentials>",
+            ),
+            "without TLS",
+        ),
     ] {
         let text = format!(
             "<drop/><!--top--><endpoint name='e'>{}</endpoint>",

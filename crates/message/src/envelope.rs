@@ -100,7 +100,8 @@ impl Envelope {
     /// Finds the places of a document that is an envelope.
     ///
     /// # Errors
-    /// What is missing, in words: the document element is no SOAP envelope, or it has no body.
+    /// What is missing, in words: the document element is no SOAP envelope, or it has no body; or there is a header behind the body,
+    /// where SOAP has none and who reads the message as it arrives does not see it.
     pub fn of_document(document: Document) -> Result<Envelope, String> {
         let root = document.document_element().ok_or("there is no document element")?;
         let version = SoapVersion::of_namespace(document.namespace(root))
@@ -108,15 +109,19 @@ impl Envelope {
             .ok_or_else(|| {
                 format!("the document element is <{}>, not a SOAP 1.1 or 1.2 Envelope", document.qname(root))
             })?;
-        let place = |name: &str| {
-            document.children(root).find(|&child| {
-                document.kind(child) == NodeKind::Element
-                    && document.local(child) == name
-                    && document.namespace(child) == version.namespace()
-            })
-        };
-        let header = place("Header");
-        let body = place("Body").ok_or("the SOAP Envelope has no Body")?;
+        let (mut header, mut body) = (None, None);
+        for child in document.children(root) {
+            if document.kind(child) != NodeKind::Element || document.namespace(child) != version.namespace() {
+                continue;
+            }
+            match document.local(child) {
+                "Header" if body.is_some() => return Err("the SOAP Header stands behind the Body".to_owned()),
+                "Header" if header.is_none() => header = Some(child),
+                "Body" if body.is_none() => body = Some(child),
+                _ => {}
+            }
+        }
+        let body = body.ok_or("the SOAP Envelope has no Body")?;
         Ok(Envelope { root, header, body, version, document, held: Held::default() })
     }
 
@@ -496,6 +501,10 @@ mod tests {
         for (xml, why) in [
             ("<a/>".to_owned(), "the document element is <a>"),
             (format!("<Envelope xmlns='{SOAP11}'/>"), "no Body"),
+            (
+                format!("<s:Envelope xmlns:s='{SOAP11}'><s:Body/><s:Header/></s:Envelope>"),
+                "Header stands behind the Body",
+            ),
         ] {
             let document = Document::parse(xml.into_bytes(), &xml::ParseOptions::default()).unwrap();
             let error = Envelope::of_document(document).unwrap_err();

@@ -27,6 +27,7 @@ pub enum Known {
     Expect,
     Host,
     KeepAlive,
+    ProxyAuthorization,
     ProxyConnection,
     Server,
     SoapAction,
@@ -67,6 +68,10 @@ impl Known {
             16 => known! { b"content-encoding" => ContentEncoding, b"proxy-connection" => ProxyConnection, },
             // The two words leave the middle one of seventeen bytes out.
             17 if name[8] == b'-' => known! { b"transfer-encoding" => TransferEncoding, },
+            // And three of nineteen.
+            19 if name[8..11].eq_ignore_ascii_case(b"tho") => known! {
+                b"proxy-authorization" => ProxyAuthorization,
+            },
             _ => Known::Other,
         }
     }
@@ -717,6 +722,7 @@ mod tests {
             "Keep-Alive",
             "transfer-encoding",
             "Proxy-Connection",
+            "Proxy-AuTHorization",
             "hOst",
             "DATE",
             "Server",
@@ -738,6 +744,8 @@ mod tests {
             "TransferXEncoding",
             "content-lengtj",
             "content\rlength",
+            "proxy-auXXorization",
+            "if-unmodified-since",
         ] {
             assert_eq!(Known::of(name.as_bytes()), Known::Other, "{name}");
         }

@@ -9,6 +9,7 @@
 
 use crate::budget::Budget;
 use crate::sync::{AtomicU64, AtomicUsize, Relaxed};
+use bytes::Bytes;
 use std::fmt;
 
 static BUDGET: Budget =
@@ -124,6 +125,20 @@ impl Held {
     /// How many bytes it counts.
     pub fn bytes(&self) -> usize {
         self.0
+    }
+}
+
+/// Bytes that count themselves as held, for as long as anybody has a slice of them.
+pub fn counted(bytes: impl AsRef<[u8]> + Into<Bytes> + Send + 'static, held: Held) -> Bytes {
+    struct Counted<B>(B, #[expect(dead_code, reason = "dropped with the bytes")] Held);
+    impl<B: AsRef<[u8]>> AsRef<[u8]> for Counted<B> {
+        fn as_ref(&self) -> &[u8] {
+            self.0.as_ref()
+        }
+    }
+    match held.bytes() {
+        0 => bytes.into(),
+        _ => Bytes::from_owner(Counted(bytes, held)),
     }
 }
 

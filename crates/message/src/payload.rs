@@ -216,20 +216,6 @@ const VALUE: usize = 4;
 /// Bytes of text that a node of a tree stands for, where the text that it came from is not there.
 pub(crate) const NODE: usize = 16;
 
-/// Bytes that count themselves as held, for as long as anybody has a slice of them.
-fn counted(bytes: Vec<u8>, held: Held) -> Bytes {
-    struct Counted(Vec<u8>, #[expect(dead_code, reason = "dropped with the bytes")] Held);
-    impl AsRef<[u8]> for Counted {
-        fn as_ref(&self) -> &[u8] {
-            &self.0
-        }
-    }
-    match held.bytes() {
-        0 => Bytes::from(bytes),
-        _ => Bytes::from_owner(Counted(bytes, held)),
-    }
-}
-
 /// See [`Payload::posted_with`].
 #[derive(Clone)]
 struct Posted {
@@ -487,7 +473,7 @@ impl Payload {
             }
         }
         held.try_grow(stream.storage())?;
-        let bytes = counted(stream.take(), held);
+        let bytes = memory::counted(stream.take(), held);
         let raw = if bytes.is_empty() { Raw::Empty } else { Raw::Bytes(bytes) };
         if let Raw::Stream(stream) = std::mem::replace(&mut self.raw, raw) {
             stream.recycle();
@@ -769,6 +755,12 @@ impl Payload {
     pub fn set_made(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
         self.set_bytes(bytes, reading);
         self.changed = true;
+    }
+
+    /// Replaces the payload by a stream of bytes in no content coding, which are read as `reading` says.
+    pub fn set_stream(&mut self, stream: Box<dyn BodyStream>, reading: Reading) {
+        let attachments = self.kept_attachments();
+        *self = Payload { attachments, made: true, ..Payload::received(Body::Stream(stream), reading) };
     }
 
     /// Puts a stream around the one that the body is read from, if it is.

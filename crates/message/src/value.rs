@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use xml::{Document, NodeId};
+use xml::{Document, NodeId, NodeKind};
 
 /// Nodes of a document that a property owns: what Synapse calls an OM element, or a list of them.
 #[derive(Clone, Debug)]
@@ -26,6 +26,11 @@ impl XmlValue {
     /// A copy of one node, so, as the last child of a node of another tree.
     pub fn copy_to(own: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
         crate::envelope::copy_out(own, parent, document, node)
+    }
+
+    /// Whether an element is among them.
+    pub fn has_elements(&self) -> bool {
+        self.nodes.iter().any(|node| self.document.kind(*node) == NodeKind::Element)
     }
 
     /// The nodes serialised one after the other.

@@ -159,7 +159,8 @@ pub(crate) fn ends_with_setter(text: &str) -> bool {
             && (word(start - 1) == ")" || tokens[start - 1].kind == Kind::Literal || word(start - 1) == "]"))
 }
 
-/// The classes of Java that a script names and that are not here, with the places of the names.
+/// The classes of Java that a script names and that are not here, with the places of the names; of packages that are imported
+/// and have no class here `PACKAGE.*`.
 pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
@@ -183,8 +184,15 @@ pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
                     end += 2;
                 }
                 let names: Vec<&str> = (start..=end).step_by(2).map(word).collect();
+                let imported = at > 1 && word(at - 1) == "(" && word(at - 2) == "importPackage";
+                if imported && !is_class(word(end)) {
+                    let name = names.join(".");
+                    let quoted = format!("'{name}.");
+                    if !crate::engine::JAVA.split(&quoted).skip(1).any(is_class) {
+                        note(token.at.start, format!("{name}.*"), false);
+                    }
                 // `org.total` may be anything.
-                if is_class(word(end)) && (names.len() > 2 || start > at) {
+                } else if is_class(word(end)) && (names.len() > 2 || start > at) {
                     note(token.at.start, names.join("."), start > at || word(at).starts_with("java"));
                 }
             }
@@ -534,8 +542,10 @@ mod tests {
             ),
             (
                 "importPackage(Packages.com.acme); new org.json.JSONObject()",
-                vec![(38, "org.json.JSONObject")],
+                vec![(14, "com.acme.*"), (38, "org.json.JSONObject")],
             ),
+            ("importPackage(java.util); importPackage(Packages.java.text);", vec![]),
+            ("importPackage(java.nio)", vec![(14, "java.nio.*")]),
             ("org.total = com.Name; x.java.io.File; throw new java.lang.RuntimeException('a')", vec![]),
         ] {
             let expected: Vec<_> = expected.into_iter().map(|(at, name)| (at, name.to_owned())).collect();

@@ -1,6 +1,6 @@
 //! The plan of a configuration: its artifacts, one kind after the other.
 
-use super::{Compiler, events, executors, inbound, processors, services, tasks};
+use super::{Compiler, data, events, executors, inbound, processors, services, tasks};
 use crate::resource::{ApiOrder, ApiRule};
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Context;
@@ -90,6 +90,16 @@ impl Compiler<'_> {
                 proxies.push(service);
             }
         }
+        let mut data_services = HashMap::new();
+        for own in configuration.data_services.iter() {
+            let kind = ArtifactKind::DataService;
+            let made =
+                self.artifact(kind, &own.name.value, own.span, |compiler| data::compile(own, compiler));
+            if let Some((service, proxy)) = made {
+                data_services.insert(own.name.value.clone(), service);
+                proxies.push(proxy);
+            }
+        }
         let mut apis: Vec<Api> = Vec::new();
         for api in configuration.apis.iter() {
             apis.extend(self.artifact(ArtifactKind::Api, &api.registered_name(), api.span, |compiler| {
@@ -173,6 +183,7 @@ impl Compiler<'_> {
             tasks: own_tasks,
             executors,
             event_sources,
+            data_services,
             inbound_endpoints,
             proxy_names,
             proxies,
@@ -197,7 +208,9 @@ impl Compiler<'_> {
 
     /// Whether an artifact is pinned to other servers than this one.
     fn is_elsewhere(&mut self, what: &str, name: &Key, servers: &[String], own: &String) -> bool {
-        let elsewhere = !servers.is_empty() && !servers.contains(own);
+        // A name that only the machine has which runs it may be its own.
+        let is_known = !servers.iter().any(|name| config::is_unresolved(name));
+        let elsewhere = !servers.is_empty() && is_known && !servers.contains(own);
         if elsewhere {
             let message = format!("the {what} `{name}` is not for this server");
             let label = format!("it is pinned to others than `{own}` (setting server_name)");
@@ -275,16 +288,43 @@ impl Compiler<'_> {
 
     /// What has a faulty sequence for its own by now is told so: not every one that names it is compiled after it.
     pub(super) fn leave_out(&mut self, id: ListId, name: &str, span: Span) {
-        let fault = format!("the sequence {name} is left out as faulty");
+        let kind = if self.operations.get(name) == Some(&id) { "operation" } else { "sequence" };
+        let fault = format!("the {kind} {name} is left out as faulty");
         let step = Planned::new(Box::new(Faulty(fault)), "sequence", span);
-        let label = format!("sequence {name} (left out)");
+        let label = format!("{kind} {name} (left out)");
         self.lists[id.0 as usize] =
             Some(List { label, steps: vec![step], on_error: None, trace: false, span });
     }
 
+    /// The steps of an operation of a library, compiled once per plan. A faulty one faults where it is used.
+    pub fn operation(&mut self, operation: &config::LibraryOperation) -> ListId {
+        let (name, template) = (&operation.name, &operation.template);
+        if let Some(list) = self.operations.get(name) {
+            return *list;
+        }
+        let list = self.reserve();
+        self.operations.insert(name.clone(), list);
+        let on_error = template.on_error.as_ref().or(template.sequence.on_error.as_ref());
+        // What is wrong with it is not the fault of whoever names it first.
+        let outer = std::mem::take(self.diagnostics);
+        let made = self.artifact(ArtifactKind::Template, name, template.span, |compiler| {
+            compiler.fill(list, format!("operation {name}"), &template.sequence.element, on_error);
+            Some(())
+        });
+        let found = std::mem::replace(self.diagnostics, outer);
+        self.aside.extend(found);
+        if made.is_none() {
+            self.leave_out(list, name, template.span);
+        }
+        list
+    }
+
     fn compile_templates(&mut self) -> HashMap<String, Arc<Template>> {
         let mut templates = HashMap::new();
-        for template in self.configuration.sequence_templates.iter() {
+        let configuration = self.configuration;
+        let libraries = configuration.library_templates().filter(|own| own.class.is_none());
+        let libraries = libraries.map(|own| &*own.template);
+        for template in configuration.sequence_templates.iter().chain(libraries) {
             let name = template.name.value.clone();
             let list = self.reserve();
             let on_error = template.on_error.as_ref().or(template.sequence.on_error.as_ref());

@@ -2,6 +2,7 @@
 
 use super::Compiler;
 use super::page::Page;
+use crate::runtime::data::DataService;
 use crate::runtime::endpoint::Endpoint;
 use crate::runtime::events::EventSource;
 use crate::runtime::mediator::Mediator;
@@ -101,6 +102,9 @@ pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Ar
 /// Makes an event source; `None` after a recorded error.
 pub type EventSources = fn(&config::EventSource, &mut Compiler<'_>) -> Option<Arc<dyn EventSource>>;
 
+/// Makes a data service; `None` after a recorded error.
+pub type DataServices = fn(&config::DataService, &mut Compiler<'_>) -> Option<Arc<dyn DataService>>;
+
 /// Makes the stage of an API with `validateSchema` that checks its messages by its definition; `None`: they are not checked, which it
 /// has reported.
 pub type DefinitionCheck = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>;
@@ -130,6 +134,8 @@ pub struct Registry {
     pub validation: Option<Validation>,
     /// Makes event sources; `None`: nobody here can.
     pub events: Option<EventSources>,
+    /// Makes data services; `None`: nobody here can.
+    pub data: Option<DataServices>,
 }
 
 /// The name of the definition that operations of libraries (`library.operation`) have which have none of their own.

@@ -1,7 +1,7 @@
 //! Inbound endpoints: `http`, `https`, `ws`, `wss` and their kin; for other protocols, what they need.
 
-use super::{Compiler, vfs};
-use crate::runtime::inbound::{Filter, InboundEndpoint, Tls};
+use super::{Compiler, number, vfs};
+use crate::runtime::inbound::{Audience, Filter, InboundEndpoint, Tls};
 use config::{Element, Key, ParameterValue};
 use diagnostics::{Diagnostic, Severity};
 use message::regex::Pattern;
@@ -58,23 +58,24 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("wss.ssl.cipher.suites", TLS),
 ];
 
-/// Parameters of WebSockets whose frames are read, with what becomes of them: here they pass as they come.
+/// Parameters of WebSockets that have no effect, with what becomes of what they are about.
 const FRAMES: &[(&str, &str)] = &[
     ("ws.outflow.dispatch.sequence", PASSED),
     ("ws.outflow.dispatch.fault.sequence", PASSED),
-    ("ws.client.side.broadcast.level", "each client has a connection of its own to the backend"),
     ("ws.subprotocol.handler.class", "handlers are classes of Java; client and backend agree on a protocol"),
     ("ws.pipeline.handler.class", "handlers are classes of Java"),
-    ("ws.default.content.type", PASSED),
-    ("dispatch.custom.sequence", PASSED),
+    ("dispatch.custom.sequence", "what a client says runs through `sequence`"),
     ("wss.ssl.key.store.file", "the certificate of the setting `[tls]` is used"),
     ("wss.ssl.key.store.pass", "the certificate of the setting `[tls]` is used"),
     ("wss.ssl.cert.pass", "the certificate of the setting `[tls]` is used"),
     ("wss.ssl.trust.store.file", "certificates of clients are those of the setting `[tls]`"),
     ("wss.ssl.trust.store.pass", "certificates of clients are those of the setting `[tls]`"),
 ];
-const PASSED: &str =
-    "the handshake runs through the sequence; frames are passed between client and backend as they come";
+const PASSED: &str = "what a backend says is passed to the client as it comes; what a client says runs through `sequence` where no backend took the handshake";
+/// The type of the texts that come over a WebSocket.
+const TEXT_TYPE: &str = "ws.default.content.type";
+/// Whom the answers to messages of WebSockets are said to.
+const AUDIENCE: &str = "ws.client.side.broadcast.level";
 const POOL: &str = "not needed here, because messages wait without threads";
 const TLS: &str = "not needed here, because TLS 1.2 and 1.3 are spoken, with ciphers that are safe";
 
@@ -158,7 +159,9 @@ pub(super) fn compile(
     reader.check_names(compiler);
     let port = reader.port(ports, compiler);
     let filter = reader.filter(compiler);
-    let tls = if secure { Some(reader.tls(compiler)) } else { None };
+    let tls = if secure { Some(reader.tls(compiler)?) } else { None };
+    let text_type = reader.text(TEXT_TYPE, compiler).map_or_else(|| "text/plain".to_owned(), |key| key.value);
+    let audience = reader.audience(compiler);
     let sequence = own.sequence.as_ref().map(|key| compiler.sequence_key(key));
     if sequence.is_none() && matches!(filter, Some(Filter::None)) {
         let label = "add `sequence`, or the parameter `dispatch.filter.pattern`; only APIs that are bound to it get requests";
@@ -175,6 +178,8 @@ pub(super) fn compile(
         source: None,
         tls,
         websocket: protocol.websocket,
+        text_type,
+        audience: audience?,
         activation: compiler.services.states.get(compiler.artifact_identity()),
         written: (!own.suspend, hasher.finish()),
         sequence,
@@ -205,6 +210,8 @@ fn files(own: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<I
         port: None,
         tls: None,
         websocket: false,
+        text_type: String::new(),
+        audience: Audience::Client,
         activation: Arc::clone(&source.activation),
         written: (!own.suspend, source.definition),
         sequence,
@@ -255,8 +262,13 @@ impl Reader<'_> {
 
     fn check_names(&self, compiler: &mut Compiler<'_>) {
         let Protocol { secure, websocket, port, .. } = *self.protocol;
+        let mut seen = std::collections::HashSet::new();
         for parameter in &self.own.parameters {
             let name = parameter.name.as_str();
+            if !seen.insert(name) {
+                let message = format!("the parameter `{name}` is there twice");
+                compiler.warning("duplicate-parameter", message, parameter.span, "this one counts");
+            }
             if let Some((_, why)) = NOT_NEEDED.iter().find(|(own, _)| *own == name) {
                 let message = format!("the parameter `{name}` has no effect");
                 let note = Diagnostic::new("not-needed", Severity::Note, message);
@@ -264,7 +276,10 @@ impl Reader<'_> {
             } else if let Some((_, why)) = FRAMES.iter().find(|(own, _)| websocket && *own == name) {
                 let message = format!("the parameter `{name}` has no effect");
                 compiler.warning("ignored-parameter", message, parameter.span, *why);
-            } else if name != port && !PARAMETERS.contains(&name) {
+            } else if name != port
+                && !PARAMETERS.contains(&name)
+                && !(websocket && [TEXT_TYPE, AUDIENCE].contains(&name))
+            {
                 let message = format!("an inbound endpoint has no parameter `{name}`");
                 let all =
                     PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(own, _)| own)).copied().chain([port]);
@@ -300,8 +315,11 @@ impl Reader<'_> {
         };
         let port = key.parse::<u16>().ok().filter(|port| *port > 0);
         let Some(port) = port else {
-            let message = format!("`{key}` is no port");
-            compiler.error("bad-value", message, key.span, "expected 1 to 65535");
+            let error = Diagnostic::error("bad-value", format!("`{key}` is no port"));
+            let mut error = error.at(key.span, "expected 1 to 65535");
+            let near = number::PORT.parse(&key).err().flatten();
+            error.help.extend(near.map(|near| format!("did you mean `{near}`?")));
+            compiler.diagnostics.push(error);
             return None;
         };
         if let Some((_, name)) = ports.iter().find(|(taken, _)| *taken == port) {
@@ -313,11 +331,41 @@ impl Reader<'_> {
     }
 
     /// `None` after a recorded error.
+    fn audience(&self, compiler: &mut Compiler<'_>) -> Option<Audience> {
+        let Some(level) = self.text(AUDIENCE, compiler).filter(|_| self.protocol.websocket) else {
+            return Some(Audience::Client);
+        };
+        match level.value.as_str() {
+            "0" => Some(Audience::Client),
+            "1" => Some(Audience::All),
+            "2" => Some(Audience::Others),
+            _ => {
+                let message = format!("the parameter `{AUDIENCE}` cannot be `{level}`");
+                let label = "expected 0 (the client that is answered), 1 (all clients of its path) or 2 (all others of it)";
+                compiler.error("bad-value", message, level.span, label);
+                None
+            }
+        }
+    }
+
+    /// `None` after a recorded error.
     fn filter(&self, compiler: &mut Compiler<'_>) -> Option<Filter> {
-        let apis = self.text("api.dispatching.enabled", compiler);
+        let apis = match self.text("api.dispatching.enabled", compiler) {
+            None => false,
+            Some(key) => match number::truth(&key) {
+                Ok(truth) => truth,
+                Err(near) => {
+                    let message = format!("the parameter `api.dispatching.enabled` cannot be `{key}`");
+                    let error = Diagnostic::error("bad-value", message);
+                    let mut error = error.at(key.span, "expected true or false");
+                    error.help.extend(near.map(|near| format!("did you mean `{near}`?")));
+                    compiler.diagnostics.push(error);
+                    return None;
+                }
+            },
+        };
         let Some(pattern) = self.text("dispatch.filter.pattern", compiler) else {
-            let enabled = apis.is_some_and(|text| text.eq_ignore_ascii_case("true"));
-            return Some(if enabled { Filter::Apis } else { Filter::None });
+            return Some(if apis { Filter::Apis } else { Filter::None });
         };
         match Pattern::compile(&pattern) {
             Ok(compiled) => Some(Filter::Pattern(compiled)),
@@ -329,39 +377,69 @@ impl Reader<'_> {
         }
     }
 
-    /// The certificate of the key store, where that is PEM; else that of the bus.
-    fn tls(&self, compiler: &mut Compiler<'_>) -> Tls {
+    /// The certificate of the key store, where that is PEM; else that of the bus. `None` after a recorded error: where clients have
+    /// to show certificates, and nobody would look at them.
+    fn tls(&self, compiler: &mut Compiler<'_>) -> Option<Tls> {
         let root = compiler.configuration.root.clone();
-        let Some(ParameterValue::Xml(keystore)) = self.value("keystore") else { return Tls::OfBus };
-        let Some(certificates) = store_file(keystore, &root, compiler) else { return Tls::OfBus };
-        let key = keystore.child("KeyLocation").map(|own| root.join(own.text().trim()));
-        let client_verify = match self.text("SSLVerifyClient", compiler) {
-            None => ClientVerify::None,
-            Some(word) => match word.value.as_str() {
-                "none" => ClientVerify::None,
-                "optional" => ClientVerify::Optional,
-                "require" => ClientVerify::Require,
-                _ => {
-                    let error =
-                        Diagnostic::error("bad-value", format!("`SSLVerifyClient` cannot be `{word}`"))
-                            .at(word.span, "expected none, optional or require")
-                            .did_you_mean(&word, ["none", "optional", "require"]);
-                    compiler.diagnostics.push(error);
-                    ClientVerify::None
-                }
-            },
-        };
-        let client_roots = match self.value("truststore") {
-            Some(ParameterValue::Xml(store)) => store_file(store, &root, compiler),
+        let client_verify = self.client_verify(compiler)?;
+        let certificates = self.store("keystore", compiler)?.and_then(|keystore| {
+            let certificates = store_file(keystore, &root, compiler)?;
+            let key = keystore.child("KeyLocation").map(|own| own.text().trim().to_owned());
+            let key = key.filter(|own| !own.is_empty()).map(|own| root.join(own));
+            Some((key.unwrap_or_else(|| certificates.clone()), certificates))
+        });
+        let client_roots =
+            self.store("truststore", compiler)?.and_then(|store| store_file(store, &root, compiler));
+        let verifies = client_verify != ClientVerify::None;
+        let lacking = match (&certificates, &client_roots) {
+            _ if !verifies => None,
+            (None, _) => Some("a `keystore` that is PEM"),
+            (_, None) => Some("a `truststore` that is PEM, with the authorities of clients"),
             _ => None,
         };
-        Tls::Own(ServerTlsOptions {
-            key: key.unwrap_or_else(|| certificates.clone()),
-            certificates,
-            client_roots,
-            client_verify,
-            http1_only: false,
-        })
+        if let Some(lacking) = lacking {
+            let span = self.text("SSLVerifyClient", compiler).map_or(self.own.span, |key| key.span);
+            let message = format!("certificates of clients cannot be checked without {lacking}");
+            let label = "expected none, or such a store; else everybody would be let in";
+            compiler.error("missing-parameter", message, span, label);
+            return None;
+        }
+        let Some((key, certificates)) = certificates else { return Some(Tls::OfBus) };
+        let own = ServerTlsOptions { key, certificates, client_roots, client_verify, http1_only: false };
+        Some(Tls::Own(own))
+    }
+
+    /// `SSLVerifyClient`; `None` after a recorded error.
+    fn client_verify(&self, compiler: &mut Compiler<'_>) -> Option<ClientVerify> {
+        let Some(word) = self.text("SSLVerifyClient", compiler) else { return Some(ClientVerify::None) };
+        match word.value.to_ascii_lowercase().as_str() {
+            "none" => Some(ClientVerify::None),
+            "optional" => Some(ClientVerify::Optional),
+            "require" => Some(ClientVerify::Require),
+            _ => {
+                let error = Diagnostic::error("bad-value", format!("`SSLVerifyClient` cannot be `{word}`"))
+                    .at(word.span, "expected none, optional or require")
+                    .did_you_mean(&word, ["none", "optional", "require"]);
+                compiler.diagnostics.push(error);
+                None
+            }
+        }
+    }
+
+    /// The element of a store; `None` after a recorded error, `Some(None)`: it is not written.
+    fn store(&self, name: &str, compiler: &mut Compiler<'_>) -> Option<Option<&Element>> {
+        match self.value(name) {
+            None => Some(None),
+            Some(ParameterValue::Text(key)) if key.trim().is_empty() => Some(None),
+            Some(ParameterValue::Xml(store)) => Some(Some(store)),
+            Some(_) => {
+                let span = self.own.parameters.iter().rev().find(|own| own.name == name).map(|own| own.span);
+                let message = format!("the parameter `{name}` is an element");
+                let label = "expected a store: <KeyStore><Location>FILE.pem</Location></KeyStore>";
+                compiler.error("bad-value", message, span.unwrap_or(self.own.span), label);
+                None
+            }
+        }
     }
 }
 
@@ -422,6 +500,69 @@ mod tests {
                 parameter("inbound.http.port", "-1"),
                 "bad-value: `-1` is no port",
                 "expected 1 to 65535",
+            ),
+            (
+                "protocol='http'",
+                parameter("inbound.http.port", "18446744073709551616"),
+                "bad-value: `18446744073709551616` is no port",
+                "expected 1 to 65535",
+            ),
+            (
+                "protocol='http'",
+                parameter("inbound.http.port", "  "),
+                "missing-parameter: the inbound endpoint needs the parameter `inbound.http.port`",
+                "the port to listen on",
+            ),
+            (
+                "protocol='http'",
+                parameter("Inbound.HTTP.Port", "8285"),
+                "unknown-parameter: an inbound endpoint has no parameter `Inbound.HTTP.Port`",
+                "this has no effect",
+            ),
+            (
+                "protocol='http'",
+                format!("{port}{port}"),
+                "duplicate-parameter: the parameter `inbound.http.port` is there twice",
+                "this one counts",
+            ),
+            (
+                "protocol='http'",
+                format!("{port}{}", parameter("api.dispatching.enabled", "yes")),
+                "bad-value: the parameter `api.dispatching.enabled` cannot be `yes`",
+                "expected true or false",
+            ),
+            (
+                "protocol='https'",
+                format!("{port}{}", parameter("keystore", "a.pem")),
+                "bad-value: the parameter `keystore` is an element",
+                "expected a store",
+            ),
+            // Nobody is let in because a store cannot be read.
+            (
+                "protocol='https'",
+                format!("{port}{}", parameter("SSLVerifyClient", "require")),
+                "missing-parameter: certificates of clients cannot be checked without a `keystore` that is PEM",
+                "else everybody would be let in",
+            ),
+            (
+                "protocol='https'",
+                format!(
+                    "{port}{}{}",
+                    parameter("keystore", "<KeyStore><Location>a.jks</Location></KeyStore>"),
+                    parameter("SSLVerifyClient", "Optional")
+                ),
+                "missing-parameter: certificates of clients cannot be checked without a `keystore` that is PEM",
+                "else everybody would be let in",
+            ),
+            (
+                "protocol='https'",
+                format!(
+                    "{port}{}{}",
+                    parameter("keystore", "<KeyStore><Location>a.pem</Location></KeyStore>"),
+                    parameter("SSLVerifyClient", "REQUIRE")
+                ),
+                "missing-parameter: certificates of clients cannot be checked without a `truststore` that is PEM",
+                "else everybody would be let in",
             ),
             (
                 "protocol='http'",
@@ -495,7 +636,14 @@ mod tests {
                 [parameter("inbound.ws.port", "8286"), parameter("ws.outflow.dispatch.sequence", "S")]
                     .concat(),
                 "ignored-parameter: the parameter `ws.outflow.dispatch.sequence` has no effect",
-                "frames are passed between client and backend",
+                "what a client says runs through `sequence`",
+            ),
+            (
+                "protocol='ws'",
+                [parameter("inbound.ws.port", "8286"), parameter("ws.client.side.broadcast.level", "3")]
+                    .concat(),
+                "bad-value: the parameter `ws.client.side.broadcast.level` cannot be `3`",
+                "expected 0",
             ),
             (
                 "protocol='httpws'",

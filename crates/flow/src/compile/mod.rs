@@ -4,6 +4,7 @@
 //! others serve.
 
 mod artifacts;
+mod data;
 pub mod definition;
 mod endpoints;
 mod events;
@@ -11,6 +12,7 @@ mod executors;
 mod handlers;
 mod inbound;
 mod inside;
+mod number;
 pub mod page;
 mod processors;
 mod services;
@@ -55,6 +57,8 @@ pub struct Compiler<'a> {
     registry: &'a Registry,
     lists: Vec<Option<List>>,
     sequences: HashMap<String, ListId>,
+    /// The operations of libraries that are used.
+    operations: HashMap<String, ListId>,
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
     named: endpoints::Named,
     inline: Vec<InlineEndpoint>,
@@ -105,6 +109,7 @@ pub fn compile(
         registry,
         lists: Vec::new(),
         sequences: HashMap::new(),
+        operations: HashMap::new(),
         endpoints: HashMap::new(),
         named: endpoints::Named::default(),
         inline: Vec::new(),
@@ -453,7 +458,7 @@ impl Compiler<'_> {
                 if !expression.is_synapse() && !expression.is_json() {
                     self.check_point(text, span);
                 }
-                self.check_secrets(text, span)?;
+                self.check_secrets(text, span);
                 Some(expression)
             }
             Err(error) => {
@@ -531,26 +536,18 @@ impl Compiler<'_> {
         );
     }
 
-    /// Checks that the secrets that an expression names can be had; `None` if one cannot (recorded).
-    fn check_secrets(&mut self, text: &str, span: Span) -> Option<()> {
-        let mut all = Some(());
+    /// Warns of the secrets that an expression names and that cannot be had now: messages that need one fault.
+    fn check_secrets(&mut self, text: &str, span: Span) {
         for (arguments, place) in lookups(text) {
             let argument = |at: usize| arguments.get(at).copied();
             let secret = self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2));
             if let Err(own) = secret {
                 let place = span.part(place.start, place.len());
-                let message = format!("the secret of `{}` cannot be had", text.trim());
-                if own.absent && self.services.settings.check_only {
-                    let found = Diagnostic::warning("unknown-secret", message).at(place, own.why);
-                    self.diagnostics
-                        .push(found.help("`busbar run` leaves this artifact out where it is absent"));
-                } else {
-                    self.error("unknown-secret", message, place, own.why);
-                    all = None;
-                }
+                let message =
+                    format!("the secret of `{}` cannot be had: messages that need it fault", text.trim());
+                self.warning("unknown-secret", message, place, own.why);
             }
         }
-        all
     }
 
     /// A value of a configuration that may come from outside: `$SYSTEM:NAME` and its kind, `$env{NAME}`, a secret as `$secret{alias}` or as
@@ -593,8 +590,7 @@ impl Compiler<'_> {
                 let message = format!("the secret `{alias}` cannot be had");
                 if own.absent && self.services.settings.check_only {
                     let found = Diagnostic::warning("unknown-secret", message).at(key.span, own.why);
-                    self.diagnostics
-                        .push(found.help("`busbar run` leaves this artifact out where it is absent"));
+                    self.diagnostics.push(found.help("the machine that runs it needs it"));
                     return Some(String::new());
                 }
                 self.error("unknown-secret", message, key.span, own.why);

@@ -1,15 +1,53 @@
 //! Message processors.
 
 use super::Compiler;
+use super::number::{self, COUNT, MILLISECONDS, Unit};
 use crate::runtime::processor::{Forwarding, Kind, Pace, Processor, RECIPIENTS, Sampling};
 use crate::runtime::reference::SequenceRef;
 use crate::state::identity::Identity;
 use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
+use diagnostics::{Diagnostic, Severity, Span};
+use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 /// Shortest pause between two looks into a store.
 const SHORTEST: Duration = Duration::from_millis(1);
+
+/// Parameters that have a meaning.
+const PARAMETERS: &[&str] = &[
+    "interval",
+    "cronExpression",
+    "throttle.interval",
+    "client.retry.interval",
+    "max.delivery.attempts",
+    "max.deliver.attempts",
+    "max.delivery.drop",
+    "max.deliver.drop",
+    "message.processor.reply.sequence",
+    "message.processor.fault.sequence",
+    "message.processor.deactivate.sequence",
+    "message.processor.failMessagesStore",
+    "non.retry.status.codes",
+    "is.active",
+    "target.endpoint",
+    "concurrency",
+    "sequence",
+    "pinnedServers",
+];
+
+/// Parameters that WSO2 needs, and their reasons.
+const NOT_NEEDED: &[(&str, &str)] = &[
+    ("throttle", "`interval` is the time between two messages, however short it is"),
+    ("member.count", "one after the other keeps the order of the messages"),
+    ("max.store.connection.attempts", STORE),
+    ("store.connection.retry.interval", STORE),
+    ("axis2.repo", CLIENT),
+    ("axis2.config", CLIENT),
+    ("quartz.conf", "there is no Quartz"),
+];
+const STORE: &str = "stores are in memory: they are always there";
+const CLIENT: &str = "messages are sent as all others are";
 
 /// Compiles a processor; `None` after a recorded error.
 pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Processor> {
@@ -26,6 +64,9 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
         compiler.error("unknown-store", message, store.span, why);
         return None;
     }
+    if matches!(own.kind, ProcessorKind::Forwarding | ProcessorKind::Sampling) {
+        check_names(own, compiler);
+    }
     let kind = match own.kind {
         ProcessorKind::Forwarding => Kind::Forwarding(Box::new(forwarding(own, compiler)?)),
         ProcessorKind::Sampling => Kind::Sampling(sampling(own, compiler)?),
@@ -40,6 +81,7 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
             return None;
         }
     };
+    let active = is_active(own, compiler);
     let pace = pace(own, compiler)?;
     let states = &compiler.services.states;
     let store = Identity::of(ArtifactKind::MessageStore, &own.message_store.value);
@@ -47,7 +89,7 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
         store: compiler.services.stores.memory(&own.message_store.value),
         claim: states.get(&store),
         activation: states.get(compiler.artifact_identity()),
-        written: (own.parameter("is.active").is_none_or(is_true), definition(own)),
+        written: (active, definition(own)),
         span: own.span,
         name,
         pace,
@@ -65,14 +107,94 @@ fn pace(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Pace> {
     let Some(expression) = expression else {
         return Some(Pace::Interval(milliseconds(own, "interval", 1000, compiler)?.max(SHORTEST)));
     };
-    let between = milliseconds(own, "throttle.interval", -1, compiler)?;
+    // -1 is what WSO2 has for none.
+    let between = match own.parameter("throttle.interval").map(str::trim) {
+        Some("-1") => Duration::ZERO,
+        _ => milliseconds(own, "throttle.interval", 0, compiler)?,
+    };
     let (cron, zone) = super::tasks::cron(expression, None, compiler)?;
     Some(Pace::Cron { cron, zone, between })
 }
 
-/// `true` in any case; all else is false, as in WSO2.
-fn is_true(text: &str) -> bool {
-    text.trim().eq_ignore_ascii_case("true")
+/// `is.active`: `true` in any case; all else is false, as in WSO2.
+fn is_active(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
+    let Some(text) = own.parameter("is.active") else { return true };
+    number::truth(text).unwrap_or_else(|near| {
+        doubtful(
+            own,
+            "is.active",
+            "counts as false; expected true or false",
+            near.map(|near| near.to_string()),
+            compiler,
+        );
+        false
+    })
+}
+
+/// The text of a parameter; blank counts as absent.
+fn text<'a>(own: &'a MessageProcessor, name: &str) -> Option<&'a str> {
+    own.parameter(name).map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// Where a parameter is written, else the processor.
+fn place(own: &MessageProcessor, name: &str) -> Span {
+    let written = own.parameters.iter().rev().find(|parameter| parameter.name == name);
+    written.map_or(own.span, |parameter| match &parameter.value {
+        config::ParameterValue::Text(key) => key.span,
+        _ => parameter.span,
+    })
+}
+
+/// The value of a parameter is wrong.
+fn wrong(
+    own: &MessageProcessor,
+    name: &str,
+    expected: &str,
+    near: Option<String>,
+    compiler: &mut Compiler<'_>,
+) {
+    let text = text(own, name).unwrap_or_default();
+    let error = Diagnostic::error("bad-value", format!("the parameter `{name}` cannot be `{text}`"));
+    let mut error = error.at(place(own, name), format!("expected {expected}"));
+    error.help.extend(near.map(|near| format!("did you mean `{near}`?")));
+    compiler.diagnostics.push(error);
+}
+
+/// The value of a parameter is taken for another one.
+fn doubtful(
+    own: &MessageProcessor,
+    name: &str,
+    label: &str,
+    near: Option<String>,
+    compiler: &mut Compiler<'_>,
+) {
+    let text = text(own, name).unwrap_or_default();
+    let warning = Diagnostic::warning("bad-value", format!("the parameter `{name}` should not be `{text}`"));
+    let mut warning = warning.at(place(own, name), label.to_owned());
+    warning.help.extend(near.map(|near| format!("did you mean `{near}`?")));
+    compiler.diagnostics.push(warning);
+}
+
+fn check_names(own: &MessageProcessor, compiler: &mut Compiler<'_>) {
+    let mut seen = HashSet::new();
+    for parameter in &own.parameters {
+        let name = parameter.name.as_str();
+        if !seen.insert(name) {
+            let message = format!("the parameter `{name}` is there twice");
+            compiler.warning("duplicate-parameter", message, parameter.span, "this one counts");
+        }
+        if let Some((_, why)) = NOT_NEEDED.iter().find(|(known, _)| *known == name) {
+            let message = format!("the parameter `{name}` has no effect");
+            let note = Diagnostic::new("not-needed", Severity::Note, message);
+            let note = note.at(parameter.span, format!("not needed here, because {why}"));
+            compiler.diagnostics.push(note);
+        } else if !PARAMETERS.contains(&name) {
+            let message = format!("a message processor has no parameter `{name}`");
+            let warning = Diagnostic::warning("unknown-parameter", message);
+            let warning = warning.at(parameter.span, "this has no effect");
+            compiler.diagnostics.push(warning.did_you_mean(name, PARAMETERS.iter().copied()));
+        }
+    }
 }
 
 /// A number for what a processor is told to do.
@@ -87,24 +209,29 @@ fn definition(own: &MessageProcessor) -> u64 {
     hasher.finish()
 }
 
-/// A parameter that is a time.
+/// A parameter that is a time. `None` after a recorded error.
 fn milliseconds(
     own: &MessageProcessor,
     name: &str,
-    default: i64,
+    default: u64,
     compiler: &mut Compiler<'_>,
 ) -> Option<Duration> {
-    Some(Duration::from_millis(u64::try_from(number(own, name, default, compiler)?).unwrap_or(0)))
+    Some(Duration::from_millis(number(own, name, default, MILLISECONDS, compiler)?))
 }
 
-/// A parameter that is a whole number.
-fn number(own: &MessageProcessor, name: &str, default: i64, compiler: &mut Compiler<'_>) -> Option<i64> {
-    let Some(text) = own.parameter(name) else { return Some(default) };
-    match text.trim().parse() {
+/// A parameter that is a whole number. `None` after a recorded error.
+fn number(
+    own: &MessageProcessor,
+    name: &str,
+    default: u64,
+    unit: Unit,
+    compiler: &mut Compiler<'_>,
+) -> Option<u64> {
+    let Some(text) = text(own, name) else { return Some(default) };
+    match unit.parse(text) {
         Ok(number) => Some(number),
-        Err(_) => {
-            let message = format!("the parameter `{name}` cannot be `{text}`");
-            compiler.error("bad-value", message, own.span, "expected a whole number");
+        Err(near) => {
+            wrong(own, name, &unit.expected(), near.map(|near| near.to_string()), compiler);
             None
         }
     }
@@ -113,7 +240,7 @@ fn number(own: &MessageProcessor, name: &str, default: i64, compiler: &mut Compi
 /// A parameter that names a sequence.
 fn sequence(own: &MessageProcessor, name: &str, compiler: &mut Compiler<'_>) -> Option<SequenceRef> {
     let key = own.parameter(name)?;
-    Some(compiler.sequence_key(&Key { value: key.trim().to_owned(), span: own.span }))
+    Some(compiler.sequence_key(&Key { value: key.trim().to_owned(), span: place(own, name) }))
 }
 
 fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Forwarding> {
@@ -132,8 +259,25 @@ fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<For
     let either = |first: &'static str, second: &'static str| {
         if own.parameter(first).is_some() { first } else { second }
     };
-    let attempts = number(own, either("max.delivery.attempts", "max.deliver.attempts"), 4, compiler)?;
-    let drop = own.parameter(either("max.delivery.drop", "max.deliver.drop"));
+    let name = either("max.delivery.attempts", "max.deliver.attempts");
+    // Less than none is without end, as in WSO2.
+    let attempts = match own.parameter(name).and_then(|text| text.trim().parse::<i64>().ok()) {
+        Some(below) if below < 0 => 0,
+        _ => number(own, name, 4, COUNT, compiler)?,
+    };
+    let name = either("max.delivery.drop", "max.deliver.drop");
+    let drop = text(own, name).is_some_and(|word| match word {
+        "Enabled" => true,
+        "Disabled" => false,
+        word => {
+            let truth = number::truth(word).or_else(|near| near.ok_or(()));
+            let near = truth.map(|truth| if truth { "Enabled" } else { "Disabled" }).ok();
+            let near = near.or_else(|| diagnostics::nearest(word, ["Enabled", "Disabled"]));
+            let label = "counts as Disabled, as in WSO2; expected Enabled or Disabled";
+            doubtful(own, name, label, near.map(str::to_owned), compiler);
+            false
+        }
+    });
     let failed = match own.parameter("message.processor.failMessagesStore").map(str::trim) {
         None => None,
         Some(name)
@@ -147,21 +291,33 @@ fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<For
         }
         Some(name) => {
             let message = format!("the failMessagesStore `{name}` cannot be used");
-            compiler.error("unknown-store", message, own.span, "no in-memory message store");
+            let span = place(own, "message.processor.failMessagesStore");
+            compiler.error("unknown-store", message, span, "no in-memory message store");
             return None;
         }
     };
-    let accepted = own.parameter("non.retry.status.codes").unwrap_or_default();
+    let mut accepted = Vec::new();
+    let codes = text(own, "non.retry.status.codes").unwrap_or_default();
+    for code in codes.split(',').map(str::trim).filter(|code| !code.is_empty()) {
+        match code.parse::<u16>().ok().filter(|code| (100..1000).contains(code)) {
+            Some(code) => accepted.push(code),
+            None => {
+                let expected = "status codes, with commas between them: 400, 404";
+                wrong(own, "non.retry.status.codes", expected, None, compiler);
+                return None;
+            }
+        }
+    }
     Some(Forwarding {
         endpoint,
         retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
         attempts: u32::try_from(attempts).ok().filter(|&most| most > 0),
-        drop: drop.is_some_and(|own| own.trim() == "Enabled"),
+        drop,
         failed,
         reply: sequence(own, "message.processor.reply.sequence", compiler),
         fault: sequence(own, "message.processor.fault.sequence", compiler),
         deactivate: sequence(own, "message.processor.deactivate.sequence", compiler),
-        accepted: accepted.split(',').filter_map(|own| own.trim().parse().ok()).collect(),
+        accepted,
     })
 }
 
@@ -171,13 +327,211 @@ fn sampling(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Sampl
 
 /// The parameter `concurrency`; what is no number is 1, as in WSO2.
 fn concurrency(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> u64 {
-    let Some(text) = own.parameter("concurrency").map(str::trim) else { return 1 };
+    let Some(text) = text(own, "concurrency") else { return 1 };
     let (count, label) = match text.parse::<i64>() {
         Ok(count) if count > 0 => return count.unsigned_abs(),
         Ok(_) => (0, "no message is ever taken"),
-        Err(_) => (1, "expected a whole number; counts as 1"),
+        Err(_) => (1, "counts as 1; expected a whole number"),
     };
-    let message = format!("the parameter `concurrency` should not be `{text}`");
-    compiler.warning("bad-value", message, own.span, label);
+    let near = COUNT.at_least_one().parse(text).err().flatten().map(|near| near.to_string());
+    doubtful(own, "concurrency", label, near, compiler);
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{self, Tested};
+
+    fn tested(kind: &str, parameters: &str) -> Tested {
+        let registry = testing::registry(Vec::new());
+        let given = parameters.split(';').filter(|own| !own.is_empty());
+        let parameters: String = given
+            .map(|own| own.split_once('=').unwrap())
+            .map(|(name, value)| format!("<parameter name='{name}'>{value}</parameter>"))
+            .collect();
+        let synapse = config::SYNAPSE;
+        let text = format!(
+            "<definitions xmlns='{synapse}'><messageStore name='M'/><sequence name='S'/><sequence name='main'/><sequence name='fault'/>\
+             <endpoint name='E'><address uri='http://127.0.0.1:1/'/></endpoint>\
+             <messageProcessor name='P' class='org.apache.synapse.message.processor.impl.{kind}' messageStore='M' {}>{parameters}\
+             </messageProcessor></definitions>",
+            if kind.starts_with("forwarder") { "targetEndpoint='E'" } else { "" }
+        );
+        testing::configuration(&registry, &text)
+    }
+
+    const FORWARDING: &str = "forwarder.ScheduledMessageForwardingProcessor";
+    const SAMPLING: &str = "sampler.SamplingProcessor";
+
+    #[test]
+    fn good_parameters() {
+        for (kind, parameters) in [
+            (FORWARDING, ""),
+            (
+                FORWARDING,
+                "interval=1;client.retry.interval=0;max.delivery.attempts=-1;max.delivery.drop=Enabled",
+            ),
+            (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=-1;is.active=FALSE"),
+            (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=50;non.retry.status.codes=400, 404,"),
+            (FORWARDING, "interval=;cronExpression=;max.delivery.attempts=;is.active=true"),
+            (
+                FORWARDING,
+                "message.processor.reply.sequence=S;message.processor.fault.sequence=S;message.processor.deactivate.sequence=S;message.processor.failMessagesStore=M",
+            ),
+            (FORWARDING, "target.endpoint=E;pinnedServers=a"),
+            (SAMPLING, "sequence=S;concurrency=2;interval=0"),
+        ] {
+            let tested = tested(kind, parameters);
+            assert!(tested.found.is_empty(), "{parameters}: {:?}", tested.found);
+            assert_eq!(tested.bus.plan().processors().len(), 1, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn what_loading_says() {
+        let error =
+            |name: &str, value: &str| format!("bad-value: the parameter `{name}` cannot be `{value}`");
+        let times = ["interval", "client.retry.interval", "throttle.interval"];
+        for name in times {
+            for value in ["-5", "x", "1.5", "1s", "9223372036854775807", "18446744073709551616"] {
+                let cron = if name == "throttle.interval" { ";cronExpression=0 0 6 * * ?" } else { "" };
+                let tested = tested(FORWARDING, &format!("{name}={value}{cron}"));
+                assert!(tested.reports(&error(name, value)), "{name}={value}: {:?}", tested.found);
+                assert!(
+                    tested.reasons.iter().any(|own| own == "expected whole milliseconds, 0 to 315360000000")
+                );
+                assert_eq!(tested.bus.plan().processors().len(), 0, "{name}={value}");
+            }
+        }
+        for (kind, parameters, says, label, count) in [
+            (
+                FORWARDING,
+                "max.delivery.attempts=often",
+                &*error("max.delivery.attempts", "often"),
+                "a whole number",
+                0,
+            ),
+            (
+                FORWARDING,
+                "max.deliver.attempts=5000000000",
+                &error("max.deliver.attempts", "5000000000"),
+                "0 to 4294967295",
+                0,
+            ),
+            (
+                FORWARDING,
+                "max.delivery.drop=enabled",
+                "bad-value: the parameter `max.delivery.drop` should not be `enabled`",
+                "counts as Disabled",
+                1,
+            ),
+            (
+                FORWARDING,
+                "max.delivery.drop=true",
+                "bad-value: the parameter `max.delivery.drop` should not be `true`",
+                "counts as Disabled",
+                1,
+            ),
+            (
+                FORWARDING,
+                "is.active=yes",
+                "bad-value: the parameter `is.active` should not be `yes`",
+                "counts as false",
+                1,
+            ),
+            (
+                FORWARDING,
+                "non.retry.status.codes=404;non.retry.status.codes=4xx",
+                "duplicate-parameter",
+                "this one counts",
+                0,
+            ),
+            (
+                FORWARDING,
+                "non.retry.status.codes=404 500",
+                &error("non.retry.status.codes", "404 500"),
+                "commas between them",
+                0,
+            ),
+            (
+                FORWARDING,
+                "non.retry.status.codes=99999",
+                &error("non.retry.status.codes", "99999"),
+                "commas between them",
+                0,
+            ),
+            (FORWARDING, "cronExpression=0 0 25 * * ?", "bad-cron: ", "", 0),
+            (FORWARDING, "cronExpression=0 0 0 1 1 ? 1999", "never-due: ", "it never runs", 1),
+            (
+                FORWARDING,
+                "message.processor.failMessagesStore=X",
+                "unknown-store: the failMessagesStore `X` cannot be used",
+                "no in-memory",
+                0,
+            ),
+            (
+                FORWARDING,
+                "intervall=5",
+                "unknown-parameter: a message processor has no parameter `intervall`",
+                "no effect",
+                1,
+            ),
+            (
+                FORWARDING,
+                "Interval=5",
+                "unknown-parameter: a message processor has no parameter `Interval`",
+                "no effect",
+                1,
+            ),
+            (
+                FORWARDING,
+                "member.count=5",
+                "not-needed: the parameter `member.count` has no effect",
+                "order",
+                1,
+            ),
+            (FORWARDING, "throttle=true", "not-needed: ", "however short", 1),
+            (FORWARDING, "max.store.connection.attempts=5", "not-needed: ", "stores are in memory", 1),
+            (FORWARDING, "store.connection.retry.interval=5", "not-needed: ", "stores are in memory", 1),
+            (FORWARDING, "axis2.repo=x;axis2.config=y", "not-needed: ", "as all others", 1),
+            (FORWARDING, "quartz.conf=x", "not-needed: ", "Quartz", 1),
+            (
+                SAMPLING,
+                "sequence=S;concurrency=0",
+                "bad-value: the parameter `concurrency` should not be `0`",
+                "no message is ever taken",
+                1,
+            ),
+            (
+                SAMPLING,
+                "sequence=S;concurrency=-1",
+                "bad-value: the parameter `concurrency` should not be `-1`",
+                "no message is ever taken",
+                1,
+            ),
+            (
+                SAMPLING,
+                "sequence=S;concurrency=many",
+                "bad-value: the parameter `concurrency` should not be `many`",
+                "counts as 1",
+                1,
+            ),
+            (
+                SAMPLING,
+                "concurrency=1",
+                "missing-parameter: the processor needs the parameter `sequence`",
+                "is missing",
+                0,
+            ),
+        ] {
+            let tested = tested(kind, parameters);
+            assert!(tested.reports(says), "{parameters}: {:?}", tested.found);
+            assert!(
+                tested.reasons.iter().any(|own| own.contains(label)),
+                "{parameters}: {:?}",
+                tested.reasons
+            );
+            assert_eq!(tested.bus.plan().processors().len(), count, "{parameters}: {:?}", tested.found);
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! The parameters of proxy services and inbound endpoints that take files.
 
 use super::Compiler;
+use super::number::{self, BYTES, COUNT, MILLISECONDS, SECONDS, Unit};
 use crate::engine::file::{Remark, Writing};
 use crate::runtime::source::{Action, Moving, Records, Reply, Source};
 use ::expression::DatePattern;
 use config::{Key, Parameter, ParameterValue};
 use diagnostics::{Diagnostic, Severity, Span};
-use files::address::{Address, Wrong};
+use files::address::{self, Address, Wrong};
 use files::claim::{Locking, Release};
 use files::directory::{By, Order};
 use message::regex::Pattern;
@@ -15,6 +16,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Shortest time between two looks.
+const SHORTEST: Duration = Duration::from_millis(10);
 /// How often a proxy service looks where nothing is said.
 const INTERVAL: Duration = Duration::from_secs(300);
 /// How long it waits before it looks again for a directory that is gone.
@@ -121,25 +124,73 @@ pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Op
         return None;
     }
     if !given && !named {
+        let stray = proxy.parameters.iter().find(|own| own.name.starts_with(PREFIX));
+        if let Some(stray) = stray {
+            let message = "the parameters for files have no effect: there is no `transport.vfs.FileURI`";
+            let names = proxy.parameters.iter().map(|own| own.name.as_str());
+            let warning = Diagnostic::warning("ignored-parameter", message);
+            let warning = warning.at(stray.span, "no files are taken");
+            let warning = warning.did_you_mean("transport.vfs.FileURI", names);
+            compiler.diagnostics.push(warning);
+        }
         return None;
     }
+    let directory = proxy.parameters.iter().rev().find(|own| own.name == "transport.vfs.FileURI");
+    if directory.is_none_or(is_blank) {
+        let message = "the parameter `transport.vfs.FileURI` is needed to take files";
+        let names = proxy.parameters.iter().map(|own| own.name.as_str());
+        let warning = Diagnostic::warning("missing-parameter", message);
+        let place = directory.map_or(proxy.span, |own| own.span);
+        let warning = warning.at(place, "a directory, or a file: file:///directory");
+        let warning = warning.did_you_mean(
+            "transport.vfs.FileURI",
+            names.filter(|own| directory.is_none() && !own.is_empty()),
+        );
+        compiler.diagnostics.push(warning.help("`transports` names `vfs`: the proxy service takes no files"));
+        return None;
+    }
+    // What is on another machine is not looked at; the service goes on with what else it is offered on.
+    let outer = std::mem::take(compiler.diagnostics);
+    let source = source_of(proxy, compiler);
+    let found = std::mem::replace(compiler.diagnostics, outer);
+    let is_elsewhere = |one: &Diagnostic| one.rule == "unsupported-transport";
+    let mut errors = found.iter().filter(|one| one.severity == Severity::Error);
+    let only_elsewhere = errors.all(is_elsewhere);
+    for one in found.iter().cloned() {
+        compiler.diagnostics.push(match only_elsewhere && one.severity == Severity::Error {
+            true => {
+                Diagnostic { severity: Severity::Warning, ..one }.help("the proxy service takes no files")
+            }
+            false => one,
+        });
+    }
+    source
+}
+
+fn is_blank(own: &Parameter) -> bool {
+    own.value.text().is_some_and(|text| text.trim().is_empty())
+}
+
+/// What the parameters of a proxy service say; `None` after a recorded error.
+fn source_of(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Source> {
     let mut reader = Reader { parameters: &proxy.parameters, span: proxy.span, faulty: false, compiler };
     reader.check_names(false);
     let interval = match reader.text(POLL) {
-        None => INTERVAL,
-        Some(key) => match key.value.to_ascii_lowercase().strip_suffix("ms") {
-            Some(number) => Duration::from_millis(reader.parsed(
-                &key,
-                number.trim(),
-                "a number of seconds, or of milliseconds: 500ms",
-            )?),
-            None => Duration::from_secs(reader.parsed(
-                &key,
-                &key.value,
-                "a number of seconds, or of milliseconds: 500ms",
-            )?),
-        },
+        None => None,
+        Some(key) => {
+            let milliseconds =
+                key.value.len().checked_sub(2).filter(|&end| {
+                    key.value.get(end..).is_some_and(|suffix| suffix.eq_ignore_ascii_case("ms"))
+                });
+            let (unit, number, make): (_, _, fn(u64) -> Duration) = match milliseconds {
+                Some(end) => (MILLISECONDS, &key.value[..end], Duration::from_millis),
+                None => (SECONDS, key.value.as_str(), Duration::from_secs),
+            };
+            let also = if milliseconds.is_none() { "; milliseconds: 500ms" } else { "" };
+            reader.parsed(POLL, &key, number, unit, also).map(make)
+        }
     };
+    let interval = reader.interval(POLL, interval);
     let name = proxy.name.value.clone();
     let counters = reader.compiler.services.metrics.counters("proxy", &name);
     reader.source(config::ArtifactKind::Proxy, name, interval, true, counters)
@@ -150,7 +201,7 @@ pub(super) fn of_inbound(own: &config::InboundEndpoint, compiler: &mut Compiler<
     let mut reader = Reader { parameters: &own.parameters, span: own.span, faulty: false, compiler };
     reader.check_names(true);
     let interval = match reader.text("interval") {
-        Some(key) => reader.parsed(&key, &key.value, "milliseconds").map(Duration::from_millis),
+        Some(key) => reader.parsed("interval", &key, &key.value, MILLISECONDS, "").map(Duration::from_millis),
         None => {
             reader.missing("interval", "milliseconds between two looks");
             None
@@ -160,7 +211,7 @@ pub(super) fn of_inbound(own: &config::InboundEndpoint, compiler: &mut Compiler<
     let _ = reader.truth("coordination", true);
     let name = own.name.value.clone();
     let counters = reader.compiler.services.metrics.counters("inbound", &name);
-    let interval = interval.unwrap_or(INTERVAL);
+    let interval = reader.interval("interval", interval);
     reader.source(config::ArtifactKind::InboundEndpoint, name, interval, sequential, counters)
 }
 
@@ -229,36 +280,73 @@ impl Reader<'_, '_> {
         self.faulty = true;
     }
 
-    fn parsed(&mut self, key: &Key, text: &str, expected: &str) -> Option<u64> {
-        let parsed = text.parse().ok();
-        if parsed.is_none() {
-            let message = format!("`{key}` is no time");
-            self.error("bad-value", message, key.span, format!("expected {expected}"));
-        }
-        parsed
+    /// A number; `also`: what else may be written.
+    fn parsed(&mut self, name: &str, key: &Key, text: &str, unit: Unit, also: &str) -> Option<u64> {
+        let near = match unit.parse(text) {
+            Ok(number) => return Some(number),
+            Err(near) => near,
+        };
+        let error = Diagnostic::error("bad-value", format!("the parameter `{name}` cannot be `{key}`"));
+        let mut error = error.at(key.span, format!("expected {}{also}", unit.expected()));
+        error.help.extend(near.map(|near| format!("did you mean `{near}`?")));
+        self.compiler.diagnostics.push(error);
+        self.faulty = true;
+        None
     }
 
-    fn number(&mut self, name: &str, expected: &str) -> Option<u64> {
+    fn number(&mut self, name: &str, unit: Unit) -> Option<u64> {
         let name = full(name);
         let key = self.text(&name)?;
-        let parsed = key.value.parse().ok();
-        if parsed.is_none() {
-            self.wrong(&name, &key, expected);
+        self.parsed(&name, &key, &key.value, unit, "")
+    }
+
+    fn seconds(&mut self, name: &str) -> Option<Duration> {
+        self.number(name, SECONDS).map(Duration::from_secs)
+    }
+
+    /// The time between two looks, which is not nothing.
+    fn interval(&mut self, name: &str, interval: Option<Duration>) -> Duration {
+        let interval = interval.unwrap_or(INTERVAL);
+        if interval.is_zero() {
+            let message = format!("the parameter `{name}` should not be 0");
+            let label = format!("counts as {} milliseconds", SHORTEST.as_millis());
+            self.compiler.warning("bad-value", message, self.place_of(name), label);
         }
-        parsed
+        interval.max(SHORTEST)
+    }
+
+    /// Where a parameter is written, else its artifact.
+    fn place_of(&self, name: &str) -> Span {
+        self.find(name).map_or(self.span, |own| match &own.value {
+            ParameterValue::Text(key) | ParameterValue::Key(key) => key.span,
+            _ => own.span,
+        })
+    }
+
+    /// Says that a parameter has no effect, if it is there.
+    fn useless(&mut self, name: &str, why: &str) {
+        let name = full(name);
+        if let Some(own) = self.find(&name) {
+            let (message, span) = (format!("the parameter `{name}` has no effect"), own.span);
+            self.compiler.warning("ignored-parameter", message, span, why);
+        }
     }
 
     fn milliseconds(&mut self, name: &str) -> Option<Duration> {
-        self.number(name, "a number of milliseconds").map(Duration::from_millis)
+        self.number(name, MILLISECONDS).map(Duration::from_millis)
     }
 
     fn truth(&mut self, name: &str, default: bool) -> bool {
         let Some(key) = self.text(name) else { return default };
-        match key.value.to_ascii_lowercase().as_str() {
-            "true" => true,
-            "false" => false,
-            _ => {
-                self.wrong(name, &key, "true or false");
+        match number::truth(&key) {
+            Ok(truth) => truth,
+            Err(near) => {
+                let message = format!("the parameter `{name}` cannot be `{key}`");
+                let error = Diagnostic::error("bad-value", message);
+                let mut error = error.at(key.span, "expected true or false");
+                error.help.extend(near.map(|near| format!("did you mean `{near}`?")));
+                self.compiler.diagnostics.push(error);
+                self.faulty = true;
                 default
             }
         }
@@ -298,9 +386,7 @@ impl Reader<'_, '_> {
         match Address::parse(&key) {
             Ok(address) => Some(address),
             Err(Wrong::Scheme(scheme)) => {
-                let message = format!("files over `{scheme}` need a transport that is not there yet");
-                let label = "expected a directory of this machine: file:///directory";
-                self.error("unsupported-transport", message, key.span, label);
+                self.elsewhere(&scheme, key.span);
                 None
             }
             Err(Wrong::Text(why)) => {
@@ -309,6 +395,14 @@ impl Reader<'_, '_> {
                 None
             }
         }
+    }
+
+    /// An address is not one of this machine.
+    fn elsewhere(&mut self, scheme: &str, span: Span) {
+        let error = Diagnostic::error("unsupported-transport", address::not_here(scheme));
+        let error = error.at(span, "expected a directory of this machine: file:///directory");
+        self.compiler.diagnostics.push(error.help(address::instead(scheme)));
+        self.faulty = true;
     }
 
     fn directory(&mut self, name: &str) -> Option<PathBuf> {
@@ -414,6 +508,16 @@ impl Reader<'_, '_> {
         let releases = self.truth(&full("AutoLockRelease"), false);
         let after = self.milliseconds("AutoLockReleaseInterval").unwrap_or_default();
         let own_machine = self.truth(&full("LockReleaseSameNode"), false);
+        if !beside && releases {
+            self.useless(
+                "AutoLockRelease",
+                "`transport.vfs.Locking` is disable: lock files are not looked at",
+            );
+        } else if !releases {
+            let why = "`transport.vfs.AutoLockRelease` is not true: lock files of others stand";
+            self.useless("AutoLockReleaseInterval", why);
+            self.useless("LockReleaseSameNode", why);
+        }
         Locking { beside, release: releases.then_some(Release { after, own_machine }) }
     }
 
@@ -435,9 +539,17 @@ impl Reader<'_, '_> {
             (None, None) => None,
             (_, directory) => {
                 let root = self.compiler.configuration.root.clone();
-                let directory = directory.map_or_else(String::new, |key| key.value);
-                let directory =
-                    Address::parse(&directory).map_or_else(|_| root.join(&directory), |own| own.path);
+                let directory = match directory {
+                    None => root,
+                    Some(key) => match Address::parse(&key) {
+                        Ok(own) => own.path,
+                        Err(Wrong::Scheme(scheme)) if scheme != "file" => {
+                            self.elsewhere(&scheme, key.span);
+                            root
+                        }
+                        Err(_) => root.join(&key.value),
+                    },
+                };
                 Some(directory.join(name.as_deref().unwrap_or(RECORDS)))
             }
         };
@@ -450,7 +562,10 @@ impl Reader<'_, '_> {
 
     fn reply(&mut self) -> Option<Reply> {
         let name = self.text(&full("ReplyFileName")).map(|key| key.value);
-        let key = self.text(&full("ReplyFileURI"))?;
+        let Some(key) = self.text(&full("ReplyFileURI")) else {
+            self.useless("ReplyFileName", "there is no `transport.vfs.ReplyFileURI`: answers go nowhere");
+            return None;
+        };
         let address = match key.value.get(..4) {
             Some(start) if start.eq_ignore_ascii_case("vfs:") => key.value.clone(),
             _ => format!("vfs:{key}"),
@@ -474,7 +589,7 @@ impl Reader<'_, '_> {
         counters: std::sync::Arc<crate::state::metrics::Counters>,
     ) -> Option<Source> {
         let address = self.place("FileURI");
-        if self.find("transport.vfs.FileURI").is_none() {
+        if self.find("transport.vfs.FileURI").is_none_or(is_blank) {
             self.missing("transport.vfs.FileURI", "a directory, or a file: file:///directory");
         }
         let content_type = self.text("transport.vfs.ContentType").map(|key| key.value);
@@ -500,13 +615,26 @@ impl Reader<'_, '_> {
                 }
             },
         };
-        let largest = match self.text("transport.vfs.FileSizeLimit") {
+        let limit = "transport.vfs.FileSizeLimit";
+        let largest = match self.text(limit) {
             Some(key) if key.value == "-1" => None,
-            Some(_) => self.number("FileSizeLimit", "bytes, or -1"),
+            Some(key) => self.parsed(limit, &key, &key.value, BYTES, "; -1: files of any size"),
             None => None,
         };
-        let seconds = |reader: &mut Self, name: &str| reader.number(name, "seconds").map(Duration::from_secs);
-        let (youngest, oldest) = (seconds(&mut self, "MinimumAge"), seconds(&mut self, "MaximumAge"));
+        if largest == Some(0) {
+            let message = format!("the parameter `{limit}` should not be 0");
+            let label = "no file is taken: files with nothing in them never are";
+            self.compiler.warning("bad-value", message, self.place_of(limit), label);
+        }
+        let (youngest, oldest) = (self.seconds("MinimumAge"), self.seconds("MaximumAge"));
+        if let (Some(youngest), Some(oldest)) = (youngest, oldest)
+            && youngest > oldest
+        {
+            let message =
+                "no file is taken: `transport.vfs.MinimumAge` is more than `transport.vfs.MaximumAge`";
+            let span = self.place_of("transport.vfs.MinimumAge");
+            self.compiler.warning("bad-value", message, span, "no file is so old and so young");
+        }
         let processed = self.action(true);
         let failed = self.action(false);
         if let (Action::Move(target), Some(address), None) = (&processed, &address, &pattern)
@@ -534,12 +662,12 @@ impl Reader<'_, '_> {
             kind,
             span: self.span,
             activation,
-            interval: interval.max(Duration::from_millis(10)),
+            interval,
             definition: hasher.finish(),
             content_type,
             pattern,
             between: self.milliseconds("FileProcessInterval").unwrap_or_default(),
-            most: self.number("FileProcessCount", "a number of files").filter(|most| *most > 0),
+            most: self.number("FileProcessCount", COUNT).filter(|most| *most > 0),
             order: self.order(),
             processed,
             failed,
@@ -547,8 +675,8 @@ impl Reader<'_, '_> {
             moving,
             locking: self.locking(),
             build: self.truth(&full("Build"), false),
-            retries: self.number("MaxRetryCount", "a number of attempts").unwrap_or(RETRIES),
-            reconnect: seconds(&mut self, "ReconnectTimeout").unwrap_or(RECONNECT),
+            retries: self.number("MaxRetryCount", COUNT).unwrap_or(RETRIES),
+            reconnect: self.seconds("ReconnectTimeout").unwrap_or(RECONNECT).max(SHORTEST),
             records: self.records(),
             largest,
             stable: self.milliseconds("CheckSizeInterval").filter(|time| !time.is_zero()),
@@ -571,6 +699,7 @@ impl Reader<'_, '_> {
 
 /// Says what is to be said of the address of a file.
 pub fn report(url: &str, remarks: &[Remark], span: Span, compiler: &mut Compiler<'_>) {
+    let url = diagnostics::without_credentials(url);
     for remark in remarks {
         let found = match remark {
             Remark::Wrong(what, expected) => {
@@ -596,3 +725,6 @@ pub fn report(url: &str, remarks: &[Remark], span: Span, compiler: &mut Compiler
         compiler.diagnostics.push(found);
     }
 }
+
+#[cfg(test)]
+mod tests;

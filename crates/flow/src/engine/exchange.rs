@@ -222,6 +222,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         upgrade: context.headers.has_any(Known::Upgrade.bit())
             && !blocking
             && is_handshake(&method, &context.headers),
+        extra_connection: false,
     };
     if let Some(silence) = time(context, "HTTP_SOCKET_TIMEOUT") {
         options.idle = silence;
@@ -255,7 +256,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                 host: host.as_deref(),
                 body: &mut body,
             };
-            match crate::engine::local::is_local(&outgoing.target) {
+            match crate::engine::local::is_target(&outgoing.target) {
                 false if crate::engine::file::is_target(&outgoing.target) => {
                     Box::pin(crate::engine::file::send(context, request, options.response)).await
                 }

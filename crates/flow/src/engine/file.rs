@@ -6,14 +6,15 @@
 use crate::runtime::context::Context;
 use bytes::{Buf, Bytes};
 use expression::{DatePattern, Moment};
-use files::address::{Address, Wrong};
+use files::address::{Address, Wrong, not_here};
 use files::claim::{self, Claim, Locking, Release, Turn};
-use files::partial::{Existing, Partial};
+use files::partial::{Existing, Partial, is_partial};
 use files::{Error, places};
 use message::{Body, BodyError, Headers, Kind, MediaType};
 use meter::Cancel;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -27,6 +28,8 @@ const LOCKED: Duration = Duration::from_secs(30);
 const RESPONSE: &str = "response.xml";
 /// The same, of one that is no text.
 const BINARY: &str = "response.dat";
+
+pub use files::address::instead;
 
 /// What stands for files where the target of a connection is asked for: nobody listens on port 0.
 pub fn target() -> Target {
@@ -110,8 +113,7 @@ impl Writing {
         let address = match Address::parse(url) {
             Ok(address) => address,
             Err(Wrong::Scheme(scheme)) => {
-                let what = format!("files over `{scheme}` need a transport that is not there yet");
-                remarks.push(Remark::Wrong(what, "expected vfs:file:///directory".to_owned()));
+                remarks.push(Remark::Wrong(not_here(&scheme), instead(&scheme).to_owned()));
                 return None;
             }
             Err(Wrong::Text(why)) => {
@@ -186,27 +188,32 @@ impl Writing {
         usable.then_some(own)
     }
 
-    /// The file that a message goes to.
-    fn file(&self, name: &str) -> Result<PathBuf, Error> {
+    /// The file that a message goes to; with the directory in which it got its name, if it did.
+    fn file(&self, name: &Name) -> Result<(PathBuf, Option<PathBuf>), Error> {
         let is_directory = match fs::metadata(&self.path) {
             Ok(known) => known.is_dir(),
             Err(error) if error.kind() == ErrorKind::NotFound => self.directory || self.create,
             Err(error) => return Err(Error::io(&self.path, error)),
         };
         if !is_directory {
-            return Ok(self.path.clone());
+            return Ok((self.path.clone(), None));
         }
         let mut directory = self.path.clone();
         if let Some(below) = &self.below {
             directory.push(formatted(below)?);
         }
-        let refused = |why: &str| Error::io(Path::new(name), io::Error::new(ErrorKind::InvalidInput, why));
-        let path = files::path::below(&directory, name).map_err(refused)?;
+        let refused = |why: &str| refused(Path::new(&name.text), why);
+        let path = files::path::below(&directory, &name.text).map_err(refused)?;
         match path == directory {
             true => Err(refused("names no file")),
-            false => Ok(path),
+            false => Ok((path, Some(directory))),
         }
     }
+}
+
+/// The message is wrong, and not the place.
+fn refused(path: &Path, why: &str) -> Error {
+    Error::io(path, io::Error::new(ErrorKind::InvalidInput, why))
 }
 
 /// The time now by a pattern.
@@ -222,16 +229,29 @@ pub(crate) struct Arrived {
     pub(crate) name: String,
 }
 
+/// The name of a file.
+struct Name {
+    text: String,
+    /// The message says it: what is wrong with it is no fault of the place.
+    by_message: bool,
+}
+
 /// The name that the message gives its file: `transport.vfs.ReplyFileName`, then `FILE_NAME`.
-fn name(context: &Context, headers: &Headers, given: Option<&str>) -> String {
+fn name(context: &Context, headers: &Headers, given: Option<&str>) -> Name {
     let own = |name: &str| headers.get(name).map(str::trim).filter(|name| !name.is_empty());
     let arrived = context.attached::<Arrived>();
     let set = own("FILE_NAME").filter(|name| arrived.as_ref().is_none_or(|arrived| arrived.name != *name));
-    let found = own("transport.vfs.ReplyFileName").or(set).or(given).or(own("FILE_NAME"));
-    found.map(str::to_owned).unwrap_or_else(|| {
-        let kind = headers.get("Content-Type").map(|own| MediaType::parse(own).kind());
-        if matches!(kind, Some(Kind::Binary)) { BINARY } else { RESPONSE }.to_owned()
-    })
+    let said = own("transport.vfs.ReplyFileName").or(set);
+    let by_message = said.is_some() || given.is_none();
+    let text = said.or(given).or(own("FILE_NAME")).map(str::to_owned);
+    match text {
+        Some(text) => Name { text, by_message },
+        None => {
+            let kind = headers.get("Content-Type").map(|own| MediaType::parse(own).kind());
+            let text = if matches!(kind, Some(Kind::Binary)) { BINARY } else { RESPONSE }.to_owned();
+            Name { text, by_message: false }
+        }
+    }
 }
 
 /// Writes a message where an address says; it may take so long.
@@ -258,7 +278,8 @@ pub(crate) async fn send(
             }
             if error.kind() == Some(ErrorKind::InvalidInput) {
                 // The message is wrong, and not the place.
-                let what = "the name of its file leads out of the directory, or is none";
+                let what =
+                    "the name of its file leads out of the directory, or is none that can be written there";
                 return Err(fails(SendErrorKind::BadRequest(what), intact));
             }
             let text = io::Error::new(error.kind().unwrap_or(ErrorKind::Other), error.to_string());
@@ -369,16 +390,35 @@ impl Drop for Added {
 impl Sink {
     fn begin(
         writing: &Writing,
-        name: &str,
+        name: &Name,
         modified: Option<Duration>,
         cancel: &Cancel,
     ) -> Result<Sink, Error> {
-        let path = writing.file(name)?;
+        let (path, directory) = writing.file(name)?;
+        // Of a name that the message says, no directory is made.
+        let directory = directory.filter(|_| name.by_message);
         let parent = path.parent().unwrap_or(Path::new("/"));
+        let parent = directory.as_deref().unwrap_or(parent);
         // Where the address names a file, its directory is made too, as in WSO2.
         if writing.create || writing.below.is_some() || path == writing.path || parent != writing.path {
             fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
         }
+        let Some(directory) = directory else {
+            return Sink::begin_at(path, writing, modified, cancel);
+        };
+        can_be_named(&path, &directory)?;
+        let begun = Sink::begin_at(path.clone(), writing, modified, cancel);
+        begun.map_err(|error| {
+            if is_of_name(&error, &path, &directory) { refused(&path, &error.to_string()) } else { error }
+        })
+    }
+
+    fn begin_at(
+        path: PathBuf,
+        writing: &Writing,
+        modified: Option<Duration>,
+        cancel: &Cancel,
+    ) -> Result<Sink, Error> {
         let end = Instant::now() + LOCKED;
         let claim = loop {
             match claim::claim(&path, writing.locking) {
@@ -442,9 +482,136 @@ impl Sink {
     }
 }
 
+/// Whether a file may have a name that its message says, in a directory that the message does not choose.
+fn can_be_named(path: &Path, directory: &Path) -> Result<(), Error> {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    // Nobody would take such a file, and the next one would wait for the lock that it looks like.
+    if claim::is_lock(name) || std::str::from_utf8(name).is_ok_and(is_partial) {
+        return Err(refused(path, "is a name of locks and of files on their way"));
+    }
+    fs::metadata(directory).map_err(|error| Error::io(directory, error))?;
+    if !path.parent().is_some_and(Path::is_dir) {
+        return Err(refused(path, "leads through a directory that is not there"));
+    }
+    match fs::symlink_metadata(path) {
+        Ok(known) if known.is_dir() => Err(refused(path, "is a directory")),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            let error = Error::io(path, error);
+            Err(if is_of_name(&error, path, directory) { refused(path, &error.to_string()) } else { error })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether another name in the same directory would have been written.
+fn is_of_name(error: &Error, path: &Path, directory: &Path) -> bool {
+    match error.kind() {
+        // A lock beside it has a longer name.
+        Some(ErrorKind::InvalidFilename | ErrorKind::NotADirectory | ErrorKind::IsADirectory) => true,
+        Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => path.parent() != Some(directory),
+        Some(_) => false,
+        None => matches!(error, Error::Directory(_) | Error::NoFile(_)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What becomes of files in a directory of the test, with what a name is to be.
+    fn begun(root: &Path, options: &str, text: &str, by_message: bool) -> Result<(), Error> {
+        let url = format!("vfs:file://{}?{options}", root.display());
+        let writing = Writing::parse(&url, &mut Vec::new()).unwrap();
+        let name = Name { text: text.to_owned(), by_message };
+        let mut sink = Sink::begin(&writing, &name, None, &Cancel::default())?;
+        sink.write(Bytes::from_static(b"x"))?;
+        sink.finish()
+    }
+
+    fn place(name: &str) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("busbar-names-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("sub")).unwrap();
+        fs::write(root.join("file"), "").unwrap();
+        root
+    }
+
+    fn names(root: &Path) -> Vec<String> {
+        let entries = fs::read_dir(root).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|own| own.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_is_the_fault_of_the_message() {
+        let root = place("fault");
+        let long = "z".repeat(300);
+        let (below, through) = (format!("sub/{long}"), format!("{long}/b"));
+        let with_lock = "z".repeat(252);
+        let all = [
+            "",
+            "transport.vfs.Append=true",
+            "transport.vfs.CreateFolder=true",
+            "transport.vfs.Locking=disable",
+        ];
+        for options in all {
+            for name in [
+                long.as_str(),
+                "file/b",
+                "sub",
+                "new/b",
+                "/new/deep/b",
+                below.as_str(),
+                through.as_str(),
+                "..",
+            ] {
+                let error = begun(&root, options, name, true).unwrap_err();
+                assert_eq!(error.kind(), Some(ErrorKind::InvalidInput), "{options} {name}: {error}");
+            }
+            assert_eq!(names(&root), ["file", "sub"], "{options}: no directory is made");
+        }
+        let error = begun(&root, "", &with_lock, true).unwrap_err();
+        assert_eq!(error.kind(), Some(ErrorKind::InvalidInput), "{error}");
+        for name in ["sub/a", "/sub/../b", "file", "new/../c"] {
+            begun(&root, "", name, true).unwrap();
+        }
+        assert_eq!(names(&root), ["b", "c", "file", "sub"]);
+        // The address says what is made.
+        begun(&root, "", "new/d", false).unwrap();
+        begun(&root.join("made"), "transport.vfs.CreateFolder=true", "e", true).unwrap();
+        begun(&root, "transport.vfs.SubFolderTimestampFormat='t'", "f", true).unwrap();
+        assert_eq!(names(&root), ["b", "c", "file", "made", "new", "sub", "t"]);
+        // What is wrong with the place is not the message's fault.
+        for options in ["", "transport.vfs.Locking=disable"] {
+            let error = begun(&root.join("none/"), options, "a", true).unwrap_err();
+            assert_eq!(error.kind(), Some(ErrorKind::NotFound), "{error}");
+            let error = begun(&root.join("file/none/"), options, "a", true).unwrap_err();
+            assert_eq!(error.kind(), Some(ErrorKind::NotADirectory), "{error}");
+            let error = begun(&root, options, "sub", false).unwrap_err();
+            assert!(matches!(error, Error::Directory(_)), "{error}");
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn no_message_makes_locks() {
+        let root = place("locks");
+        for name in ["good.xml.lock", ".busbar-1.tmp", ".busbar-lock-1.tmp", "sub/a.lock", "x/../.lock"] {
+            for options in ["", "transport.vfs.Locking=disable"] {
+                let error = begun(&root, options, name, true).unwrap_err();
+                assert_eq!(error.kind(), Some(ErrorKind::InvalidInput), "{options} {name}: {error}");
+            }
+        }
+        assert_eq!(
+            (names(&root), names(&root.join("sub"))),
+            (vec!["file".to_owned(), "sub".to_owned()], vec![])
+        );
+        for name in ["good.xml", "lock", "a.locked", ".busbar-1", "1.tmp"] {
+            begun(&root, "", name, true).unwrap();
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
 
     #[test]
     fn what_is_said_of_an_address() {

@@ -16,7 +16,7 @@ pub fn target() -> Target {
 }
 
 /// Whether this is [`target`].
-pub(crate) fn is_local(target: &Target) -> bool {
+pub fn is_target(target: &Target) -> bool {
     target.port() == 0 && target.host() == "local"
 }
 

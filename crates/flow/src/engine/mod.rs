@@ -21,7 +21,7 @@ mod sync {
 use self::exchange::{KeptHeaders, Sent, send};
 use crate::runtime::context::{Context, Frame, Functions, Owner};
 use crate::runtime::endpoint::Destination;
-use crate::runtime::fault::{Code, Fault};
+use crate::runtime::fault::{Code, Fault, code};
 use crate::runtime::mediator::{
     Branch, BranchTarget, Enqueued, Entry, Flow, ListId, Need, Parts, Split, Step,
 };
@@ -956,8 +956,8 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
         if context.progress.asked.is_answered() {
             // It was the backend's.
             fault.status = 502;
-            if fault.code == Code::Number(crate::runtime::fault::code::GENERAL) {
-                fault.code = Code::Number(crate::runtime::fault::code::SND_IO_ERROR_RECEIVING);
+            if matches!(fault.code, Code::Number(code::GENERAL | code::PAYLOAD)) {
+                fault.code = Code::Number(code::SND_IO_ERROR_RECEIVING);
             }
         }
     }
@@ -1020,7 +1020,6 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
 
 /// The status for a client whose flow failed without giving an answer.
 fn status_of(fault: &Fault) -> u16 {
-    use crate::runtime::fault::code;
     match fault.code {
         _ if fault.status != 500 => fault.status,
         Code::Number(code::CONNECTION_TIMEOUT) => 504,

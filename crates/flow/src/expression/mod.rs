@@ -184,7 +184,11 @@ impl Expression {
                 Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
             let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
                 let offset = error.span.start + start + 2..error.span.end + start + 2;
-                let outcome = if error.well_formed { Outcome::Nothing } else { Outcome::Refused };
+                let outcome = match error.well_formed {
+                    _ if error.no_secret => Outcome::Fault,
+                    true => Outcome::Nothing,
+                    false => Outcome::Refused,
+                };
                 ExpressionError { message: error.message, offset, outcome, later: false }
             })?;
             let need = crate::expression::synapse::need(compiled.reads());
@@ -328,7 +332,7 @@ impl Expression {
         if !xpath.reads_body || xpath.later {
             return self.reason();
         }
-        match xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement) {
+        match xpath.expression.streaming_as(stream_as(wanted), StreamContext::Envelope) {
             Ok(_) => format!("`{}` is decided while the body arrives", self.source),
             Err(why) => format!("`{}` needs the tree: {}", self.source, why.reason),
         }
@@ -520,7 +524,7 @@ impl Expression {
     pub(crate) fn stream_plan(&self, wanted: Wanted) -> Option<&xpath::StreamPlan> {
         match &self.kind {
             Kind::XPath(xpath) if xpath.reads_body && !xpath.later && !xpath.java => {
-                xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement).ok()
+                xpath.expression.streaming_as(stream_as(wanted), StreamContext::Envelope).ok()
             }
             _ => None,
         }
@@ -540,6 +544,9 @@ impl Expression {
         match meter::finished(own.evaluate(&host)).map_err(|stop| self.fault(stop))? {
             Ok(value) => Ok(Some(then(value))),
             Err(why) => {
+                if let Some(why) = host.no_secret() {
+                    return Err(self.fault(why));
+                }
                 let place = context.plan().place(self.span);
                 tracing::warn!(message_id = %context.message_id(), place, "`{}` gives nothing: {why}", self.source);
                 Ok(None)
@@ -657,7 +664,7 @@ impl Expression {
 fn stream_as(wanted: Wanted) -> StreamAs {
     match wanted {
         Wanted::Boolean => StreamAs::Boolean,
-        Wanted::Text => StreamAs::Value,
+        Wanted::Text => StreamAs::Text,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::expression::library::SynapseHost;
 use crate::expression::{Expression, Wanted};
 use crate::runtime::context::Context;
 use crate::runtime::fault::{Fault, code};
-use message::{Coding, Kind, Payload, SoapVersion};
+use message::{Coding, Kind, Payload, PayloadError, SoapVersion};
 use xml::{Event, Tokenizer};
 use xpath::Decision;
 
@@ -33,7 +33,7 @@ pub async fn decide(expression: &Expression, wanted: Wanted, context: &mut Conte
                 if stream.buffered().len() > limits.held {
                     let message =
                         format!("the body is larger than the {} bytes a flow may hold", limits.held);
-                    return Err(Fault { status: 413, ..Fault::new(message) }.at(expression.span()));
+                    return Err(Fault::from(PayloadError::TooLarge { message }).at(expression.span()));
                 }
                 std::future::poll_fn(|cx| stream.poll_more(cx)).await
             }

@@ -9,7 +9,7 @@ use ::expression::{Host, Reads, Value};
 use config::Scope as Namespaces;
 use message::{Value as Own, XmlValue};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use xpath::{CompileOptions, Version};
 
@@ -70,11 +70,18 @@ pub(crate) fn prepare(reads: Reads, context: &mut Context) -> Result<(), Fault> 
 pub(crate) struct MessageHost<'a> {
     context: &'a Context,
     depth: &'a Cell<u32>,
+    /// Why a secret that was asked for could not be had.
+    no_secret: RefCell<Option<String>>,
 }
 
 impl<'a> MessageHost<'a> {
     pub fn new(context: &'a Context, depth: &'a Cell<u32>) -> MessageHost<'a> {
-        MessageHost { context, depth }
+        MessageHost { context, depth, no_secret: RefCell::new(None) }
+    }
+
+    /// Why a secret that was asked for could not be had, if one was: the message must not go on without it.
+    pub fn no_secret(&self) -> Option<String> {
+        self.no_secret.take()
     }
 }
 
@@ -151,7 +158,11 @@ impl Host for MessageHost<'_> {
     fn secret(&self, path: &[String]) -> Result<String, String> {
         let argument = |at: usize| path.get(at).map(String::as_str);
         let vault = self.context.plan().vault();
-        vault.look_up(argument(0).unwrap_or(""), argument(1), argument(2)).map_err(|own| own.why)
+        let secret = vault.look_up(argument(0).unwrap_or(""), argument(1), argument(2));
+        secret.map_err(|own| {
+            self.no_secret.replace(Some(own.why.clone()));
+            own.why
+        })
     }
 }
 
@@ -192,7 +203,11 @@ pub(crate) fn read(
     let host = MessageHost::new(context, depth);
     let value = if let Some(own) = deferred.synapse() {
         // A failure is nothing, as it is where the expression stands itself.
-        Ok(Some(own.evaluate(&host).map_or_else(|_| Own::from(""), Value::into_message)))
+        let found = own.evaluate(&host).map(Value::into_message);
+        match host.no_secret() {
+            Some(why) if found.is_err() => Err(why),
+            _ => Ok(Some(found.unwrap_or_else(|_| Own::from("")))),
+        }
     } else if let Some(path) = deferred.json_path() {
         let text = host.json().ok().map(|json| path.json_eval_text(json)).transpose();
         text.map(|text| Some(Own::from(text.flatten().unwrap_or_default()))).map_err(|why| why.to_string())

@@ -2,6 +2,7 @@
 //!
 //! The kinds themselves live in the endpoints room.
 
+use crate::runtime::check::{Change, Check, Health};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::ListId;
@@ -207,6 +208,26 @@ pub trait Leaf: Send + Sync {
         Standing::default()
     }
 
+    /// How its backend is asked at intervals whether it is well; `None`: it is not.
+    fn check(&self) -> Option<&Check> {
+        None
+    }
+
+    /// The number of failures of messages so far that kept others away; a check takes it down when it begins.
+    fn setbacks(&self) -> u64 {
+        0
+    }
+
+    /// A check has ended that began when there were so many setbacks. What changes by that.
+    fn checked(&self, _outcome: Result<(), String>, _setbacks: u64) -> Option<Change> {
+        None
+    }
+
+    /// How the checks went, where there are any: for people.
+    fn health(&self) -> Option<Health> {
+        None
+    }
+
     /// Suspends it by hand, as a failure would: it comes back by itself.
     fn suspend(&self) {}
 
@@ -250,7 +271,7 @@ pub struct Standing {
 /// A failure that changed the state of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// Its `ERROR_CODE`; 0: it was suspended by hand.
+    /// Its `ERROR_CODE`; 0: it was suspended by hand, or its checks failed.
     pub code: i32,
     /// Why.
     pub why: String,

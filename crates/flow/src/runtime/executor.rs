@@ -55,16 +55,7 @@ pub struct Status {
 impl Executor {
     /// How it stands.
     pub fn status(&self) -> Status {
-        let inner = lock(&self.pool.0);
-        let waiting = |queue: &Queue| queue.waiting.iter().filter(|one| !one.is_closed()).count();
-        Status {
-            running: inner.running,
-            queues: inner.queues.iter().map(|own| (own.priority, waiting(own), own.size)).collect(),
-            core: inner.core,
-            max: inner.max,
-            begun: inner.begun,
-            rejected: inner.rejected,
-        }
+        self.pool.status()
     }
 
     /// A place in the queue of a priority.
@@ -132,7 +123,20 @@ impl Pool {
         while inner.running < inner.core && self.hand_out(&mut inner) {}
     }
 
-    fn ticket(self: &Arc<Pool>, priority: i32) -> Result<Ticket, Full> {
+    pub(crate) fn status(&self) -> Status {
+        let inner = lock(&self.0);
+        let waiting = |queue: &Queue| queue.waiting.iter().filter(|one| !one.is_closed()).count();
+        Status {
+            running: inner.running,
+            queues: inner.queues.iter().map(|own| (own.priority, waiting(own), own.size)).collect(),
+            core: inner.core,
+            max: inner.max,
+            begun: inner.begun,
+            rejected: inner.rejected,
+        }
+    }
+
+    pub(crate) fn ticket(self: &Arc<Pool>, priority: i32) -> Result<Ticket, Full> {
         let mut inner = lock(&self.0);
         let now = |inner: &mut Inner| {
             inner.running += 1;

@@ -47,7 +47,7 @@ pub mod code {
     pub const SOAP_FAULT: i32 = 500000;
     /// A mandatory template parameter is missing.
     pub const TEMPLATE_PARAMETER: i32 = 500101;
-    /// The payload could not be parsed.
+    /// The payload cannot be read: it is not what its type says, or larger than a flow may hold.
     pub const PAYLOAD: i32 = 601000;
 }
 
@@ -185,7 +185,7 @@ impl From<PayloadError> for Fault {
             _ => 500,
         };
         let number = match &error {
-            PayloadError::Malformed { .. } => code::PAYLOAD,
+            PayloadError::Malformed { .. } | PayloadError::TooLarge { .. } => code::PAYLOAD,
             _ => code::GENERAL,
         };
         Fault { status, ..Fault::with_code(number, error.to_string()) }

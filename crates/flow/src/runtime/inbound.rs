@@ -24,6 +24,10 @@ pub struct InboundEndpoint {
     pub tls: Option<Tls>,
     /// Only handshakes of WebSockets are served.
     pub websocket: bool,
+    /// Type of the texts that come over them.
+    pub(crate) text_type: String,
+    /// Whom answers to messages of WebSockets are said to.
+    pub(crate) audience: Audience,
     /// Whether it takes requests.
     pub activation: Arc<Activation>,
     /// Not `suspend`, and a number for the whole definition.
@@ -34,6 +38,17 @@ pub struct InboundEndpoint {
     pub(crate) trace: bool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) filter: Filter,
+}
+
+/// Whom an answer to a message of a WebSocket is said to (`ws.client.side.broadcast.level`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The client whose message it answers: 0.
+    Client,
+    /// All clients of the path: 1.
+    All,
+    /// All but that client: 2.
+    Others,
 }
 
 /// The certificate of a listener.

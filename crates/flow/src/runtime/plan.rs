@@ -2,6 +2,7 @@
 
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Owner;
+use crate::runtime::data::DataService;
 use crate::runtime::endpoint::{Endpoint, InlineEndpoint};
 use crate::runtime::events::EventSource;
 use crate::runtime::executor::Executor;
@@ -37,6 +38,7 @@ pub struct Plan {
     pub(crate) executors: HashMap<String, Arc<Executor>>,
     /// Each is a service too, among the proxies.
     pub(crate) event_sources: HashMap<String, Arc<dyn EventSource>>,
+    pub(crate) data_services: HashMap<String, Arc<dyn DataService>>,
     pub(crate) proxies: Vec<Proxy>,
     /// To the number of a proxy; those that are left out are counted behind the others.
     pub(crate) proxy_names: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
@@ -274,6 +276,11 @@ impl Plan {
         let mut all: Vec<_> = self.executors.values().collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
+    }
+
+    /// A data service by its name.
+    pub fn data_service(&self, name: &str) -> Option<&Arc<dyn DataService>> {
+        self.data_services.get(name)
     }
 
     /// An event source.

@@ -158,6 +158,8 @@ pub struct Scope {
     steps: AtomicU64,
     /// The message went beyond a bound: nothing new is begun for it.
     given_up: AtomicBool,
+    /// It is in the log that the end of the drain came before its end.
+    named: AtomicBool,
     outcome: OnceLock<Outcome>,
     /// Tells who waits for the outcome; mostly nobody does.
     done: Notify,
@@ -176,6 +178,7 @@ impl Scope {
             tally: Tally::new(),
             steps: AtomicU64::new(context.progress.spent.steps.into()),
             given_up: AtomicBool::new(false),
+            named: AtomicBool::new(false),
             outcome: OnceLock::new(),
             done: Notify::new(),
         });
@@ -237,7 +240,11 @@ impl Scope {
         crate::runtime::report::panicked(&self.message_id, &self.service, &self.plan.place(place), what, why);
     }
 
+    /// Names it in the log, once.
     fn log_given_up(&self) {
+        if self.named.swap(true, AcqRel) {
+            return;
+        }
         let (what, place) = *lock(&self.last);
         log_given_up(&self.message_id, &self.service, &self.plan.place(place), what);
     }
@@ -337,11 +344,16 @@ impl Drop for Opened<'_> {
 
 #[cold]
 fn abandoned(context: &Context) {
-    // With children, the scope is named in the log as a whole.
-    let alone = context.scope.as_ref().is_none_or(|scope| scope.tally.running() == 1);
-    if alone && context.services.scopes.is_giving_up() {
-        let place = context.plan.place(context.location());
-        log_given_up(&context.message_id(), context.service_name(), &place, "its client still waited");
+    if !context.services.scopes.is_giving_up() {
+        return;
+    }
+    match &context.scope {
+        // Named as a whole, and now: what goes on may still come to its end, and its client has no answer all the same.
+        Some(scope) if scope.tally.running() > 1 => scope.log_given_up(),
+        _ => {
+            let place = context.plan.place(context.location());
+            log_given_up(&context.message_id(), context.service_name(), &place, "its client still waited");
+        }
     }
 }
 
@@ -964,6 +976,25 @@ mod tests {
         });
         assert_eq!(lines, ["ERROR given up at the end of the drain: a wait"]);
         assert_eq!(scopes.open(), 0, "its task went with the runtime");
+    }
+
+    /// What goes on without its client may end before the process does; the client had no answer.
+    #[test]
+    fn a_message_whose_client_was_cut_is_named_once_whatever_becomes_of_it() {
+        let tested = tested("");
+        let scopes = scopes(&tested);
+        let _services = Admitted::more(tested.bus.services()).begins();
+        let mut context = tested.context(&[], "");
+        let opened = Opened::new(&mut context);
+        let child = opened.context.child("a branch");
+        scopes.give_up();
+        let (lines, ()) = testing::logged("busbar::drain", || {
+            drop(opened);
+            tested.bus.services().log_given_up();
+            child.end();
+        });
+        assert_eq!(lines, ["ERROR given up at the end of the drain: a branch"]);
+        assert_eq!(scopes.open(), 0);
     }
 
     #[test]

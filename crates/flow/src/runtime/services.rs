@@ -124,6 +124,8 @@ pub struct Settings {
     pub time_zone: jiff::tz::TimeZone,
     /// Runs of a task may overlap where its trigger does not say. Default false.
     pub task_overlap: bool,
+    /// Which requests of the listeners go first, where more come than are to be answered at a time.
+    pub priorities: Option<Arc<super::priority::Priorities>>,
     /// Longest run of one step that computes: a script, stylesheet, expression, template or schema. Default 5 s.
     pub script_time: Duration,
     /// Threads for steps that compute for long. Default: two for each processor, at least 4.
@@ -138,6 +140,8 @@ pub struct Settings {
     pub sql_embedded: bool,
     /// Longest run of an SQL statement, where the data source does not say (`sql.timeout`). Default 120 s.
     pub sql_timeout: Duration,
+    /// Most bytes of a value that a database gives (`sql.value`). Default 32 MiB.
+    pub sql_value: usize,
     /// Most bytes of stack for a script. Default 512 KiB.
     pub script_stack: usize,
 }
@@ -204,12 +208,14 @@ impl Default for Settings {
             java_numbers: false,
             time_zone: jiff::tz::TimeZone::system(),
             task_overlap: false,
+            priorities: None,
             script_time: Duration::from_secs(5),
             compute_threads: default_threads(),
             compute_queue: 1000,
             compute_wait: Duration::from_secs(5),
             sql_embedded: false,
             sql_timeout: Duration::from_secs(120),
+            sql_value: 32 << 20,
             script_memory: 64 << 20,
             script_stack: 512 << 10,
         }

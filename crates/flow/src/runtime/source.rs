@@ -107,11 +107,7 @@ pub(crate) struct Reply {
 
 /// How far a source has come; it belongs to its identity.
 #[derive(Default)]
-pub(crate) struct State(pub(crate) Mutex<Progress>, pub(crate) RecordsFile);
-
-/// Whose turn it is to write down what is remembered. Nobody waits for a disk who only wants to know how a source stands.
-#[derive(Default)]
-pub(crate) struct RecordsFile(pub(crate) Mutex<()>);
+pub(crate) struct State(pub(crate) Mutex<Progress>);
 
 #[derive(Default)]
 pub(crate) struct Progress {

@@ -1,5 +1,6 @@
 //! Files that were processed and could be neither moved nor deleted, written down so that a restart does not process them again. Each line has the
-//! address of the file, its size, when it was changed last, what is to be done, and when that was tried.
+//! address of the file, its size, when it was changed last, what is to be done, when that was tried, and whose it is: several services
+//! may share a directory and the file of records.
 
 use crate::engine::file::formatted;
 use crate::runtime::source::{Action, Remembered, Source};
@@ -9,18 +10,34 @@ use ::files::partial::{Existing, Partial};
 use meter::Cancel;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Most of the file that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
 
+/// Whose turn it is to write. Nobody waits for a disk who only wants to know how a source stands.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// How a source is named in a line.
+fn owner(source: &Source) -> String {
+    source.label().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn is_gone(path: &Path) -> bool {
+    matches!(fs::symlink_metadata(path), Err(error) if error.kind() == ErrorKind::NotFound)
+}
+
 /// Reads what was written down by a process before this one, once; forgets what somebody took away.
 pub(super) fn refresh(source: &Source) {
     let known: Vec<_> = lock(&source.state.0).remembered.keys().cloned().collect();
-    for path in known {
-        if matches!(fs::symlink_metadata(&path), Err(error) if error.kind() == ErrorKind::NotFound) {
-            lock(&source.state.0).remembered.remove(&path);
-        }
+    let gone: Vec<_> = known.into_iter().filter(|path| is_gone(path)).collect();
+    if !gone.is_empty() {
+        let mut progress = lock(&source.state.0);
+        gone.iter().for_each(|path| drop(progress.remembered.remove(path)));
+        drop(progress);
+        write(source);
     }
     let is_read = std::mem::replace(&mut lock(&source.state.0).is_read, true);
     let Some(file) = source.records.file.as_ref().filter(|_| !is_read) else { return };
@@ -40,17 +57,22 @@ pub(super) fn refresh(source: &Source) {
             );
         }
     };
+    let own_name = owner(source);
     for line in text.lines() {
         let mut fields = line.split('\t');
         let mut next = || fields.next().unwrap_or_default();
         let (address, length, modified, action) = (next(), next(), next(), next());
+        let whose = fields.nth(1).unwrap_or_default();
         let (Ok(address), Ok(length), Ok(modified)) =
             (Address::parse(address), length.parse(), modified.parse())
         else {
             continue;
         };
-        // Those of another source may be in the file.
-        if !address.path.starts_with(&source.address.path) {
+        // Those of another source may be in the file; a service that got another name takes what is its own by the name of the file.
+        let name = address.path.file_name().unwrap_or_default().to_string_lossy();
+        let takes = || source.pattern.as_ref().is_none_or(|pattern| pattern.matches(&name) == Ok(true));
+        let is_own = whose.is_empty() || whose == own_name || takes();
+        if !is_own || !address.path.starts_with(&source.address.path) || is_gone(&address.path) {
             continue;
         }
         let action = match Address::parse(action) {
@@ -66,13 +88,19 @@ pub(super) fn refresh(source: &Source) {
 pub(super) fn write(source: &Source) {
     let Some(file) = &source.records.file else { return };
     let now = formatted(&source.records.format).unwrap_or_default();
-    let _turn = lock(&source.state.1.0);
+    let own_name = owner(source);
+    let _turn = lock(&TURN);
     let remembered = lock(&source.state.0).remembered.clone();
     let mut text = String::new();
     if let Ok(before) = fs::read_to_string(file) {
         let is_other = |line: &&str| {
-            let address = Address::parse(line.split('\t').next().unwrap_or_default());
-            address.is_ok_and(|address| !address.path.starts_with(&source.address.path))
+            let Ok(address) = Address::parse(line.split('\t').next().unwrap_or_default()) else {
+                return false;
+            };
+            match line.split('\t').nth(5) {
+                Some(whose) => whose != own_name && !is_gone(&address.path),
+                None => !address.path.starts_with(&source.address.path),
+            }
         };
         before.lines().filter(is_other).for_each(|line| text.extend([line, "\n"]));
     }
@@ -82,7 +110,7 @@ pub(super) fn write(source: &Source) {
             Action::Move(directory) => of_path(directory),
             Action::Delete | Action::Nothing => "DELETE".to_owned(),
         };
-        text.push_str(&format!("{}\t{length}\t{modified}\t{action}\t{now}\n", of_path(path)));
+        text.push_str(&format!("{}\t{length}\t{modified}\t{action}\t{now}\t{own_name}\n", of_path(path)));
     }
     let written = Partial::begin(file, Existing::Replace, true).and_then(|mut partial| {
         partial.copy_from(&mut text.as_bytes(), &Cancel::default())?;
