@@ -25,17 +25,17 @@ def main():
     work = pathlib.Path(tempfile.mkdtemp())
     backend, bus = free_port(), free_port()
     subprocess.run([options.busbar, "bench", "messages", "--dir", work], check=True, stdout=subprocess.DEVNULL)
-    body = work / f"order-{options.size}.xml"
     (work / "bus.xml").write_text(compare.CONFIG.format(backend=backend))
-    lua = script(work, "post", body)
     with Machines(work) as machines:
         machines.start(None, options.busbar, "backend", "--listen", f"127.0.0.1:{backend}", "--mode", "echo", "--workers", "1")
         counted = Counted(machines, options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{bus}", "--admin", "127.0.0.1:0",
                           "--workers", "1")
         wait_for(bus, 60)
         for route in options.routes:
-            exact(bus, f"/services/{route}", body.read_bytes())
-            own, calls, requests = counted.count(bus, f"/services/{route}", lua, options.seconds)
+            path = f"/services/{route}"
+            body = compare.message(work, path, options.size)
+            exact(bus, path, body.read_bytes())
+            own, calls, requests = counted.count(bus, path, script(work, f"post-{route}", body), options.seconds)
             print(f"{route} {options.size}: {sum(own.values()) / requests:,.0f} instructions a request ({requests} requests)", flush=True)
             for function, count in own.most_common(options.top):
                 print(f"{count / requests:9.1f} {calls[function] / requests:7.2f}  {function[:170]}")

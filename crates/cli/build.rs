@@ -1,4 +1,4 @@
-//! Lists the files of `examples/round`, so that `busbar demo` has them without the source tree, and says for `busbar --version` which
+//! Lists the files of `examples/round` and `examples/sql`, so that `busbar demo` has them without the source tree, and says for `busbar --version` which
 //! commit and profile the binary is made of.
 
 use std::path::{Path, PathBuf};
@@ -6,23 +6,31 @@ use std::process::Command;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let round = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../../examples/round").canonicalize()?;
-    println!("cargo::rerun-if-changed={}", round.display());
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    for example in ["round", "sql"] {
+        list(example, &out)?;
+    }
+    println!("cargo::rustc-env=VERSION_OF_BUILD={}", version(&out)?);
+    Ok(())
+}
+
+/// Writes the table of the files of an example.
+fn list(example: &str, out: &Path) -> io::Result<()> {
+    let examples = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../../examples");
+    let folder = examples.join(example).canonicalize()?;
+    println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
-    collect(&round, &mut files)?;
+    collect(&folder, &mut files)?;
     files.sort();
     let mut table = String::from("&[\n");
     for file in files {
         println!("cargo::rerun-if-changed={}", file.display());
-        let name = file.strip_prefix(&round).map_err(io::Error::other)?;
+        let name = file.strip_prefix(&folder).map_err(io::Error::other)?;
         // Strings of Rust: Debug escapes what has to be.
         table += &format!("    ({:?}, include_str!({:?})),\n", name.display().to_string(), file);
     }
     table += "]\n";
-    let out = PathBuf::from(variable("OUT_DIR")?);
-    fs::write(out.join("round.rs"), table)?;
-    println!("cargo::rustc-env=VERSION_OF_BUILD={}", version(&out)?);
-    Ok(())
+    fs::write(out.join(format!("{example}.rs")), table)
 }
 
 /// `0.1.0 (commit 0123456789, profile release)`; without a commit where the source is no checkout.

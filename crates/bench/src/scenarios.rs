@@ -69,7 +69,12 @@ impl Scenario {
 
 /// The scenario of that name, in any case.
 pub fn find(name: &str) -> Option<&'static Scenario> {
-    ROUND.iter().find(|scenario| scenario.name.eq_ignore_ascii_case(name))
+    all().find(|scenario| scenario.name.eq_ignore_ascii_case(name))
+}
+
+/// All that `busbar demo` shows.
+pub fn all() -> impl Iterator<Item = &'static Scenario> {
+    ROUND.iter().chain([&SECURE]).chain(SHOP)
 }
 
 /// The whole round.
@@ -142,6 +147,29 @@ pub static ROUND: &[Scenario] = &[
     Scenario { name: "OrderAPI/order", about: "an answer made in the API", build: api_get },
     Scenario { name: "OrderAPI/delete", about: "an answer without a body", build: api_delete },
     Scenario { name: "OrderAPI/unknown", about: "a path that no resource has", build: api_unknown },
+];
+
+/// The secure proxy: request and answer as they are before they are secured and after they were opened. It needs keys and https, so it
+/// is beside the others.
+pub static SECURE: Scenario =
+    Scenario { name: "SecureProxy", about: "WS-Security over https, a plain backend", build: secure };
+
+/// The shop of `examples/sql`, whose database is made when the bus starts. What one of these changes, no other one reads.
+pub static SHOP: &[Scenario] = &[
+    Scenario { name: "Items", about: "rows of a database as a resource in JSON", build: items },
+    Scenario { name: "Items/soap", about: "the same data service as SOAP", build: items_soap },
+    Scenario {
+        name: "Items/fault",
+        about: "a value that is none gets a DataServiceFault",
+        build: items_fault,
+    },
+    Scenario { name: "Prices", about: "dblookup: a row into properties", build: prices },
+    Scenario { name: "Orders", about: "dbreport: two tables in a transaction", build: shop_order },
+    Scenario {
+        name: "Orders/refused",
+        about: "the database refuses, all is taken back",
+        build: shop_refused,
+    },
 ];
 
 const XML: &[&str] = &["text/xml"];
@@ -291,6 +319,13 @@ fn fast_xslt_wsdl(_: usize) -> (Request, Expect) {
     (get("/services/XSLTEnhancedProxy?wsdl"), ok(XML, REVERSED_CONTRACT))
 }
 
+/// The header shows that the backend, which takes plain orders and nothing else, got them.
+fn secure(size: usize) -> (Request, Expect) {
+    let mut expect = orders_back(size, &PLAIN);
+    expect.headers.push(accepted(size, &PLAIN));
+    (order("/services/SecureProxy", size, &PLAIN), expect)
+}
+
 fn split(_: usize) -> (Request, Expect) {
     let mut text = format!("<m:getQuotesResponse xmlns:m=\"{QUOTES}\" xmlns:x=\"{ORDERS}\">");
     for n in 0..SPLIT {
@@ -405,6 +440,51 @@ fn api_unknown(_: usize) -> (Request, Expect) {
     (get("/orders/a/b/c"), Expect { status: 404, ..ok(&[], Entity::Empty) })
 }
 
+// --- the shop -------------------------------------------------------------------------------------------------------
+
+fn json(method: &'static str, path: &'static str, body: &str) -> Request {
+    let name = if body.is_empty() { "Accept" } else { "Content-Type" };
+    Request { method, path, headers: vec![(name, "application/json".to_owned())], body: body.into() }
+}
+
+fn items(_: usize) -> (Request, Expect) {
+    let bolt = serde_json::json!({ "item": { "name": "bolt", "price": 1.25, "stock": 40 } });
+    (json("GET", "/services/Items/items/bolt", ""), ok(JSON, Entity::Json(bolt)))
+}
+
+fn items_soap(_: usize) -> (Request, Expect) {
+    let body = "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body>\
+        <getItem xmlns=\"http://shop.example/items\"><name>bolt</name></getItem></soapenv:Body></soapenv:Envelope>";
+    let bolt = "<item xmlns=\"http://shop.example/items\"><name>bolt</name><price>1.25</price><stock>40</stock></item>";
+    (soap("/services/Items", "getItem", body.into()), ok(XML, Entity::Payload(bolt.to_owned())))
+}
+
+fn items_fault(_: usize) -> (Request, Expect) {
+    let request = Request {
+        headers: vec![("Content-Type", "application/xml".to_owned())],
+        ..json("PUT", "/services/Items/items/bolt", "<_putitems_name><more>many</more></_putitems_name>")
+    };
+    let body = Entity::Contains(&["<DataServiceFault", "VALIDATION_ERROR", "The value is not a number"]);
+    (request, Expect { status: 400, content_types: &["application/xml"], headers: Vec::new(), body })
+}
+
+fn prices(_: usize) -> (Request, Expect) {
+    let found = serde_json::json!({ "price": "1.25", "stock": "40" });
+    (json("POST", "/services/Prices", r#"{"item":"bolt"}"#), ok(JSON, Entity::Json(found)))
+}
+
+fn shop_order(_: usize) -> (Request, Expect) {
+    let done = serde_json::json!({ "accepted": true });
+    (json("POST", "/services/Orders", r#"{"item":"nut","quantity":1}"#), ok(JSON, Entity::Json(done)))
+}
+
+fn shop_refused(_: usize) -> (Request, Expect) {
+    let why = "SQLite :memory:: error 275, CHECK constraint failed: stock >= 0";
+    let refused = serde_json::json!({ "accepted": false, "why": why });
+    let expect = Expect { status: 409, ..ok(JSON, Entity::Json(refused)) };
+    (json("POST", "/services/Orders", r#"{"item":"nut","quantity":100}"#), expect)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -513,7 +593,7 @@ mod tests {
 
     #[test]
     fn every_size_can_be_asked_for() {
-        for scenario in ROUND {
+        for scenario in all() {
             for size in [0, 1, 512, 100 << 10] {
                 let case = scenario.case(size);
                 assert!(case.request.path.starts_with('/'));

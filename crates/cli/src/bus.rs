@@ -47,6 +47,12 @@ pub struct Addresses {
     pub admin: Option<SocketAddr>,
 }
 
+impl Addresses {
+    fn admin(&self) -> SocketAddr {
+        self.admin.unwrap_or(parse(ADMIN))
+    }
+}
+
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct Start {
@@ -142,7 +148,8 @@ impl Running {
             }
         };
         // Behind those of the bus: they have their ports first.
-        let listeners = Arc::new(Listeners::new(Arc::clone(&workers), http_address.ip()));
+        let listeners =
+            Arc::new(Listeners::new(Arc::clone(&workers), http_address.ip(), start.addresses.admin()));
         let prepared = listeners.prepare(&mut loaded.plan, settings);
         report(&loaded.plan);
         switches.restore(&loaded.plan);
@@ -273,7 +280,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), logging)?;
+    let admin = running.admin(start.addresses.admin(), logging)?;
     let result = runtime.block_on(async {
         let (over, ended) = tokio::sync::watch::channel(());
         // The sender is dropped; nothing is ever sent.
@@ -281,8 +288,9 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let bus = || Arc::clone(&running.bus);
         let processors = flow::processor::run(bus(), until(ended.clone()));
         let tasks = flow::task::run(bus(), until(ended.clone()));
-        let files = flow::vfs::run(bus(), until(ended));
-        let mut processors = tokio::spawn(async { tokio::join!(processors, tasks, files) });
+        let files = flow::vfs::run(bus(), until(ended.clone()));
+        let checks = flow::health::run(bus(), until(ended));
+        let mut processors = tokio::spawn(async { tokio::join!(processors, tasks, files, checks) });
         let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -530,6 +538,13 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
         revoked: own.revoked,
     });
     engine.task_overlap = settings.task.overlap;
+    if let Some(path) = &settings.http.priorities {
+        let bytes = config::read_file(path)
+            .map_err(|why| format!("http.priorities: {} cannot be read: {why}", path.display()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let read = flow::Priorities::read(&path.display().to_string(), &text);
+        engine.priorities = Some(Arc::new(read.map_err(|why| format!("http.priorities: {why}"))?));
+    }
     if let Some(name) = &settings.task.time_zone {
         engine.time_zone = jiff::tz::TimeZone::get(name).map_err(|_| {
             format!("task.time_zone: there is no time zone `{name}`; expected a name like Europe/Berlin")
@@ -577,6 +592,7 @@ fn callback_address(text: &str) -> Result<String, String> {
 pub fn sql(settings: &crate::settings::Sql, engine: &mut flow::Settings) {
     engine.sql_embedded = settings.embedded.is_some();
     set(&mut engine.sql_timeout, settings.timeout.map(|time| time.0));
+    set(&mut engine.sql_value, settings.value.map(|size| size.0));
 }
 
 /// Where secrets are.

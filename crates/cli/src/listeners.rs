@@ -21,6 +21,8 @@ pub struct Listeners {
     workers: Arc<Workers>,
     /// The address of all of them: that of the http listener.
     host: IpAddr,
+    /// The address of the admin, which is bound last.
+    admin: SocketAddr,
     open: Mutex<HashMap<u16, Open>>,
 }
 
@@ -39,8 +41,8 @@ pub struct Prepared {
 
 impl Listeners {
     /// None is open yet.
-    pub fn new(workers: Arc<Workers>, host: IpAddr) -> Listeners {
-        Listeners { workers, host, open: Mutex::default() }
+    pub fn new(workers: Arc<Workers>, host: IpAddr, admin: SocketAddr) -> Listeners {
+        Listeners { workers, host, admin, open: Mutex::default() }
     }
 
     /// Opens the listeners that a plan has and the one in force has not. An endpoint that cannot listen is left out of the plan.
@@ -83,6 +85,11 @@ impl Listeners {
         settings: &Settings,
         prepared: &mut Prepared,
     ) -> Result<(), String> {
+        let address = SocketAddr::new(self.host, port);
+        let hosts = [self.host, self.admin.ip()];
+        if port == self.admin.port() && (hosts[0] == hosts[1] || hosts.iter().any(IpAddr::is_unspecified)) {
+            return Err(format!("cannot listen on {address}: it is the admin address"));
+        }
         let secure = tls.is_some();
         let given_up = {
             let mut open = lock(&self.open);
@@ -99,7 +106,6 @@ impl Listeners {
         if let Some(own) = &given_up {
             self.end(own);
         }
-        let address = SocketAddr::new(self.host, port);
         let server = loop {
             match Server::bind(address, tls.clone(), server_limits(settings)) {
                 Ok(server) => break server,
@@ -177,6 +183,7 @@ pub fn server_limits(settings: &Settings) -> ServerLimits {
     set(&mut server.target_size, limits.target_size.map(|size| size.0));
     set(&mut server.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
     set(&mut server.connections, limits.connections);
+    set(&mut server.connections_per_address, limits.connections_per_address);
     set(&mut server.idle, limits.idle.map(|time| time.0));
     set(&mut server.head, limits.head.map(|time| time.0));
     set(&mut server.body, limits.body_pause.map(|time| time.0));

@@ -36,6 +36,7 @@ pub struct InForce<'a> {
 pub fn registry() -> flow::Registry {
     let mut registry = mediators::registry(endpoints::endpoint);
     connectors::extend(&mut registry);
+    dataservices::extend(&mut registry);
     registry
 }
 
@@ -62,6 +63,19 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
     if let Some(last) = last {
         configuration.fall_back(&mut faulty, &sources, last, true);
     }
+    if let Some(in_force) = in_force {
+        let held = configuration.hold_libraries(in_force.good);
+        match in_force.mixes {
+            true => faulty.extend(held),
+            // All changes, or nothing.
+            false => found.extend(held.iter().map(|one| {
+                let name = one.name.as_deref().unwrap_or_default();
+                Diagnostic::error("broken-library", format!("the archive of the library `{name}` is faulty"))
+                    .at(one.span, one.message.clone())
+            })),
+        }
+    }
+    found.extend(beside(&configuration));
     let read =
         Read { configuration, sources, old: options.sources, faulty, found, not_read: loaded.not_read };
     settle(read, services, in_force)
@@ -122,8 +136,9 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         if let Some(in_force) = in_force.filter(|own| own.mixes) {
             (in_force.leave_out)(&mut plan);
         }
-        let errors: Vec<Diagnostic> =
-            all.iter().skip(so_far).filter(|one| one.severity == Severity::Error).cloned().collect();
+        let unknown = unknown_values(&all);
+        let errors = all.iter().skip(so_far).filter(|one| one.severity == Severity::Error);
+        let errors: Vec<Diagnostic> = errors.filter(|one| !unknown.has(one)).cloned().collect();
         let failed = plan.faulty.get(read..).unwrap_or_default();
         let held = last.map(|last| {
             let named = all.iter().skip(so_far).filter(|one| is_of_a_document(one));
@@ -159,6 +174,12 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
             continue;
         }
         let mut failed = plan.faulty.get(read..).unwrap_or_default().to_vec();
+        let worse = last.map(|last| configuration.hold_faulty_operations(&failed, &sources, last));
+        if let Some(worse) = worse.filter(|worse| !worse.is_empty()) {
+            found.extend(errors);
+            faulty.extend(worse);
+            continue;
+        }
         let held = last.map(|last| configuration.fall_back(&mut failed, &sources, last, false));
         if held.is_none_or(|held| held.is_empty()) {
             break (plan, all, failed);
@@ -168,8 +189,47 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
     };
     let artifacts = configuration.artifacts();
     let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
-    let found = once(found, &plan);
+    let good = good.standing_for(&plan.faulty, last);
+    let unknown = unknown_values(&found);
+    let mut known = Diagnostics::new();
+    known.extend(found.into_iter().filter(|one| !unknown.has(one)));
+    let found = once(known, &plan);
     Loaded { plan, found, artifacts, good, not_read }
+}
+
+/// Libraries that are left out since another one has their name. Operations that are executed here are taken from no library.
+fn beside(configuration: &Configuration) -> Vec<Diagnostic> {
+    let own = |name: &str| {
+        let is_of_it = |operation: &str| operation.strip_prefix(name).is_some_and(|own| own.starts_with('.'));
+        connectors::definitions().any(|definition| is_of_it(definition.name))
+    };
+    let libraries = configuration.libraries.iter().filter(|library| !own(&library.name));
+    let beside = libraries.flat_map(|library| library.beside.iter().map(move |place| (library, *place)));
+    let said = beside.map(|(library, place)| {
+        let message = format!("two libraries are named `{}`, and they differ", library.name);
+        Diagnostic::warning("duplicate-key", message)
+            .at(place, "this one is left out, with all its operations")
+            .at(library.place, "this one counts")
+    });
+    said.collect()
+}
+
+/// The places of values that only the machine has that runs the configuration.
+struct UnknownValues(HashSet<Span>);
+
+impl UnknownValues {
+    /// Whether this is said of such a value, as if it were what stands there.
+    fn has(&self, one: &Diagnostic) -> bool {
+        one.rule != UNRESOLVED && one.span().is_some_and(|span| self.0.contains(&span))
+    }
+}
+
+const UNRESOLVED: &str = "unresolved-value";
+
+/// The values that are not there and need not be (`busbar check`): what they would be is known nowhere here.
+fn unknown_values(found: &Diagnostics) -> UnknownValues {
+    let absent = found.iter().filter(|one| one.rule == UNRESOLVED && one.severity == Severity::Warning);
+    UnknownValues(absent.filter_map(Diagnostic::span).collect())
 }
 
 /// An archive of which an artifact has an error that WSO2 finds as well: it is in use as a whole or not at all.

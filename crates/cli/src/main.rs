@@ -22,6 +22,7 @@ mod reference;
 mod reload;
 mod remote;
 mod round;
+mod secured;
 mod server_settings;
 mod settings;
 mod settings_file;

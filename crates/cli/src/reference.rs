@@ -16,9 +16,16 @@ use tests::case::Case;
 use tests::hostile::{BODIES, Table};
 use tests::spec::{Content, Expect};
 
+/// The mediators, without the operations of connectors.
+fn registry() -> flow::Registry {
+    let mut registry = mediators::registry(endpoints::endpoint);
+    dataservices::extend(&mut registry);
+    registry
+}
+
 /// All definitions, by name.
 fn definitions() -> Vec<&'static Definition> {
-    let mut definitions = mediators::registry(endpoints::endpoint).definitions;
+    let mut definitions = registry().definitions;
     definitions.sort_by_key(|definition| definition.name.to_lowercase());
     definitions
 }
@@ -171,7 +178,7 @@ const GENERATED: &str = "Written from the definitions in `crates/mediators` and 
 
 /// `docs/mediators.md`.
 fn index() -> String {
-    let registry = mediators::registry(endpoints::endpoint);
+    let registry = registry();
     let definitions = definitions();
     let mut page = format!(
         "# Mediators\n\n{GENERATED}\n\nEvery mediator also takes the attributes `description`, `trace`, \

@@ -324,7 +324,7 @@ pub fn look(start: &Start) -> Snapshot {
 fn fingerprint(settings: &Settings) -> u64 {
     let tls = &settings.tls;
     let mut files: Vec<&Option<PathBuf>> =
-        vec![&tls.certificate, &tls.key, &tls.client_roots, &settings.vault.key];
+        vec![&tls.certificate, &tls.key, &tls.client_roots, &settings.vault.key, &settings.http.priorities];
     files.extend(
         settings.profile.iter().flat_map(|profile| [&profile.roots, &profile.certificate, &profile.key]),
     );

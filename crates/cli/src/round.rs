@@ -1,4 +1,4 @@
-//! The example round inside the binary, and unpacked for as long as a demo runs.
+//! The example round and the shop of `examples/sql` inside the binary, and unpacked for as long as a demo runs.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Path and text of every file of `examples/round`.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/round.rs"));
+
+/// Those of `examples/sql`, which is a part of the demo's configuration.
+static SHOP: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sql.rs"));
 
 /// Where the endpoints of the round find their backend, as they are written.
 const BACKEND: &str = "localhost:9000";
@@ -24,6 +27,9 @@ impl Unpacked {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("busbar-demo-{}-{number}", std::process::id()));
         let unpacked = Unpacked(folder);
+        for (name, text) in SHOP.iter().filter(|(name, _)| *name != "README.md") {
+            unpacked.write(&unpacked.round().join(name), text.as_bytes())?;
+        }
         for (name, text) in FILES {
             let text = text.replace(BACKEND, &backend.to_string());
             unpacked.write(&unpacked.round().join(name), text.as_bytes())?;
@@ -34,6 +40,11 @@ impl Unpacked {
     /// The configuration.
     pub fn round(&self) -> PathBuf {
         self.0.join("round")
+    }
+
+    /// A folder beside the configuration, which may not be there yet.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.0.join(name)
     }
 
     /// Writes a file beside the configuration.
@@ -79,6 +90,11 @@ mod tests {
             // Only the endpoints know where the backend is (and the README, which nothing reads).
             assert!(!text.contains(BACKEND) || name.starts_with("endpoints"), "{name}");
         }
+        for (name, text) in SHOP.iter().filter(|(name, _)| *name != "README.md") {
+            assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), *text);
+            assert!(FILES.iter().all(|(other, _)| other != name), "{name}");
+        }
+        assert!(!loaded.configuration.data_services.is_empty());
         drop(unpacked);
         assert!(!folder.exists());
     }

@@ -33,7 +33,9 @@ const TUNABLES: &[(&str, &str)] = &[
 const VERBATIM: [&str; 4] = ["synapse_properties.", "passthru_http.", "passthru_properties.", "synapse."];
 
 const OTHER_TRANSPORT: Fate = Fate::NoEffect("has no effect: the transports here are http and https");
+const PRIORITIES: Fate = Fate::Honoured("is honoured, where http.priorities does not say otherwise");
 const LISTEN: Fate = Fate::Mapped("is listen.http and listen.https here");
+const USERS: Fate = Fate::Honoured("is a user, where http.users does not name the same");
 const THREADS: Fate = Fate::NotNeeded("not needed here, because messages that wait hold no thread");
 
 /// Beginnings of keys of `deployment.toml`, the longer ones first, with what becomes of them.
@@ -46,6 +48,8 @@ const KEYS: &[(&str, Fate)] = &[
         "transport.http.listener.wsdl_epr_prefix",
         Fate::NotNeeded("not needed here: addresses in a WSDL are those that the client asked"),
     ),
+    ("transport.http.listener.parameter.priorityConfigFile", PRIORITIES),
+    ("transport.http.listener.priority_config_file", PRIORITIES),
     ("transport.http.listener.secured_", Fate::Mapped("is [tls] here")),
     ("transport.http.listener", LISTEN),
     ("transport.http.io_buffer_size", Fate::Mapped("is limits.io_buffer_size here")),
@@ -92,6 +96,13 @@ const KEYS: &[(&str, Fate)] = &[
     ("secure_vault.", Fate::Mapped("is [vault] here")),
     ("http_access_log", Fate::Mapped("is log.access here")),
     ("management_api", Fate::Mapped("is listen.admin here")),
+    ("internal_apis.users.user.name", USERS),
+    ("internal_apis.users.user.password", USERS),
+    ("internal_apis.users", Fate::NoEffect("has no effect: users have neither roles nor rights here")),
+    (
+        "internal_apis.file_user_store",
+        Fate::Honoured("is honoured: where it is not enabled, `internal_apis.users` are none"),
+    ),
     ("internal_apis", Fate::Mapped("is listen.admin here")),
     ("mediation.synapse.core_threads", THREADS),
     ("mediation.synapse.max_threads", THREADS),
@@ -219,6 +230,59 @@ pub fn hot_deployment(path: &Path) -> Option<bool> {
     directories.iter().find_map(toml).or_else(|| directories.iter().find_map(axis2))
 }
 
+/// The users of the server at `path` with their passwords: `[[internal_apis.users]]` of `deployment.toml`, unless the store of them is
+/// switched off (`[internal_apis.file_user_store] enable = false`). Those whose password only a server can fill in are none; that is
+/// reported by [`report`].
+pub fn users(path: &Path) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for directory in directories(path) {
+        let Ok(text) = read(&directory.join("deployment.toml")) else { continue };
+        let Ok(table) = text.parse::<toml::Table>() else { continue };
+        let Some(apis) = table.get("internal_apis") else { continue };
+        let enabled = apis.get("file_user_store").and_then(|own| own.get("enable"));
+        if enabled.is_some_and(|own| own.as_bool() == Some(false)) {
+            continue;
+        }
+        for own in apis.get("users").and_then(toml::Value::as_array).into_iter().flatten() {
+            let text = |name: &str| own.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
+            let (Some(name), Some(password)) = (text("name"), text("password")) else { continue };
+            let is_known = found.iter().any(|(own, _)| own == name);
+            if !is_known && !is_filled_in(name) && !is_filled_in(password) {
+                found.push((name.to_owned(), password.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The `priorityConfigFile` of the http listener: of `deployment.toml`, else of `axis2.xml`. Its path is relative to that of the server.
+pub fn priorities(path: &Path) -> Option<PathBuf> {
+    let toml = |directory: &PathBuf| {
+        let table: toml::Table = read(&directory.join("deployment.toml")).ok()?.parse().ok()?;
+        let listener = table.get("transport")?.get("http")?.get("listener")?;
+        let custom = listener.get("parameter").and_then(|own| own.get("priorityConfigFile"));
+        custom.or_else(|| listener.get("priority_config_file"))?.as_str().map(str::to_owned)
+    };
+    let axis2 = |directory: &PathBuf| {
+        let files = ["axis2.xml", "axis2/axis2.xml"].map(|name| directory.join(name));
+        let bytes = files.iter().find_map(|file| config::read_file(file).ok())?;
+        let document = xml::Document::parse(bytes, &xml::ParseOptions::trusted()).ok()?;
+        let receivers = document.children(document.document_element()?).filter(|node| {
+            document.local(*node) == "transportReceiver"
+                && matches!(document.attribute(*node, "", "name"), Some("http" | "https"))
+        });
+        let mut parameters = receivers.flat_map(|receiver| document.children(receiver));
+        let own = parameters.find(|node| {
+            document.local(*node) == "parameter"
+                && document.attribute(*node, "", "name") == Some("priorityConfigFile")
+        })?;
+        Some(document.string_value(own).trim().to_owned())
+    };
+    let directories = directories(path);
+    let named = directories.iter().find_map(toml).or_else(|| directories.iter().find_map(axis2))?;
+    (!named.is_empty()).then(|| path.join(named))
+}
+
 fn read(path: &Path) -> Result<String, String> {
     config::read_file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -343,7 +407,9 @@ fn without_secrets(text: &str, keys: &[Written]) -> String {
 fn finding(own: &Written, is_toml: bool) -> Diagnostic {
     let key = own.key.as_str();
     let fate = match if is_toml { fate(key) } else { tunables::fate(key) } {
-        Fate::Honoured(_) if own.is_filled_in && is_honoured(tunable(key)) => {
+        Fate::Honoured(_)
+            if own.is_filled_in && (is_honoured(tunable(key)) || key.starts_with("internal_apis.users.")) =>
+        {
             Fate::NoEffect("has no effect: only a WSO2 server can fill in its value; write the value itself")
         }
         fate => fate,
@@ -439,6 +505,46 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_of_the_file_user_store() {
+        let root = std::env::temp_dir().join(format!("busbar-server-users-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        std::fs::create_dir_all(root.join("deployment")).unwrap();
+        let toml = root.join("conf/deployment.toml");
+        let text = "[[internal_apis.users]]\nuser.name = 'alice'\nuser.password = 'opensesame'\nuser.is_admin = true\n\
+            [[internal_apis.users]]\nuser.name = 'bob'\nuser.password = '$secret{bob}'\n\
+            [[internal_apis.users]]\nuser.name = 'carol'\nuser.password = ''\n[[internal_apis.users]]\nuser = 'dora'\n";
+        std::fs::write(&toml, text).unwrap();
+        std::fs::write(
+            root.join("deployment/deployment.toml"),
+            "[[internal_apis.users]]\nuser.name = 'alice'\nuser.password = 'other'\n",
+        )
+        .unwrap();
+        let mut sources = SourceMap::new();
+        let found = report(&root, std::slice::from_ref(&toml), &mut sources);
+        let own = users(&root);
+        std::fs::write(&toml, format!("[internal_apis.file_user_store]\nenable = false\n{text}")).unwrap();
+        let off = users(&root);
+        let set =
+            crate::settings::Settings::load(&root, None, &["http.users.alice=mine".to_owned()]).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(own, [("alice".to_owned(), "opensesame".to_owned())]);
+        assert_eq!(off, [("alice".to_owned(), "other".to_owned())]);
+        assert_eq!(set.http.users.0["alice"], "mine");
+        let shown: Vec<String> =
+            found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        for wanted in [
+            "note `internal_apis.users.user.name` is a user",
+            "warning `internal_apis.users.user.is_admin` has no effect",
+            "warning `internal_apis.users.user.password` has no effect: only a WSO2 server",
+        ] {
+            assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
+        }
+        let text: String =
+            found.iter().map(|own| diagnostics::render::human(own, &sources, Default::default())).collect();
+        assert!(!text.contains("opensesame"), "{text}");
+    }
 
     #[test]
     fn each_key_is_reported_with_its_place() {

@@ -98,6 +98,8 @@ pub struct Limits {
     pub io_buffer_size: Option<Size>,
     /// Connections per worker. Default 20,000.
     pub connections: Option<usize>,
+    /// Connections of one address at a listener. Default 0: no bound.
+    pub connections_per_address: Option<usize>,
     /// Streams of an HTTP/2 connection that may be open at a time. Default 128.
     pub streams: Option<u32>,
     /// Longest time in which nothing comes over a WebSocket from either side. Default 15m.
@@ -187,6 +189,9 @@ pub struct Http {
     pub preserve_headers: Vec<String>,
     /// How backends reach this server to answer on connections of their own. Default: where the client connected to.
     pub callback_address: String,
+    /// Which requests go first where more come than are to be answered at a time: a `priorityConfigFile` of WSO2. Default: the one
+    /// that the listener of the server's own settings names, else none.
+    pub priorities: Option<PathBuf>,
     /// Header with the correlation id of a request; empty: none is made. Default `activityid`.
     pub correlation_header: String,
     /// Users and their passwords, for the basic authentication of APIs (`RESTBasicAuthHandler`).
@@ -225,6 +230,7 @@ impl Default for Http {
             preserve_server: true,
             preserve_headers: Vec::new(),
             callback_address: String::new(),
+            priorities: None,
             correlation_header: "activityid".to_owned(),
             users: Users::default(),
         }
@@ -279,6 +285,8 @@ pub struct Sql {
     pub embedded: Option<Embedded>,
     /// Longest run of a statement where its data source does not say. Default 2m.
     pub timeout: Option<Time>,
+    /// Most bytes of a value that a database gives. Default 32MiB.
+    pub value: Option<Size>,
 }
 
 /// See [`Sql::embedded`].
@@ -558,8 +566,14 @@ impl Settings {
         for (name, value) in crate::server_settings::tunables(configuration) {
             settings.wso2.entry(name).or_insert(value);
         }
+        for (name, password) in crate::server_settings::users(configuration) {
+            settings.http.users.0.entry(name).or_insert(password);
+        }
         if settings.proxy.is_empty() {
             settings.proxy = crate::proxies::of_server(configuration);
+        }
+        if settings.http.priorities.is_none() {
+            settings.http.priorities = crate::server_settings::priorities(configuration);
         }
         settings.deploy.watch =
             settings.deploy.watch.or_else(|| crate::server_settings::hot_deployment(configuration));

@@ -155,10 +155,16 @@ impl Switches {
 
 /// All that can be started and stopped.
 fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Activation>)> {
-    use ArtifactKind::{Api, EventSource, InboundEndpoint, MessageProcessor, Proxy, Task};
+    use ArtifactKind::{Api, DataService, EventSource, InboundEndpoint, MessageProcessor, Proxy, Task};
     let proxies = plan.proxies().iter().map(|own| {
         // The services of event sources are among them.
-        let kind = if plan.event_source(&own.name).is_some() { EventSource } else { Proxy };
+        let kind = if plan.event_source(&own.name).is_some() {
+            EventSource
+        } else if plan.data_service(&own.name).is_some() {
+            DataService
+        } else {
+            Proxy
+        };
         (kind, own.name.as_str(), &own.activation)
     });
     let apis = plan.apis().iter().map(|own| (Api, own.name.as_str(), &own.activation));

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::{Process, busbar};
 
+/// A zip file with nothing in it.
+const NO_FILES: &str = "PK\u{5}\u{6}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
 const NS: &str = "xmlns='http://ws.apache.org/ns/synapse'";
 
 fn place(name: &str) -> PathBuf {
@@ -30,7 +33,7 @@ fn a_project_with_connectors_runs_as_it_lies() {
     let main = "src/main/wso2mi";
     put(&root, "pom.xml", "<project/>");
     for archive in ["mi-connector-http-0.1.8.zip", "mi-connector-file-5.0.0.zip", "CSV-connector-3.0.0.zip"] {
-        put(&root, &format!("{main}/resources/connectors/{archive}"), "PK");
+        put(&root, &format!("{main}/resources/connectors/{archive}"), NO_FILES);
     }
     put(
         &root,

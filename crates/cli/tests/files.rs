@@ -3,6 +3,10 @@
 //! `BUSBAR_FILES`: how many files are dropped while the bus is killed ten times (default 1000; 100000 before a release).
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "files/disks.rs"]
+mod disks;
+#[path = "files/parameters.rs"]
+mod parameters;
 mod support;
 
 use std::collections::HashMap;
@@ -520,13 +524,17 @@ fn what_loading_says() {
         ("transport.vfs.FileNamePattern", "(", "no valid regular expression"),
         ("transport.vfs.FileNamePatern", "x", "did you mean `transport.vfs.FileNamePattern`?"),
         ("transport.PolInterval", "x", "did you mean `transport.PollInterval`?"),
-        ("transport.PollInterval", "often", "expected a number of seconds"),
+        ("transport.PollInterval", "often", "expected whole seconds"),
+        ("transport.PollInterval", "5s", "did you mean `5`?"),
+        ("transport.PollInterval", "18446744073709551615", "did you mean `315360000`?"),
+        ("transport.vfs.FileURI", "sftp://u:secret@host/in", "sshfs"),
+        ("transport.vfs.MinimumAge", "-1", "did you mean `0`?"),
         ("transport.vfs.ActionAfterProcess", "MOVE", "`transport.vfs.MoveAfterProcess` is needed"),
         ("transport.vfs.ActionAfterFailure", "REMOVE", "expected one of: DELETE, MOVE, NONE"),
         ("transport.vfs.MoveAfterProcess", "@done@", "`transport.vfs.ActionAfterProcess` is not MOVE"),
         ("transport.vfs.Locking", "true", "expected one of: enable, disable"),
         ("transport.vfs.AutoLockRelease", "yes", "expected true or false"),
-        ("transport.vfs.FileSizeLimit", "1MB", "expected bytes, or -1"),
+        ("transport.vfs.FileSizeLimit", "1MB", "did you mean `1048576`?"),
         ("transport.vfs.MoveTimestampFormat", "bbb", "SimpleDateFormat"),
         ("transport.vfs.Streaming", "true", "not needed here, because large files are streams"),
         ("transport.vfs.DistributedLock", "true", "not needed here"),
@@ -534,7 +542,7 @@ fn what_loading_says() {
     ] {
         let text = check(&places.proxy(&[(name, value)], COPY));
         assert!(text.contains(says), "{name}={value}: {text}");
-        assert!(text.contains("files-check.xml:1:"), "{text}");
+        assert!(text.contains("files-check.xml:1:") && !text.contains("secret"), "{text}");
     }
     let text = check(&places.proxy(&MOVE, COPY));
     assert!(text.contains("0 errors, 0 warnings") || !text.contains("warning"), "{text}");
@@ -602,55 +610,11 @@ fn nothing_is_lost_when_the_bus_is_killed() {
     );
 }
 
-/// A program that reads the directory takes a fault of the disk for what it is, wherever it comes.
-#[test]
-fn a_full_disk() {
-    let places = Places::new("full");
-    // Where a file system of its own cannot be mounted there is nothing to see.
-    let tiny = places.path("done");
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(&tiny).output();
-    if !mounted.is_ok_and(|mounted| mounted.status.success()) {
-        println!("skipped: no file system can be mounted");
-        return;
-    }
-    struct Mounted(PathBuf);
-    impl Drop for Mounted {
-        fn drop(&mut self) {
-            let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-        }
-    }
-    let _mounted = Mounted(tiny);
-    let parameters: Vec<_> =
-        MOVE.into_iter().chain([("transport.vfs.FailedRecordNextRetryDuration", "200")]).collect();
-    let append = COPY.replace("vfs:@out@", "vfs:@out@/log?transport.vfs.Append=true");
-    places.put("in/a.txt", "small;");
-    places.put("in/b.txt", [b'b'; 200 << 10]);
-    places.put("in/c.txt", "small;");
-    let bus = Process::run(&configuration("files-full", &places.proxy(&parameters, &append)), &[]);
-    bus.says("could not be moved", 1);
-    // Files are moved to another file system, and what does not fit stays, and is processed once.
-    until("the others are moved", &bus, || places.names("done") == ["a.txt", "c.txt"]);
-    assert!(bus.stderr().contains("No space left"), "{}", bus.stderr());
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(places.names("in"), ["b.txt"]);
-    assert_eq!(places.read("out/log").len(), (200 << 10) + 12);
-    assert!(
-        Command::new("mount")
-            .args(["-o", "remount,size=1m"])
-            .arg(places.path("done"))
-            .status()
-            .unwrap()
-            .success()
-    );
-    until("there is room", &bus, || places.names("in").is_empty());
-    assert_eq!(places.read("out/log").len(), (200 << 10) + 12);
-}
-
 #[test]
 fn a_message_does_not_choose_another_directory() {
     let places = Places::new("names");
     let text = format!(
-        "<proxy name='N' transports='http'><target><inSequence><property name='OUT_ONLY' value='true'/><call><endpoint><address uri='vfs:{}'/></endpoint></call>\
+        "<proxy name='N' transports='http'><target><inSequence><call><endpoint><address uri='vfs:{}'/></endpoint></call>\
          <payloadFactory media-type='json'><format>{{\"ok\":true}}</format><args/></payloadFactory><respond/></inSequence></target></proxy>",
         places.uri("out")
     );
@@ -664,9 +628,23 @@ fn a_message_does_not_choose_another_directory() {
         named(name);
     }
     assert_eq!(places.names("."), ["done", "failed", "in", "out"], "{}", bus.stderr());
+    fs::create_dir(places.path("out/below")).unwrap();
+    fs::write(places.path("out/a"), "").unwrap();
+    // None makes a directory, and none is written.
+    let (long, with_lock) = ("z".repeat(300), "z".repeat(252));
+    for name in [long.as_str(), with_lock.as_str(), "a/b", "new/b", "response.xml/b", "below"] {
+        assert_ne!(named(name), 200, "{name}: {}", bus.stderr());
+    }
+    // Neither what looks like a lock, nor what looks like a file that is not whole.
+    for name in ["good.xml.lock", ".busbar-1.tmp"] {
+        assert_ne!(named(name), 200, "{name}: {}", bus.stderr());
+    }
+    assert_eq!(places.names("out"), ["a", "below"], "{}", bus.stderr());
     // The endpoint is not blamed for that.
-    assert_eq!(named("/below/x.xml"), 200);
-    until("it is written", &bus, || places.read("out/below/x.xml") == "<a/>");
+    for name in ["/below/x.xml", "good.xml"] {
+        assert_eq!(named(name), 200, "{name}: {}", bus.stderr());
+        until("it is written", &bus, || places.read(&format!("out/{name}")) == "<a/>");
+    }
 }
 
 #[test]

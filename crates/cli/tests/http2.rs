@@ -184,6 +184,35 @@ fn h2load_and_curl_run_without_error() {
     }
 }
 
+/// An answer that comes before the body was read reaches a client that still sends it, in both versions.
+#[test]
+fn an_answer_before_the_body_reaches_curl() {
+    let reads = "<proxy name='Reads' transports='http'><target><inSequence><log level='full'/><respond/></inSequence></target></proxy>\
+        <proxy name='Fault' transports='http'><target><inSequence><log level='full'/><respond/></inSequence><faultSequence><payloadFactory media-type='text'><format>too large</format></payloadFactory><respond/></faultSequence></target></proxy>";
+    let bus = Process::run(&configuration("http2-early", reads), &["--set", "limits.body=100k"]);
+    let body = Path::new(env!("CARGO_TARGET_TMPDIR")).join("early.body");
+    std::fs::write(&body, vec![b'x'; 400_000]).unwrap();
+    let version = Command::new("curl").arg("--version").output();
+    if !version.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains("HTTP2")) {
+        return skipped("curl with HTTP/2 is absent");
+    }
+    for how in ["--http2-prior-knowledge", "--http1.1"] {
+        for (path, wanted) in [("services/Reads", "413"), ("nobody", "404")] {
+            for _ in 0..10 {
+                let (data, url) = (format!("@{}", body.display()), format!("http://{}/{path}", bus.http()));
+                let mut curl = Command::new("curl");
+                curl.args(["-s", how, "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "20"]);
+                let out = curl
+                    .args(["-H", "Content-Type: text/xml", "--data-binary", &data, &url])
+                    .output()
+                    .unwrap();
+                let said = String::from_utf8_lossy(&out.stdout).into_owned();
+                assert_eq!((out.status.code(), said.as_str()), (Some(0), wanted), "{how} {path}");
+            }
+        }
+    }
+}
+
 /// A backend is spoken to as its endpoint says: `version="2.0"` over http at once, over https if it takes it.
 #[test]
 fn backends_are_spoken_to_as_their_endpoints_say() {

@@ -5,6 +5,7 @@ mod support;
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use support::{Process, ask, configuration, configure, exchange, free_port};
 
 /// An endpoint whose sequence answers with its version.
@@ -117,4 +118,72 @@ fn a_port_that_somebody_else_has_leaves_the_version_before_in_force() {
     drop(taken);
     reload(&bus, &path, &more, 3);
     assert_eq!(version(other).as_deref(), Some("3"));
+}
+
+/// `http.priorities`: requests wait before any flow, those of a higher priority go first, and who finds the queue full is told at once.
+#[test]
+fn the_admin_address_is_no_port_for_an_endpoint() {
+    let port = free_port();
+    let path = configuration("inbound-admin", &endpoint("A", port, 1));
+    let (path, admin) = (path.to_str().unwrap(), format!("127.0.0.1:{port}"));
+    let bus = Process::start(&["run", path, "--http", "127.0.0.1:0", "--admin", &admin, "--workers", "1"]);
+    assert_eq!(bus.field("admin"), admin);
+    bus.says("it is the admin address", 1);
+}
+
+#[test]
+fn requests_with_a_priority_go_first() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("request-priorities.xml");
+    let text = "<Priority-Configuration xmlns='http://ws.apache.org/ns/synapse'><priority-executor><queues>\
+        <queue size='1' priority='10'/><queue size='1' priority='1'/></queues><threads core='1' max='1'/></priority-executor>\n\
+        <conditions><condition priority='10'><equal type='header' source='Customer' value='gold'/></condition></conditions></Priority-Configuration>";
+    std::fs::write(&file, text).unwrap();
+    let backend = Process::backend(&["--delay", "1500"]);
+    let proxy = format!(
+        "<proxy name='P' transports='http'><target><inSequence><call><endpoint><address uri='http://{}/echo'/></endpoint></call><respond/></inSequence></target></proxy>",
+        backend.http()
+    );
+    let setting = format!("http.priorities={:?}", file.to_str().unwrap());
+    let bus = Process::run(&support::configuration("priorities", &proxy), &["--set", &setting]);
+    let answered = std::sync::Mutex::new(Vec::new());
+    let post = |name: &'static str, more: &str| {
+        let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
+        let more = format!("{more}Connection: close\r\n");
+        let (status, ..) = support::exchange(&mut stream, "POST", "/services/P", b"<a/>", &more).unwrap();
+        answered.lock().unwrap().push((name, status));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| post("first", ""));
+        std::thread::sleep(Duration::from_millis(300));
+        scope.spawn(|| post("low", ""));
+        std::thread::sleep(Duration::from_millis(300));
+        // One runs, and one waits.
+        let (_, _, page) =
+            support::ask(bus.field("admin"), "GET", "/artifacts/priority-executor", b"").unwrap();
+        let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
+        let own = &page["http.priorities"];
+        assert_eq!((&own["running"], &own["queues"][1]["waiting"]), (&1.into(), &1.into()), "{page}");
+        let (_, _, metrics) = support::ask(bus.field("admin"), "GET", "/metrics", b"").unwrap();
+        let metrics = String::from_utf8(metrics).unwrap();
+        for wanted in [
+            "busbar_executor_running{executor=\"http.priorities\"} 1",
+            "busbar_executor_waiting{executor=\"http.priorities\",priority=\"1\"} 1",
+        ] {
+            assert!(metrics.contains(wanted), "{wanted}");
+        }
+        post("too many", "");
+        scope.spawn(|| post("high", "Customer: GOLD\r\n"));
+    });
+    let answered = answered.into_inner().unwrap();
+    assert_eq!(
+        answered,
+        [("too many", 503), ("first", 200), ("high", 200), ("low", 200)],
+        "{}",
+        bus.stderr()
+    );
+    // One that is wrong changes nothing, and is said with its line.
+    std::fs::write(&file, text.replace("equal", "equals")).unwrap();
+    bus.signal("HUP");
+    bus.says("request-priorities.xml:2: there is no condition `equals`", 1);
+    assert_eq!(support::ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 200);
 }

@@ -95,6 +95,14 @@ fn a_migration_is_reported() {
         "{page}"
     );
     assert_eq!(busbar(&["migrate", "/nonexistent"]).status.code(), Some(1));
+
+    let circle = support::configuration(
+        "migrates-circle",
+        "<sequence name='a'><sequence key='b'/></sequence><sequence name='b'><sequence key='a'/></sequence>",
+    );
+    let shown = busbar(&["migrate", circle.to_str().expect("UTF-8")]).stdout;
+    let shown = String::from_utf8(shown).expect("UTF-8");
+    assert!(shown.contains("a circle without an end") && shown.contains("1 needs a change"), "{shown}");
 }
 
 #[test]
@@ -109,8 +117,13 @@ fn what_has_no_effect_is_said() {
             "`max` of `messageCount` is no number",
         ),
         ("<property name='a' type='BOOLEAN' value='maybe'/>", "`maybe` counts as false"),
+        ("<variable name='a' type='BOOLEAN' value='maybe'/>", "`maybe` counts as false"),
+        (
+            "<script language='js'>importPackage(Packages.com.acme); new Thing();</script>",
+            "the Java package `com.acme` is not available here",
+        ),
         ("<send><endpoint><address uri='jms:/q?a=b'/></endpoint></send>", "no transport `jms`"),
-        ("<send><endpoint><address uri='vfs:sftp://h/x'/></endpoint></send>", "no transport `vfs`"),
+        ("<send><endpoint><address uri='vfs:sftp://h/x'/></endpoint></send>", "no transport `sftp`"),
         ("<send><endpoint><address uri='mailto:a@b.example'/></endpoint></send>", "no transport `mailto`"),
     ];
     for (number, (step, wanted)) in steps.iter().enumerate() {

@@ -1,6 +1,10 @@
 //! Live deployment from outside: the configuration is watched, generations are compared and rolled back to, what is switched stays so.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "live/libraries.rs"]
+mod libraries;
+#[path = "live/names.rs"]
+mod names;
 mod support;
 
 use serde_json::Value;

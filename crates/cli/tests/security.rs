@@ -290,3 +290,57 @@ fn without_keys_a_service_is_left_out_and_never_open() {
     }
     assert!(bus.stderr().contains("there is no key store: set `security.keystore`"), "{}", bus.stderr());
 }
+
+#[test]
+fn users_come_from_the_file_user_store_of_a_server() {
+    let port = support::free_port();
+    let root = directory("store", port);
+    let home = root.join("home");
+    for (file, text) in [
+        (
+            "local-entries/service8.xml",
+            format!(
+                "<localEntry xmlns='http://ws.apache.org/ns/synapse' key='service8'>{}</localEntry>",
+                policy(8, false)
+            ),
+        ),
+        (
+            "proxy-services/Secure8.xml",
+            "<proxy xmlns='http://ws.apache.org/ns/synapse' name='Secure8' transports='http'><target><inSequence><respond/></inSequence></target>\
+             <policy key='service8'/><enableSec/></proxy>"
+                .to_owned(),
+        ),
+        (
+            "conf/deployment.toml",
+            format!("[[internal_apis.users]]\nuser.name = \"alice\"\nuser.password = \"{PASSWORD}\"\n"),
+        ),
+    ] {
+        let file = home.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let own = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
+    let (keystore, truststore) =
+        (own("security.keystore", "service.pem"), own("security.truststore", "client.crt"));
+    let http = format!("127.0.0.1:{port}");
+    let bus = Process::start(&[
+        "run",
+        home.to_str().unwrap(),
+        "--http",
+        &http,
+        "--admin",
+        "127.0.0.1:0",
+        "--set",
+        &keystore,
+        "--set",
+        &truststore,
+    ]);
+    let side = client(&root, 8);
+    let ask =
+        |password: &str| post(&bus, "/services/Secure8", &secured(&side, &mut Exchange::default(), password));
+    let (status, body) = ask(PASSWORD);
+    assert_eq!(status, 200, "{body}\n{}", bus.stderr());
+    let (status, body) = ask("guessed");
+    assert!(status == 500 && body.contains("wsse:FailedAuthentication"), "{body}");
+    assert!(!bus.stderr().contains(PASSWORD) && !bus.stderr().contains("no-users"), "{}", bus.stderr());
+}

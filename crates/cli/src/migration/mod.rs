@@ -159,7 +159,7 @@ fn status(found: &Diagnostic) -> Status {
         (Severity::Warning, rule) if rule.starts_with("unknown-") && rule != "unknown-attribute" => {
             Status::NeedsChange
         }
-        (Severity::Warning, "bad-address") => Status::NeedsChange,
+        (Severity::Warning, "bad-address" | "circular-sequence") => Status::NeedsChange,
         (Severity::Warning, _) => Status::Differs,
         (Severity::Note, _) => Status::Runs,
     }

@@ -3,26 +3,29 @@
 use crate::bus::{Addresses, Running, Start, init_logging};
 use crate::excerpt::excerpt;
 use crate::round::Unpacked;
+use crate::secured::{Client as SecuredClient, Keys};
 use crate::settings::Settings;
 use crate::words::counted;
 use bench::backend::Backend;
 use bench::check::{Answer, Entity};
 use bench::messages::{self, parse_size, size_name};
-use bench::scenarios::{Case, ROUND, Scenario, find};
+use bench::scenarios::{Case, SECURE, Scenario, all, find};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use transport::{
-    Body, Client, ClientLimits, Headers, Method, OutRequest, SendOptions, Server, ServerLimits, Target,
-    Workers,
+    Body, Client, ClientLimits, ClientTls, ClientTlsOptions, Headers, Method, OutRequest, Roots, SendOptions,
+    Server, ServerLimits, Target, Workers,
 };
 
 /// Ports of the bus and its admin address, where they are free.
 const HTTP: u16 = 8280;
+const HTTPS: u16 = 8243;
 const ADMIN: u16 = 9164;
 
 /// A local address with a port that is free.
@@ -33,9 +36,10 @@ const WIDTH: usize = 100;
 
 /// Starts the embedded backend and the example round, and shows every scenario.
 ///
-/// Sends a message through every proxy service and API of the example round, shows what went in and what came out, and
+/// Sends a message through every proxy service, API and data service of the examples (the round, and the shop with its database), shows what went in and what came out, and
 /// goes on serving until Ctrl-C. Needs nothing else: backend and configuration are part of the binary. Exits with 1
-/// when an answer is not what it must be.
+/// when an answer is not what it must be. The keys of the secure proxy and its client are made at the start, in the temporary directory
+/// of the demo, and go with it.
 #[derive(clap::Args)]
 pub struct Args {
     /// End after the scenarios.
@@ -47,18 +51,25 @@ pub struct Args {
     /// Size of the messages: 512, 1k, 100k, 1m.
     #[arg(long, default_value = "1k", value_parser = parse_size)]
     size: usize,
+    /// Only make the keys of the secure proxy and its client, in this folder, and say how the round is run with them.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["once", "scenarios", "size"])]
+    keys: Option<PathBuf>,
 }
 
 fn scenario(name: &str) -> Result<&'static Scenario, String> {
     find(name).ok_or_else(|| {
-        let known = ROUND.iter().map(|scenario| scenario.name);
+        let known = all().map(|scenario| scenario.name);
         diagnostics::did_you_mean(name, known).unwrap_or_else(|| "there is no such scenario".to_owned())
     })
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> ExitCode {
-    match demo(&args) {
+    let done = match &args.keys {
+        Some(folder) => make_keys(folder).map(|()| true),
+        None => demo(&args),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -66,6 +77,25 @@ pub fn run(args: Args) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Keys for a round that is run without the demo.
+fn make_keys(folder: &std::path::Path) -> Result<(), String> {
+    let keys = Keys::make(folder)?;
+    let shown = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
+    let settings = [
+        ("security.keystore", &keys.bus),
+        ("security.truststore", &keys.client_certificate),
+        ("tls.certificate", &keys.tls_certificate),
+        ("tls.key", &keys.tls_key),
+    ];
+    let mut line = String::from("busbar run examples/round");
+    for (name, path) in settings {
+        let _ = write!(line, " --set {name}={}", shown(path));
+    }
+    // Nobody may be reading.
+    let _ = writeln!(std::io::stdout(), "{line}");
+    Ok(())
 }
 
 /// Whether every answer was what it must be.
@@ -79,19 +109,35 @@ fn demo(args: &Args) -> Result<bool, String> {
     let unpacked = Unpacked::new(backend.local_addr())?;
 
     let path = unpacked.round();
+    let keys = Keys::make(&unpacked.folder("keys"))?;
     let mut settings = Settings::load(&path, None, &[])?;
+    settings.security.keystore = Some(keys.bus.clone());
+    settings.security.truststore = Some(keys.client_certificate.clone());
+    settings.tls.certificate = Some(keys.tls_certificate.clone());
+    settings.tls.key = Some(keys.tls_key.clone());
     // The scenarios are shown here; BUSBAR_LOG=info shows what the bus logs about them.
     settings.log.level.get_or_insert_with(|| "off".to_owned());
     let logging = init_logging(&settings)?;
-    let (http, admin) = (free(HTTP), free(ADMIN));
-    let start = |http| {
+    let (http, https, admin) = (free(HTTP), free(HTTPS), free(ADMIN));
+    let start = |http, https| {
         let (path, settings) = (unpacked.round(), settings.clone());
-        let addresses = Addresses { http: Some(http), https: None, admin: None };
+        let addresses = Addresses { http: Some(http), https: Some(https), admin: None };
         let (source, trace) = (None, Vec::new());
         Running::start(&Start { path, addresses, workers: None, settings, source, strict: false, trace })
     };
     // Somebody may have taken a port since it was free.
-    let running = start(http).or_else(|error| if http.port() == 0 { Err(error) } else { start(ANY) })?;
+    let running = start(http, https).or_else(|error| match http.port() == 0 && https.port() == 0 {
+        true => Err(error),
+        false => start(ANY, ANY),
+    })?;
+    let https = running.https.ok_or("the bus has no https")?;
+    let tls = ClientTlsOptions { roots: Roots::File(keys.tls_certificate.clone()), ..Default::default() };
+    let bus = Bus {
+        http: running.http,
+        https,
+        tls: ClientTls::new(&tls).map_err(|error| error.to_string())?,
+        client: SecuredClient::new(&keys, &path)?,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let admin = running.admin(admin, &logging).or_else(|_| running.admin(ANY, &logging))?;
 
@@ -99,16 +145,18 @@ fn demo(args: &Args) -> Result<bool, String> {
         let mut end = Ends::new().map_err(failed)?;
         let mut page = Page { colour: std::io::stdout().is_terminal(), text: String::new() };
         page.places(&running, admin.local_addr(), backend.local_addr(), began.elapsed());
-        let scenarios: Vec<&Scenario> =
-            if args.scenarios.is_empty() { ROUND.iter().collect() } else { args.scenarios.clone() };
+        let scenarios: Vec<&Scenario> = match args.scenarios.is_empty() {
+            true => all().collect(),
+            false => args.scenarios.clone(),
+        };
         let mut all_right = false;
         let round = async {
             let client = Client::new(ClientLimits::default());
             let mut outcomes = Vec::new();
             for scenario in scenarios {
                 let case = scenario.case(args.size);
-                let answer = ask(&client, running.http, &case).await;
-                outcomes.push(page.scenario(scenario, &case, &answer, running.http));
+                let answer = bus.ask(&client, scenario, &case).await;
+                outcomes.push(page.scenario(scenario, &case, &answer, &bus.address(scenario)));
                 page.flush();
             }
             page.table(&outcomes);
@@ -163,6 +211,8 @@ fn free(port: u16) -> SocketAddr {
 type Came = Result<Response, String>;
 
 struct Response {
+    /// Bytes of request and answer on the wire, where they were secured.
+    secured: Option<(usize, usize)>,
     status: u16,
     reason: String,
     headers: Vec<(String, String)>,
@@ -170,30 +220,68 @@ struct Response {
     time: Duration,
 }
 
-async fn ask(client: &Client, bus: SocketAddr, case: &Case) -> Came {
+/// The bus as its clients see it.
+struct Bus {
+    http: SocketAddr,
+    https: SocketAddr,
+    tls: ClientTls,
+    client: SecuredClient,
+}
+
+impl Bus {
+    fn is_secure(scenario: &Scenario) -> bool {
+        scenario.name == SECURE.name
+    }
+
+    /// Scheme and authority of what a scenario asks.
+    fn address(&self, scenario: &Scenario) -> String {
+        match Bus::is_secure(scenario) {
+            true => format!("https://{}", self.https),
+            false => format!("http://{}", self.http),
+        }
+    }
+
+    /// Sends the request of a scenario; that of the secure one is secured before, and its answer opened.
+    async fn ask(&self, client: &Client, scenario: &Scenario, case: &Case) -> Came {
+        let request = &case.request;
+        if !Bus::is_secure(scenario) {
+            let target = Target::http(&self.http.ip().to_string(), self.http.port());
+            return ask(client, &target, case, request.body.clone()).await;
+        }
+        let target = Target::https("localhost", self.https.port(), self.tls.clone());
+        let mut asked = self.client.secure(&request.body)?;
+        let sent = asked.bytes.clone();
+        let bytes_in = sent.len();
+        let mut response = ask(client, &target, case, sent).await?;
+        response.secured = Some((bytes_in, response.body.len()));
+        response.body = self.client.open(&mut asked, &response.body)?;
+        Ok(response)
+    }
+}
+
+async fn ask(client: &Client, target: &Target, case: &Case, body: Vec<u8>) -> Came {
     let request = &case.request;
     let mut headers = Headers::new();
     for (name, value) in &request.headers {
         headers.append(name, value);
     }
-    let mut body = match request.body.is_empty() {
+    let mut body = match body.is_empty() {
         true => Body::Empty,
-        false => Body::Bytes(request.body.clone().into()),
+        false => Body::Bytes(body.into()),
     };
     let method = Method::new(request.method);
     let out =
         OutRequest { method: &method, target: request.path, headers: &headers, host: None, body: &mut body };
-    let target = Target::http(&bus.ip().to_string(), bus.port());
     let began = Instant::now();
     let mut response =
-        client.send(&target, out, &SendOptions::default()).await.map_err(|error| error.to_string())?;
+        client.send(target, out, &SendOptions::default()).await.map_err(|error| error.to_string())?;
     let body =
         std::mem::take(&mut response.body).collect(u64::MAX).await.map_err(|error| error.to_string())?;
     let time = began.elapsed();
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let headers = response.head.headers.iter().map(|(name, value)| (name.to_owned(), text(value))).collect();
     let reason = response.head.reason.to_string();
-    Ok(Response { status: response.head.status, reason, headers, body: body.to_vec(), time })
+    Ok(Response { secured: None, status: response.head.status, reason, headers, body: body.to_vec(), time })
 }
 
 /// A scenario with its result.
@@ -249,16 +337,19 @@ impl Page {
             false => format!("  (port {port} is in use)"),
         };
         self.line(format!("  bus      http://{}{}", running.http, taken(running.http, HTTP)));
+        if let Some(https) = running.https {
+            self.line(format!("           https://{https}{}", taken(https, HTTPS)));
+        }
         self.line(format!("  admin    http://{admin}{}", taken(admin, ADMIN)));
         self.line(format!("  backend  http://{backend}"));
         self.line("");
     }
 
-    fn scenario(&mut self, scenario: &Scenario, case: &Case, came: &Came, bus: SocketAddr) -> Outcome {
+    fn scenario(&mut self, scenario: &Scenario, case: &Case, came: &Came, bus: &str) -> Outcome {
         let request = &case.request;
         let title = self.paint(BOLD, scenario.name);
         self.line(format!("{title}  {}", scenario.about));
-        let url = self.paint(CYAN, &format!("http://{bus}{}", request.path));
+        let url = self.paint(CYAN, &format!("{bus}{}", request.path));
         self.line(format!("  {} {url}", request.method));
         if !request.body.is_empty() || !request.headers.is_empty() {
             let headers: Vec<String> =
@@ -280,6 +371,11 @@ impl Page {
             Ok(response) => {
                 outcome.status = response.status.to_string();
                 outcome.received = grouped(response.body.len());
+                if let Some((sent, received)) = response.secured {
+                    (outcome.sent, outcome.received) = (sent, grouped(received));
+                    let line = format!("signed and encrypted: {} and {}", bytes(sent), bytes(received));
+                    self.block("wire", &line, &[]);
+                }
                 outcome.time = milliseconds(response.time);
                 self.response(case, response);
                 let headers: Vec<(&str, &str)> =
@@ -362,6 +458,7 @@ impl Page {
         self.line(format!("Still serving {}; Ctrl-C ends it. To try:", unpacked.round().display()));
         self.line(format!("  curl http://{bus}/orders/quote/IBM"));
         self.line(format!("  curl 'http://{bus}/services/XSLTProxy?wsdl'"));
+        self.line(format!("  curl http://{bus}/services/Items/items"));
         for proxy in ["CBRProxy", "CloneAggregate2Proxy", "PayloadFactory20Proxy"] {
             self.line(format!(
                 "  curl -H 'Content-Type: text/xml' -H 'SOAPAction: \"urn:buyStocks\"' --data-binary @{order} \

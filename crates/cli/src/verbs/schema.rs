@@ -38,6 +38,9 @@ pub fn run(args: Args) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Artifacts that are in no namespace in the files of their own, and may be so here.
+const NAMELESS: [&str; 2] = ["data", "datasource"];
+
 /// A complex type.
 #[derive(Default)]
 struct Type {
@@ -85,6 +88,9 @@ pub fn schema(registry: &Registry) -> String {
     out += "      <xs:element name=\"description\" type=\"s:description\"/>\n";
     for (name, _) in &artifacts {
         let _ = writeln!(out, "      <xs:element ref=\"s:{name}\"/>");
+    }
+    for name in NAMELESS {
+        let _ = writeln!(out, "      <xs:element name=\"{name}\" form=\"unqualified\" type=\"s:{name}\"/>");
     }
     out += "    </xs:choice>\n    <xs:attribute name=\"name\" type=\"xs:string\"/>\n    <xs:attribute name=\"description\" type=\"xs:string\"/>\n    <xs:anyAttribute namespace=\"##other\" processContents=\"lax\"/>\n  </xs:complexType>\n";
     out += "\n  <xs:group name=\"mediators\">\n    <xs:choice>\n";
@@ -433,6 +439,11 @@ mod tests {
                 false,
             ),
             ("<localEntry key='k'><x xmlns='' a='b'/></localEntry>", true),
+            (
+                "<data xmlns='' name='d'><config id='c'><property name='url'>u</property></config></data>",
+                true,
+            ),
+            ("<data xmlns='' nam='d'/>", false),
             ("<prxy/>", false),
         ] {
             let text =

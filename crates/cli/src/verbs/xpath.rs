@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use xpath::atomic::{Atomic, AtomicType};
 use xpath::{
     CompileOptions, Context, Expression, Item, Node, StreamAs, StreamContext, StreamPlan, Value, Version,
@@ -53,7 +53,7 @@ enum LanguageVersion {
     /// XPath 2.0.
     #[value(name = "2.0")]
     V2,
-    /// XPath 3.1, without maps, arrays and function items.
+    /// XPath 3.1.
     #[value(name = "3.1")]
     V31,
 }
@@ -143,7 +143,8 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
     }
     if absent {
         let node = if later { Node::ABSENT } else { Node::new(xml::Document::ROOT) };
-        let cx = Context { node, locals: &variables.values, ..Context::without_document(&()) };
+        let host = Made::default();
+        let cx = Context { node, locals: &variables.values, ..Context::without_document(&host) };
         let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
         return Ok(print(args, &cx, &value));
     }
@@ -179,9 +180,36 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
             None => return Err(format!("error: --context {}: no such node", context.source())),
         },
     };
-    let cx = Context { locals: &variables.values, ..Context::at(&doc, node) };
+    let host = Made::default();
+    let cx = Context { locals: &variables.values, ..Context::at(&doc, node) }.with_host(&host);
     let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
     Ok(print(args, &cx, &value))
+}
+
+/// Most documents that an expression may make.
+const MAX_MADE: usize = 1 << 12;
+
+/// The documents that the expression makes (`parse-xml()`), numbered from 1.
+struct Made(Box<[OnceLock<xml::Document>]>);
+
+impl Default for Made {
+    fn default() -> Made {
+        Made((0..MAX_MADE).map(|_| OnceLock::new()).collect())
+    }
+}
+
+impl xpath::Host for Made {
+    fn document(&self, id: xpath::DocId) -> Option<&xml::Document> {
+        self.0.get((id.0 as usize).checked_sub(1)?)?.get()
+    }
+
+    fn adopt(&self, doc: xml::Document) -> Result<Node, String> {
+        if let Some(at) = self.0.iter().position(|cell| cell.get().is_none()) {
+            self.0[at].get_or_init(|| doc);
+            return Ok(Node::in_document(xpath::DocId(at as u32 + 1), xml::Document::ROOT));
+        }
+        Err(format!("an expression makes {MAX_MADE} documents at most"))
+    }
 }
 
 /// The variables of the command line.
@@ -274,6 +302,7 @@ fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
     }
     if !args.json {
         return match value {
+            Value::Atomic(atom) if atom.is_function() => line(cx, Item::Atomic(atom.clone())),
             Value::NodeSet(_) | Value::Sequence(_) => {
                 let lines: Vec<Vec<u8>> = value.items().map(|item| line(cx, item)).collect();
                 lines.join(&b'\n')
@@ -288,6 +317,11 @@ fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
 fn object(cx: &Context<'_>, value: &Value, string: String, typed: bool) -> Json {
     let kind = value.type_of().name();
     let mut object = match value {
+        Value::NodeSet(set) if set.iter().any(|n| n.doc.0 != 0) => {
+            let items = set.iter().map(|n| item_object(cx, &Item::Node(n), typed));
+            json!({ "type": "sequence", "items": items.collect::<Vec<_>>(), "string": string })
+        }
+        Value::Atomic(a) if a.is_function() => item_object(cx, &Item::Atomic(a.clone()), typed),
         Value::NodeSet(set) => {
             let paths: Vec<String> = set.iter().map(|n| node_path(cx.doc, n)).collect();
             json!({ "type": kind, "nodes": paths, "string": string })
@@ -300,18 +334,12 @@ fn object(cx: &Context<'_>, value: &Value, string: String, typed: bool) -> Json 
             json!({ "type": kind, "value": number(a.to_double()), "string": string })
         }
         Value::Sequence(items) => {
-            let items = items.iter().map(|item| match item {
-                Item::Node(n) => json!({ "type": "node", "node": node_path(cx.doc, *n) }),
-                Item::Atomic(a) => {
-                    let value = Value::from(a.clone());
-                    object(cx, &value, a.to_text().into_owned(), typed)
-                }
-            });
+            let items = items.iter().map(|item| item_object(cx, item, typed));
             json!({ "type": "sequence", "items": items.collect::<Vec<_>>(), "string": string })
         }
         _ => json!({ "type": kind, "value": string, "string": string }),
     };
-    if let (Some(atom), true) = (value.single_atomic(), typed)
+    if let (Some(atom), true) = (value.single_atomic().filter(|atom| !atom.is_function()), typed)
         && let Some(fields) = object.as_object_mut()
     {
         fields.insert("atomic".into(), json!(format!("xs:{}", AtomicType::of(atom.kind()).name)));
@@ -322,10 +350,55 @@ fn object(cx: &Context<'_>, value: &Value, string: String, typed: bool) -> Json 
     object
 }
 
+/// An item in its JSON form.
+fn item_object(cx: &Context<'_>, item: &Item, typed: bool) -> Json {
+    let members = |value: &Value| value.items().map(|item| item_object(cx, &item, typed)).collect::<Vec<_>>();
+    match item {
+        Item::Node(node) if node.doc.0 == 0 => json!({ "type": "node", "node": node_path(cx.doc, *node) }),
+        // Of a document that the expression made.
+        Item::Node(node) => {
+            let Some(doc) = cx.host.document(node.doc) else { return Json::Null };
+            let string = Value::from(*node).to_string_in(cx).map(|s| s.into_owned()).unwrap_or_default();
+            let kind = match doc.kind(node.id) {
+                _ if node.is_namespace() => "namespace",
+                xml::NodeKind::Document => "document",
+                xml::NodeKind::Element => "element",
+                xml::NodeKind::Attribute => "attribute",
+                xml::NodeKind::Text => "text",
+                xml::NodeKind::Comment => "comment",
+                xml::NodeKind::ProcessingInstruction => "processing-instruction",
+            };
+            let xml = String::from_utf8_lossy(&shown(cx, *node)).into_owned();
+            let (path, name) = (node_path(doc, *node), doc.qname(node.id).into_owned());
+            json!({
+                "type": "node", "node": path, "foreign": true, "kind": kind, "name": name, "string": string, "xml": xml,
+            })
+        }
+        Item::Atomic(Atomic::Map(map)) => {
+            let entries = map.entries();
+            let entries = entries.into_iter().map(|(key, value)| {
+                json!({ "key": item_object(cx, &Item::Atomic(key.clone()), typed), "value": members(value) })
+            });
+            json!({ "type": "map", "entries": entries.collect::<Vec<_>>() })
+        }
+        Item::Atomic(Atomic::Array(array)) => {
+            json!({ "type": "array", "members": array.members().map(members).collect::<Vec<_>>() })
+        }
+        Item::Atomic(Atomic::Function(function)) => json!({ "type": "function", "arity": function.arity() }),
+        Item::Atomic(atom) => {
+            let value = Value::from(atom.clone());
+            object(cx, &value, atom.to_text().into_owned(), typed)
+        }
+    }
+}
+
 /// An item on a line of its own.
 fn line(cx: &Context<'_>, item: Item) -> Vec<u8> {
     match item {
         Item::Node(node) => shown(cx, node),
+        Item::Atomic(atom) if atom.is_function() => {
+            item_object(cx, &Item::Atomic(atom), true).to_string().into_bytes()
+        }
         Item::Atomic(atom) => atom.to_text().into_owned().into_bytes(),
     }
 }
@@ -338,10 +411,11 @@ fn number(n: f64) -> Json {
 }
 
 fn shown(cx: &Context<'_>, node: Node) -> Vec<u8> {
-    let kind = cx.doc.kind(node.id);
+    let doc = if node.doc.0 == 0 { cx.doc } else { cx.host.document(node.doc).unwrap_or(cx.doc) };
+    let kind = doc.kind(node.id);
     if !node.is_namespace() && matches!(kind, xml::NodeKind::Element | xml::NodeKind::Document) {
         let mut out = Vec::new();
-        xml::write(cx.doc, node.id, &xml::WriteOptions::default(), &mut out);
+        xml::write(doc, node.id, &xml::WriteOptions::default(), &mut out);
         return out;
     }
     Value::from(node).to_string_in(cx).map(|s| s.into_owned().into_bytes()).unwrap_or_default()

@@ -88,10 +88,12 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         Some(DtdArg::External) => Dtd::External(Arc::new(xml::FileResolver::default())),
     };
     let mut params = Vec::new();
+    let mut static_parameters = Vec::new();
     for param in &args.params {
         let (name, value) =
             param.split_once('=').ok_or_else(|| one(format!("--param {param}: name=value is expected")))?;
         params.push((name, xpath::Value::from(value)));
+        static_parameters.push((name.to_owned(), value.to_owned()));
     }
     let resolver = FileResolver::default();
     let began = Instant::now();
@@ -109,6 +111,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
             None => Processor::ByStylesheet,
         },
         results: true,
+        static_parameters: &static_parameters,
         ..CompileOptions::default()
     };
     let stylesheet = Stylesheet::compile(&source, &options)
