@@ -63,9 +63,23 @@ pub(crate) fn one(bus: &Bus, kind: &str, name: &str) -> Option<Value> {
 /// What can be done to an artifact.
 const ACTIONS: &str = "start, stop, activate, deactivate, suspend or resume, or trigger for a task";
 
+/// Why an artifact was not switched.
+pub(crate) enum NotSwitched {
+    /// There is no such artifact, or no such action.
+    Unknown(String),
+    /// Not now.
+    Busy(String),
+}
+
+impl From<String> for NotSwitched {
+    fn from(why: String) -> NotSwitched {
+        NotSwitched::Unknown(why)
+    }
+}
+
 /// Starts or stops a proxy service, an API, an event source, a task, a message processor or an inbound endpoint; switches an endpoint on or off, or suspends it
 /// as a failure would; has a task run now. An error says why not.
-pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, String> {
+pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, NotSwitched> {
     let plan = &bus.plan();
     let of = kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
     let nothing = || match plan.faulty.iter().any(|one| one.kind == of && one.name.as_deref() == Some(name)) {
@@ -75,19 +89,24 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
     let task = || plan.tasks().iter().find(|task| task.name == name);
     let on = match action {
         "trigger" if of == Kind::Task => {
-            task().ok_or_else(nothing)?.run_now();
-            return one(bus, kind, name).ok_or_else(nothing);
+            if !task().ok_or_else(nothing)?.run_now() {
+                return Err(NotSwitched::Busy(format!(
+                    "the run before of the task `{name}` goes on: overlap=\"true\" on its trigger runs both"
+                )));
+            }
+            return Ok(one(bus, kind, name).ok_or_else(nothing)?);
         }
         "start" | "activate" | "resume" => true,
         "stop" | "deactivate" | "suspend" => false,
-        _ => return Err(format!("there is no action `{action}`: expected {ACTIONS}")),
+        _ => return Err(format!("there is no action `{action}`: expected {ACTIONS}").into()),
     };
     match of {
         Kind::Task => task().ok_or_else(nothing)?.switch(on),
         Kind::Endpoint => {
             let leaves = plan.endpoint(name).ok_or_else(nothing)?.leaves();
             if leaves.is_empty() {
-                return Err(format!("the endpoint `{name}` has no address of its own that can be switched"));
+                let why = format!("the endpoint `{name}` has no address of its own that can be switched");
+                return Err(why.into());
             }
             for leaf in leaves {
                 if action == "suspend" { leaf.suspend() } else { leaf.switch(on) }
@@ -95,7 +114,7 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
         }
         of => activation(plan, of, name).ok_or_else(nothing)?.decide(on),
     }
-    one(bus, kind, name).ok_or_else(nothing)
+    Ok(one(bus, kind, name).ok_or_else(nothing)?)
 }
 
 /// Whether an artifact runs, where somebody can decide that.

@@ -1,5 +1,6 @@
 //! The routes of the admin address.
 
+use crate::artifacts::NotSwitched;
 use crate::listener::Place;
 use crate::{AdminState, Deployment, Phase, artifacts, exposition, metrics};
 use axum::Router;
@@ -267,7 +268,8 @@ async fn switch(State(shared): Context, Path((kind, path)): Path<(String, String
     };
     let mut state = match artifacts::switch(&shared.admin.bus, &kind, name, action) {
         Ok(state) => state,
-        Err(why) => return error(StatusCode::NOT_FOUND, &why),
+        Err(NotSwitched::Unknown(why)) => return error(StatusCode::NOT_FOUND, &why),
+        Err(NotSwitched::Busy(why)) => return error(StatusCode::CONFLICT, &why),
     };
     tracing::info!(target: "busbar::settings", "{action}: {kind} `{name}`");
     let decides = !(action == "trigger" || action == "suspend" && state["kind"] == "endpoint");

@@ -4,6 +4,7 @@
 //! known as faulty by then; their clients wait until it is. Those that nobody has any more end when the requests that they took have ended.
 
 use crate::settings::{Settings, set};
+use diagnostics::Diagnostic;
 use flow::inbound::{Through, Tls};
 use flow::{Bus, Plan, lock};
 use std::collections::HashMap;
@@ -28,7 +29,8 @@ pub struct Listeners {
 
 struct Open {
     server: Arc<Server>,
-    secure: bool,
+    /// The certificate that its endpoint asks for.
+    tls: Option<Tls>,
 }
 
 /// Listeners of a plan that is not in force yet.
@@ -36,7 +38,7 @@ struct Open {
 pub struct Prepared {
     opened: Vec<(u16, Open)>,
     /// Certificates of those that go on.
-    renewed: Vec<(Arc<Server>, ServerTls)>,
+    renewed: Vec<(u16, Tls, ServerTls)>,
 }
 
 impl Listeners {
@@ -45,19 +47,20 @@ impl Listeners {
         Listeners { workers, host, admin, open: Mutex::default() }
     }
 
-    /// Opens the listeners that a plan has and the one in force has not. An endpoint that cannot listen is left out of the plan.
+    /// Opens the listeners that a plan has and the one in force has not. An endpoint that cannot listen is left out of the plan; one
+    /// that listens and whose certificate has become unusable keeps the certificate that it has.
     pub fn prepare(&self, plan: &mut Plan, settings: &Settings) -> Prepared {
         let mut prepared = Prepared::default();
         for endpoint in plan.inbound_endpoints().to_vec() {
             let Some(port) = endpoint.port else { continue };
-            let tls = endpoint.tls.as_ref().map(|tls| match tls {
-                Tls::OfBus => server_tls(settings),
-                Tls::Own(options) => {
-                    let options = ServerTlsOptions { http1_only: !settings.http.http2, ..options.clone() };
-                    ServerTls::new(&options).map_err(|error| error.to_string())
+            let tls = match endpoint.tls.as_ref().map(|tls| certificate(tls, settings)).transpose() {
+                Err(why) if self.has(port, endpoint.tls.as_ref()) => {
+                    plan.hold_inbound(port, &format!("{why}; it keeps the certificate that it has"));
+                    continue;
                 }
-            });
-            let opened = tls.transpose().and_then(|tls| self.listener(port, tls, settings, &mut prepared));
+                read => read.map(|read| read.zip(endpoint.tls.clone())),
+            };
+            let opened = tls.and_then(|tls| self.listener(port, tls, settings, &mut prepared));
             if let Err(why) = opened {
                 plan.leave_out_inbound(port, &why);
             }
@@ -65,23 +68,36 @@ impl Listeners {
         prepared
     }
 
-    /// Leaves the endpoints out of a plan whose ports somebody else has, so that the versions before stay in force with theirs.
-    pub fn leave_out_taken(&self, plan: &mut Plan, settings: &Settings) {
+    /// Leaves the endpoints out of a plan whose ports somebody else has, or whose new certificates cannot be used, so that the versions
+    /// before stay in force.
+    pub fn leave_out_unable(&self, plan: &mut Plan, settings: &Settings) {
         for endpoint in plan.inbound_endpoints().to_vec() {
-            let Some(port) = endpoint.port.filter(|port| !lock(&self.open).contains_key(port)) else {
-                continue;
-            };
+            let Some(port) = endpoint.port else { continue };
             let address = SocketAddr::new(self.host, port);
-            if let Err(error) = Server::bind(address, None, server_limits(settings)) {
-                plan.leave_out_inbound(port, &cannot_listen(address, &error));
+            let is_open = lock(&self.open).contains_key(&port);
+            let bound = || Server::bind(address, None, server_limits(settings)).map(drop);
+            let usable =
+                match endpoint.tls.as_ref().map_or(Ok(()), |tls| certificate(tls, settings).map(drop)) {
+                    // See `prepare`.
+                    Err(_) if self.has(port, endpoint.tls.as_ref()) => Ok(()),
+                    Ok(()) if !is_open => bound().map_err(|error| cannot_listen(address, &error)),
+                    usable => usable,
+                };
+            if let Err(why) = usable {
+                plan.leave_out_inbound(port, &why);
             }
         }
+    }
+
+    /// Whether a port listens with the certificate that is asked for.
+    fn has(&self, port: u16, tls: Option<&Tls>) -> bool {
+        lock(&self.open).get(&port).is_some_and(|open| open.tls.as_ref() == tls)
     }
 
     fn listener(
         &self,
         port: u16,
-        tls: Option<ServerTls>,
+        tls: Option<(ServerTls, Tls)>,
         settings: &Settings,
         prepared: &mut Prepared,
     ) -> Result<(), String> {
@@ -90,12 +106,11 @@ impl Listeners {
         if port == self.admin.port() && (hosts[0] == hosts[1] || hosts.iter().any(IpAddr::is_unspecified)) {
             return Err(format!("cannot listen on {address}: it is the admin address"));
         }
-        let secure = tls.is_some();
         let given_up = {
             let mut open = lock(&self.open);
             match open.get(&port) {
-                Some(own) if own.secure == secure => {
-                    prepared.renewed.extend(tls.map(|tls| (Arc::clone(&own.server), tls)));
+                Some(own) if own.tls.is_some() == tls.is_some() => {
+                    prepared.renewed.extend(tls.map(|(read, tls)| (port, tls, read)));
                     return Ok(());
                 }
                 Some(_) => open.remove(&port),
@@ -106,8 +121,9 @@ impl Listeners {
         if let Some(own) = &given_up {
             self.end(own);
         }
+        let (read, tls) = tls.unzip();
         let server = loop {
-            match Server::bind(address, tls.clone(), server_limits(settings)) {
+            match Server::bind(address, read.clone(), server_limits(settings)) {
                 Ok(server) => break server,
                 // Its sockets close when the workers get to it.
                 Err(error)
@@ -120,16 +136,19 @@ impl Listeners {
                 Err(error) => return Err(cannot_listen(address, &error)),
             }
         };
-        prepared.opened.push((port, Open { server: Arc::new(server), secure }));
+        prepared.opened.push((port, Open { server: Arc::new(server), tls }));
         Ok(())
     }
 
     /// The plan is in force: what was opened for it serves, and what it has not ends.
     pub fn follow(&self, prepared: Prepared, bus: &Arc<Bus>) {
-        for (server, tls) in prepared.renewed {
-            server.set_tls(tls);
-        }
         let mut open = lock(&self.open);
+        for (port, tls, read) in prepared.renewed {
+            if let Some(own) = open.get_mut(&port) {
+                own.server.set_tls(read);
+                own.tls = Some(tls);
+            }
+        }
         for (port, own) in prepared.opened {
             let through = Through { bus: Arc::clone(bus), port };
             match own.server.serve(&self.workers, Arc::new(through)) {
@@ -161,6 +180,32 @@ impl Listeners {
         if let Some(worker) = self.workers.handles().first() {
             // Not the work of a message: it waits for connections.
             worker.spawn(async move { server.drain(Duration::from_secs(3600)).await });
+        }
+    }
+}
+
+/// The certificates of inbound endpoints that cannot be used: a finding for each endpoint.
+pub fn unusable_certificates(plan: &Plan) -> Vec<Diagnostic> {
+    let stores = plan.inbound_endpoints().iter().filter_map(|own| match &own.tls {
+        Some(Tls::Own(options)) => Some((own, options)),
+        _ => None,
+    });
+    let failed = stores.filter_map(|(own, options)| Some((own, ServerTls::new(options).err()?)));
+    failed
+        .map(|(own, why)| {
+            let message = format!("the inbound endpoint `{}` cannot listen: {why}", own.name);
+            Diagnostic::error("unusable-certificate", message).at(own.span, "this one is left out")
+        })
+        .collect()
+}
+
+/// Reads the certificate of an inbound endpoint.
+fn certificate(tls: &Tls, settings: &Settings) -> Result<ServerTls, String> {
+    match tls {
+        Tls::OfBus => server_tls(settings),
+        Tls::Own(options) => {
+            let options = ServerTlsOptions { http1_only: !settings.http.http2, ..options.clone() };
+            ServerTls::new(&options).map_err(|error| error.to_string())
         }
     }
 }

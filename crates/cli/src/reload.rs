@@ -109,7 +109,7 @@ impl Reloader {
         let loaded = match holds {
             Some(_) => Ok(again(&in_force.good, self.bus.plan().faulty.clone(), &in_force.good, &services)),
             None => {
-                let leave_out = |plan: &mut Plan| self.listeners.leave_out_taken(plan, settings);
+                let leave_out = |plan: &mut Plan| self.listeners.leave_out_unable(plan, settings);
                 let mixes = !self.start.strict;
                 let last = crate::load::InForce { good: &in_force.good, mixes, leave_out: &leave_out };
                 read(&self.start, &services, Some(last))

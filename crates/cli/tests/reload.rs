@@ -500,45 +500,52 @@ fn certificate(name: &str) -> (PathBuf, PathBuf, Vec<u8>) {
     (path("pem"), path("key"), made.cert.der().to_vec())
 }
 
+type Secured = tokio_rustls::rustls::StreamOwned<tokio_rustls::rustls::ClientConnection, TcpStream>;
+
+/// A connection to a listener that has to show this certificate.
+fn connect(address: &str, certificate: &[u8]) -> Secured {
+    use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto};
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.to_vec().into()).unwrap();
+    let config =
+        ClientConfig::builder_with_provider(std::sync::Arc::new(crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    let name = "localhost".try_into().unwrap();
+    let connection = ClientConnection::new(std::sync::Arc::new(config), name).unwrap();
+    StreamOwned::new(connection, TcpStream::connect(address).unwrap())
+}
+
+/// What a request for the proxy `P` gets.
+fn asked(stream: &mut Secured) -> std::io::Result<String> {
+    use std::io::{Read, Write};
+    stream.write_all(
+        b"POST /services/P HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
+    )?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"<a/>") {
+        let mut piece = [0; 1024];
+        let count = stream.read(&mut piece)?;
+        if count == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        answer.extend(&piece[..count]);
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
 /// Connections go on with the certificate that they began with, new ones get the new one.
 #[test]
 fn certificates_are_read_again() {
-    use std::io::{Read, Write};
-    use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto};
     let path = configuration("reload-tls", &proxy("P", 1));
     let file = path.with_extension("toml");
     let (pem, key, first) = certificate("reload-tls");
     std::fs::write(&file, format!("[tls]\ncertificate = '{}'\nkey = '{}'\n", pem.display(), key.display()))
         .unwrap();
     let bus = Process::run(&path, &["--config", file.to_str().unwrap(), "--https", "127.0.0.1:0"]);
-    let connect = |certificate: &[u8]| {
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate.to_vec().into()).unwrap();
-        let config =
-            ClientConfig::builder_with_provider(std::sync::Arc::new(crypto::aws_lc_rs::default_provider()))
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-        let name = "localhost".try_into().unwrap();
-        let connection = ClientConnection::new(std::sync::Arc::new(config), name).unwrap();
-        StreamOwned::new(connection, TcpStream::connect(bus.field("https")).unwrap())
-    };
-    let asked = |stream: &mut StreamOwned<ClientConnection, TcpStream>| -> std::io::Result<String> {
-        stream.write_all(
-            b"POST /services/P HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
-        )?;
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"<a/>") {
-            let mut piece = [0; 1024];
-            let count = stream.read(&mut piece)?;
-            if count == 0 {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            answer.extend(&piece[..count]);
-        }
-        Ok(String::from_utf8_lossy(&answer).into_owned())
-    };
+    let connect = |certificate: &[u8]| connect(bus.field("https"), certificate);
     let mut old = connect(&first);
     assert!(asked(&mut old).unwrap().contains("X-Version: 1"));
     let (_, _, second) = certificate("reload-tls");
@@ -553,6 +560,76 @@ fn certificates_are_read_again() {
     reload(&bus, 2);
     bus.says("the settings stay as they are: ", 1);
     assert!(asked(&mut connect(&second)).is_ok());
+}
+
+/// The certificate of an inbound endpoint that becomes unusable stays in use; `check` and the start name what is wrong with it.
+#[test]
+fn certificates_of_inbound_endpoints_that_break() {
+    let (pem, key, first) = certificate("reload-inbound-tls");
+    let port = support::free_port();
+    let endpoint = |key: &std::path::Path, version: usize| {
+        format!(
+            "<inboundEndpoint name='In' protocol='https' sequence='S'><parameters><parameter name='inbound.http.port'>{port}</parameter>\
+             <parameter name='keystore'><KeyStore><Location>{}</Location><KeyLocation>{}</KeyLocation></KeyStore></parameter></parameters>\
+             </inboundEndpoint><sequence name='S'><property name='X-Version' value='{version}' scope='transport'/><respond/></sequence>",
+            pem.display(),
+            key.display()
+        )
+    };
+    let path = configuration("reload-inbound-tls", &endpoint(&key, 1));
+    let bus = Process::run(&path, &[]);
+    let connect = |certificate: &[u8]| connect(&format!("127.0.0.1:{port}"), certificate);
+    assert!(asked(&mut connect(&first)).unwrap().contains("X-Version: 1"), "{}", bus.stderr());
+    // Half renewed: the chain is new, the key is not. What else has changed comes into force.
+    let whole = std::fs::read(&key).unwrap();
+    let (_, _, second) = certificate("reload-inbound-tls");
+    let renewed = std::fs::read(&key).unwrap();
+    for (number, (text, message)) in [
+        (whole, "is not that of the certificate in"),
+        (b"nothing".to_vec(), "there is no private key in"),
+        (
+            b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n".to_vec(),
+            "is encrypted; without a pass phrase: openssl pkey -in",
+        ),
+        (b"-----BEGIN PRIVATE KEY-----\nAA".to_vec(), "is cut off"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        std::fs::write(&key, text).unwrap();
+        configure(&path, &endpoint(&key, number + 2));
+        reload(&bus, number + 1);
+        let stays = format!(
+            "the inbound endpoint `In` stays in force as it was: the private key in {}",
+            key.display()
+        );
+        let stays =
+            if number == 1 { "stays in force as it was: there is no private key".to_owned() } else { stays };
+        bus.says(&stays, 1);
+        let got = asked(&mut connect(&first)).unwrap();
+        assert!(got.contains(&format!("X-Version: {}", number + 2)), "{got}");
+        let found = std::process::Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .arg("check")
+            .arg(&path)
+            .output()
+            .unwrap();
+        let found = String::from_utf8_lossy(&found.stdout).into_owned();
+        assert!(found.contains("error[unusable-certificate]") && found.contains(message), "{found}");
+    }
+    bus.says("1 faulty and still in force as before", 4);
+    // Another store that is broken leaves the whole version before in force.
+    configure(
+        &path,
+        &endpoint(&key.with_extension("none"), 9)
+            .replace("name='S'", "name='S9'")
+            .replace("sequence='S'", "sequence='S9'"),
+    );
+    reload(&bus, 5);
+    assert!(asked(&mut connect(&first)).unwrap().contains("X-Version: 5"), "{}", bus.stderr());
+    std::fs::write(&key, renewed).unwrap();
+    configure(&path, &endpoint(&key, 6));
+    reload(&bus, 6);
+    assert!(asked(&mut connect(&second)).unwrap().contains("X-Version: 6"), "{}", bus.stderr());
 }
 
 /// SIGHUP five times a second under load, while artifacts change, break, go and come back: each request has an answer

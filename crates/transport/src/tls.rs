@@ -1,17 +1,21 @@
 //! TLS: server configurations and client profiles, over rustls with aws-lc-rs.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
+};
 
 use crate::http2::ALPN;
 
@@ -40,7 +44,7 @@ pub enum ClientVerify {
 }
 
 /// What a TLS listener is made from. Files are PEM.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerTlsOptions {
     /// Certificate chain, the server's own first.
     pub certificates: PathBuf,
@@ -79,7 +83,7 @@ impl ServerTls {
         };
         let mut config = builder
             .with_single_cert(certificates(&options.certificates)?, key(&options.key)?)
-            .map_err(|e| TlsError(format!("{}: {e}", options.certificates.display())))?;
+            .map_err(|e| TlsError(unusable(&e, &options.certificates, &options.key)))?;
         config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
         if options.http1_only {
             config.alpn_protocols.remove(0);
@@ -159,7 +163,7 @@ impl ClientTls {
             None => builder.with_no_client_auth(),
             Some((chain, key_file)) => builder
                 .with_client_auth_cert(certificates(chain)?, key(key_file)?)
-                .map_err(|e| TlsError(format!("{}: {e}", chain.display())))?,
+                .map_err(|e| TlsError(unusable(&e, chain, key_file)))?,
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(ClientTls::build(Arc::new(config), options.server_name.clone()))
@@ -238,7 +242,7 @@ impl ServerCertVerifier for Lenient {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        use rustls::{CertificateError, Error};
+        use rustls::Error;
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         // The chain is checked before the name, so a wrong name means that the chain is right.
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
@@ -276,21 +280,83 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-fn certificates(file: &PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let fail = |e: rustls::pki_types::pem::Error| TlsError(format!("{}: {e}", file.display()));
-    let found: Vec<_> =
-        CertificateDer::pem_file_iter(file).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)?;
+/// Most bytes of a PEM file that are read.
+const LARGEST: u64 = 16 << 20;
+
+fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
+    let mut text = Vec::new();
+    let read = File::open(file).and_then(|opened| opened.take(LARGEST).read_to_end(&mut text));
+    read.map_err(|error| TlsError(format!("{} cannot be read: {error}", file.display())))?;
+    // Editors of Windows put a byte order mark before the first line.
+    if text.starts_with(b"\xEF\xBB\xBF") {
+        text.drain(..3);
+    }
+    Ok(text)
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = read(file)?;
+    let fail = |error| TlsError(damaged(file, &error));
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(fail)?;
     if found.is_empty() {
-        return Err(TlsError(format!("{}: no certificate in it", file.display())));
+        let file = file.display();
+        return Err(TlsError(format!("there is no certificate in {file} (-----BEGIN CERTIFICATE-----)")));
     }
     Ok(found)
 }
 
-fn key(file: &PathBuf) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_file(file).map_err(|e| TlsError(format!("{}: {e}", file.display())))
+fn key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = read(file)?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+        let name = file.display();
+        let has = |word: &[u8]| memchr::memmem::find(&text, word).is_some();
+        TlsError(match error {
+            // Of PKCS#8, or as OpenSSL wrote them before.
+            pem::Error::NoItemsFound if has(b"BEGIN ENCRYPTED PRIVATE KEY") => {
+                format!("the private key in {name} is encrypted; without a pass phrase: openssl pkey -in {name} -out KEY.pem")
+            }
+            pem::Error::NoItemsFound => {
+                format!("there is no private key in {name} (-----BEGIN PRIVATE KEY-----)")
+            }
+            error => damaged(file, &error),
+        })
+    })
 }
 
-fn roots(file: &PathBuf) -> Result<RootCertStore, TlsError> {
+/// What is wrong with a file that should be PEM.
+fn damaged(file: &Path, error: &pem::Error) -> String {
+    let file = file.display();
+    match error {
+        pem::Error::MissingSectionEnd { end_marker } => {
+            let end = String::from_utf8_lossy(end_marker);
+            format!("{file} is cut off: it has -----BEGIN {end}----- and no end of it")
+        }
+        pem::Error::IllegalSectionStart { line } => {
+            format!("{file} is no PEM: `{}` does not begin a section", String::from_utf8_lossy(line))
+        }
+        pem::Error::Base64Decode(why) => format!("{file} is damaged: it is no Base64 ({why})"),
+        error => format!("{file} is no PEM: {error}"),
+    }
+}
+
+/// Why a certificate and a key cannot be used together.
+fn unusable(error: &rustls::Error, certificates: &Path, key: &Path) -> String {
+    let (chain, key) = (certificates.display(), key.display());
+    match error {
+        rustls::Error::InconsistentKeys(_) => {
+            format!("the private key in {key} is not that of the certificate in {chain}")
+        }
+        rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => {
+            format!("the certificate in {chain} is no X.509 certificate")
+        }
+        rustls::Error::InvalidCertificate(why) if format!("{why:?}").contains("UnsupportedCertVersion") => {
+            format!("the certificate in {chain} is of an old version of X.509; version 3 is needed")
+        }
+        error => format!("{chain} with the key in {key}: {error}"),
+    }
+}
+
+fn roots(file: &Path) -> Result<RootCertStore, TlsError> {
     let mut store = RootCertStore::empty();
     for certificate in certificates(file)? {
         store.add(certificate).map_err(|e| TlsError(format!("{}: {e}", file.display())))?;

@@ -127,6 +127,7 @@ fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
     let mut loaded = load(path, services, None, None);
     let remarks = remarks.iter().map(|remark| Diagnostic::warning("unknown-setting", remark.as_str()));
     loaded.found.extend(remarks);
+    loaded.found.extend(crate::listeners::unusable_certificates(&loaded.plan));
     let registry = crate::load::registry();
     loaded.found.extend(lint::check(loaded.good.configuration(), &registry, &services.settings));
     loaded

@@ -99,7 +99,16 @@ impl Task {
                 span: element.start_tag(),
             },
         };
-        let written = element.elements().find(|child| child.local() == "trigger");
+        let mut triggers = element.elements().filter(|child| child.local() == "trigger");
+        let written = triggers.next();
+        if let (Some(first), Some(second)) = (written, triggers.next()) {
+            reading.diagnostics.push(
+                Diagnostic::warning("duplicate-element", "the task has two triggers")
+                    .at(second.start_tag(), "this one has no effect")
+                    .at(first.start_tag(), "the first one counts")
+                    .help("a task has one trigger; for two times, write two tasks"),
+            );
+        }
         let overlap = written.and_then(|trigger| read::optional(trigger, "overlap"));
         let overlap = overlap.map(|key| read::to_boolean(&key, "overlap", reading.diagnostics));
         let trigger = match written {
@@ -172,7 +181,15 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
                 .at(zone.span, "an interval goes by the time that passes"),
         );
     }
-    if is_once || (interval.is_none() && count.is_none()) {
+    if is_once {
+        return Some(Trigger::Once);
+    }
+    if interval.is_none() && count.is_none() {
+        reading.diagnostics.push(
+            Diagnostic::warning("missing-attribute", "`trigger` says no time")
+                .at(element.start_tag(), "the task runs once, when the bus starts")
+                .help("`interval` in seconds, `cron`, or `once=\"true\"` if that is meant"),
+        );
         return Some(Trigger::Once);
     }
     let times = match &count {
@@ -183,6 +200,11 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
         let found = read::bad_value("count", key, key.span, "at least 1, or -1 for ever");
         reading.diagnostics.push(found);
         return None;
+    }
+    if let (..-1, Some(key)) = (times, &count) {
+        let message = format!("`{key}` counts as -1 for `count`");
+        let expected = "the task runs for ever; expected at least 1, or -1 for ever";
+        reading.diagnostics.push(Diagnostic::warning("bad-value", message).at(key.span, expected));
     }
     // Like Quartz: less than none is for ever.
     let times = u64::try_from(times).ok();
@@ -233,9 +255,11 @@ mod tests {
             ("interval=' 5 ' count='-1'", "Interval { interval: 5s, count: None }", ""),
             ("interval='0' count='1'", "Interval { interval: 0ns, count: Some(1) }", ""),
             ("count='1'", "Once", ""),
-            ("", "Once", ""),
+            ("interval='5' count='-2'", "Interval { interval: 5s, count: None }", "`-2` counts as -1"),
+            ("interval='5'/><trigger interval='7'", "Interval { interval: 5s, count: None }", "two triggers"),
+            ("", "Once", "`trigger` says no time"),
             ("once='true'", "Once", ""),
-            ("once='false'", "Once", ""),
+            ("once='false'", "Once", "`trigger` says no time"),
             ("once='TRUE'", "Once", ""),
             ("once='yes'", "Once", "`yes` counts as false for `once`"),
             ("interval='0'", "", "`0` is not a valid interval"),

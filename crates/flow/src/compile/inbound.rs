@@ -456,7 +456,9 @@ fn store_file(store: &Element, root: &Path, compiler: &mut Compiler<'_>) -> Opti
     let is_pem = child("Type").is_some_and(|kind| kind.eq_ignore_ascii_case("PEM"))
         || [".pem", ".crt", ".cer"].iter().any(|end| location.ends_with(end));
     if !is_pem {
-        let message = format!("the store `{location}` cannot be read: it is no PEM");
+        let is_there = root.join(&location).exists();
+        let why = if is_there { "it is no PEM" } else { "it is no PEM, and there is no such file" };
+        let message = format!("the store `{location}` cannot be read: {why}");
         let label = "the certificate of the setting `[tls]` is used; for one of its own: `openssl pkcs12 -in STORE.p12 -nodes -out STORE.pem` (`keytool -importkeystore -deststoretype PKCS12` first, for JKS)";
         compiler.warning("unsupported-keystore", message, store.span(), label);
         return None;
@@ -606,7 +608,7 @@ mod tests {
                     "{port}{}",
                     parameter("keystore", "<KeyStore><Location>a.jks</Location><Type>JKS</Type></KeyStore>")
                 ),
-                "unsupported-keystore: the store `a.jks` cannot be read",
+                "unsupported-keystore: the store `a.jks` cannot be read: it is no PEM, and there is no such file",
                 "openssl pkcs12",
             ),
             (

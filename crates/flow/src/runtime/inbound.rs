@@ -52,7 +52,7 @@ pub(crate) enum Audience {
 }
 
 /// The certificate of a listener.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tls {
     /// That of the https listener of the bus.
     OfBus,

@@ -251,8 +251,14 @@ impl Plan {
     pub fn leave_out_inbound(&mut self, port: u16, why: &str) {
         let Some(at) = self.inbound_endpoints.iter().position(|own| own.port == Some(port)) else { return };
         let own = self.inbound_endpoints.remove(at);
-        let kind = config::ArtifactKind::InboundEndpoint;
-        self.faulty.push(config::FaultyArtifact::new(kind, Some(own.name.clone()), own.span, why.to_owned()));
+        self.faulty.push(faulty_inbound(&own, why));
+    }
+
+    /// Records that the inbound endpoint of a port goes on with what it had before, and why.
+    pub fn hold_inbound(&mut self, port: u16, why: &str) {
+        let Some(own) = self.inbound_endpoints.iter().find(|own| own.port == Some(port)) else { return };
+        let held = config::FaultyArtifact { held: true, ..faulty_inbound(own, why) };
+        self.faulty.push(held);
     }
 
     /// Where files come from: of proxy services, and of inbound endpoints.
@@ -464,4 +470,9 @@ impl std::fmt::Debug for Plan {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "Plan(generation {}, {} artifacts)", self.generation, self.artifacts())
     }
+}
+
+fn faulty_inbound(own: &InboundEndpoint, why: &str) -> config::FaultyArtifact {
+    let (kind, name) = (config::ArtifactKind::InboundEndpoint, Some(own.name.clone()));
+    config::FaultyArtifact::new(kind, name, own.span, why.to_owned())
 }

@@ -105,10 +105,17 @@ impl Task {
         self.agenda.0.notify_one();
     }
 
-    /// Has it run once now, whatever its trigger says, also while it is off.
-    pub fn run_now(&self) {
-        lock(&self.state.0).asked = true;
+    /// Has it run once now, whatever its trigger says, also while it is off. `false`: its run before goes on, and its runs do not
+    /// overlap.
+    pub fn run_now(&self) -> bool {
+        let mut progress = lock(&self.state.0);
+        if progress.running > 0 && !self.overlap {
+            return false;
+        }
+        progress.asked = true;
+        drop(progress);
         self.agenda.0.notify_one();
+        true
     }
 
     /// The sequence that its messages go through; `None`: they go to a proxy service or to `main`.

@@ -144,10 +144,17 @@ impl KeyStore {
             return Err("it has too many entries".to_owned());
         }
         let mut store = KeyStore::default();
+        let mut skipped = None;
         for entry in entries {
             let Some(first) = entry.chain.first() else { continue };
             // Keys of other kinds than RSA have no use here.
-            let Ok(certificate) = Certificate::read(first) else { continue };
+            let certificate = match Certificate::read(first) {
+                Ok(certificate) => certificate,
+                Err(why) => {
+                    skipped.get_or_insert(why);
+                    continue;
+                }
+            };
             let certificate = Arc::new(certificate);
             match entry.key {
                 None => store.certificates.push((entry.alias, certificate)),
@@ -158,6 +165,12 @@ impl KeyStore {
                     store.identities.push(Arc::new(Identity { alias: entry.alias, key, certificate }));
                 }
             }
+        }
+        if store.identities.is_empty() && store.certificates.is_empty() {
+            return Err(match skipped {
+                Some(why) => format!("none of its certificates can be used: {why}"),
+                None => "it has no entries".to_owned(),
+            });
         }
         Ok(store)
     }
