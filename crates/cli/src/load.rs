@@ -263,7 +263,10 @@ fn is_of_a_document(finding: &Diagnostic) -> bool {
             | "bad-script"
             | "bad-mapping"
             | "bad-template"
+            | "bad-json-template"
+            | "bad-policy"
             | "bad-wsdl"
+            | "unknown-entry"
             | "unknown-sequence"
             | "unknown-endpoint"
     )

@@ -416,6 +416,9 @@ fn artifacts_that_lose_their_names_stay_in_force() {
     }
 }
 
+/// What is written to a file that is to go.
+const GONE: &str = "(gone)";
+
 #[test]
 fn a_broken_document_stays_as_it_was() {
     let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-documents");
@@ -456,26 +459,67 @@ fn a_broken_document_stays_as_it_was() {
     proxy("Steps", "<sequence key='gov:steps.xml'/>");
     let says = "<property name='X-Version' expression='$ctx:a' scope='transport'/>";
     proxy("Script", &format!("<script language='js' key='script' function='mediate'/>{says}"));
+    write(
+        "registry/governance/schema.xsd",
+        "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='a'/></xs:schema>",
+    );
+    proxy("Schema", "<validate><schema key='gov:schema.xsd'/><on-fail><drop/></on-fail></validate>");
+    let policy = "<wsp:Policy xmlns:wsp='http://schemas.xmlsoap.org/ws/2004/09/policy' xmlns:t='http://www.wso2.org/products/wso2commons/throttle'>\
+                  <t:ThrottleAssertion><t:MaximumConcurrentAccess>5</t:MaximumConcurrentAccess></t:ThrottleAssertion></wsp:Policy>";
+    write("registry/governance/policy.xml", policy);
+    proxy("Policy", "<throttle id='t'><policy key='gov:policy.xml'/></throttle>");
+    write("registry/governance/template.json", "{\"v\": 1}");
+    proxy(
+        "Template",
+        "<payloadFactory media-type='json'><format key='gov:template.json'/><args/></payloadFactory>",
+    );
+    write(
+        "registry/governance/service.wsdl",
+        "<definitions xmlns='http://schemas.xmlsoap.org/wsdl/' targetNamespace='u'/>",
+    );
+    write(
+        "proxy-services/Published.xml",
+        &format!(
+            "<proxy {namespace} name='Published'><target><inSequence><respond/></inSequence></target><publishWSDL key='gov:service.wsdl'/></proxy>"
+        ),
+    );
     let bus = Process::run(&root, &[]);
     let in_force = || {
-        let said = ["Sheet", "Steps"].map(|name| {
+        let names = ["Sheet", "Steps", "Schema", "Policy", "Template", "Published"];
+        let mut said = names.map(|name| {
             let (status, _, body) = ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
             format!("{status} {}", String::from_utf8_lossy(&body))
         });
-        [said[0].clone(), said[1].clone(), version(&bus, "Script")]
+        said[5] += &version(&bus, "Script");
+        said
     };
     let good = in_force();
-    assert!(good[0].contains("one") && good[1].starts_with("200"), "{good:?}: {}", bus.stderr());
+    assert!(good[0].contains("one"), "{good:?}: {}", bus.stderr());
+    assert!(good.iter().all(|own| own.starts_with("200") && !own.contains("Fault")), "{good:?}");
     for (number, (path, text, why)) in [
         ("registry/governance/sheet.xsl", sheet("nothing"), "`gov:sheet.xsl`"),
         ("registry/governance/module.xsl", "<x".to_owned(), "`gov:module.xsl`"),
         ("registry/governance/steps.xml", "<sequence".to_owned(), "`gov:steps.xml`"),
         ("script.js", "function mediate(mc) {".to_owned(), "`script`"),
+        ("registry/governance/schema.xsd", "<xs:schema".to_owned(), "`gov:schema.xsd`"),
+        ("registry/governance/policy.xml", String::new(), "`gov:policy.xml`"),
+        ("registry/governance/template.json", "{\"v\":".to_owned(), "`gov:template.json`"),
+        ("registry/governance/service.wsdl", "<definitions".to_owned(), "`gov:service.wsdl`"),
+        // They are gone.
+        ("registry/governance/sheet.xsl", GONE.to_owned(), "`gov:sheet.xsl`"),
+        ("registry/governance/steps.xml", GONE.to_owned(), "`gov:steps.xml`"),
+        ("registry/governance/schema.xsd", GONE.to_owned(), "`gov:schema.xsd`"),
+        ("registry/governance/policy.xml", GONE.to_owned(), "`gov:policy.xml`"),
+        ("registry/governance/template.json", GONE.to_owned(), "`gov:template.json`"),
+        ("registry/governance/service.wsdl", GONE.to_owned(), "`gov:service.wsdl`"),
     ]
     .into_iter()
     .enumerate()
     {
-        write(path, &text);
+        match text.as_str() {
+            GONE => std::fs::remove_file(root.join(path)).unwrap(),
+            text => write(path, text),
+        }
         reload(&bus, number + 1);
         assert_eq!(in_force(), good, "{path}: {}", bus.stderr());
         assert!(
@@ -486,7 +530,7 @@ fn a_broken_document_stays_as_it_was() {
     }
     write("registry/governance/sheet.xsl", &sheet("say"));
     write("registry/governance/module.xsl", &module("two"));
-    reload(&bus, 5);
+    reload(&bus, 15);
     assert!(in_force()[0].contains("two"), "{}", bus.stderr());
 }
 

@@ -66,7 +66,8 @@ struct Known {
 struct Kept {
     bytes: Arc<[u8]>,
     stamp: Stamp,
-    looked: Instant,
+    /// When its file was looked at; `None`: it is of the configuration before, and nobody has looked since.
+    looked: Option<Instant>,
     /// It is not what its file is, and that was said.
     stale: bool,
 }
@@ -100,7 +101,7 @@ impl Resources {
         let known =
             lock(&self.known).resources.get(key).map(|own| (Arc::clone(&own.bytes), own.stamp, own.looked));
         if let Some((bytes, _, looked)) = &known
-            && fresh.is_none_or(|fresh| looked.elapsed() < fresh)
+            && looked.is_some_and(|looked| fresh.is_none_or(|fresh| looked.elapsed() < fresh))
         {
             return Ok(Some(Found { bytes: Arc::clone(bytes), stale: None }));
         }
@@ -115,7 +116,8 @@ impl Resources {
         };
         match (read(), &known) {
             (Ok(Some((bytes, stamp))), _) => {
-                let kept = Kept { bytes: Arc::clone(&bytes), stamp, looked: Instant::now(), stale: false };
+                let kept =
+                    Kept { bytes: Arc::clone(&bytes), stamp, looked: Some(Instant::now()), stale: false };
                 lock(&self.known).keep(key, kept);
                 Ok(Some(Found { bytes, stale: None }))
             }
@@ -136,7 +138,7 @@ impl Resources {
     /// Takes note of what a key gave on another server.
     pub(crate) fn note(&self, key: &str, bytes: &Arc<[u8]>) {
         let stamp = Stamp { modified: None, length: bytes.len() as u64 };
-        let kept = Kept { bytes: Arc::clone(bytes), stamp, looked: Instant::now(), stale: false };
+        let kept = Kept { bytes: Arc::clone(bytes), stamp, looked: Some(Instant::now()), stale: false };
         lock(&self.known).keep(key, kept);
     }
 
@@ -148,12 +150,20 @@ impl Resources {
     /// What was read so far, by key.
     pub(crate) fn read_so_far(&self) -> HashMap<String, Arc<[u8]>> {
         let known = lock(&self.known);
-        known.resources.iter().map(|(key, own)| (key.clone(), Arc::clone(&own.bytes))).collect()
+        let read = known.resources.iter().filter(|(_, own)| own.looked.is_some());
+        read.map(|(key, own)| (key.clone(), Arc::clone(&own.bytes))).collect()
     }
 
-    /// Resources of the same root, after a reload: what flows wrote goes on to count as that.
+    /// Resources of the same root, after a reload: what flows wrote goes on to count as that, and each file is looked at once more. If it
+    /// has become unreadable, its last content stays in use.
     pub(crate) fn after(before: &Resources) -> Resources {
-        Resources { written: Arc::clone(&before.written), ..Resources::default() }
+        let mut known = Known::default();
+        for (key, own) in &lock(&before.known).resources {
+            let kept =
+                Kept { bytes: Arc::clone(&own.bytes), stamp: own.stamp, looked: None, stale: own.stale };
+            known.keep(key, kept);
+        }
+        Resources { known: Mutex::new(known), written: Arc::clone(&before.written), ..Resources::default() }
     }
 
     fn forget(&self, key: &str) {
@@ -343,6 +353,29 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_becomes_unreadable_stays_in_use_after_a_reload() {
+        let path = std::env::temp_dir().join(format!("busbar-resource-{}", std::process::id()));
+        std::fs::write(&path, "first").unwrap();
+        let resources = Resources::default();
+        let read =
+            |own: &Resources, path: &Path| own.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
+        assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
+        // It is looked at once more, although it is kept for ever.
+        std::fs::write(&path, "the second").unwrap();
+        assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
+        let resources = Resources::after(&resources);
+        assert!(resources.read_so_far().is_empty(), "nobody has read anything yet");
+        assert_eq!(&*read(&resources, &path).unwrap().bytes, b"the second");
+        // A file that cannot be read, whoever asks.
+        let resources = Resources::after(&resources);
+        let found = read(&resources, Path::new("/proc/self/mem")).unwrap();
+        assert!(&*found.bytes == b"the second" && found.stale.is_some());
+        let resources = Resources::after(&resources);
+        std::fs::remove_file(&path).unwrap();
+        assert!(read(&resources, &path).is_none());
+    }
+
+    #[test]
     fn a_resource_is_read_again_when_it_is_another_one() {
         let scratch = Scratch::new("again");
         let file = scratch.0.join("a");
@@ -378,7 +411,7 @@ mod tests {
         let resource = |size: usize| Kept {
             bytes: vec![0; size].into(),
             stamp: Stamp { modified: None, length: 0 },
-            looked: Instant::now(),
+            looked: Some(Instant::now()),
             stale: false,
         };
         (0..3 * MAX_COUNT).for_each(|n| known.keep(&n.to_string(), resource(1)));

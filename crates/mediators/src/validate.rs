@@ -220,12 +220,14 @@ fn fixed(
         Err(fault) => {
             let why = fault.detail.clone();
             let first = why.lines().next().unwrap_or("").to_owned();
-            compiler.warning(
-                "bad-schema",
-                format!("the schema cannot be used: {first}"),
-                element.start_tag(),
-                why,
-            );
+            // The schema that has it, as far as its key stands in front of the message.
+            let has_it = |(key, _): &(&KeyValue, &Element)| {
+                key.literal()
+                    .is_some_and(|key| first.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
+            };
+            let schema = keys.iter().zip(element.children_named("schema")).find(has_it);
+            let place = schema.map_or(element, |(_, schema)| schema).start_tag();
+            compiler.warning("bad-schema", format!("the schema cannot be used: {first}"), place, why);
             Some(Err(fault))
         }
     }

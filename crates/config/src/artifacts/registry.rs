@@ -225,17 +225,13 @@ impl Registry {
 
     /// Lets a document be what it was, whatever it is now; what flows wrote stays.
     pub(crate) fn put_back(&mut self, key: &str, document: &Arc<[u8]>) {
-        if self.resources.is_written(&mounts::path(key)) || self.resources.is_written(key) {
-            return;
-        }
-        if self.read(key).ok().flatten().is_some() {
+        if !self.was_written(key) {
             self.hold(key, document);
-        } else {
-            // It is gone.
-            let mut mounts = Mounts::clone(&self.mounts);
-            mounts.add(key, Mount::Bytes(Arc::clone(document)));
-            self.mounts = Arc::new(mounts);
         }
+    }
+
+    fn was_written(&self, key: &str) -> bool {
+        self.resources.is_written(&mounts::path(key)) || self.resources.is_written(key)
     }
 
     /// The resource that a project or an archive brought along, unless a flow wrote another one.
@@ -308,14 +304,26 @@ impl Registry {
 
     /// Lets a document be what it was; `false` where it is that, or is held already.
     pub(crate) fn hold(&mut self, key: &str, good: &Arc<[u8]>) -> bool {
-        let Some(found) = self.read(key).ok().flatten().filter(|found| found.bytes != *good) else {
-            return false;
+        let Some(found) = self.read(key).ok().flatten() else {
+            // On another server it may be there again at any time; what a flow wrote, a flow took away.
+            let can_mount = self.url.is_none() && self.mounted(key).is_none() && !self.was_written(key);
+            if can_mount {
+                self.mount(key, good);
+            }
+            return can_mount;
         };
-        if self.held.contains_key(key) {
+        if found.bytes == *good || self.held.contains_key(key) {
             return false;
         }
         self.held.insert(key.to_owned(), Held { faulty: found.bytes, good: Arc::clone(good) });
         true
+    }
+
+    /// Has a document whose file is gone.
+    fn mount(&mut self, key: &str, document: &Arc<[u8]>) {
+        let mut mounts = Mounts::clone(&self.mounts);
+        mounts.add(key, Mount::Bytes(Arc::clone(document)));
+        self.mounts = Arc::new(mounts);
     }
 
     /// The documents that were read so far, those of archives excluded, by key.
