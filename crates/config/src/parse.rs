@@ -23,6 +23,9 @@ pub fn parse(file: FileId, text: &str) -> Result<Element, Diagnostic> {
         let len = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         Diagnostic::error("xml-syntax", message).at(Span::new(file, at, at + len), "")
     };
+    if text.trim().is_empty() {
+        return Err(failed("the file is empty".to_owned(), 0));
+    }
     let document = Document::parse_str(text, &options).map_err(|error| {
         let at = error.position.offset;
         let is_open =
@@ -259,7 +262,7 @@ mod tests {
     #[test]
     fn what_is_not_well_formed_has_a_place() {
         for (text, place, word) in [
-            ("", "1:1", "no root element"),
+            ("", "1:1", "the file is empty"),
             ("<a", "1:3", "start tag"),
             ("<a>\n <b></c></a>", "2:5", "`<b>` opened at 2:2"),
             ("<a><b>", "1:7", "`<b>` opened at 1:4"),

@@ -194,6 +194,9 @@ fn a_project_of_the_newer_tools() {
     assert_eq!(loaded.configuration.settings.len(), 1);
 }
 
+const LIBRARIES: &str = "<artifacts><artifact name='mail' version='1.0.0' type='synapse/lib' serverRole='EnterpriseServiceBus'>\
+                         <file>mail-connector-1.0.0.zip</file></artifact></artifacts>";
+
 #[test]
 fn spellings_of_directories_and_files() {
     let text = sequence("S2");
@@ -209,6 +212,10 @@ fn spellings_of_directories_and_files() {
             ("misc/stray.xml", &sequence("stray")),
             ("misc/data.xml", "<data-of-mine/>"),
             ("misc/x.unknown", ""),
+            ("sequences/.hidden.xml", &sequence("hidden")),
+            ("apis/._A.xml", "\0\u{5}\u{16}\u{7}"),
+            (".stray.xml", &sequence("hidden")),
+            ("libraries/artifact.xml", LIBRARIES),
         ],
     );
     write(&root.join("sequences/wide.xml"), &wide);
@@ -220,6 +227,8 @@ fn spellings_of_directories_and_files() {
         "`misc/stray.xml` is not read (artifacts)",
         "`misc/data.xml` is not read (XML files)",
         "`misc/x.unknown` is not read (files)",
+        "note not-read 3 paths are not read (files for people and tools)",
+        "missing-file the library `mail-connector-1.0.0.zip` is not there",
     ] {
         assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
     }
@@ -251,6 +260,7 @@ fn homes_of_servers() {
         ("conf/synapse.properties".to_owned(), String::new()),
         ("conf/file.properties".to_owned(), "HOST=http://h".to_owned()),
         ("conf/log4j2.properties".to_owned(), String::new()),
+        ("conf/axis2/axis2.xml".to_owned(), "<axisconfig/>".to_owned()),
         ("registry/config/c.txt".to_owned(), "c".to_owned()),
         ("bin/start.sh".to_owned(), String::new()),
         ("lib/a.jar".to_owned(), String::new()),
@@ -265,7 +275,8 @@ fn homes_of_servers() {
     assert_eq!(loaded.configuration.settings.len(), 3, "{:?}", loaded.configuration.settings);
     let said = said(&loaded);
     for wanted in [
-        "(artifacts)",
+        "(artifacts): a server reads files whose names end with .xml in small letters",
+        "(transports of the server): of axis2.xml only",
         "(tenants)",
         "(web applications",
         "(parts of the server)",

@@ -195,7 +195,11 @@ impl Report {
         }
         for (kind, path) in &loaded.not_read {
             let why = match *kind {
-                "artifact" => ("not-read", Status::NeedsChange, "it lies in no directory of artifacts"),
+                "artifact" => (
+                    "not-read",
+                    Status::NeedsChange,
+                    "it lies in no directory of artifacts, or its name does not end with .xml",
+                ),
                 _ => ("not-read", Status::CannotRun, "it is not executable here"),
             };
             report.outside(kind, path, why);

@@ -15,7 +15,9 @@ pub(crate) enum Reason {
     SetAside,
     Tenant,
     OtherServer,
+    Transports,
     Elsewhere,
+    Capitals,
     Registry,
     NoArtifact,
     Unlisted,
@@ -70,6 +72,16 @@ impl Reason {
                 "they lie in no directory of artifacts; move them to the one of their kind (api, sequences, …)",
                 Warning,
             ),
+            Reason::Transports => (
+                "transports of the server",
+                "of axis2.xml only `hotdeployment`, the forward proxy of the sender (`http.proxyHost`, …) and `priorityConfigFile` have an effect; busbar.toml has the settings of this bus",
+                Warning,
+            ),
+            Reason::Capitals => (
+                "artifacts",
+                "a server reads files whose names end with .xml in small letters; rename them",
+                Warning,
+            ),
             Reason::Registry => ("a registry", "the configuration names another one", Warning),
             Reason::NoArtifact => {
                 ("XML files", "their root element is no artifact, and nothing names them", Warning)
@@ -109,7 +121,7 @@ impl NotRead {
     /// Artifacts that are not read: what they are, and where.
     pub fn artifacts(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.0.iter().filter_map(|(reason, path)| match reason {
-            Reason::Elsewhere => Some(("artifact", path.as_path())),
+            Reason::Elsewhere | Reason::Capitals => Some(("artifact", path.as_path())),
             _ => None,
         })
     }
@@ -193,8 +205,8 @@ pub(super) fn by_name(name: &str, extension: &str) -> Reason {
     match &*lower {
         "pom.xml" | "build.xml" | "build.gradle" | "settings.gradle" | "logback.xml" | "package.json"
         | "package-lock.json" | "chart.yaml" | "values.yaml" => return Reason::Tooling,
-        "axis2.xml"
-        | "axis2_client.xml"
+        "axis2.xml" => return Reason::Transports,
+        "axis2_client.xml"
         | "axis2_blocking_client.xml"
         | "carbon.xml"
         | "user-mgt.xml"

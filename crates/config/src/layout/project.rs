@@ -198,6 +198,7 @@ impl<'a> Project<'a> {
                 | "carbonlibs" => {
                     self.tree(&entry, Reason::WebApplication);
                 }
+                "axis2" | "axis2.xml" => self.tree(&entry, Reason::Transports),
                 _ => self.tree(&entry, Reason::OtherServer),
             }
         }
@@ -215,6 +216,7 @@ impl<'a> Project<'a> {
                 name if !entry.is_directory && SETTINGS.contains(&name) => {
                     self.layout.settings.push(entry.path)
                 }
+                "axis2" | "axis2.xml" => self.tree(&entry, Reason::Transports),
                 _ => self.tree(&entry, Reason::OtherServer),
             }
         }
@@ -266,13 +268,13 @@ impl<'a> Project<'a> {
             let extension = kind.extension();
             let is_xml = entry.extension() == extension;
             if self.claimed.contains(&entry.path) {
-            } else if entry.is_directory && !self.as_a_server && !entry.name.starts_with('.') {
+            } else if entry.name.starts_with('.') {
+                // Of editors, of version control, and what macOS puts beside each file (`._A.xml`).
+                self.tree(&entry, Reason::Tooling);
+            } else if entry.is_directory && !self.as_a_server {
                 self.walk_deeper(|own| own.artifacts(&entry.path, kind));
             } else if entry.is_directory {
-                self.tree(
-                    &entry,
-                    if entry.name.starts_with('.') { Reason::Tooling } else { Reason::Elsewhere },
-                );
+                self.tree(&entry, Reason::Elsewhere);
             } else if is_xml && (!self.as_a_server || entry.name.ends_with(extension)) {
                 if entry.name == "artifact.xml"
                     && root_element(&entry.path).is_some_and(|root| root.is_descriptor())
@@ -287,7 +289,7 @@ impl<'a> Project<'a> {
                     self.add(entry.path, Some(kind));
                 }
             } else if is_xml {
-                self.not_read.add(Reason::Elsewhere, entry.path);
+                self.not_read.add(Reason::Capitals, entry.path);
             } else {
                 self.not_read.add(by_name(&entry.name, &entry.extension()), entry.path);
             }
@@ -385,6 +387,7 @@ impl<'a> Project<'a> {
         let extension = entry.extension();
         match (&*entry.name, &*extension) {
             ("busbar.toml", _) => {}
+            (name, _) if name.starts_with('.') => self.not_read.add(Reason::Tooling, entry.path),
             (name, _) if SETTINGS.contains(&name) => self.layout.settings.push(entry.path),
             (_, "car") => self.layout.archives.push(entry.path),
             (_, "dbs") => self.add(entry.path, Some(ArtifactKind::DataService)),
@@ -523,11 +526,19 @@ impl<'a> Project<'a> {
                 self.problems.push(found);
             }
         }
+        if own.kind == "synapse/lib"
+            && let Some(file) = &own.file
+            && inside(directory, file).is_none()
+        {
+            let message = format!("the library `{file}` is not there");
+            let label = "put the archive beside this descriptor, or take this entry away";
+            self.problems.push(Diagnostic::warning("missing-file", message).at(own.span, label));
+        }
         for resource in &own.resources {
             let Some(path) = inside(directory, &resource.source) else {
                 let message = format!("the resource `{}` is not there", resource.source);
-                self.problems
-                    .push(Diagnostic::warning("missing-file", message).at(resource.span, "named here"));
+                let label = "put it beside this descriptor, or take this entry away";
+                self.problems.push(Diagnostic::warning("missing-file", message).at(resource.span, label));
                 continue;
             };
             self.claimed.insert(path.clone());
