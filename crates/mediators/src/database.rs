@@ -136,7 +136,7 @@ fn pool_for(element: &Element, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>>
         return None;
     };
     known(pool, POOL, compiler)?;
-    let mut options = Options::inline();
+    let mut options = Options { query_timeout: compiler.services.settings.sql_timeout, ..Options::inline() };
     let mut own_options = Vec::new();
     for own in pool.children_named("property") {
         let (Some(name), Some(value)) = (own.attribute("name"), own.attribute("value")) else {
@@ -864,6 +864,141 @@ mod tests {
         let registry = crate::registry(testing::endpoints);
         let tested = testing::main_with(&registry, &h2, |services| services.settings.sql_embedded = true);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
+    }
+
+    /// Statements as samples of WSO2 have them for databases inside of a Java machine.
+    #[test]
+    fn samples_of_h2_and_derby_run_on_sqlite() {
+        for url in ["jdbc:h2:mem:company;DB_CLOSE_DELAY=-1", "jdbc:derby:memory:company;create=true"] {
+            let pool = format!(
+                "<connection><pool><driver>d</driver><url>{url}</url><user>wso2</user><password>wso2</password></pool></connection>"
+            );
+            let create = "CREATE TABLE IF NOT EXISTS company(name varchar(10) primary key, id varchar(10), price double)";
+            let set = "<parameter expression='//price' type='DOUBLE'/><parameter expression='//symbol' type='VARCHAR'/>";
+            let look = "<parameter expression='//symbol' type='VARCHAR'/><result name='id' column='id'/><result name='price' column='3'/>";
+            let text = format!(
+                "<dbreport>{pool}{}{}{}</dbreport><dbreport>{pool}{}</dbreport><dblookup>{pool}{}</dblookup>",
+                statement(create, ""),
+                statement("delete from company", ""),
+                statement("insert into company values ('IBM','c1',0.0), ('SUN','c2',0.0)", ""),
+                statement("update company set price=? where name =?", set),
+                statement("select * from company where name =?", look),
+            );
+            let registry = crate::registry(testing::endpoints);
+            let tested =
+                testing::main_with(&registry, &text, |services| services.settings.sql_embedded = true);
+            assert!(tested.found.is_empty(), "{url}: {:?}", tested.found);
+            let end = tested.run(&XML, "<order><symbol>SUN</symbol><price>155.5</price></order>");
+            let found = ["id", "price", "DBREPORT_MODIFIED_RAW_COUNT"].map(|name| end.property(name));
+            assert_eq!(end.fault(), None, "{url}");
+            assert_eq!(
+                found.each_ref().map(Option::as_deref),
+                [Some("c2"), Some("155.5"), Some("1")],
+                "{url}"
+            );
+        }
+    }
+
+    /// Whatever stands in an option or an attribute, loading ends with findings or a step, and messages with an end.
+    #[test]
+    fn attributes_may_be_anything() {
+        let options = [
+            "autocommit='true'",
+            "isolation='TRANSACTION_SERIALIZABLE'",
+            "initialsize='1'",
+            "maxactive='2'",
+            "maxidle='1'",
+            "maxopenstatements='5'",
+            "maxwait='100'",
+            "minidle='0'",
+            "poolstatements='true'",
+            "testonborrow='true'",
+            "testonreturn='false'",
+            "testwhileidle='false'",
+            "validationquery='select 1'",
+            "queryTimeout='5'",
+            "maxAge='1'",
+            "minEvictableIdleTimeMillis='1'",
+            "validationInterval='1'",
+            "defaultReadOnly='false'",
+            "initSQL='select 1'",
+        ];
+        let huge = "9".repeat(40_000);
+        let values = [
+            "",
+            " ",
+            "NaN",
+            "-1",
+            "0",
+            "1e400",
+            "9223372036854775807",
+            "9223372036854775808",
+            "true",
+            "'; drop",
+            &huge,
+        ];
+        let mut ran = 0;
+        for option in options {
+            let (name, _) = option.split_once('=').unwrap();
+            for value in values {
+                let value = value.replace('\'', "&apos;");
+                let more = format!("<property name='{name}' value='{value}'/>");
+                let look = statement("select 1", "<result name='a' column='1'/>");
+                let text = format!("<dblookup>{}{look}</dblookup>", pool("anything", &more));
+                let end = tested(&text).run(&XML, "<a/>");
+                ran += usize::from(end.property("a").as_deref() == Some("1"));
+            }
+        }
+        assert!(ran > options.len(), "{ran}");
+        for (kind, value, column) in [
+            ("INTEGER", "", "1"),
+            ("INTEGER", "NaN", "1"),
+            ("DOUBLE", "NaN", "1"),
+            ("REAL", "1e400", "1"),
+            ("DECIMAL", &huge, "1"),
+            ("TIMESTAMP", "9999-99-99 99:99:99", "1"),
+            ("DATE", "é026-11-23", "1"),
+            ("TIME", "é", "1"),
+            ("VARCHAR", &huge, "1"),
+            ("VARCHAR", "a", "18446744073709551615"),
+            ("VARCHAR", "a", "18446744073709551616"),
+            ("VARCHAR", "a", "-1"),
+            ("VARCHAR", "a", ""),
+            ("VARCHAR", "a", "0"),
+            ("", "a", "1"),
+            ("VARCHAR ", "a", "1"),
+            (&huge, "a", "1"),
+        ] {
+            let parameter =
+                format!("<parameter value='{value}' type='{kind}'/><result name='r' column='{column}'/>");
+            let expression =
+                format!("<parameter expression='//a' type='{kind}'/><result name='r' column='{column}'/>");
+            for inside in [parameter, expression] {
+                let text = format!(
+                    "<dblookup>{}{}</dblookup>",
+                    pool("anything", ""),
+                    statement("select ?", &inside)
+                );
+                let end = tested(&text).run(&XML, &format!("<a>{value}</a>"));
+                drop((end.fault(), end.property("r")));
+            }
+        }
+    }
+
+    #[test]
+    fn a_statement_has_the_time_that_settings_give_it() {
+        let endless =
+            "with recursive n(a) as (select 1 union all select a + 1 from n) select count(*) from n";
+        let text = format!("<dblookup>{}{}</dblookup>", pool("endless", ""), statement(endless, ""));
+        let registry = crate::registry(testing::endpoints);
+        let tested = testing::main_with(&registry, &text, |services| {
+            services.settings.sql_timeout = Duration::from_millis(100);
+        });
+        let end = tested.run(&XML, "<a/>");
+        assert_eq!(
+            end.property("ERROR_DETAIL").as_deref().map(|own| own.contains("within 0.1 s")),
+            Some(true)
+        );
     }
 
     /// A server looks for the database when a message comes: what is not there costs that step a fault, and nothing else.

@@ -3,7 +3,7 @@
 use crate::driver::{Connection, Outcome, Sink};
 use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
-use crate::source::Source;
+use crate::source::{Options, Source};
 use crate::statement::Statement;
 use crate::url::{Dialect, Target};
 use crate::value::Row;
@@ -407,13 +407,14 @@ impl Lease {
             let mut rows = Timed { sink: rows, waits: &waits };
             let mut run = pin!(connection.run(statement, parameters, &mut rows));
             let begun = Instant::now();
+            // A time that the clock has: a setting may be any number.
+            let longest = pool.source.options.query_timeout.min(Options::LONGEST);
             loop {
-                let until = begun + pool.source.options.query_timeout + waits.so_far();
+                let until = begun + longest + waits.so_far();
                 match tokio::time::timeout_at(until.into(), run.as_mut()).await {
                     Ok(ran) => break ran,
                     // Who takes the rows is slow, not the database.
-                    Err(_) if begun + pool.source.options.query_timeout + waits.so_far() > Instant::now() => {
-                    }
+                    Err(_) if begun + longest + waits.so_far() > Instant::now() => {}
                     Err(_) => break Err(late(&pool)),
                 }
             }

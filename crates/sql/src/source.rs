@@ -149,6 +149,9 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The longest time that an option can say: what is longer is a day.
+    pub const LONGEST: Duration = Duration::from_secs(86_400);
+
     /// What an inline `<pool>` has where it does not say otherwise: DBCP's eight connections.
     pub fn inline() -> Options {
         Options { most: 8, most_idle: 8, ..Options::default() }
@@ -170,10 +173,10 @@ impl Options {
         let millis = |longest: Duration| {
             number().map(|number| match u64::try_from(number) {
                 Ok(0) | Err(_) => longest,
-                Ok(millis) => Duration::from_millis(millis),
+                Ok(millis) => Duration::from_millis(millis).min(Options::LONGEST),
             })
         };
-        const DAY: Duration = Duration::from_secs(86_400);
+        const DAY: Duration = Options::LONGEST;
         const MOST: usize = 1000;
         let count = || number().map(|number| usize::try_from(number).map_or(MOST, |number| number.min(MOST)));
         match name.trim().to_ascii_lowercase().as_str() {
@@ -224,7 +227,7 @@ impl Options {
             }
             "querytimeout" => {
                 let seconds = u64::try_from(number()?).unwrap_or(0);
-                self.query_timeout = if seconds == 0 { DAY } else { Duration::from_secs(seconds) };
+                self.query_timeout = if seconds == 0 { DAY } else { Duration::from_secs(seconds).min(DAY) };
             }
             "minidle" | "initialsize" => {
                 number()?;
@@ -280,6 +283,18 @@ mod tests {
             assert_eq!(options.set(name, value), wanted, "{name}");
         }
         assert_eq!((options.most, options.wait.as_secs(), options.validation), (5, 86_400, None));
+        // No number is too large for a clock.
+        for name in ["queryTimeout", "maxWait", "maxAge", "minEvictableIdleTimeMillis", "validationInterval"]
+        {
+            for value in ["9223372036854775807", "-9223372036854775808", "0"] {
+                assert_eq!(options.set(name, value), Ok(true), "{name} {value}");
+            }
+            for value in ["", "NaN", "1e3", "9223372036854775808", "1.5"] {
+                assert!(options.set(name, value).is_err(), "{name} {value}");
+            }
+        }
+        assert_eq!(options.set("queryTimeout", "9223372036854775807"), Ok(true));
+        assert_eq!(options.query_timeout, Options::LONGEST);
         assert_eq!(options.isolation, Some(Isolation::Serializable));
     }
 
