@@ -279,7 +279,7 @@ impl Mediator for DataServiceCall {
             let service: Arc<Service> = service.into_any().downcast().map_err(|_| gone())?;
             let ask = self.ask(&service, context)?;
             let limits = context.services().limits.clone();
-            let json = self.property.is_none() && context.payload.is_json();
+            let json = self.property.is_none() && context.payload.is_json() && !ask.is_rdf(&service);
             let Some(bytes) = whole(&service, ask, limits.held, json).await? else { return Ok(Flow::Next) };
             let text = || String::from_utf8_lossy(&bytes).into_owned();
             match &self.property {

@@ -4,7 +4,7 @@
 //! config::DataService -> compile -> plan (Service: queries with their statements, results as plans of output)
 //! request: message -> Ask (which operation, with which parameters)
 //! run:     Ask -> statements on leases of crate sql -> rows
-//! output:  rows -> XML or JSON, written as they come into a Pipe
+//! output:  rows -> XML, RDF (rdf) or JSON, written as they come into a Pipe
 //! service: the one step of the service; what of an answer is not there at once leaves as a stream that drives the run
 //! call:    `dataServiceCall`, the same without HTTP
 //! odata:   the tables of a database without any query, as OData
@@ -24,6 +24,7 @@ mod fault;
 mod odata;
 mod output;
 mod plan;
+mod rdf;
 mod request;
 mod run;
 mod service;

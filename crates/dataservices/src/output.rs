@@ -1,5 +1,6 @@
 //! Answers as they are written: rows become elements or members of JSON, in a pipe that the client empties.
 
+use crate::rdf;
 use config::DATA_SERVICE_NAMESPACE;
 use message::SoapVersion;
 use std::fmt::Write;
@@ -282,6 +283,54 @@ impl Writer {
             self.start_tag(name, namespace);
             self.namespaces.push(Arc::clone(namespace));
         }
+    }
+
+    /// The element around descriptions of RDF.
+    pub fn start_rdf(&mut self, namespace: &Arc<str>) {
+        let _ = write!(self.text, "<rdf:RDF xmlns:rdf=\"{}\"", rdf::NAMESPACE);
+        if self.namespaces.last() != Some(namespace) {
+            self.text.push_str(" xmlns=\"");
+            escape(namespace, &mut self.text);
+            self.text.push('"');
+        }
+        self.text.push('>');
+        self.namespaces.push(Arc::clone(namespace));
+    }
+
+    /// The end of it.
+    pub fn end_rdf(&mut self) {
+        self.end_element("rdf:RDF");
+    }
+
+    /// What is said of a resource follows.
+    pub fn start_description(&mut self, about: &str) {
+        self.text.push_str("<rdf:Description rdf:about=\"");
+        escape(about, &mut self.text);
+        self.text.push_str("\">");
+    }
+
+    /// The end of it.
+    pub fn end_description(&mut self) {
+        self.text.push_str("</rdf:Description>");
+    }
+
+    /// A property of a resource that is a value. NULL says nothing: it is left out.
+    pub fn literal(&mut self, name: &str, namespace: &Arc<str>, value: Option<&str>, xsd_name: &str) {
+        let Some(value) = value else { return };
+        self.start_tag(name, namespace);
+        self.text.push_str(" rdf:datatype=\"http://www.w3.org/2001/XMLSchema#");
+        escape(xsd_name, &mut self.text);
+        self.text.push_str("\">");
+        escape(value, &mut self.text);
+        let _ = write!(self.text, "</{name}>");
+    }
+
+    /// A property of a resource that is another one.
+    pub fn reference(&mut self, name: &str, namespace: &Arc<str>, uri: &str) {
+        self.start_tag(name, namespace);
+        self.text.push_str(" rdf:resource=\"");
+        escape(uri, &mut self.text);
+        self.text.push_str("\"/>");
     }
 
     /// An element with a value.

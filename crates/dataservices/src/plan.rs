@@ -51,6 +51,8 @@ pub(crate) enum Source {
     Column(String),
     Parameter(String),
     Constant(String),
+    /// A URI that RDF refers to.
+    Reference(crate::rdf::Template),
 }
 
 /// That a query is run.
@@ -124,6 +126,8 @@ pub(crate) struct Shape {
     /// A row asks other queries.
     pub is_nested: bool,
     pub column_numbers: bool,
+    /// It is RDF: what a row is about.
+    pub about: Option<crate::rdf::Template>,
 }
 
 /// What stands in an element.
@@ -156,6 +160,23 @@ pub(crate) struct Field {
 }
 
 impl Service {
+    /// Whether an operation answers in RDF, which is XML whatever the client asks for.
+    pub fn is_rdf(&self, operation: usize) -> bool {
+        fn group(service: &Service, own: &Group) -> bool {
+            own.parts.iter().any(|part| match part {
+                Part::Field(_) => false,
+                Part::Group(inner) => group(service, inner),
+                Part::Call(call) => query(service, call.query),
+            })
+        }
+        // No query is part of its own result.
+        fn query(service: &Service, at: usize) -> bool {
+            let shape = service.queries[at].result.as_ref();
+            shape.is_some_and(|own| own.about.is_some() || group(service, &own.group))
+        }
+        query(self, self.operations[operation].call.query)
+    }
+
     /// The operation of a name.
     pub fn operation(&self, name: &str) -> Option<usize> {
         self.operations.iter().position(|own| own.names.iter().any(|own| own == name))

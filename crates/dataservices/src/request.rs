@@ -21,6 +21,16 @@ pub(crate) enum Ask {
 }
 
 impl Ask {
+    /// Whether the answer has RDF in it.
+    pub fn is_rdf(&self, service: &Service) -> bool {
+        match self {
+            Ask::One(at, _) => service.is_rdf(*at),
+            // What each of them answers is lost.
+            Ask::Batch(..) => false,
+            Ask::Box(all) => all.iter().any(|own| own.is_rdf(service)),
+        }
+    }
+
     /// The name of the request in faults and in the log.
     pub fn name<'a>(&self, service: &'a Service) -> &'a str {
         match self {
@@ -35,6 +45,9 @@ const BATCH: &str = "_batch_req";
 
 /// The element with several operations in it.
 const BOX: &str = "request_box";
+
+/// Operations of sessions, which the boxes of older clients are.
+const SESSIONS: [&str; 3] = ["begin_boxcar", "end_boxcar", "abort_boxcar"];
 
 pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
     match givens.get_mut(&name.to_ascii_lowercase()) {
@@ -142,7 +155,11 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
 }
 
 fn unknown(what: &str) -> Trouble {
-    let message = format!("there is no operation or resource `{what}`");
+    let mut message = format!("there is no operation or resource `{what}`");
+    if SESSIONS.contains(&what.trim_matches('/')) {
+        message +=
+            ": requests are not collected in sessions; send those that count together in one `request_box`";
+    }
     Trouble { status: 404, ..Trouble::new(code::UNKNOWN, message) }
 }
 

@@ -5,6 +5,7 @@ use crate::output::{Form, Pipe, TooLarge, Writer};
 use crate::plan::{
     Call, Field, Group, Operation, ParameterKind, Part, Query, Rows, Service, Shape, Source, variable,
 };
+use crate::rdf::Template;
 use crate::request::Ask;
 use crate::table;
 use crate::value::{self, Given, Givens};
@@ -99,6 +100,7 @@ impl Scope<'_> {
     fn value(&self, source: &Source) -> Option<Given> {
         match source {
             Source::Constant(text) => Some(Given::One(Some(text.clone()))),
+            Source::Reference(_) => None,
             Source::Column(name) => self.column(name).or_else(|| self.parameters.get(name).cloned()),
             Source::Parameter(name) => self.parameters.get(name).cloned().or_else(|| self.column(name)),
         }
@@ -423,6 +425,12 @@ impl Run {
         start(&mut self.writer, shape);
         for (count, row) in rows.iter().enumerate() {
             self.writer.room().await;
+            if let Some(about) = &shape.about {
+                let (mut rowing, writer) = self.rowing(shape, givens);
+                rowing.describe(about, row, writer)?;
+                self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
+                continue;
+            }
             if !start_row(&mut self.writer, shape, count) {
                 break;
             }
@@ -544,6 +552,9 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
 }
 
 fn start(writer: &mut Writer, shape: &Shape) {
+    if shape.about.is_some() {
+        return writer.start_rdf(&shape.namespace);
+    }
     if !shape.element.is_empty() {
         writer.start(&shape.element, &shape.namespace);
         // Without rows the attributes of the one row are those of the element around it.
@@ -580,6 +591,9 @@ fn end_row(writer: &mut Writer, shape: &Shape) {
 }
 
 fn end(writer: &mut Writer, shape: &Shape, count: usize) {
+    if shape.about.is_some() {
+        return writer.end_rdf();
+    }
     if count == 0 && shape.row.is_empty() && !shape.element.is_empty() && !shape.group.attributes.is_empty() {
         writer.started();
     }
@@ -601,7 +615,7 @@ struct Rowing<'a> {
     exports: &'a mut Givens,
 }
 
-impl Rowing<'_> {
+impl<'a> Rowing<'a> {
     /// The places for the columns of a row.
     fn look(&mut self, columns: &Arc<Columns>) {
         if self.places.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, columns)) {
@@ -612,30 +626,21 @@ impl Rowing<'_> {
         self.places = Some((Arc::clone(columns), places));
     }
 
-    fn field(
-        &mut self,
-        own: &Field,
-        is_attribute: bool,
-        row: &Row,
-        writer: &mut Writer,
-    ) -> Result<(), Trouble> {
+    /// The value of a field, `None` of it for NULL; nothing where the field is left out.
+    fn value<'r>(&mut self, own: &'r Field, row: &'r Row) -> Result<Option<Option<Cow<'r, str>>>, Trouble>
+    where
+        'a: 'r,
+    {
         self.look(&row.columns);
         let at = self.places.as_ref().and_then(|(_, places)| places.get(own.slot).copied().flatten());
-        let value: Option<Cow<'_, str>> = match (&own.value, at) {
+        let value: Option<Cow<'r, str>> = match (&own.value, at) {
             (Source::Constant(text), _) => Some(Cow::Borrowed(text)),
+            (Source::Reference(uri), _) => Some(Cow::Owned(self.uri(uri, row)?)),
             (_, Some(at)) => row.values.get(at).and_then(value::text),
-            (Source::Column(name) | Source::Parameter(name), None) => match self.givens.get(name) {
-                Some(Given::One(value)) => value.as_deref().map(Cow::Borrowed),
-                Some(Given::Many(values)) => {
-                    Some(Cow::Owned(values.iter().flatten().map(String::as_str).collect::<String>()))
-                }
-                None if own.optional => return Ok(()),
-                None => {
-                    let message = format!(
-                        "Error in 'StaticOutputElement.execute', cannot find parameter with type:column name:{name}"
-                    );
-                    return Err(Trouble::new(code::PARAMETERS, message));
-                }
+            (Source::Column(name) | Source::Parameter(name), None) => match parameter(self.givens, name) {
+                Some(value) => value,
+                None if own.optional => return Ok(None),
+                None => return Err(no_column(name)),
             },
         };
         if let (Some((name, all)), true) = (&own.export, self.together) {
@@ -646,10 +651,47 @@ impl Rowing<'_> {
                 (false, _) => _ = self.exports.insert(name.clone(), Given::One(text)),
             }
         }
+        Ok(Some(value))
+    }
+
+    fn field(
+        &mut self,
+        own: &Field,
+        is_attribute: bool,
+        row: &Row,
+        writer: &mut Writer,
+    ) -> Result<(), Trouble> {
+        let Some(value) = self.value(own, row)? else { return Ok(()) };
         match is_attribute {
             true => writer.attribute(&own.name, value.as_deref(), own.xsd_type),
             false => writer.field(&own.name, &own.namespace, value.as_deref(), own.xsd_type),
         }
+        Ok(())
+    }
+
+    /// A URI with columns and parameters in it.
+    fn uri(&self, uri: &Template, row: &Row) -> Result<String, Trouble> {
+        uri.fill(|name| match place(&row.columns, name, false) {
+            Some(at) => Ok(row.values.get(at).and_then(value::text).map(Cow::into_owned)),
+            None => parameter(self.givens, name)
+                .map(|value| value.map(Cow::into_owned))
+                .ok_or_else(|| no_column(name)),
+        })
+    }
+
+    /// A row as RDF: what is said of the resource that it is about.
+    fn describe(&mut self, about: &Template, row: &Row, writer: &mut Writer) -> Result<(), Trouble> {
+        writer.start_description(&self.uri(about, row)?);
+        let shape = self.shape;
+        for part in &shape.group.parts {
+            let Part::Field(own) = part else { continue };
+            let Some(value) = self.value(own, row)? else { continue };
+            match (&own.value, value) {
+                (Source::Reference(_), Some(uri)) => writer.reference(&own.name, &own.namespace, &uri),
+                (_, value) => writer.literal(&own.name, &own.namespace, value.as_deref(), &own.xsd_name),
+            }
+        }
+        writer.end_description();
         Ok(())
     }
 
@@ -670,6 +712,22 @@ impl Rowing<'_> {
         }
         Ok(())
     }
+}
+
+/// A parameter as a field shows it.
+fn parameter<'g>(givens: &'g Givens, name: &str) -> Option<Option<Cow<'g, str>>> {
+    Some(match givens.get(name)? {
+        Given::One(value) => value.as_deref().map(Cow::Borrowed),
+        Given::Many(values) => {
+            Some(Cow::Owned(values.iter().flatten().map(String::as_str).collect::<String>()))
+        }
+    })
+}
+
+fn no_column(name: &str) -> Trouble {
+    let message =
+        format!("Error in 'StaticOutputElement.execute', cannot find parameter with type:column name:{name}");
+    Trouble::new(code::PARAMETERS, message)
 }
 
 fn fill(group: &Group, columns: &Columns, numbers: bool, places: &mut [Option<usize>]) {
@@ -708,6 +766,10 @@ struct Lent<'a, 'b>(&'a mut Writing<'b>);
 impl Writing<'_> {
     fn one(&mut self, row: &Row) -> Result<bool, Trouble> {
         let shape = self.row.shape;
+        if let Some(about) = &shape.about {
+            self.row.describe(about, row, self.writer)?;
+            return self.written();
+        }
         if !start_row(self.writer, shape, self.count) {
             return Ok(false);
         }
@@ -715,6 +777,11 @@ impl Writing<'_> {
         started(self.writer, shape);
         self.row.group(&shape.group, row, self.writer)?;
         end_row(self.writer, shape);
+        self.written()
+    }
+
+    /// A row is there; whether another one is wanted.
+    fn written(&mut self) -> Result<bool, Trouble> {
         self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
         self.count += 1;
         self.left = self.left.saturating_sub(1);

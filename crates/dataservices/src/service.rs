@@ -71,7 +71,10 @@ impl Mediator for Step {
             }
             let ask = flow::work_out(context, move |context| request::read(&service, context)).await?;
             let answered = match ask {
-                Ok(ask) => self.begin(context, ask, form).await,
+                Ok(ask) => {
+                    let form = if form == Form::Json && ask.is_rdf(&self.0) { Form::Xml } else { form };
+                    self.begin(context, ask, form).await
+                }
                 Err(trouble) => Err(trouble),
             };
             if let Err(trouble) = answered {

@@ -160,6 +160,8 @@ pub struct DataResult {
     pub namespace: Option<String>,
     /// Its form.
     pub format: DataFormat,
+    /// What rows of RDF are about: a URI with the names of columns in braces (`rdfBaseURI`).
+    pub about: Option<Key>,
     /// Columns are named by their numbers.
     pub column_numbers: bool,
     /// Characters that XML does not have become question marks.
@@ -181,6 +183,8 @@ pub enum DataValue {
     Parameter(String),
     /// Always the same.
     Constant(String),
+    /// A URI with the names of columns in braces, which RDF refers to (`rdf-ref-uri`).
+    Reference(String),
 }
 
 /// A part of a row.
@@ -389,7 +393,10 @@ impl DataService {
         };
         for own in element.elements() {
             match own.local() {
-                "event-trigger" => ignore(own, "events of queries are not sent"),
+                "event-trigger" => ignore(
+                    own,
+                    "no events are sent: a flow that asks the service with `dataServiceCall` can publish them with `event`",
+                ),
                 "xa-datasource" => ignore(own, "transactions are over one database"),
                 "authorization_provider" => ignore(own, "who asks is decided in front of the service"),
                 "passwordManager" => ignore(own, "secrets are where those of all artifacts are"),
@@ -397,6 +404,19 @@ impl DataService {
                     ignore(own, "a data service is not secured: put a proxy service in front of it")
                 }
                 _ => {}
+            }
+        }
+        if truth("enableDTP") {
+            let key = Key { value: "enableDTP".to_owned(), span: element.value_span("enableDTP") };
+            ignored.push((key, "transactions are over one database"));
+        }
+        for own in element.children_named("query").filter_map(|own| own.child("result")) {
+            if let Some(key) = read::optional(own, "xsltPath") {
+                let key = Key { value: "xsltPath".to_owned(), span: key.span };
+                ignored.push((
+                    key,
+                    "rows are not transformed: a flow that asks the service can do it with `xslt`",
+                ));
             }
         }
         let mut configs = Vec::new();
@@ -502,16 +522,20 @@ impl DataParameter {
         };
         let mut validators = Vec::new();
         for own in element.elements() {
-            let mut bound = |name: &str| {
-                read::optional(own, name)
-                    .and_then(|key| read::number::<f64>(&key, name, "a number", reading.diagnostics))
-            };
-            let (least, most) = (bound("minimum"), bound("maximum"));
-            let whole = |bound: Option<f64>| bound.map(|bound| bound as i64);
             match own.local() {
-                "validateLength" => validators.push(DataValidator::Length(whole(least), whole(most))),
-                "validateLongRange" => validators.push(DataValidator::Long(whole(least), whole(most))),
-                "validateDoubleRange" => validators.push(DataValidator::Double(least, most)),
+                "validateLength" => {
+                    let (least, most) = bounds(own, whole, "a whole number", reading);
+                    validators.push(DataValidator::Length(least, most));
+                }
+                "validateLongRange" => {
+                    let (least, most) = bounds(own, whole, "a whole number", reading);
+                    validators.push(DataValidator::Long(least, most));
+                }
+                "validateDoubleRange" => {
+                    let real = |text: &str| text.parse().ok().filter(|bound: &f64| !bound.is_nan());
+                    let (least, most) = bounds(own, real, "a number", reading);
+                    validators.push(DataValidator::Double(least, most));
+                }
                 "validatePattern" => {
                     if let Some(pattern) = read::required(own, "pattern", reading.diagnostics) {
                         validators.push(DataValidator::Pattern(pattern));
@@ -558,6 +582,7 @@ impl DataResult {
             row: name("rowName"),
             namespace: text(element, "defaultNamespace"),
             format,
+            about: read::optional(element, "rdfBaseURI"),
             column_numbers: is_true(element, "useColumnNumbers"),
             escape: is_true(element, "escapeNonPrintableChar"),
             json,
@@ -615,6 +640,7 @@ fn value_of(element: &Element) -> Option<DataValue> {
         .map(DataValue::Column)
         .or_else(|| of("query-param").map(DataValue::Parameter))
         .or_else(|| of("value").map(DataValue::Constant))
+        .or_else(|| of("rdf-ref-uri").map(DataValue::Reference))
 }
 
 impl DataCall {
@@ -643,12 +669,23 @@ impl DataOperation {
             own.unwrap_or(Key { value: "GET".to_owned(), span: element.start_tag() })
         });
         let inside = element.child("call-query-group").unwrap_or(element);
-        let Some(call) = inside.child("call-query") else {
+        let mut calls = inside.children_named("call-query");
+        let Some(call) = calls.next() else {
             let message = format!("`{}` of `{name}` runs no query", element.local());
             let error = Diagnostic::error("missing-element", message);
             reading.diagnostics.push(error.at(element.start_tag(), "expected `call-query` inside"));
             return None;
         };
+        // As in WSO2.
+        for other in calls {
+            let message = format!("only the first `call-query` of `{name}` is run");
+            let found = Diagnostic::warning("ignored-parameter", message);
+            reading.diagnostics.push(
+                found
+                    .at(other.start_tag(), "it has no effect")
+                    .help("make it an operation, and ask for both with a request_box (enableBoxcarring)"),
+            );
+        }
         Some(DataOperation {
             name,
             method,
@@ -659,6 +696,30 @@ impl DataOperation {
             span: element.start_tag(),
         })
     }
+}
+
+/// `minimum` and `maximum` of a validator.
+fn bounds<T>(
+    element: &Element,
+    parse: impl Fn(&str) -> Option<T>,
+    expected: &str,
+    reading: &mut Reading<'_>,
+) -> (Option<T>, Option<T>) {
+    let mut bound = |name: &str| {
+        let key = read::optional(element, name)?;
+        let value = parse(&key.value);
+        if value.is_none() {
+            reading.diagnostics.push(read::bad_value(name, &key.value, key.span, expected));
+        }
+        value
+    };
+    (bound("minimum"), bound("maximum"))
+}
+
+/// A bound of whole numbers: what lies outside of 64 bits bounds nothing that there is. Some write `10.0`.
+fn whole(text: &str) -> Option<i64> {
+    let real = || text.parse::<f64>().ok().filter(|bound| !bound.is_nan()).map(|bound| bound as i64);
+    text.parse().ok().or_else(real)
 }
 
 fn is_true(element: &Element, name: &str) -> bool {

@@ -202,6 +202,8 @@ fn source(value: &DataValue) -> Source {
         DataValue::Column(name) => Source::Column(name.trim().to_ascii_lowercase()),
         DataValue::Parameter(name) => Source::Parameter(name.trim().to_ascii_lowercase()),
         DataValue::Constant(text) => Source::Constant(text.clone()),
+        // Of a result of RDF it is a template (`result`); anywhere else nobody refers to anything.
+        DataValue::Reference(text) => Source::Constant(text.clone()),
     }
 }
 

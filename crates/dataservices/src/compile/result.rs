@@ -2,9 +2,9 @@
 
 use super::{call, source};
 use crate::output::Type;
-use crate::plan::{Field, Group, Part, Query, Shape};
-use crate::template;
-use config::{DataFormat, DataOutput, DataResult};
+use crate::plan::{Field, Group, Part, Query, Shape, Source};
+use crate::{rdf, template};
+use config::{DataFormat, DataOutput, DataResult, DataValue};
 use diagnostics::Span;
 use flow::Compiler;
 use std::collections::HashMap;
@@ -21,14 +21,8 @@ pub(super) struct Shaping<'a> {
 impl Shaping<'_> {
     pub fn shape(mut self, result: &DataResult, query: &Query, compiler: &mut Compiler<'_>) -> Option<Shape> {
         let read;
-        let result = match (&result.json, result.format) {
-            (_, DataFormat::Rdf) => {
-                let message =
-                    format!("the result of the query `{}` is RDF, which is not written here", query.id);
-                compiler.error("bad-value", message, result.span, "`outputType` is `rdf`");
-                return None;
-            }
-            (Some(json), _) => match template::read(result, json) {
+        let result = match &result.json {
+            Some(json) => match template::read(result, json) {
                 Ok(made) => {
                     read = made;
                     &read
@@ -43,18 +37,56 @@ impl Shaping<'_> {
             _ => result,
         };
         let namespace: Arc<str> = Arc::from(result.namespace.as_deref().unwrap_or(&self.own.namespace));
+        let mut about = None;
+        if result.format == DataFormat::Rdf {
+            about = Some(self.about(result, query, compiler)?);
+        }
         // Without rows, a column that is not there is none.
-        let optional = result.row.is_empty();
+        let optional = result.row.is_empty() && about.is_none();
         let group = self.group("", &namespace, &result.children, optional, compiler)?;
+        // Of RDF the element around all rows and those of the rows are those of RDF.
+        let name = |name: &str| if about.is_some() { String::new() } else { name.to_owned() };
         Some(Shape {
-            element: result.element.clone(),
-            row: result.row.clone(),
+            element: name(&result.element),
+            row: name(&result.row),
             namespace,
             group,
             slots: self.slots,
             is_nested: self.is_nested,
             column_numbers: result.column_numbers,
+            about,
         })
+    }
+
+    /// What the rows of a result of RDF are about.
+    fn about(
+        &self,
+        result: &DataResult,
+        query: &Query,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<rdf::Template> {
+        let mut wrong = |message: String, span: Span, label: &str| {
+            compiler.error("bad-value", message, span, label);
+            None
+        };
+        let is_value = |own: &DataOutput| matches!(own, DataOutput::Field(own) if !own.is_attribute);
+        if !result.children.iter().all(is_value) {
+            let message = format!("the result of the query `{}` is RDF and has more than values", query.id);
+            return wrong(
+                message,
+                result.span,
+                "expected `element`s with a column, a parameter, a value or a URI",
+            );
+        }
+        let Some(uri) = &result.about else {
+            let message =
+                format!("the result of the query `{}` is RDF and says not what it is about", query.id);
+            return wrong(message, result.span, "expected rdfBaseURI=\"http://…/{column}\"");
+        };
+        match rdf::Template::parse(&uri.value) {
+            Ok(template) => Some(template),
+            Err(why) => wrong(format!("`rdfBaseURI` cannot be `{}`", uri.value), uri.span, why),
+        }
     }
 
     fn group(
@@ -94,11 +126,22 @@ impl Shaping<'_> {
                         );
                         return None;
                     }
+                    let value = match &own.value {
+                        DataValue::Reference(uri) => match rdf::Template::parse(uri) {
+                            Ok(template) => Source::Reference(template),
+                            Err(why) => {
+                                let message = format!("`rdf-ref-uri` cannot be `{uri}`");
+                                compiler.error("bad-value", message, own.span, why);
+                                return None;
+                            }
+                        },
+                        value => source(value),
+                    };
                     let field = Field {
                         slot: self.slots,
                         name: own.name.value.clone(),
                         namespace: own.namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from),
-                        value: source(&own.value),
+                        value,
                         xsd_type: Type::named(&own.xsd_type),
                         xsd_name: own.xsd_type.clone(),
                         optional: own.optional || optional,

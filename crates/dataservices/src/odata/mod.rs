@@ -49,6 +49,9 @@ struct Asked<'a> {
     body: Option<Json>,
     /// The address of the config.
     base: String,
+    /// `If-Match` and `If-None-Match`.
+    if_match: Option<String>,
+    if_none_match: Option<String>,
 }
 
 fn failed(status: u16, message: impl Into<String>) -> Trouble {
@@ -65,7 +68,8 @@ fn of(error: &sql::Error, table: &str) -> Trouble {
     };
     let trouble = Trouble::of(error, table);
     match () {
-        () if is_constraint => Trouble { status: 409, ..trouble },
+        // A constraint, or another transaction that was faster.
+        () if is_constraint || class == Some("40") => Trouble { status: 409, ..trouble },
         () if class == Some("22") => Trouble { status: 400, ..trouble },
         () => trouble,
     }
@@ -149,7 +153,9 @@ async fn read<'a>(
         service.name,
         source.config
     );
-    Ok(Ok(Asked { service, source, method, segments, options, body, base }))
+    let header = |name: &str| context.headers.get(name).map(str::to_owned);
+    let (if_match, if_none_match) = (header("If-Match"), header("If-None-Match"));
+    Ok(Ok(Asked { service, source, method, segments, options, body, base, if_match, if_none_match }))
 }
 
 /// What a path leads to in a table.
@@ -340,7 +346,8 @@ impl Asked<'_> {
         }
         text += ",\"value\":[";
         let pipe = Pipe::new(ROOM);
-        let mut out = Out { text, pipe: Arc::clone(&pipe), columns, count: 0, most };
+        let is_whole = columns.len() == table.columns.len();
+        let mut out = Out { text, pipe: Arc::clone(&pipe), columns, count: 0, is_whole, most };
         let statement = Statement::new(&sql.text, dialect);
         let (parameters, name) = (sql.parameters, table.name.clone());
         let work: Work = Box::pin(async move {
@@ -367,12 +374,31 @@ impl Asked<'_> {
     async fn entity(&self, lease: &mut Lease, table: &Table, key: &str) -> Result<Reply, Trouble> {
         self.check_options(&["select"])?;
         let columns = self.columns(table)?;
-        let row = by_key(lease, table, &columns, key).await?;
-        Ok(Reply::new(200, JSON, self.written(table, &columns, &row)))
+        let row = by_key(lease, table, &columns, key, false).await?;
+        let reply = Reply::new(200, JSON, self.written(table, &columns, &row));
+        if columns.len() < table.columns.len() {
+            return Ok(reply);
+        }
+        let etag = rows::etag(&row, &columns);
+        let is_known = self.if_none_match.as_deref().is_some_and(|list| rows::is_among(&etag, list));
+        Ok(if is_known { Reply::nothing(304) } else { reply }.with("ETag", &etag))
+    }
+
+    /// Whether the row is still the one that the client has read (`If-Match`). It stays so until the transaction ends.
+    async fn unchanged(&self, lease: &mut Lease, table: &Table, key: &str) -> Result<(), Trouble> {
+        let Some(list) = &self.if_match else { return Ok(()) };
+        let row = by_key(lease, table, &table.columns, key, true).await?;
+        match rows::is_among(&rows::etag(&row, &table.columns), list) {
+            true => Ok(()),
+            false => Err(failed(412, format!("the row {key} of `{}` is not as it was read", table.name))),
+        }
     }
 
     fn written(&self, table: &Table, columns: &[Column], row: &Row) -> String {
         let mut out = format!("{{\"@odata.context\":{},", Json::from(self.context(table, columns, true)));
+        if columns.len() == table.columns.len() {
+            out += &format!("\"@odata.etag\":{},", Json::from(rows::etag(row, columns)));
+        }
         rows::members(row, columns, &mut out);
         out.push('}');
         out
@@ -389,7 +415,7 @@ impl Asked<'_> {
         self.check_options(&[])?;
         let unknown = || failed(404, format!("`{}` has no property `{property}`", table.name));
         let column = table.columns[table.column(property).ok_or_else(unknown)?].clone();
-        let row = by_key(lease, table, std::slice::from_ref(&column), key).await?;
+        let row = by_key(lease, table, std::slice::from_ref(&column), key, false).await?;
         let value = row.values.first().unwrap_or(&sql::Value::Null);
         match rows::plain(value, column.edm) {
             None => Ok(Reply::nothing(204)),
@@ -448,6 +474,7 @@ impl Asked<'_> {
         };
         let Some(row) = row else { return Ok(Reply::nothing(204)) };
         let reply = Reply::new(201, JSON, self.written(table, &table.columns, &row));
+        let reply = reply.with("ETag", &rows::etag(&row, &table.columns));
         let mut key = Vec::new();
         for (value, column) in row.values.iter().zip(&table.columns).filter(|(_, column)| column.key) {
             let text = rows::plain(value, column.edm).unwrap_or_default();
@@ -501,6 +528,7 @@ impl Asked<'_> {
         let dialect = lease.pool().dialect();
         // A key does not change.
         let given: Vec<_> = self.given(table)?.into_iter().filter(|(column, _)| !column.key).collect();
+        self.unchanged(lease, table, key).await?;
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("UPDATE {} SET ", quoted(&table.name, dialect));
         let mut count = 0;
@@ -522,7 +550,7 @@ impl Asked<'_> {
             }
         }
         if count == 0 {
-            by_key(lease, table, &table.columns, key).await?;
+            by_key(lease, table, &table.columns, key, false).await?;
             return Ok(Reply::nothing(204));
         }
         sql.text.push_str(" WHERE ");
@@ -537,6 +565,7 @@ impl Asked<'_> {
         self.check_options(&[])?;
         let dialect = lease.pool().dialect();
         let mut sql = Sql::new(table, dialect);
+        self.unchanged(lease, table, key).await?;
         sql.text = format!("DELETE FROM {} WHERE ", quoted(&table.name, dialect));
         sql.key(key).map_err(|why| failed(400, why))?;
         match changed(lease, &sql, &table.name).await?.affected {
@@ -587,11 +616,21 @@ async fn changed(lease: &mut Lease, sql: &Sql<'_>, table: &str) -> Result<Outcom
     lease.run(&statement, &sql.parameters, |_| Ok(true)).await.map_err(|error| of(&error, table))
 }
 
-async fn by_key(lease: &mut Lease, table: &Table, columns: &[Column], key: &str) -> Result<Row, Trouble> {
+/// The row of a key. `locks`: nobody else changes it until the transaction ends; whoever writes into SQLite is alone already.
+async fn by_key(
+    lease: &mut Lease,
+    table: &Table,
+    columns: &[Column],
+    key: &str,
+    locks: bool,
+) -> Result<Row, Trouble> {
     let dialect = lease.pool().dialect();
     let mut sql = Sql::new(table, dialect);
     sql.text = format!("SELECT {} FROM {} WHERE ", selected(columns, dialect), quoted(&table.name, dialect));
     sql.key(key).map_err(|why| failed(400, why))?;
+    if locks && dialect != Dialect::Sqlite {
+        sql.text.push_str(" FOR UPDATE");
+    }
     one(lease, &sql, &table.name).await?.ok_or_else(|| no_row(table, key))
 }
 

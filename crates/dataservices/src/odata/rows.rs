@@ -59,6 +59,22 @@ pub(super) fn members(row: &Row, columns: &[Column], out: &mut String) {
     }
 }
 
+/// The ETag of a row: another one when any of its values is another one. `columns` are all of the table.
+pub(super) fn etag(row: &Row, columns: &[Column]) -> String {
+    use std::hash::Hasher;
+    let mut text = String::new();
+    members(row, columns, &mut text);
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    format!("W/\"{:016x}\"", hasher.finish())
+}
+
+/// Whether an ETag is among those of `If-Match` or `If-None-Match`.
+pub(super) fn is_among(etag: &str, list: &str) -> bool {
+    let opaque = |text: &str| text.trim().trim_start_matches("W/").to_owned();
+    list.trim() == "*" || list.split(',').any(|one| opaque(one) == opaque(etag))
+}
+
 /// What a member of a request is bound as.
 ///
 /// # Errors
@@ -100,6 +116,8 @@ pub(super) struct Out {
     pub pipe: Arc<Pipe>,
     pub columns: Vec<Column>,
     pub count: u64,
+    /// Rows have all columns, and so their ETags.
+    pub is_whole: bool,
     /// Most bytes of an answer that is whole before it leaves; `None`: who writes waits instead.
     pub most: Option<usize>,
 }
@@ -107,6 +125,11 @@ pub(super) struct Out {
 impl Sink for &mut Out {
     fn row(&mut self, row: Row) -> Result<bool, Error> {
         self.text.push_str(if self.count == 0 { "{" } else { ",{" });
+        if self.is_whole {
+            self.text.push_str("\"@odata.etag\":");
+            string(&etag(&row, &self.columns), &mut self.text);
+            self.text.push(',');
+        }
         members(&row, &self.columns, &mut self.text);
         self.text.push('}');
         self.count += 1;
