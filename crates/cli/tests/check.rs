@@ -307,3 +307,49 @@ fn messages_say_what_a_person_would_do() {
         assert!(!shown.contains("tiger"), "{shown}");
     }
 }
+
+/// What is wrong with a data service is said with its place.
+#[test]
+fn findings_of_data_services_have_their_places() {
+    let text = "<data xmlns='' name='Items'>
+  <config id='shop'><property name='carbon_datasource_name'>Shopp</property></config>
+  <config id='old'><property name='url'>jdbc:oracle:thin:@h:1521:x</property></config>
+  <config id='db'><property name='url'>jdbc:sqlite::memory:</property></config>
+  <query id='gone' useConfig='shop'><sql>select 1</sql></query>
+  <query id='oracle' useConfig='old'><sql>select 1</sql></query>
+  <query id='typed' useConfig='db'><sql>select :a</sql><param name='a' sqlType='INTEGRE'/></query>
+  <query id='given' useConfig='db'><sql>select :b</sql><param name='b'/></query>
+  <query id='named' useConfig='db'><sql>select :c</sql></query>
+  <query id='unused' useConfig='db'><sql>select 1</sql></query>
+  <operation name='gone'><call-query href='gone'/></operation>
+  <operation name='oracle'><call-query href='oracle'/></operation>
+  <operation name='typed'><call-query href='typed'><with-param name='a' query-param='a'/></call-query></operation>
+  <operation name='given'><call-query href='given'/></operation>
+  <operation name='named'><call-query href='named'/></operation>
+  <operation name='none'><call-query href='nowhere'/></operation>
+</data>";
+    let path = configuration("check-data", text);
+    let written = std::fs::read_to_string(&path).expect("there");
+    let output = check(&path, &["--format", "json"]);
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for (rule, place) in [
+        ("unknown-data-source", "Shopp"),
+        ("unsupported-database", "old"),
+        ("bad-value", "INTEGRE"),
+        ("unmapped-parameter", "<call-query href='given'/>"),
+        ("unmapped-parameter", "select :c"),
+        ("unused-query", "unused"),
+        ("unknown-query", "nowhere"),
+    ] {
+        let at = written.find(place).expect(place);
+        let line = written[..at].matches('\n').count() + 1;
+        let column = at - written[..at].rfind('\n').map_or(0, |end| end + 1) + 1;
+        let is_there = found.iter().any(|own| {
+            let label = &own["labels"][0];
+            own["rule"] == rule && label["line"] == line as u64 && label["column"] == column as u64
+        });
+        assert!(is_there, "{rule} at {line}:{column}: {lines}");
+    }
+}

@@ -221,15 +221,82 @@ fn promises(properties: &str, dialect: &str) {
     assert_eq!((gone.status, gone.body.as_str()), (204, ""), "{gone:?}");
     assert_eq!(read(&tested, &place).0, 404);
 
-    // A new table is seen; many rows come as a stream.
+    concurrent(&tested);
+
+    // Many rows come as a stream.
     for number in 0..300 {
         let long = "x".repeat(30);
         let made = send(&tested, "POST", "/items", &json!({ "name": format!("{long}{number}") }));
         assert_eq!(made.status, 201, "{made:?}");
     }
     assert_eq!(ids(&tested, "$filter=id gt 4").len(), 300);
+    let streamed = read(&tested, "/items?$top=1&$orderby=id").1;
+    assert!(
+        streamed["value"][0]["@odata.etag"].as_str().is_some_and(|own| own.starts_with("W/")),
+        "{streamed}"
+    );
     let pools = tested.bus.services().kept.get::<sql::Pools>().all();
     assert_eq!(pools.iter().map(|pool| pool.status().in_use).sum::<usize>(), 0);
+}
+
+/// Rows that nobody else has changed: an ETag for each state of a row, and of many who count at once nobody's count is lost.
+fn concurrent(tested: &Tested) {
+    let made = send(tested, "POST", "/items", &json!({ "name": "counter", "big": 0 }));
+    let place = made.headers.get("Location").unwrap().split("/db").nth(1).unwrap().to_owned();
+    let etag = |answer: &Answer| answer.headers.get("ETag").unwrap_or_default().to_owned();
+    let target = format!("{BASE}{place}");
+    let first = etag(&made);
+    let read = |headers: &[(&str, &str)]| ask(tested, "GET", &target, headers, "");
+    assert!(first.starts_with("W/\"") && etag(&read(&[])) == first, "{made:?}");
+    let row: Value = serde_json::from_str(&read(&[]).body).unwrap();
+    assert_eq!(row["@odata.etag"], first);
+    let known = read(&[("If-None-Match", &first)]);
+    assert_eq!((known.status, known.body.as_str()), (304, ""), "{known:?}");
+    let change = |method: &str, headers: &[(&str, &str)]| {
+        let headers = [headers, &[("Content-Type", "application/json")][..]].concat();
+        ask(tested, method, &target, &headers, r#"{"name":"counter","big":1}"#).status
+    };
+    assert_eq!(change("PATCH", &[("If-Match", "W/\"0\"")]), 412);
+    assert_eq!(change("PUT", &[("If-Match", "\"a\", \"b\"")]), 412);
+    assert_eq!(change("DELETE", &[("If-Match", "\"a\"")]), 412);
+    assert_eq!(change("PATCH", &[("If-Match", &format!("\"x\", {first}"))]), 204);
+    assert_eq!(change("PATCH", &[("If-Match", &first)]), 412);
+    assert_eq!(change("PATCH", &[("If-Match", "*")]), 204);
+    assert_ne!(etag(&read(&[])), first);
+    const CLIENTS: i64 = 8;
+    const TIMES: i64 = 5;
+    let client = async || {
+        for _ in 0..TIMES {
+            loop {
+                let (status, headers, body) = tested.answer("GET", &target, &[], b"").await;
+                assert_eq!(status, 200);
+                let row: Value = serde_json::from_slice(&body).unwrap();
+                let body = json!({ "big": row["big"].as_i64().unwrap() + 1 }).to_string();
+                let headers =
+                    [("Content-Type", "application/json"), ("If-Match", headers.get("ETag").unwrap())];
+                match tested.answer("PATCH", &target, &headers, body.as_bytes()).await.0 {
+                    204 => break,
+                    412 | 409 => {}
+                    other => panic!("{other}"),
+                }
+            }
+        }
+    };
+    support::run(futures_util::future::join_all((0..CLIENTS).map(|_| client())));
+    let row: Value = serde_json::from_str(&read(&[]).body).unwrap();
+    assert_eq!(row["big"], 1 + CLIENTS * TIMES);
+    // Of many who add the same key at once one does.
+    let target = format!("{BASE}/parts");
+    let add = async || {
+        let body = br#"{"item":77,"number":"x","weight":1}"#;
+        tested.answer("POST", &target, &[("Content-Type", "application/json")], body).await.0
+    };
+    let added = support::run(futures_util::future::join_all((0..CLIENTS).map(|_| add())));
+    assert_eq!(added.iter().filter(|status| **status == 201).count(), 1, "{added:?}");
+    assert!(added.iter().all(|status| matches!(status, 201 | 409)), "{added:?}");
+    for place in [place.as_str(), "/parts(item=77,number='x')"] {
+        assert_eq!(send(tested, "DELETE", place, &json!({})).status, 204);
+    }
 }
 
 #[test]

@@ -284,6 +284,22 @@ impl Tested {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> (u16, Headers, Vec<u8>) {
+        let (status, headers, body) = self.begin(method, target, headers, body).await;
+        let limits = self.bus.services().limits.clone();
+        let mut payload = Payload::received(body, Reading::XML);
+        payload.buffer(&limits).await.expect("the body of the answer arrives");
+        let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
+        (status, headers, bytes)
+    }
+
+    /// As [`Tested::answer`], with a body that the caller receives.
+    pub async fn begin(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> (u16, Headers, Body) {
         let head = RequestHead {
             method: Method::new(method),
             target: target.to_owned(),
@@ -292,12 +308,8 @@ impl Tested {
         };
         let request = Request { head, body: Body::from(body.to_vec()) };
         let peer = ConnectionInfo { id: 1, peer: NOBODY, local: NOBODY, worker: 0, tls: None };
-        let limits = self.bus.services().limits.clone();
         let response = self.bus.handle(request, &peer).await;
-        let mut payload = Payload::received(response.body, Reading::XML);
-        payload.buffer(&limits).await.expect("the body of the answer arrives");
-        let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
-        (response.head.status, response.head.headers, bytes)
+        (response.head.status, response.head.headers, response.body)
     }
 
     /// What each step of the main sequence needs of the message.

@@ -7,9 +7,12 @@ use busbar_sql::{
     Dialect, Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Sink, Source, State,
     Statement, Value,
 };
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A server of a test, which ends with it.
@@ -24,7 +27,7 @@ impl Server {
     /// `None`: it is not installed.
     fn start(name: &str, scheme: &'static str) -> Option<Server> {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/services").join(name);
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
         let directory = std::env::temp_dir().join(format!("busbar-sql-{}-{port}", std::process::id()));
@@ -252,6 +255,8 @@ async fn promises(pool: &Arc<Pool>) {
         "{dialect}"
     );
 
+    every_kind(&mut lease, dialect).await;
+
     // Rows are taken one by one, and no more than are wanted.
     let numbers =
         "with recursive n(a) as (select 1 union all select a + 1 from n where a < 5000) select a from n";
@@ -266,6 +271,121 @@ async fn promises(pool: &Arc<Pool>) {
     assert_eq!(seen, 100);
     assert_eq!(all(&mut lease, numbers, &[]).await.unwrap().len(), 5000);
     change(&mut lease, "drop table types", &[]).await.unwrap();
+}
+
+/// Texts that are none of what they are given for, bound as each type: a fault of the parameter, of the database, or a value; never SQL, and the
+/// connection goes on.
+async fn every_kind(lease: &mut Lease, dialect: Dialect) {
+    const HOSTILE: [&str; 12] = [
+        "'",
+        "x'; drop table kept; --",
+        "1; drop table kept",
+        "1 or 1=1",
+        "\\",
+        "\0",
+        "${jndi:x}",
+        "NaN",
+        "-Infinity",
+        "1e400",
+        "99999999999999999999999999",
+        "9999-12-31 23:59:59.999999999",
+    ];
+    change(lease, "create table kept (a integer)", &[]).await.unwrap();
+    change(lease, "create table taken (v varchar(100))", &[]).await.unwrap();
+    let names = Kind::NAMES.iter().chain(&["STRING", "BOOLEAN", "BLOB", "UUID", "MONEY", "CLOB"]);
+    for name in names {
+        let kind = Kind::named(name).unwrap();
+        for text in HOSTILE.into_iter().chain(["", "\u{10FFFF}", &"9".repeat(5000), &"x".repeat(100_000)]) {
+            let Ok(parameter) = kind.parse(Some(text)) else { continue };
+            for statement in ["select count(*) from taken where v = ?", "insert into taken values (?)"] {
+                let done = change(lease, statement, std::slice::from_ref(&parameter)).await;
+                let refused = done.err().map(|error| error.reason);
+                assert!(
+                    matches!(refused, None | Some(Reason::Refused | Reason::Value)),
+                    "{dialect} {name} {text:.40}: {refused:?}"
+                );
+            }
+            // A text is kept as it is.
+            if kind == Kind::Text
+                && HOSTILE.contains(&text)
+                && !(text == "\0" && dialect == Dialect::Postgres)
+            {
+                let kept = all(lease, "select count(*) from taken where v = ?", &[parameter]).await.unwrap();
+                assert_eq!(kept, [[Value::Integer(1)]], "{dialect} {text}");
+            }
+            change(lease, "delete from taken", &[]).await.unwrap();
+        }
+    }
+    assert_eq!(all(lease, "select count(*) from kept", &[]).await.unwrap(), [[Value::Integer(0)]]);
+    // Floats that are no numbers: a value where the database has such, else refused, else NULL.
+    let double = if dialect == Dialect::Postgres { "double precision" } else { "double" };
+    change(lease, &format!("create table floats (v {double})"), &[]).await.unwrap();
+    for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let given = Parameter::Double(number);
+        let done =
+            change(lease, "insert into floats values (?)", &[given]).await.map_err(|error| error.reason);
+        let kept = all(lease, "select v from floats", &[]).await.unwrap();
+        match dialect {
+            Dialect::Postgres => {
+                assert_eq!(done, Ok(1));
+                assert_eq!(kept[0][0].clone().text(), Value::Double(number).text(), "{number}");
+            }
+            Dialect::Sqlite if number.is_nan() => assert_eq!((done, &kept[0][0]), (Ok(1), &Value::Null)),
+            Dialect::Sqlite => assert_eq!((done, &kept[0][0]), (Ok(1), &Value::Double(number))),
+            Dialect::MySql => assert_eq!((done, kept.len()), (Err(Reason::Refused), 0), "{number}"),
+        }
+        change(lease, "delete from floats", &[]).await.unwrap();
+    }
+    for table in ["kept", "taken", "floats"] {
+        change(lease, &format!("drop table {table}"), &[]).await.unwrap();
+    }
+}
+
+/// TLS as options of URLs ask for it. `modes`: nothing checked, the authority checked, the host checked too.
+fn encrypted(server: &Server, option: &str, modes: [&str; 3], ask: &str) {
+    let roots = server.directory.join("ca.crt");
+    if !server.directory.join("server.crt").is_file() {
+        assert!(std::env::var_os("CI").is_none(), "openssl is not installed: tests/services/install");
+        eprintln!("skipped: openssl is not installed (tests/services/install)");
+        return;
+    }
+    let roots = roots.to_str().unwrap();
+    run(async {
+        let pools = Pools::default();
+        for (mode, with, host, works) in [
+            (modes[0], "", "127.0.0.1", true),
+            (modes[1], roots, "127.0.0.1", true),
+            (modes[1], "", "127.0.0.1", false),
+            (modes[2], roots, "127.0.0.1", true),
+            (modes[2], roots, "localhost", true),
+            // The same server by an address that its certificate does not have.
+            (modes[2], roots, "[::ffff:127.0.0.1]", false),
+            (modes[2], "", "localhost", false),
+            (modes[2], "/nowhere/ca.crt", "localhost", false),
+        ] {
+            let roots = if with.is_empty() { String::new() } else { format!("&sslrootcert={with}") };
+            let url = format!("jdbc:{}://{host}:{}/bus?{option}={mode}{roots}", server.scheme, server.port);
+            let options = Options { connect_timeout: Duration::from_secs(5), ..Options::default() };
+            let source = Source::new(&url, "bus", "secret", options, false).unwrap();
+            match pools.get("tls", source).get().await {
+                Ok(mut lease) => {
+                    assert!(works, "{url}");
+                    let row = all(&mut lease, ask, &[]).await.unwrap().remove(0);
+                    let version =
+                        row.into_iter().filter_map(Value::text).find(|text| text.starts_with("TLS"));
+                    assert!(version.is_some(), "{url} is not encrypted");
+                }
+                Err(error) => {
+                    assert!(!works, "{url}: {error:?}");
+                    assert_eq!(error.reason, Reason::Unavailable, "{url}: {error:?}");
+                    assert!(!error.detail().contains("secret"), "{error:?}");
+                    let is_certificate = error.message.to_lowercase().contains("certificate");
+                    let is_other = with.contains("nowhere") || error.message.contains("no connection");
+                    assert!(is_certificate || is_other, "{url}: {error:?}");
+                }
+            }
+        }
+    });
 }
 
 #[test]
@@ -314,8 +434,11 @@ fn postgresql_keeps_the_promises() {
         let error = all(&mut lease, "select ?::varchar", &[text("a\0b")]).await.unwrap_err();
         assert_eq!(error.reason, Reason::Value, "a NUL is refused before anything is sent");
     });
+    let ask = "select version from pg_stat_ssl where pid = pg_backend_pid()";
+    encrypted(&server, "sslmode", ["require", "verify-ca", "verify-full"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
     limits(&server);
+    cuts(&server);
     outages(&server);
 }
 
@@ -337,8 +460,11 @@ fn mariadb_keeps_the_promises() {
             [[Value::Unsigned(1), Value::Integer(2), Value::Integer(2026), Value::Text("b".into())]]
         );
     });
+    let ask = "show session status like 'Ssl_version'";
+    encrypted(&server, "sslMode", ["REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
     limits(&server);
+    cuts(&server);
     outages(&server);
 }
 
@@ -390,6 +516,24 @@ fn limits(server: &Server) {
         assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
         drop(lease);
         assert_eq!((pool.status().in_use, pool.status().waiting), (0, 0));
+        // The server has no more connections than that: what it says, and it works when others are closed.
+        let crowd =
+            pools.get("crowd", server.source("", Options { most: 60, most_idle: 0, ..Options::default() }));
+        let mut leases = Vec::new();
+        let full = loop {
+            match crowd.get().await {
+                Ok(lease) => leases.push(lease),
+                Err(error) => break error,
+            }
+        };
+        assert!(leases.len() >= 10, "{}", leases.len());
+        assert_eq!((full.reason, crowd.status().state), (Reason::Unavailable, State::Down), "{full:?}");
+        assert!(full.state.as_deref() == Some("53300") || full.number == Some(1040), "{full:?}");
+        drop(leases);
+        let mut lease = crowd.get().await.unwrap();
+        assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+        drop(lease);
+        assert_eq!(crowd.status().state, State::Up);
         // Wrong passwords and databases are said by the server, in words and with its code.
         let mut wrong = server.source("", Options::default());
         wrong.password = "geheim".to_owned();
@@ -436,6 +580,130 @@ fn outages(server: &Server) {
         let mut lease = pool.get().await.unwrap();
         assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
     });
+}
+
+/// Stands between a client and a server, or instead of one, until it is dropped.
+struct Between {
+    port: u16,
+    /// So many bytes of the server still get through; then the connection is cut.
+    left: Arc<AtomicUsize>,
+    ends: Arc<AtomicBool>,
+}
+
+impl Between {
+    fn new(serve: impl Fn(TcpStream, &Arc<AtomicUsize>) + Send + 'static) -> Between {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (left, ends) = (Arc::new(AtomicUsize::new(usize::MAX)), Arc::new(AtomicBool::new(false)));
+        let (own, end) = (Arc::clone(&left), Arc::clone(&ends));
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                if end.load(Relaxed) {
+                    return;
+                }
+                serve(client, &own);
+            }
+        });
+        Between { port, left, ends }
+    }
+
+    /// In front of a server.
+    fn of(server: u16) -> Between {
+        Between::new(move |client, left| {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { return };
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || {
+                _ = std::io::copy(&mut from, &mut to);
+                _ = to.shutdown(Shutdown::Both);
+            });
+            let left = Arc::clone(left);
+            std::thread::spawn(move || relay(server, client, &left));
+        })
+    }
+}
+
+fn relay(mut server: TcpStream, mut client: TcpStream, left: &AtomicUsize) {
+    let mut buffer = [0; 4096];
+    while let Ok(length @ 1..) = server.read(&mut buffer) {
+        let passes = length.min(left.load(Relaxed));
+        left.fetch_sub(passes, Relaxed);
+        if client.write_all(&buffer[..passes]).is_err() || passes < length {
+            break;
+        }
+    }
+    _ = client.shutdown(Shutdown::Both);
+    _ = server.shutdown(Shutdown::Both);
+}
+
+impl Drop for Between {
+    fn drop(&mut self) {
+        self.ends.store(true, Relaxed);
+        _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+/// The connection is cut behind so many bytes of the server, in its greeting, in the answer, in the middle of a value: a fault each time, and the
+/// next request works.
+fn cuts(server: &Server) {
+    run(async {
+        let between = Between::of(server.port);
+        let plain = if server.scheme == "postgresql" { "sslmode=disable" } else { "sslMode=DISABLED" };
+        let url = format!("jdbc:{}://127.0.0.1:{}/bus?{plain}", server.scheme, between.port);
+        let source = Source::new(&url, "bus", "secret", Options::default(), false).unwrap();
+        let pool = Pools::default().get("cut", source);
+        for most in [1, 30, 100, 300, 400, 1000, 20_000] {
+            for fresh in [true, false] {
+                if fresh {
+                    // All that lie idle are cut, so that a new one is opened with so many bytes.
+                    between.left.store(0, Relaxed);
+                    if let Ok(mut lease) = pool.get().await {
+                        _ = all(&mut lease, "select 1", &[]).await;
+                    }
+                }
+                between.left.store(most, Relaxed);
+                let asked = async {
+                    let mut lease = pool.get().await?;
+                    all(&mut lease, "select repeat('x', 100000)", &[]).await
+                };
+                let error = asked.await.map(|rows| rows.len()).unwrap_err();
+                assert!(
+                    matches!(error.reason, Reason::Unavailable | Reason::Interrupted),
+                    "{} {most}: {error:?}",
+                    server.scheme
+                );
+                between.left.store(usize::MAX, Relaxed);
+                let mut lease = pool.get().await.unwrap();
+                assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+            }
+        }
+        assert_eq!((pool.status().in_use, pool.status().state), (0, State::Up));
+    });
+}
+
+/// Who listens there is no database: it says nothing, something else, or goes.
+#[test]
+fn who_is_no_database_is_a_database_that_is_down() {
+    for scheme in ["postgresql", "mariadb"] {
+        let greetings: [Option<&'static [u8]>; 5] =
+            [None, Some(b""), Some(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Some(&[0xFF; 64]), Some(&[0; 64])];
+        for greeting in greetings {
+            let kept = Mutex::new(Vec::new());
+            let between = Between::new(move |mut client, _| match greeting {
+                None => kept.lock().unwrap().push(client),
+                Some(greeting) => _ = client.write_all(greeting),
+            });
+            run(async {
+                let url = format!("jdbc:{scheme}://127.0.0.1:{}/bus", between.port);
+                let options = Options { connect_timeout: Duration::from_millis(300), ..Options::default() };
+                let pool =
+                    Pools::default().get("none", Source::new(&url, "bus", "secret", options, false).unwrap());
+                let error = pool.get().await.err().unwrap();
+                assert_eq!(error.reason, Reason::Unavailable, "{scheme} {greeting:?}: {error:?}");
+                let status = pool.status();
+                assert_eq!((status.in_use, status.idle, status.state), (0, 0, State::Down));
+            });
+        }
+    }
 }
 
 /// A taker that has no room for a while after each row, as a slow client.

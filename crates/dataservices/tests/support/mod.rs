@@ -73,6 +73,41 @@ pub fn with_odata(properties: &str, inside: &str) -> Tested {
     configured("", &format!("<config id='db' enableOData='true'>{properties}</config>{inside}"), "")
 }
 
+/// A whole configuration.
+pub fn loaded(artifacts: &str) -> Tested {
+    let mut registry = mediators::registry(testing::endpoints);
+    busbar_dataservices::extend(&mut registry);
+    testing::configuration(
+        &registry,
+        &format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE),
+    )
+}
+
+/// The text with each of its attributes, one after the other, as nobody would write it.
+pub fn spoiled(text: &str) -> impl Iterator<Item = String> + '_ {
+    let huge = "9".repeat(4000);
+    let values = [
+        "",
+        " ",
+        "NaN",
+        "-1",
+        "1e400",
+        "9223372036854775808",
+        "&lt;&amp;'; drop table t; --",
+        "{",
+        "\u{202e}é",
+        &huge,
+    ];
+    let values = values.map(|value| value.replace('\'', "&apos;"));
+    let places: Vec<(usize, usize)> = text
+        .match_indices("='")
+        .filter_map(|(at, _)| Some((at + 2, at + 2 + text[at + 2..].find('\'')?)))
+        .collect();
+    places.into_iter().flat_map(move |(from, to)| {
+        values.clone().map(|value| format!("{}{value}{}", &text[..from], &text[to..]))
+    })
+}
+
 fn configured(attributes: &str, inside: &str, more: &str) -> Tested {
     let mut registry = mediators::registry(testing::endpoints);
     busbar_dataservices::extend(&mut registry);
@@ -99,14 +134,18 @@ pub fn call(query: &str, parameters: &[&str]) -> String {
 
 pub const SOAP: [(&str, &str); 2] = [("Content-Type", "text/xml"), ("SOAPAction", "\"\"")];
 
-/// Sends a request. All of a thread share a runtime, as those of a worker do: connections live on it.
-pub fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+/// Runs something on the runtime of this thread. All of a thread share it, as those of a worker do: connections live on it.
+pub fn run<T>(work: impl Future<Output = T>) -> T {
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     }
-    let answer = tested.answer(method, target, headers, body.as_bytes());
-    let (status, headers, bytes) = RUNTIME.with(|runtime| runtime.block_on(answer));
+    RUNTIME.with(|runtime| runtime.block_on(work))
+}
+
+/// Sends a request.
+pub fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let (status, headers, bytes) = run(tested.answer(method, target, headers, body.as_bytes()));
     Answer { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
 }
 
