@@ -5,11 +5,12 @@
 
 The database is a PostgreSQL of its own (tests/services/postgresql) with a table of 1,000 rows; a request is a GET of ten of them as XML. The Java peer
 is bench/data/DataPeer.java: Jetty, HikariCP, the JDBC driver, Woodstox, all from Maven Central (fetched once into ~/.cache/busbar-data).
+After that a client takes an answer of a million rows slowly: how much memory Busbar needs for that.
 Both have 8 connections and are asked by wrk with 32. The peer is warmed up, then both are pinned to core 0 and take turns; wrk and the database have core 1.
 CPU is user plus system time of the process per request; the smallest of the rounds counts. The answers are compared before anything is timed.
 What one dblookup costs beside the driver alone: cargo test --release -p busbar-dataservices --test speed -- --ignored --nocapture
 """
-import argparse, http.client, os, pathlib, subprocess, sys, tempfile, xml.etree.ElementTree as tree
+import argparse, http.client, os, pathlib, re, subprocess, sys, tempfile, time, xml.etree.ElementTree as tree
 
 from common import ROOT, TARGET, Machines, cost, cpu, free_port, load, need, table, wait_for, write
 
@@ -23,6 +24,10 @@ SERVICE = """<data name="Items" serviceNamespace="http://shop.example/items"><co
 <query id="page" useConfig="db"><sql>SELECT id, name, price, stock FROM items WHERE id &gt; :from ORDER BY id LIMIT 10</sql><param name="from" sqlType="INTEGER"/>
 <result element="items" rowName="item"><element name="id" column="id" xsdType="integer"/><element name="name" column="name"/>
 <element name="price" column="price" xsdType="decimal"/><element name="stock" column="stock" xsdType="integer"/></result></query>
+<query id="million" useConfig="db"><sql>SELECT n AS id, 'item number ' || n AS name, n * 1.25 AS price, n % 50 AS stock FROM generate_series(1, 1000000) n</sql>
+<result element="items" rowName="item"><element name="id" column="id" xsdType="integer"/><element name="name" column="name"/>
+<element name="price" column="price" xsdType="decimal"/><element name="stock" column="stock" xsdType="integer"/></result></query>
+<resource path="million" method="GET"><call-query href="million"/></resource>
 <resource path="page/{from}" method="GET"><call-query href="page"><with-param name="from" query-param="from"/></call-query></resource></data>"""
 TABLE = """create table items (id integer primary key, name varchar(40), price numeric(10,2), stock integer);
 insert into items select n, 'item number ' || n, n * 1.25, n % 50 from generate_series(1, 1000) n; analyze items"""
@@ -36,6 +41,28 @@ def get(port):
     if answer.status != 200:
         sys.exit(f"port {port}: {answer.status} {body[:1500]}")
     return tree.canonicalize(body.decode())
+
+
+def peak(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+
+def slowly(bus, port, rate):
+    """Takes a million rows, so many bytes a second: bytes, seconds, megabytes of memory more than before."""
+    before, begin, count, rows = peak(bus.pid), time.monotonic(), 0, 0
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/services/Items/million")
+    answer = connection.getresponse()
+    end = b""
+    while part := answer.read(1 << 16):
+        count += len(part)
+        rows += (end[-6:] + part).count(b"</item>")
+        end = (end + part)[-8:]
+        time.sleep(max(0.0, begin + count / rate - time.monotonic()))
+    if rows != 1_000_000 or not end.endswith(b"</items>"):
+        sys.exit(f"{rows} rows, and the end is {end!r}")
+    return count, time.monotonic() - begin, peak(bus.pid) - before
 
 
 def main():
@@ -79,11 +106,12 @@ def main():
             for _ in range(options.rounds):
                 ours.append(cost(bus, port, PATH, lua, options.seconds))
                 theirs.append(cost(peer, other, PATH, lua, options.seconds))
+            size, seconds, more = slowly(bus, port, 10 << 20)
     finally:
         subprocess.run([*script, "stop", work / "database"])
     (a, rate), (b, other_rate) = min(ours), min(theirs)
     text = table(["engine", "CPU µs:", "requests a second:"], [["Busbar", f"{a:.1f}", f"{rate:,.0f}"], ["Jetty, HikariCP, JDBC", f"{b:.1f}", f"{other_rate:,.0f}"]])
-    text += f"\n\nThe peer takes {b / a:.1f} times the CPU (budget: 5)."
+    text += f"\n\nThe peer takes {b / a:.1f} times the CPU (budget: 5).\n\nA million rows ({size / 1e6:.0f} MB) to a client that takes 10 MB a second: {seconds:.0f} s, {more:.1f} MB of memory more than before."
     if options.write:
         write(options.write, "data", text)
     print(text)
