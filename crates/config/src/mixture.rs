@@ -397,14 +397,22 @@ impl Configuration {
     /// What a held version names, and nothing defines any more.
     fn needed(&self, held: &Written, last: &LastGood) -> Vec<Written> {
         let text = last.sources.text(held.span);
+        let stands = |name: &str| {
+            text.match_indices(name).any(|(at, name)| {
+                // A whole value or text.
+                text[..at].ends_with(['"', '\'', '>', ' ', '\n', '\t'])
+                    && text[at + name.len()..].starts_with(['"', '\'', '<', ' ', '\n', '\t'])
+            })
+        };
         let is_named = |one: &Written| {
-            (one.kind.shares_keys() || one.kind == ArtifactKind::MessageStore)
+            let source = match one.kind {
+                ArtifactKind::DataSource => last.configuration.data_sources.get(&one.name),
+                _ => None,
+            };
+            let jndi = source.and_then(|own| own.jndi.as_deref());
+            (one.kind.shares_keys() || source.is_some() || one.kind == ArtifactKind::MessageStore)
                 && self.span(one.kind, &one.name).is_none()
-                && text.match_indices(one.name.as_str()).any(|(at, name)| {
-                    // A whole value or text.
-                    text[..at].ends_with(['"', '\'', '>', ' ', '\n', '\t'])
-                        && text[at + name.len()..].starts_with(['"', '\'', '<', ' ', '\n', '\t'])
-                })
+                && (stands(&one.name) || jndi.is_some_and(stands))
         };
         last.configuration.written().into_iter().filter(is_named).collect()
     }
