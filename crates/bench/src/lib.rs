@@ -4,9 +4,21 @@
 //! * [`messages`] makes order messages and their variants, deterministic and of an exact size.
 //! * [`scenarios`] is the catalogue of the example round (`examples/round`): what is sent and what must come back.
 //! * [`check`] compares an answer with what must come back, and says what differs.
+//! * [`systems`] starts what is measured: Busbar, nginx, HAProxy, whatever has a script.
+//! * [`measure`] measures one scenario on one system, [`rounds`] has the methods of the published rounds, [`results`] is what comes out,
+//!   [`published`] what the rounds published, [`report`] shows both.
+//! * [`statistics`] has means, confidence intervals, slopes and the paired t-test.
 //! * [`backend`] is the logic of the embedded backend; the HTTP in front of it is wired by `busbar backend`.
 
 pub mod backend;
 pub mod check;
+pub mod measure;
 pub mod messages;
+pub mod published;
+pub mod report;
+pub mod results;
+pub mod rounds;
 pub mod scenarios;
+pub mod statistics;
+pub mod steps;
+pub mod systems;

@@ -82,3 +82,37 @@ fn an_address_in_use_is_said() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains(backend.http()));
 }
+
+fn bench(arguments: &[&str]) -> (Option<i32>, String) {
+    let busbar =
+        std::process::Command::new(env!("CARGO_BIN_EXE_busbar")).arg("bench").args(arguments).output();
+    let output = busbar.unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn load_over_a_thousand_connections_with_every_answer_verified() {
+    let backend = start(&["--workers", "1"]);
+    let folder = std::env::temp_dir().join(format!("busbar-bench-load-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("a.xml"), order_message(1 << 10, &Variant::default())).unwrap();
+    std::fs::write(folder.join("b.xml"), "<n>{{id}} {{uuid}}</n>").unwrap();
+    let (folder_name, url) = (folder.display().to_string(), format!("http://{}/echo", backend.http()));
+    let common = ["load", &url, "--file", &folder_name, "--unique"];
+    let (code, text) = bench(
+        &[&common[..], &["--expect", "echo", "--connections", "1000", "--requests", "3000", "--json"]]
+            .concat(),
+    );
+    assert_eq!(code, Some(0), "{text}");
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((found["right"].as_u64(), found["failed"].as_u64()), (Some(3000), Some(0)), "{text}");
+
+    let more = ["--expect", "contains:IBM", "--rate", "1000", "--requests", "100", "--connections", "10"];
+    let (code, text) = bench(&[&common[..], &more].concat());
+    assert_eq!(code, Some(1), "every second answer has no order in it: {text}");
+    assert!(text.contains("50 x wrong answer: 'IBM' is not in the body: <n>"), "{text}");
+    assert!(text.contains("open loop of 1000 requests a second, 10 connections"), "{text}");
+    std::fs::remove_dir_all(&folder).unwrap();
+    end(backend);
+}

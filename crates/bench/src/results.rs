@@ -1,0 +1,171 @@
+//! What a run of a method measured: the machine, the systems, and a cell for each thing that was measured. As JSON it is what reports
+//! are made from.
+
+use serde::{Deserialize, Serialize};
+
+/// A run of one method.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The method: `2010`, `6.5`, `evaluate`, `xslt`, `tune`, `soak`.
+    pub method: String,
+    /// Whether it was shortened.
+    pub quick: bool,
+    /// When it began, UTC.
+    pub begun: String,
+    /// How long it took, in seconds.
+    pub took: f64,
+    /// The command that was run.
+    pub command: String,
+    /// Version and commit of Busbar.
+    pub version: String,
+    /// What it ran on.
+    pub machine: Machine,
+    /// What was measured.
+    pub systems: Vec<System>,
+    /// What is not measured, and why: one line each.
+    pub absent: Vec<String>,
+    /// The measurements.
+    pub cells: Vec<Cell>,
+}
+
+/// The machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Model of the processor.
+    pub processor: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// MiB of memory.
+    pub memory: u64,
+    /// Kernel.
+    pub system: String,
+    /// Processes that wanted to run in the minute before the run.
+    pub load: f64,
+}
+
+/// A system that was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct System {
+    /// What reports call it.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// How it was started.
+    pub command: String,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The system.
+    pub system: String,
+    /// The scenario.
+    pub scenario: String,
+    /// What was set for it, in a method that varies settings; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub setting: String,
+    /// Bytes of the message.
+    pub size: usize,
+    /// Clients at once.
+    pub clients: usize,
+    /// Counts from 0.
+    pub repetition: usize,
+    /// Length of the measured part, in seconds.
+    pub seconds: f64,
+    /// Right answers.
+    pub right: u64,
+    /// Everything else.
+    pub failed: u64,
+    /// What the first failure was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Right answers a second.
+    pub rate: f64,
+    /// Latency in milliseconds: the mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+    /// Microseconds of CPU of the system for each right answer.
+    pub cpu: Option<f64>,
+    /// The same, of the backend.
+    pub backend_cpu: Option<f64>,
+    /// MiB of resident memory of the system, the largest that was seen.
+    pub resident: Option<f64>,
+    /// Memory over time: seconds since it began, MiB. Only of long measurements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<(f64, f64)>,
+}
+
+impl Run {
+    /// The names of systems, scenarios, or whatever else of the cells, in the order in which they were measured.
+    pub fn distinct<T: PartialEq>(&self, of: impl Fn(&Cell) -> T) -> Vec<T> {
+        let mut all = Vec::new();
+        for cell in &self.cells {
+            let one = of(cell);
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
+    }
+
+    /// The cells of a system in a scenario.
+    pub fn of<'a>(&'a self, system: &'a str, scenario: &'a str) -> impl Iterator<Item = &'a Cell> {
+        self.cells.iter().filter(move |cell| cell.system == system && cell.scenario == scenario)
+    }
+}
+
+impl Machine {
+    /// This one.
+    pub fn this() -> Machine {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let field = |text: &str, name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let memory = field(&read("/proc/meminfo"), "MemTotal").unwrap_or_default();
+        let memory: u64 = memory.split(' ').next().and_then(|kilo| kilo.parse().ok()).unwrap_or_default();
+        Machine {
+            processor: field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown".to_owned()),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: memory / 1024,
+            system: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
+            load: read("/proc/loadavg")
+                .split(' ')
+                .next()
+                .and_then(|load| load.parse().ok())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_survives_json() {
+        let cell = Cell {
+            system: "busbar".into(),
+            scenario: "DirectProxy".into(),
+            rate: 1234.5,
+            cpu: Some(14.25),
+            ..Cell::default()
+        };
+        let run =
+            Run { method: "2010".into(), machine: Machine::this(), cells: vec![cell], ..Run::default() };
+        let text = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+        assert!(run.machine.cores > 0 && run.machine.memory > 0, "{:?}", run.machine);
+        assert_eq!(run.distinct(|cell| cell.system.clone()), ["busbar"]);
+        assert_eq!(run.of("busbar", "DirectProxy").count(), 1);
+    }
+}

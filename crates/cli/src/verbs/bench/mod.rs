@@ -1,0 +1,45 @@
+//! `busbar bench`: what Busbar is measured with. One file per command.
+
+mod load;
+mod messages;
+mod report;
+mod round;
+mod secured;
+mod stage;
+
+use std::process::ExitCode;
+
+/// Messages, scenarios and load, to measure a bus with.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    Messages(messages::Args),
+    Secured(secured::Args),
+    Load(Box<load::Args>),
+    Round(Box<round::Args>),
+    Report(report::Args),
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> ExitCode {
+    let (name, done) = match args.what {
+        What::Messages(args) => ("messages", messages::run(&args).map(|()| true)),
+        What::Secured(args) => ("secured", secured::run(&args).map(|()| true)),
+        What::Load(args) => ("load", load::run(&args)),
+        What::Round(args) => ("round", round::run(&args)),
+        What::Report(args) => ("report", report::run(&args).map(|()| true)),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("busbar bench {name}: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

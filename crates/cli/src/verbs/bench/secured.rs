@@ -1,0 +1,44 @@
+//! `busbar bench secured`: messages that are signed and encrypted, as files.
+
+use crate::secured::{Client, Keys, bare_rsa};
+use bench::messages;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes order messages to files that are signed and encrypted for the secure proxy of the round, no two the same, and says what the two
+/// operations with a private key cost that each of them needs, in microseconds. They are valid for five minutes, and once.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder of `busbar demo --keys`.
+    #[arg(long)]
+    keys: PathBuf,
+    /// The round, whose policy counts.
+    #[arg(long, default_value = "examples/round")]
+    round: PathBuf,
+    /// The folder to write to; created if need be.
+    #[arg(long, default_value = "messages")]
+    dir: PathBuf,
+    /// Size of a message before it is secured.
+    #[arg(long, value_parser = messages::parse_size, default_value = "1k")]
+    size: usize,
+    /// How many.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=100_000))]
+    count: u32,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), String> {
+    let keys = Keys::at(&args.keys);
+    let client = Client::new(&keys, &args.round)?;
+    let fail = |place: &Path, error: io::Error| format!("{}: {error}", place.display());
+    std::fs::create_dir_all(&args.dir).map_err(|error| fail(&args.dir, error))?;
+    let message = messages::order_message(args.size, &messages::Variant::default());
+    for number in 0..args.count {
+        let path = args.dir.join(format!("{number:06}.xml"));
+        std::fs::write(&path, client.secure(&message)?.bytes).map_err(|error| fail(&path, error))?;
+    }
+    let rsa = bare_rsa(&keys, 200)?;
+    // Nobody may be reading.
+    let _ = writeln!(io::stdout(), "{:.1}", rsa.as_secs_f64() * 1e6);
+    Ok(())
+}
