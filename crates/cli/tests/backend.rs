@@ -93,7 +93,7 @@ fn bench(arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn load_over_a_thousand_connections_with_every_answer_verified() {
-    let backend = start(&["--workers", "1"]);
+    let backend = start(&[]);
     let folder = std::env::temp_dir().join(format!("busbar-bench-load-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("a.xml"), order_message(1 << 10, &Variant::default())).unwrap();
