@@ -5,7 +5,7 @@
 //! * [`scenarios`] is the catalogue of the example round (`examples/round`): what is sent and what must come back.
 //! * [`check`] compares an answer with what must come back, and says what differs.
 //! * [`systems`] starts what is measured: Busbar, nginx, HAProxy, whatever has a script.
-//! * [`measure`] measures one scenario on one system, [`rounds`] has the methods of the published rounds, [`results`] is what comes out,
+//! * [`measure`] measures one scenario on one system, [`rounds`] has the methods of the published rounds, [`studies`] the others, [`results`] is what comes out,
 //!   [`published`] what the rounds published, [`report`] shows both.
 //! * [`statistics`] has means, confidence intervals, slopes and the paired t-test.
 //! * [`backend`] is the logic of the embedded backend; the HTTP in front of it is wired by `busbar backend`.
@@ -21,4 +21,5 @@ pub mod rounds;
 pub mod scenarios;
 pub mod statistics;
 pub mod steps;
+pub mod studies;
 pub mod systems;

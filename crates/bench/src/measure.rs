@@ -64,16 +64,34 @@ pub fn run(
     processes: Vec<Process>,
     watch: &mut Watch<'_>,
 ) -> Result<Outcome, String> {
+    run_all(url, std::slice::from_ref(case), load, Duration::from_millis(250), processes, watch)
+}
+
+/// Runs a load of several cases, which take turns. Processes are sampled at this interval.
+///
+/// # Errors
+/// It cannot be run.
+pub fn run_all(
+    url: &Url,
+    cases: &[Case],
+    load: &Load,
+    interval: Duration,
+    processes: Vec<Process>,
+    watch: &mut Watch<'_>,
+) -> Result<Outcome, String> {
+    let requests: Vec<Request> = cases.iter().map(request).collect();
+    let first = requests.first().cloned().ok_or("there is nothing to send")?;
     let plan = Plan {
+        requests,
         pace: Pace::Closed,
         connections: load.clients,
         keep_alive: load.keep_alive,
         warm_up: load.warm_up,
         extent: Extent { duration: Some(load.longest), requests: load.requests },
-        interval: Duration::from_millis(250),
+        interval,
         timeout: Duration::from_secs(60),
         processes,
-        ..Plan::new(url.clone(), request(case))
+        ..Plan::new(url.clone(), first)
     };
     loadgen::run(&plan, watch)
 }

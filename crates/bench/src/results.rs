@@ -33,7 +33,7 @@ pub struct Run {
 pub struct Machine {
     /// Model of the processor.
     pub processor: String,
-    /// Cores that this process may use.
+    /// Its cores.
     pub cores: usize,
     /// MiB of memory.
     pub memory: u64,
@@ -135,7 +135,8 @@ impl Machine {
         let memory: u64 = memory.split(' ').next().and_then(|kilo| kilo.parse().ok()).unwrap_or_default();
         Machine {
             processor: field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown".to_owned()),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            // Those of the machine: this thread may be pinned to one.
+            cores: read("/proc/cpuinfo").lines().filter(|line| line.starts_with("processor")).count().max(1),
             memory: memory / 1024,
             system: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
             load: read("/proc/loadavg")

@@ -374,16 +374,16 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Whether an exchange that ends now counts. A closed loop of a certain duration counts what is answered in it; else what began in it.
+    /// Whether an exchange that ends now counts. A closed loop counts what is answered in its time, an open one what was due in it.
     fn counts(&self, exchange: &Exchange, now: Instant) -> bool {
-        match (self.plan.extent.requests, &self.arrivals) {
-            (None, None) => now >= self.start,
-            _ => exchange.measured,
+        match self.arrivals {
+            None => now >= self.start,
+            Some(_) => exchange.measured,
         }
     }
 
     fn answered(&mut self, exchange: &Exchange, verdict: Result<(), String>, received: u64, now: Instant) {
-        self.over += u64::from(exchange.measured);
+        self.over += u64::from(self.counts(exchange, now));
         let (latency, service) =
             (now.saturating_duration_since(exchange.due), now.saturating_duration_since(exchange.begun));
         if verdict.is_ok() {
@@ -405,8 +405,8 @@ impl<'a> Engine<'a> {
     }
 
     fn failed(&mut self, exchange: &Exchange, kind: ErrorKind, what: String, now: Instant) {
-        self.over += u64::from(exchange.measured);
         if self.counts(exchange, now) {
+            self.over += 1;
             self.outcome.error(kind, || what);
         }
     }

@@ -186,9 +186,13 @@ fn round(method: &Method, run: &Run) -> Section {
                 table.rows.push([vec![system.name.clone(), (*scenario).to_owned()], cells].concat());
             }
         }
-        let mut names: Vec<(String, &str)> =
-            published::of(source, metric, scenario).map(|f| (f.name(), f.remark)).collect();
-        names.dedup();
+        let mut names: Vec<(String, &str)> = Vec::new();
+        for figure in published::of(source, metric, scenario) {
+            let one = (figure.name(), figure.remark);
+            if !names.contains(&one) {
+                names.push(one);
+            }
+        }
         for (name, remark) in names {
             let cell = |size: &Option<usize>| {
                 let same = |f: &&published::Figure| f.name() == name && f.size == *size && f.remark == remark;

@@ -2,15 +2,19 @@
 
 use super::{Place, RELAYED, System, find, free_port, version, write};
 use crate::messages::ROUTE;
+use rustix::process::{Resource, getrlimit};
 use std::net::SocketAddr;
 
 pub(super) fn start(place: &Place, backend: SocketAddr) -> Result<System, String> {
     let program = find("haproxy").ok_or("haproxy is not installed (apt-get install haproxy)")?;
     let port = free_port()?;
+    // It takes two descriptors for each connection and some more, and does not start with fewer.
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let connections = (descriptors.saturating_sub(200) / 2).clamp(100, 16_384);
     let text = format!(
         "global
   nbthread 1
-  maxconn 16384
+  maxconn {connections}
 defaults
   mode http
   timeout client 60s

@@ -1,11 +1,15 @@
 //! `busbar bench`: what Busbar is measured with. One file per command.
 
+mod evaluate;
 mod load;
 mod messages;
 mod report;
 mod round;
 mod secured;
+mod soak;
 mod stage;
+mod tune;
+mod xslt;
 
 use std::process::ExitCode;
 
@@ -22,6 +26,10 @@ enum What {
     Secured(secured::Args),
     Load(Box<load::Args>),
     Round(Box<round::Args>),
+    Evaluate(Box<evaluate::Args>),
+    Xslt(xslt::Args),
+    Tune(tune::Args),
+    Soak(soak::Args),
     Report(report::Args),
 }
 
@@ -32,6 +40,10 @@ pub fn run(args: Args) -> ExitCode {
         What::Secured(args) => ("secured", secured::run(&args).map(|()| true)),
         What::Load(args) => ("load", load::run(&args)),
         What::Round(args) => ("round", round::run(&args)),
+        What::Evaluate(args) => ("evaluate", evaluate::run(&args)),
+        What::Xslt(args) => ("xslt", xslt::run(&args)),
+        What::Tune(args) => ("tune", tune::run(&args)),
+        What::Soak(args) => ("soak", soak::run(&args)),
         What::Report(args) => ("report", report::run(&args).map(|()| true)),
     };
     match done {

@@ -78,6 +78,5 @@ pub fn run(args: &Args) -> Result<bool, String> {
     }
     drop(stage);
     args.stage.write(&runs)?;
-    let cells = || runs.iter().flat_map(|run| &run.cells);
-    Ok(cells().count() > 0 && cells().all(|cell| cell.failed == 0))
+    Ok(stage::all_right(&runs))
 }

@@ -36,8 +36,7 @@ fn build(text: &str) -> Result<(String, PathBuf), String> {
     if name == "busbar" || name.is_empty() {
         return Err(format!("'{name}' is no name for another build"));
     }
-    let path = Path::new(path).canonicalize().map_err(|error| format!("{path}: {error}"))?;
-    Ok((name.to_owned(), path))
+    Ok((name.to_owned(), PathBuf::from(path)))
 }
 
 impl Args {
@@ -75,7 +74,8 @@ impl Stage {
         let round = stage.unpacked.round();
         stage.systems.push(systems::busbar(&stage.place, "busbar", &round, &[])?);
         for (name, path) in &args.builds {
-            let place = Place { busbar: path.clone(), ..stage.place.clone() };
+            let path = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
+            let place = Place { busbar: path, ..stage.place.clone() };
             stage.systems.push(systems::busbar(&place, name, &round, &[])?);
         }
         let peers = match (args.alone, args.peers.is_empty()) {
@@ -109,6 +109,18 @@ impl Stage {
         let backend = Backend::start(&place)?;
         let unpacked = Unpacked::new(backend.address)?;
         Ok(Stage { systems: Vec::new(), backend, place, absent: Vec::new(), unpacked, _work: folder })
+    }
+
+    /// Busbar several times, each with its own settings: a name, and what is added to its command.
+    pub(super) fn with_settings(settings: &[(&str, &[&str])]) -> Result<Stage, String> {
+        let mut stage = Stage::empty()?;
+        let round = stage.unpacked.round();
+        for (name, more) in settings {
+            let more: Vec<String> = more.iter().map(|argument| (*argument).to_owned()).collect();
+            stage.systems.push(systems::busbar(&stage.place, name, &round, &more)?);
+        }
+        stage.place.pin_client();
+        Ok(stage)
     }
 
     fn peer(&self, peer: &str) -> Result<System, String> {
@@ -185,6 +197,12 @@ impl Teller {
         }
         !self.ends.load(Relaxed)
     }
+}
+
+/// Whether something was measured, and every answer was right.
+pub(super) fn all_right(runs: &[Run]) -> bool {
+    let cells = || runs.iter().flat_map(|run| &run.cells);
+    cells().count() > 0 && cells().all(|cell| cell.failed == 0)
 }
 
 /// Completes a run with what only the command knows.
