@@ -242,9 +242,15 @@ struct Connection {
 
 /// A connection that is kept.
 enum Conversation {
-    Single(MultiplexedConnection, Pin<Box<dyn Future<Output = ()> + Send>>),
+    Single {
+        connection: MultiplexedConnection,
+        /// What reads and writes; `None` once it has ended: it must not be polled again.
+        driver: Option<Driver>,
+    },
     Cluster(ClusterConnection),
 }
+
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Operation {
     command: &'static Command,
@@ -400,10 +406,25 @@ impl Server {
         let reason = match (why.kind(), why.code()) {
             (ErrorKind::AuthenticationFailed, _) => CREDENTIALS,
             (_, Some("NOAUTH" | "WRONGPASS" | "NOPERM")) => CREDENTIALS,
-            (ErrorKind::Io | ErrorKind::ClusterConnectionNotFound, _) => CONNECTION,
+            (ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::Parse, _) => CONNECTION,
             _ => COMMAND,
         };
-        Failure::new(reason, format!("{}: {why}", self.name()))
+        let said = match (why.kind(), why.code()) {
+            (ErrorKind::Parse, _) => "the server does not speak the redis protocol".to_owned(),
+            // As the server says it: the code, then the text.
+            (_, Some(code)) => {
+                let hint = match (code, &self.kind) {
+                    ("MOVED" | "ASK", Kind::Single | Kind::Sentinel(_)) => {
+                        " (a node of a cluster: redisClusterEnabled is not true)"
+                    }
+                    _ => "",
+                };
+                let space = if why.detail().is_some() { " " } else { "" };
+                format!("{code}{space}{}{hint}", why.detail().unwrap_or_default())
+            }
+            _ => why.to_string(),
+        };
+        Failure::new(reason, format!("{}: {said}", self.name()))
     }
 
     async fn open(&self, services: &Services) -> Result<Conversation, Failure> {
@@ -429,7 +450,8 @@ impl Server {
             }
         };
         let slow = || {
-            let why = format!("{}: connecting took longer than {} ms", self.name(), self.connect.as_millis());
+            let (name, time) = (self.name(), self.connect.as_millis());
+            let why = format!("{name}: connecting, with the server's first answers, took longer than {time} ms");
             Failure::new(CONNECTION, why)
         };
         tokio::time::timeout(self.connect, opening).await.unwrap_or_else(|_| Err(slow()))
@@ -465,7 +487,7 @@ impl Server {
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let connected = MultiplexedConnection::new_with_config(&settings, socket, config).await;
         let (connection, driver) = connected.map_err(|why| self.failed(&why))?;
-        Ok(Conversation::Single(connection, Box::pin(driver)))
+        Ok(Conversation::Single { connection, driver: Some(Box::pin(driver)) })
     }
 
     async fn ask_sentinel(
@@ -508,14 +530,14 @@ impl Server {
 impl Conversation {
     /// Whether nobody has ended it while it waited.
     async fn is_alive(&mut self) -> bool {
-        match self {
-            Conversation::Single(_, driver) => tokio::select! {
-                biased;
-                () = driver => false,
-                () = ready(()) => true,
-            },
-            Conversation::Cluster(_) => true,
+        let Conversation::Single { driver, .. } = self else { return true };
+        let Some(running) = driver else { return false };
+        tokio::select! {
+            biased;
+            () = running => *driver = None,
+            () = ready(()) => {}
         }
+        driver.is_some()
     }
 
     async fn ask(&mut self, command: &Cmd) -> Result<Reply, RedisError> {
@@ -525,18 +547,19 @@ impl Conversation {
 
     async fn reply(&mut self, command: &Cmd) -> Result<Reply, RedisError> {
         match self {
-            Conversation::Single(connection, driver) => {
+            Conversation::Single { connection, driver } => {
+                let ended = || RedisError::from((ErrorKind::Io, "the server closed the connection"));
                 let mut asking = pin!(connection.send_packed_command(command));
                 tokio::select! {
                     biased;
                     reply = &mut asking => return reply,
-                    () = driver => {}
+                    () = driver.as_mut().ok_or_else(ended)? => *driver = None,
                 }
                 // The last answer comes together with the end.
                 tokio::select! {
                     biased;
                     reply = asking => reply,
-                    () = ready(()) => Err((ErrorKind::Io, "the server closed the connection").into()),
+                    () = ready(()) => Err(ended()),
                 }
             }
             Conversation::Cluster(connection) => {
@@ -590,29 +613,41 @@ impl Operation {
             }
             Ok(Err(why)) => {
                 let failure = server.failed(&why);
-                if failure.reason != CONNECTION {
+                if failure.reason != CONNECTION && conversation.is_alive().await {
                     pool.keep(conversation);
                 }
                 return Err(failure);
             }
             Ok(Ok(reply)) => reply,
         };
-        if self.command.verb != "QUIT" {
+        if self.command.verb != "QUIT" && conversation.is_alive().await {
             pool.keep(conversation);
         }
         let held = memory::try_hold(size_of_reply(&reply).saturating_mul(2))?;
         context.hold(Arc::new(held));
+        let verb = self.command.verb;
+        let odd = |wanted: &str| {
+            Failure::new(COMMAND, format!("{}: the answer to {verb} is not {wanted}", server.name()))
+        };
         match (self.command.answer, json_of(reply)) {
             (_, Json::Null) => Err(Failure::new(NOTHING, "there is no such value")),
-            (Answer::Truth, output) => Ok(Json::from(if output == "0" { "false" } else { "true" })),
+            (Answer::Truth, output) => match output.as_str() {
+                Some("0" | "false") => Ok(Json::from("false")),
+                Some("1" | "true") => Ok(Json::from("true")),
+                _ => Err(odd("0 or 1")),
+            },
             (Answer::Pairs, Json::Array(items)) => {
                 let mut map = Map::new();
                 let mut items = items.into_iter();
-                while let (Some(Json::String(name)), Some(value)) = (items.next(), items.next()) {
+                while let Some(name) = items.next() {
+                    let (Json::String(name), Some(value)) = (name, items.next()) else {
+                        return Err(odd("a list of names and values"));
+                    };
                     map.insert(name, value);
                 }
                 Ok(Json::Object(map))
             }
+            (Answer::Pairs, _) => Err(odd("a list of names and values")),
             (_, output) => Ok(output),
         }
     }

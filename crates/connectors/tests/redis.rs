@@ -3,10 +3,11 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::thread::sleep;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, sleep};
 use std::time::Duration;
 use support::{JSON, XML, main};
 
@@ -290,4 +291,69 @@ fn a_server_that_was_started_anew_is_found_again() {
         sleep(Duration::from_millis(50));
     }
     assert_eq!(tested.run(&[XML], "<a/>").fault(), None);
+}
+
+/// A server that says `OK` to the first commands of a connection and the texts in turn to each `GET`, `EXISTS` and `HGETALL`. One that
+/// ends with `!` is the last one of its connection.
+fn scripted(answers: &'static [&'static str]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answers = Arc::new(Mutex::new(answers.iter()));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut stream), answers) = (stream, Arc::clone(&answers)) else { continue };
+            thread::spawn(move || {
+                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                while let Some(count) = lines.next() {
+                    // Lengths are left out.
+                    let words: Vec<String> = (0..count[1..].parse().unwrap())
+                        .filter_map(|_| lines.next().and_then(|_| lines.next()))
+                        .collect();
+                    let asked = ["GET", "EXISTS", "HGETALL"].contains(&words[0].as_str());
+                    let answer = if asked { answers.lock().unwrap().next().copied() } else { Some("+OK") };
+                    let Some(answer) = answer else { return };
+                    let text = format!("{}\r\n", answer.trim_end_matches('!').replace('|', "\r\n"));
+                    if stream.write_all(text.as_bytes()).is_err() || answer.ends_with('!') {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_conversation_that_has_ended_is_not_used_again() {
+    let port = scripted(&["$1|a!", "-ERR no!", "$1|b!", "HTTP/1.1 400 Bad Request", "$1|c", "*1|*1|x", "$1|d!"]);
+    let tested = main(&steps(port, "", &operation("get redisKey=k")));
+    for wanted in ["a", "COMMAND_FAILED", "b", "CONNECTION_ERROR", "c", "CONNECTION_ERROR", "d"] {
+        let mut end = tested.run(&[XML], "<a/>");
+        let found = end.fault().unwrap_or_else(|| end.payload());
+        let why = end.property("ERROR_DETAIL").unwrap_or_default();
+        assert!(found.contains(wanted), "{wanted}: {found}: {why}");
+        assert_eq!(wanted == "CONNECTION_ERROR", why.contains("does not speak the redis protocol"), "{why}");
+    }
+}
+
+#[test]
+fn answers_are_what_the_command_asks_for() {
+    for (answer, own, wanted) in [
+        (&[":1"], "exists redisKey=k", "true"),
+        (&["#f"], "exists redisKey=k", "false"),
+        (&["*0"], "exists redisKey=k", "EXISTS is not 0 or 1"),
+        (&["$2|ok"], "exists redisKey=k", "EXISTS is not 0 or 1"),
+        (&["*2|+a|+1"], "hGetAll redisKey=k", r#"{"a":"1"}"#),
+        (&["%1|+a|+1"], "hGetAll redisKey=k", r#"{"a":"1"}"#),
+        (&["*3|+a|+1|+b"], "hGetAll redisKey=k", "HGETALL is not a list of names and values"),
+        (&["+ok"], "hGetAll redisKey=k", "HGETALL is not a list of names and values"),
+        (&["-BUSY"], "get redisKey=k", ": BUSY"),
+        (&["-ERR what"], "get redisKey=k", ": ERR what"),
+        (&["-MOVED 1 127.0.0.1:1"], "get redisKey=k", ": MOVED 1 127.0.0.1:1 (a node of a cluster: redis"),
+    ] {
+        let mut end = main(&steps(scripted(answer), "", &operation(own))).run(&[XML], "<a/>");
+        let found = end.property("ERROR_DETAIL").unwrap_or_else(|| end.payload());
+        assert!(found.contains(wanted), "{answer:?}: {found}");
+    }
 }
