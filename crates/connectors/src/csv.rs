@@ -236,12 +236,43 @@ impl Table {
     }
 
     fn next(&self, reader: &mut Reader<'_>, record: &mut StringRecord) -> Result<bool, Fault> {
-        let more = reader.read_record(record);
-        let more = more.map_err(|why| {
-            Fault::new(format!("{}: the body is no CSV", self.operation)).because(why.to_string())
-        })?;
+        let wrong = |why: String| Fault::new(format!("{}: the body is no CSV", self.operation)).because(why);
+        let more = reader.read_record(record).map_err(|why| wrong(why.to_string()))?;
+        // A quote that does not close takes all that is left.
+        if more
+            && reader.position().byte() >= self.text.len() as u64
+            && let Some(line) = self.open_quote(record.position())
+        {
+            return Err(wrong(format!("the quote at line {line} does not close")));
+        }
         spend(record.len())?;
         Ok(more)
+    }
+
+    /// The line of the quote that does not close in the last record, by the rules of the reader: one opens where a value begins, and
+    /// behind one that closes the value goes on without quotes.
+    fn open_quote(&self, record: Option<&Position>) -> Option<u64> {
+        let record = record?;
+        let mut rest = self.text.get(usize::try_from(record.byte()).ok()?..)?;
+        if record.byte() == 0 {
+            rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
+        }
+        let (mut line, mut opened, mut begins) = (record.line(), None, true);
+        let mut bytes = rest.iter().copied().peekable();
+        while let Some(byte) = bytes.next() {
+            match (byte, opened) {
+                (b'"', Some(_)) => {
+                    if bytes.next_if_eq(&b'"').is_none() {
+                        opened = None;
+                    }
+                }
+                (b'"', None) if begins => opened = Some(line),
+                _ => {}
+            }
+            line += u64::from(byte == b'\n');
+            begins = byte == self.separator || matches!(byte, b'\r' | b'\n');
+        }
+        opened
     }
 
     /// Gives each row, and where it begins.
@@ -567,7 +598,20 @@ impl Conversion {
         let document = &envelope.document;
         let Some(root) = envelope.payload() else { return Err(self.fault("the body has no element")) };
         self.of_rows(custom, separator, |row| {
+            let text = |node| {
+                document.children(node).any(|child| {
+                    document.kind(child) == xml::NodeKind::Text
+                        && !document.string_value(child).trim().is_empty()
+                })
+            };
+            if text(root) {
+                return Err(self.fault(&format!("`{}` has text beside its rows", document.local(root))));
+            }
             for group in envelope.elements_of(root) {
+                if text(group) {
+                    let name = document.local(group);
+                    return Err(self.fault(&format!("the row `{name}` has text that is in no cell")));
+                }
                 let cells = envelope.elements_of(group);
                 row(&mut cells.map(|cell| (document.local(cell), document.string_value(cell).into_owned())))?;
             }
@@ -588,10 +632,15 @@ impl Conversion {
             is_empty = false;
             columns.row(cells).map(|_| ())
         })?;
+        // Rows without a cell are no rows of a table without columns.
+        let is_empty = is_empty || columns.names.is_empty();
         let header = custom.or((!is_empty).then_some(columns.names));
         let mut out = Output::new(self.operation(), separator);
         if let Some(header) = &header {
             out.row(&mut header.iter().map(String::as_str))?;
+        }
+        if is_empty {
+            return out.end();
         }
         let mut columns = Columns::default();
         each(&mut |cells| {

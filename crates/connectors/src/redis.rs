@@ -451,7 +451,8 @@ impl Server {
         };
         let slow = || {
             let (name, time) = (self.name(), self.connect.as_millis());
-            let why = format!("{name}: connecting, with the server's first answers, took longer than {time} ms");
+            let why =
+                format!("{name}: connecting, with the server's first answers, took longer than {time} ms");
             Failure::new(CONNECTION, why)
         };
         tokio::time::timeout(self.connect, opening).await.unwrap_or_else(|_| Err(slow()))

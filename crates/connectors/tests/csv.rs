@@ -140,6 +140,11 @@ fn json_and_xml_become_csv() {
             "a,b,a\n1,2\n4,3,5\n",
         ),
         ("xmlToCsv", "<customHeader>A</customHeader>", XML, "<r><g><a>1</a></g></r>", "A\n1\n"),
+        // Rows without a cell.
+        ("jsonToCsv", "", JSON, "[{}]", ""),
+        ("jsonToCsv", "<customHeader>A</customHeader>", JSON, "[{},{}]", "A\n"),
+        ("xmlToCsv", "", XML, "<r>\n <g/> </r>", ""),
+        ("xmlToCsv", "", XML, "<r><g><a>1</a></g> <g>\n</g></r>", "a\n1\n\"\"\n"),
     ] {
         let tested = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>"));
         let mut end = tested.run(&[header], body);
@@ -187,6 +192,10 @@ fn what_is_none_faults() {
         ("jsonToCsv", "", JSON, r#"{"a":1}"#, "the body is no list of JSON objects"),
         ("csvToJson", "", JSON, r#"{"a":1}"#, "the body is JSON, and no CSV"),
         ("jsonToCsv", "", JSON, "[1]", "the body is no list of JSON objects"),
+        ("xmlToCsv", "", XML, "<r><a>1</a></r>", "the row `a` has text that is in no cell"),
+        ("xmlToCsv", "", XML, "<r><g>x<a>1</a></g></r>", "the row `g` has text that is in no cell"),
+        ("xmlToCsv", "", XML, "<r>x<g><a>1</a></g></r>", "`r` has text beside its rows"),
+        ("xmlToCsv", "", JSON, r#"{"a":1}"#, "the row `a` has text that is in no cell"),
     ] {
         let end = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>")).run(&[header], body);
         let fault = end.fault().unwrap_or_default();
@@ -200,4 +209,31 @@ fn a_large_body_is_converted() {
     let mut end = main("<CSV.csvToJson/><CSV.jsonToCsv/>").run(&[TEXT], &body);
     assert_eq!(end.fault(), None);
     assert_eq!(end.write(message::Format::Text).lines().count(), 60_001);
+}
+
+#[test]
+fn a_quote_that_does_not_close_faults() {
+    let header = "<headerPresent>Present</headerPresent>";
+    for (operation, inside, body, line) in [
+        ("csvToJson", header, "a,b\n\"unclosed,2\nx,y\n", Some(2)),
+        ("csvToXml", "", "1,\"a\n2,\"\"b\"\"\n\n", Some(1)),
+        ("csvToCsv", "<orderByColumn>1</orderByColumn>", "1\n\n2,3\r\n4,\"", Some(4)),
+        ("csvToJson", "", "\u{feff}\"a,b", Some(1)),
+        ("csvToJson", header, "\"a,b", Some(1)),
+        ("csvToJson", "<valueSeparator>;</valueSeparator>", "a,\"b;\"c\nd;\"\"\"", Some(1)),
+        ("csvToJson", "", "a,\"b\n\nc\",\"d\ne", Some(3)),
+        // These close.
+        ("csvToJson", "", "a,\"b\nc\"", None),
+        ("csvToJson", "", "a,b\"c\n", None),
+        ("csvToJson", "", "a,\"b\"c\"\n", None),
+        ("csvToJson", "", "\u{feff}\"a\"\"\"", None),
+        ("csvToJson", "", "\"\"", None),
+        ("csvToJson", "", "", None),
+    ] {
+        let end = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>")).run(&[TEXT], body);
+        let detail = end.property("ERROR_DETAIL").unwrap_or_default();
+        let wanted = line.map(|line| format!("the quote at line {line} does not close")).unwrap_or_default();
+        assert_eq!(detail, wanted, "{body:?}");
+        assert_eq!(end.fault().is_some(), line.is_some(), "{body:?}: {:?}", end.fault());
+    }
 }

@@ -326,7 +326,8 @@ fn scripted(answers: &'static [&'static str]) -> u16 {
 
 #[test]
 fn a_conversation_that_has_ended_is_not_used_again() {
-    let port = scripted(&["$1|a!", "-ERR no!", "$1|b!", "HTTP/1.1 400 Bad Request", "$1|c", "*1|*1|x", "$1|d!"]);
+    let port =
+        scripted(&["$1|a!", "-ERR no!", "$1|b!", "HTTP/1.1 400 Bad Request", "$1|c", "*1|*1|x", "$1|d!"]);
     let tested = main(&steps(port, "", &operation("get redisKey=k")));
     for wanted in ["a", "COMMAND_FAILED", "b", "CONNECTION_ERROR", "c", "CONNECTION_ERROR", "d"] {
         let mut end = tested.run(&[XML], "<a/>");
