@@ -220,7 +220,7 @@ fn a_quote_that_does_not_close_faults() {
         ("csvToCsv", "<orderByColumn>1</orderByColumn>", "1\n\n2,3\r\n4,\"", Some(4)),
         ("csvToJson", "", "\u{feff}\"a,b", Some(1)),
         ("csvToJson", header, "\"a,b", Some(1)),
-        ("csvToJson", "<valueSeparator>;</valueSeparator>", "a,\"b;\"c\nd;\"\"\"", Some(1)),
+        ("csvToJson", "<valueSeparator>;</valueSeparator>", "a,\"b;\"c\nd;\"\"", Some(1)),
         ("csvToJson", "", "a,\"b\n\nc\",\"d\ne", Some(3)),
         // These close.
         ("csvToJson", "", "a,\"b\nc\"", None),
