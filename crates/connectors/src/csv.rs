@@ -261,11 +261,7 @@ impl Table {
         let mut bytes = rest.iter().copied().peekable();
         while let Some(byte) = bytes.next() {
             match (byte, opened) {
-                (b'"', Some(_)) => {
-                    if bytes.next_if_eq(&b'"').is_none() {
-                        opened = None;
-                    }
-                }
+                (b'"', Some(_)) if bytes.next_if_eq(&b'"').is_none() => opened = None,
                 (b'"', None) if begins => opened = Some(line),
                 _ => {}
             }
