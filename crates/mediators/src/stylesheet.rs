@@ -106,6 +106,14 @@ impl Style {
         let find = |key: &str| shared.entry(key).map(|entry| entry.bytes);
         match compiled(name, &entry.bytes, processor, &Modules { resources: &resources, entry: &find }) {
             Ok(sheet) => {
+                for call in sheet.unavailable() {
+                    let message = format!("the stylesheet `{name}` calls Java: {}", call.message);
+                    compiler.diagnostics.push(
+                        Diagnostic::warning("bad-stylesheet", message)
+                            .at(place, call.to_string())
+                            .help("messages for which it is called fault"),
+                    );
+                }
                 let source = Source::Fixed(Arc::clone(name), Arc::new(sheet));
                 Some(Style { source, resources, processor })
             }

@@ -71,7 +71,8 @@ empty body is passed on, with a warning in the log.
 Each `property` is a parameter of the stylesheet, always a text. An expression that gives nothing leaves the default of the stylesheet. Include, import
 and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else. `xsl:message` goes to the log; with
 `terminate=\"yes\"` the transformation fails. Stylesheets are compiled when the configuration loads; those of a key that an expression gives
-when they are first used, and again when their entry has changed. What is of version 2.0 runs as XSLT 2.0, all else as 1.0.
+when they are first used, and again when their entry has changed. They run as the version that they name, 1.0, 2.0 or 3.0. What calls a class
+of Java is a warning when the configuration loads, and fails when it is called; of version 2.0 or later the stylesheet cannot be compiled then.
 
 Plain XML of more than 256 KB that no step has read is transformed while it arrives if there is neither `source` nor `target`, no
 parameter looks at the body, and the stylesheet writes XML in UTF-8 and looks only downwards ([which ones](../tools.md)). As with

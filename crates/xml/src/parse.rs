@@ -4,7 +4,7 @@
 //! and epilog, [`Parser::content`] everything between the root's tags in one loop without recursion. (Only entities
 //! recurse, and their nesting has a limit.)
 
-use crate::dtd::DtdState;
+use crate::dtd::{AttributeKind, DtdState};
 use crate::error::{ErrorKind, Fault, Res, XmlError, end, fault, limit, syntax};
 use crate::lex::{self, RawAttribute, Reference};
 use crate::names::{Bindings, NO_URI, Seen, UNBOUND, XML_PREFIX, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI};
@@ -580,13 +580,24 @@ impl<'a> Parser<'a> {
         if let Some(dtd) = &mut self.dtd {
             let names = &self.doc.names;
             if let Some(decl) = dtd.attribute_of(names.raw_of(element), names.raw_of(a.qname)) {
-                if !decl.cdata {
+                let kind = decl.kind;
+                if kind != AttributeKind::Cdata {
                     lex::collapse(&mut self.doc.side, from);
                 }
-                if decl.id {
-                    node.flags |= IS_ID;
-                    let value = &self.doc.side[from..];
-                    dtd.facts.ids.entry(value.into()).or_insert(NodeId(node.parent));
+                let value = &self.doc.side[from..];
+                match kind {
+                    AttributeKind::Id => {
+                        node.flags |= IS_ID;
+                        dtd.facts.ids.entry(value.into()).or_insert(NodeId(node.parent));
+                    }
+                    AttributeKind::Reference => {
+                        // The attribute is the next node.
+                        let attribute = NodeId(self.doc.nodes.len() as u32);
+                        for token in value.split_ascii_whitespace() {
+                            dtd.facts.references.entry(token.into()).or_default().push(attribute);
+                        }
+                    }
+                    AttributeKind::Cdata | AttributeKind::Other => {}
                 }
             }
         }

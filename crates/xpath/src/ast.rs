@@ -28,6 +28,7 @@ impl Expr {
             | ExprKind::Literal(_)
             | ExprKind::Variable(_)
             | ExprKind::Integer(_)
+            | ExprKind::Large(_)
             | ExprKind::Decimal(_)
             | ExprKind::NamedFunction(..)
             | ExprKind::Placeholder
@@ -111,6 +112,8 @@ pub enum ExprKind {
     Path(Start, Vec<Step>),
     /// An integer literal (XPath 2.0 and later, as everything below).
     Integer(i64),
+    /// One that 64 bits do not hold.
+    Large(std::sync::Arc<num_bigint::BigInt>),
     /// A decimal literal.
     Decimal(Decimal),
     /// `.` by itself: the context item may be an atomic value.
@@ -267,6 +270,13 @@ pub struct QName {
     pub prefix: String,
     /// The local part.
     pub local: String,
+}
+
+impl QName {
+    /// The name that nothing has.
+    pub(crate) fn of_nothing() -> QName {
+        QName { prefix: "{".to_owned(), local: String::new() }
+    }
 }
 
 impl std::fmt::Display for QName {

@@ -21,6 +21,10 @@ pub(crate) struct Program {
     /// Parallel to `functions`: it looks at the document beyond its arguments.
     pub function_reads: Vec<bool>,
     pub uses: Uses,
+    /// See [`CompileOptions::compatible`].
+    pub compatible: bool,
+    /// Of a version from 2.0 on.
+    pub later: bool,
 }
 
 /// A variable the expression refers to.
@@ -48,6 +52,8 @@ pub(crate) static NOTHING: Program = Program {
     functions: Vec::new(),
     function_reads: Vec::new(),
     uses: Uses { document: false, position: false, size: false },
+    compatible: false,
+    later: false,
 };
 
 pub(crate) fn compile(
@@ -106,7 +112,8 @@ impl<'o> Compiler<'o> {
                 (uri, local, pooled)
             })
             .collect();
-        Program { op, names, variables, functions, function_reads, uses }
+        let (compatible, later) = (options.compatible, options.version.is_later());
+        Program { op, names, variables, functions, function_reads, uses, compatible, later }
     }
 
     /// What a function within touches is touched here.

@@ -27,6 +27,12 @@ impl Version {
 pub trait NamespaceResolver {
     /// The namespace bound to `prefix`, or `None` if the prefix is not declared.
     fn namespace(&self, prefix: &str) -> Option<&str>;
+
+    /// All prefixes with their namespaces, the default namespace with the empty prefix: for names that are only known when an
+    /// expression runs (XPath 3.0 `cast as xs:QName`). Default none.
+    fn declared(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// No prefixes.
@@ -52,11 +58,19 @@ impl NamespaceResolver for [(String, String)] {
     fn namespace(&self, prefix: &str) -> Option<&str> {
         self.iter().rev().find(|(p, _)| *p == prefix).map(|(_, u)| u.as_str())
     }
+
+    fn declared(&self) -> Vec<(String, String)> {
+        self.to_vec()
+    }
 }
 
 impl NamespaceResolver for Vec<(String, String)> {
     fn namespace(&self, prefix: &str) -> Option<&str> {
         self.as_slice().namespace(prefix)
+    }
+
+    fn declared(&self) -> Vec<(String, String)> {
+        self.clone()
     }
 }
 
@@ -205,6 +219,9 @@ pub struct CompileOptions<'a> {
     pub names: Option<&'a NamePool>,
     /// XPath 2.0's default element namespace; `""` as in XPath 1.0 by default.
     pub default_element_namespace: &'a str,
+    /// XPath 2.0's compatibility with 1.0: of sequences the first item counts, and values become strings and numbers where those
+    /// are wanted. Default `false`.
+    pub compatible: bool,
 }
 
 impl Default for CompileOptions<'_> {
@@ -215,6 +232,7 @@ impl Default for CompileOptions<'_> {
             version: Version::V1,
             names: None,
             default_element_namespace: "",
+            compatible: false,
         }
     }
 }

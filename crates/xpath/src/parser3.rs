@@ -210,7 +210,7 @@ impl<'s> Parser<'s> {
         };
         self.expect("#")?;
         let arity = match self.peek().kind {
-            Kind::Numeral(digits) => digits.parse::<usize>().ok().filter(|n| *n <= 1 << 16),
+            Kind::Numeral(digits) => digits.parse::<usize>().ok().filter(|n| *n <= 1 << 12),
             _ => None,
         };
         let Some(arity) = arity else { return Err(self.unexpected("a number of arguments")) };

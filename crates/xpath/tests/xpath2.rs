@@ -147,7 +147,7 @@ fn arithmetic() {
         -1e0 div 0 => double:-INF
         0e0 div 0 => double:NaN
         1e0 idiv 0e0 => !FOAR0001
-        9223372036854775807 + 1 => !FOAR0002
+        9223372036854775807 + 1 => integer:9223372036854775808
         1e20 => double:1.0E20
         0.1 + 0.2 => decimal:0.3
         0.1e0 + 0.2e0 => double:0.30000000000000004
@@ -709,5 +709,70 @@ fn broken_expressions_do_not_panic() {
             }
             evaluate(&chars.into_iter().collect::<String>());
         }
+    }
+}
+
+/// Check digits of account numbers (`mod 97`), factorials, and what else 64 bits do not hold.
+#[test]
+fn integers_of_any_size() {
+    for (source, expected) in [
+        // GB82 WEST 1234 5698 7654 32
+        ("xs:integer('3214282912345698765432161182') mod 97", "integer:1"),
+        ("3214282912345698765432161182 mod 97 eq 1", "boolean:true"),
+        ("9223372036854775807 + 1", "integer:9223372036854775808"),
+        ("-9223372036854775808 - 1", "integer:-9223372036854775809"),
+        ("9223372036854775808 - 1", "integer:9223372036854775807"),
+        ("99999999999 * 99999999999", "integer:9999999999800000000001"),
+        ("10000000000000000000000 idiv 3", "integer:3333333333333333333333"),
+        ("-10000000000000000000001 mod 10", "integer:-1"),
+        ("-(9223372036854775808)", "integer:-9223372036854775808"),
+        ("1e20 idiv 1", "integer:100000000000000000000"),
+        ("xs:integer(1e20)", "integer:100000000000000000000"),
+        ("xs:decimal(9223372036854775808) + 0.5", "decimal:9223372036854775808.5"),
+        ("9223372036854775808 div 2", "decimal:4611686018427387904"),
+        ("9223372036854775808 gt 9223372036854775807", "boolean:true"),
+        ("9223372036854775808 = 9.223372036854775808e18", "boolean:true"),
+        ("max((9223372036854775809, 9223372036854775808))", "integer:9223372036854775809"),
+        ("sum((9223372036854775807, 1))", "integer:9223372036854775808"),
+        (
+            "abs(-9223372036854775809), floor(9223372036854775809)",
+            "integer:9223372036854775809 integer:9223372036854775809",
+        ),
+        ("round-half-to-even(123456789012345678905, -1)", "integer:123456789012345678900"),
+        (
+            "9223372036854775808 instance of xs:integer, 9223372036854775808 instance of xs:long",
+            "boolean:true boolean:false",
+        ),
+        (
+            "9223372036854775808 castable as xs:unsignedLong, 18446744073709551616 castable as xs:unsignedLong",
+            "boolean:true boolean:false",
+        ),
+        ("string(9223372036854775808)", "string:9223372036854775808"),
+        ("distinct-values((9223372036854775808, 9223372036854775808.0))", "integer:9223372036854775808"),
+        ("9223372036854775808 idiv 0", "!FOAR0001"),
+        ("subsequence((1, 2), 1, 9223372036854775808)", "integer:1 integer:2"),
+        (
+            "string-length(string-join(for $i in 1 to 9 return '1234567890', '')) * xs:integer(concat('1', string-join(for $i in 1 to 3000 return '0', '')))",
+            "!FOCA0003",
+        ),
+    ] {
+        assert_eq!(evaluate(source), expected, "{source}");
+    }
+}
+
+/// What has a type without a schema: elements are untyped, attributes hold untyped values.
+#[test]
+fn kind_tests_with_types() {
+    for (source, expected) in [
+        ("count(//element(*, xs:untyped)) gt 0, count(//element(a, xs:anyType))", "boolean:true integer:2"),
+        ("count(//element(*, xs:string)), count(//element(a, xs:anyAtomicType))", "integer:0 integer:0"),
+        (
+            "count(//attribute(id, xs:untypedAtomic)), count(//attribute(*, xs:untyped))",
+            "integer:2 integer:0",
+        ),
+        ("//a[1] instance of element(*, xs:untypedAtomic)", "boolean:false"),
+        ("//a[1] instance of element(*, xs:nonesuch)", "!XPST0008"),
+    ] {
+        assert_eq!(evaluate(source), expected, "{source}");
     }
 }

@@ -132,7 +132,7 @@ impl Calls {
     fn of(tree: &ast::Expr) -> Calls {
         let mut calls = Calls::default();
         tree.walk(&mut |e| {
-            let ExprKind::Call(name, _) = &e.kind else { return };
+            let (ExprKind::Call(name, _) | ExprKind::NamedFunction(name, _)) = &e.kind else { return };
             match name.local.as_str() {
                 "key" | "format-number" | "system-property" | "element-available" | "function-available"
                 | "type-available" | "accumulator-before" | "accumulator-after" => calls.names = true,
@@ -178,6 +178,10 @@ pub(crate) struct ElementScope<'a> {
 impl NamespaceResolver for ElementScope<'_> {
     fn namespace(&self, prefix: &str) -> Option<&str> {
         namespace_of(self.doc, self.node, prefix)
+    }
+
+    fn declared(&self) -> Vec<(String, String)> {
+        scope_of(self.doc, self.node)
     }
 }
 
@@ -230,8 +234,12 @@ pub(crate) struct Library<'a> {
     pub variables: bool,
     /// `current()` is not allowed in patterns.
     pub current: bool,
+    /// Functions that nobody knows are an error before anything runs: by version 2.0 and later.
+    pub strict: bool,
     /// Gets the global variables that are referred to.
     pub referred: Option<&'a RefCell<Vec<usize>>>,
+    /// Gets what is said of functions that fail when they are called.
+    pub unavailable: Option<&'a RefCell<Vec<String>>>,
 }
 
 impl FunctionLibrary for Library<'_> {
@@ -276,13 +284,25 @@ impl FunctionLibrary for Library<'_> {
                 reads_document: true,
             });
         }
+        if let Some(class) = functions::java_class(namespace, local) {
+            let message = format!("{local}() is of the Java class {class}: no Java runs here");
+            if let Some(unavailable) = self.unavailable {
+                unavailable.borrow_mut().push(message.clone());
+            }
+            if self.strict {
+                return Function::Unavailable(message);
+            }
+        }
         match functions::find(namespace, local, self.later) {
             // An error only when it is called (section 14.2): function-available() may stand before it.
-            None if !namespace.is_empty() && self.current => Function::Extension(FunctionInfo {
-                slot: UNKNOWN_FUNCTION,
-                returns: xpath::Type::Any,
-                reads_document: true,
-            }),
+            // From 2.0 on it is an error at once: use-when keeps such calls away.
+            None if !namespace.is_empty() && self.current && !self.strict => {
+                Function::Extension(FunctionInfo {
+                    slot: UNKNOWN_FUNCTION,
+                    returns: xpath::Type::Any,
+                    reads_document: true,
+                })
+            }
             None => Function::Unknown,
             Some((_, Builtin { arity: (least, most), .. })) if arity < *least || arity > *most => {
                 Function::WrongArity(match (least, most) {
@@ -372,6 +392,7 @@ impl Expr {
             version,
             names: Some(pool),
             default_element_namespace: dialect.namespace,
+            compatible: dialect.level == Level::Compatible && version == Version::V2,
         };
         let expression = Expression::from_ast(&tree, source, &options)?;
         let calls = Calls::of(&tree);

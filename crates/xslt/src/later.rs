@@ -14,6 +14,8 @@ pub(crate) enum Later {
     Sequence { select: Expr },
     /// `xsl:value-of`, of several items with a separator between.
     Values { content: Content, raw: bool },
+    /// Text with expressions in braces (XSLT 3.0): one text node.
+    TextTemplate(Avt),
     /// `xsl:attribute` with `select` or `separator`.
     Attribute { name: Avt, namespace: Option<Avt>, scope: Scope, content: Content },
     /// `xsl:comment`.
@@ -78,6 +80,7 @@ pub(crate) struct ResultDocument {
     /// Properties of its own: the name in [`crate::output::PROPERTIES`], and the value.
     pub properties: Box<[(&'static str, Avt)]>,
     pub cdata_section_elements: Option<Avt>,
+    pub suppress_indentation: Option<Avt>,
     pub character_maps: Option<Avt>,
     /// For the names in these.
     pub scope: Scope,

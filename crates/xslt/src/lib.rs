@@ -174,6 +174,17 @@ impl Stylesheet {
         self.classified.get_or_init(|| stream::classify(&self.plan))
     }
 
+    /// Functions of Java that it calls: a transformation that comes to one fails. Each with the place of the first call.
+    pub fn unavailable(&self) -> Vec<XsltError> {
+        let placed = |(message, place): &(String, model::Place)| XsltError {
+            message: message.clone(),
+            uri: self.plan.modules.get(place.module as usize).cloned().unwrap_or_default(),
+            line: place.line,
+            column: place.column,
+        };
+        self.plan.unavailable.iter().map(placed).collect()
+    }
+
     /// What `xsl:output` says.
     pub fn output(&self) -> &OutputProperties {
         &self.plan.output

@@ -50,6 +50,8 @@ pub(crate) struct Plan {
     pub functions: HashMap<u32, Function>,
     /// The number of literal result elements.
     pub literals: u32,
+    /// Functions that expressions call and that are not here, where that is an error only then: sentences.
+    pub unavailable: Vec<(String, Place)>,
     /// Some expression asks for `last()`.
     pub needs_size: bool,
     /// Bytes of the principal stylesheet, for `document('')` where the resolver has none.
@@ -402,6 +404,8 @@ pub(crate) struct Number {
     pub select: Option<Expr>,
     /// As XSLT 2.0 has it.
     pub later: bool,
+    /// The numbers that the first are given (XSLT 3.0).
+    pub start_at: Option<Avt>,
     pub ordinal: Option<Avt>,
     pub level: Level,
     pub count: Option<Pattern>,
@@ -435,6 +439,8 @@ pub(crate) struct Template {
     pub identity: Option<Identity>,
     /// The declared type of its result, where it is not seen before the template runs.
     pub returns: Option<Box<Declared>>,
+    /// There is no context item in it (`xsl:context-item`).
+    pub absent: bool,
     /// Import precedence, and the lowest precedence of what its module imports (`xsl:apply-imports` chooses from
     /// `imports_from..precedence`).
     pub precedence: u32,
@@ -501,6 +507,8 @@ pub(crate) struct Key {
     pub typed: bool,
     /// The same for all of one name.
     pub collation: Collation,
+    /// The value as a whole is the key (XSLT 3.0); the same for all of one name.
+    pub composite: bool,
     pub place: Place,
 }
 
@@ -527,7 +535,7 @@ pub(crate) struct SpaceRule {
     pub strip: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum SpaceTest {
     Any,
     Namespace(String),

@@ -37,6 +37,10 @@ pub struct OutputProperties {
     /// `undeclare-prefixes` (XSLT 2.0), of xml 1.1. Namespaces of a result tree reach all that is in their element, so there
     /// is nothing to undeclare.
     pub undeclare_prefixes: Option<bool>,
+    /// `html-version` (XSLT 3.0), of html and xhtml.
+    pub html_version: Option<String>,
+    /// `suppress-indentation` (XSLT 3.0): elements (namespace, local name) in which no white space is added.
+    pub suppress_indentation: Vec<(String, String)>,
     /// Characters and the text that is written for them as it is (`xsl:character-map`).
     pub character_map: BTreeMap<char, String>,
 }
@@ -55,7 +59,7 @@ pub enum OutputMethod {
 }
 
 /// The properties that are one value; the others are lists of names. Behind [`FIRST`] of them stand those of XSLT 2.0.
-pub(crate) const PROPERTIES: [&str; 14] = [
+pub(crate) const PROPERTIES: [&str; 15] = [
     "method",
     "version",
     "encoding",
@@ -71,14 +75,17 @@ pub(crate) const PROPERTIES: [&str; 14] = [
     "include-content-type",
     "normalization-form",
     "undeclare-prefixes",
+    // Of XSLT 3.0:
+    "html-version",
 ];
 
-/// How many of [`PROPERTIES`] XSLT 1.0 has.
+/// How many of [`PROPERTIES`] XSLT 1.0 has, and how many 2.0 adds.
 const FIRST: usize = 9;
+const SECOND: usize = 5;
 
 /// The [`PROPERTIES`] that XSLT 1.0 has, and those that 2.0 adds.
 pub(crate) fn properties_by_version() -> (&'static [&'static str], &'static [&'static str]) {
-    PROPERTIES.split_at(FIRST)
+    PROPERTIES[..FIRST + SECOND].split_at(FIRST)
 }
 
 impl OutputProperties {
@@ -111,8 +118,13 @@ impl OutputProperties {
             "omit-xml-declaration" => self.omit_xml_declaration = Some(flag()?),
             "standalone" if later && value.trim() == "omit" => self.standalone = None,
             "standalone" => self.standalone = Some(flag()?),
-            "doctype-public" => self.doctype_public = text(),
-            "doctype-system" => self.doctype_system = text(),
+            // An empty one is none, from 2.0 on.
+            "doctype-public" => self.doctype_public = text().filter(|t| !later || !t.is_empty()),
+            "doctype-system" => self.doctype_system = text().filter(|t| !later || !t.is_empty()),
+            "html-version" => match value.trim().parse::<f64>() {
+                Ok(_) => self.html_version = text(),
+                Err(_) => return Err(format!("XTSE0020: html-version=\"{value}\" is not a number")),
+            },
             "indent" => self.indent = Some(flag()?),
             "media-type" => self.media_type = text(),
             "byte-order-mark" => self.byte_order_mark = Some(flag()?),
@@ -138,8 +150,21 @@ impl OutputProperties {
         Ok(())
     }
 
+    /// Whether it is HTML of version 5 or later: `html-version`, else of html the `version`.
+    fn is_html5(&self, method: OutputMethod) -> bool {
+        let version = match method {
+            OutputMethod::Html => self.html_version.as_ref().or(self.version.as_ref()),
+            OutputMethod::Xhtml => self.html_version.as_ref(),
+            _ => None,
+        };
+        version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 5.0)
+    }
+
     /// Properties that contradict one another.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
+        if self.encoding.as_deref().is_some_and(|label| xml::decode(Vec::new(), Some(label)).is_err()) {
+            return Some("SESU0007: the encoding of xsl:output is not supported");
+        }
         let xml = matches!(self.method, None | Some(OutputMethod::Xml | OutputMethod::Xhtml));
         if xml
             && self.undeclare_prefixes == Some(true)
@@ -184,10 +209,10 @@ impl Writing {
     pub fn new(output: &OutputProperties, later: bool) -> Writing {
         Writing {
             method: output.method,
-            xml: options(output, OutputMethod::Xml),
-            html: options(output, OutputMethod::Html),
-            xhtml: later.then(|| options(output, OutputMethod::Xhtml)),
-            text: options(output, OutputMethod::Text),
+            xml: options(output, OutputMethod::Xml, later),
+            html: options(output, OutputMethod::Html, later),
+            xhtml: later.then(|| options(output, OutputMethod::Xhtml, later)),
+            text: options(output, OutputMethod::Text, later),
         }
     }
 
@@ -227,7 +252,7 @@ impl<'a> Method<'a> {
 
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-fn options(output: &OutputProperties, method: OutputMethod) -> WriteOptions {
+fn options(output: &OutputProperties, method: OutputMethod, later: bool) -> WriteOptions {
     WriteOptions {
         method: match method {
             OutputMethod::Xml => xml::Method::Xml,
@@ -248,6 +273,8 @@ fn options(output: &OutputProperties, method: OutputMethod) -> WriteOptions {
         doctype_system: output.doctype_system.clone(),
         cdata_elements: output.cdata_section_elements.clone(),
         media_type: output.media_type.clone(),
+        html5: later && output.is_html5(method),
+        suppress_indentation: output.suppress_indentation.clone(),
         byte_order_mark: output.byte_order_mark.unwrap_or(false),
         escape_uri_attributes: output.escape_uri_attributes.unwrap_or(true),
         include_content_type: output.include_content_type.unwrap_or(true),

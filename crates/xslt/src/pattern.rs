@@ -85,6 +85,8 @@ pub(crate) struct PatternContext<'a> {
     pub names: &'a mut Names,
     /// Names of keys.
     pub symbols: &'a Names,
+    /// The base URI of the element.
+    pub base: &'a str,
     /// The version of the language, and the namespace of unprefixed element names.
     pub dialect: crate::expr::Dialect<'a>,
 }
@@ -212,7 +214,7 @@ impl Alternative {
                     cx.scope,
                     cx.library,
                     cx.pool,
-                    "",
+                    cx.base,
                     cx.dialect,
                 )
                 .map_err(|error| crate::expr::explain(source, &error))?;
@@ -285,7 +287,7 @@ impl Anchor {
                 cx.scope,
                 cx.library,
                 cx.pool,
-                "",
+                cx.base,
                 cx.dialect,
             )
             .ok()
@@ -357,6 +359,10 @@ pub(crate) fn is_positional(tree: &ast::Expr) -> bool {
         | ExprKind::And(_)
         | ExprKind::Union(_)
         | ExprKind::Path(..)
+        | ExprKind::ValueComparison(..)
+        | ExprKind::Quantified(..)
+        | ExprKind::InstanceOf(..)
+        | ExprKind::Castable(..)
         | ExprKind::Literal(_) => true,
         ExprKind::Filter(..) => true,
         ExprKind::Binary(op, ..) => !matches!(
@@ -423,6 +429,8 @@ pub(crate) struct Rules {
     /// Best first: by import precedence, then priority, then the place in the stylesheet.
     pub rules: Vec<Rule>,
     pub no_match: NoMatch,
+    /// It is an error that several rules match one node.
+    pub one_match: bool,
     /// Lists of rules, best first, by what they can match.
     lists: Vec<Box<[u32]>>,
     /// Index into `lists` by name; names beyond the end have the list of any name.

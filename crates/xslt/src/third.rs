@@ -117,5 +117,8 @@ pub(crate) struct MergeSource {
 pub(crate) struct MergeKey {
     pub content: Content,
     pub descending: Option<Avt>,
+    pub lang: Option<Avt>,
+    pub case_order: Option<Avt>,
+    pub data_type: Option<Avt>,
     pub collation: Option<Avt>,
 }

@@ -676,3 +676,136 @@ fn parameters_from_outside() {
         }
     }
 }
+
+/// Rules that the suites of the W3C ask about, each with what it is for.
+#[test]
+fn rules_of_2_0() {
+    check(&[
+        // A document among items stays one.
+        (
+            root!(
+                "<xsl:variable name='d'><x/></xsl:variable><xsl:variable name='all' as='document-node()*'><xsl:copy-of select='$d, $d'/></xsl:variable><xsl:value-of select='count($all), name($all[2]/*)'/>"
+            ),
+            "2 x",
+        ),
+        // Namespace nodes by themselves.
+        (
+            root!(
+                "<xsl:variable name='n' as='item()*'><xsl:namespace name='p' select='\"urn:p\"'/></xsl:variable><o><xsl:sequence select='$n'/></o>"
+            ),
+            "<o xmlns:p=\"urn:p\"/>",
+        ),
+        // There is no context item in a function.
+        (
+            root!(
+                "<xsl:value-of select='f:f()'/></xsl:template><xsl:function name='f:f' xmlns:f='urn:f'><xsl:copy/></xsl:function><xsl:template name='unused'>"
+            ),
+            "!XTTE0945",
+        ),
+        // White space before xsl:sort is none, whatever xml:space says.
+        (
+            root!(
+                "<xsl:for-each select='1 to 2' xml:space='preserve'> <xsl:sort select='-.'/>.</xsl:for-each>"
+            ),
+            "..",
+        ),
+        (root!("<xsl:value-of select='(1 to 5) to 6' version='1.0'/>"), "1"),
+        (root!("<xsl:value-of select='(1 to 5) to 3' version='1.0' separator='+'/>"), "1+2+3"),
+        (root!("<xsl:value-of version='1.0'><xsl:value-of select='floor(none)'/></xsl:value-of>"), "NaN"),
+        (
+            root!(
+                "<xsl:value-of select='(1 + 1) instance of xs:double' version='1.0' xmlns:xs='http://www.w3.org/2001/XMLSchema'/>"
+            ),
+            "true",
+        ),
+        (
+            root!(
+                "<xsl:value-of select=\"substring-before(current-date(), '-') castable as xs:integer\" version='1.0'/>"
+            ),
+            "true",
+        ),
+        (
+            root!(
+                "<xsl:value-of select=\"format-date(xs:date('2003-12-09'), '[FNn,3-5] [FNn,*-3] [FNn]')\" xmlns:xs='http://www.w3.org/2001/XMLSchema'/>"
+            ),
+            "Tue Tue Tuesday",
+        ),
+        (
+            root!(
+                "<xsl:value-of select=\"format-time(xs:time('15:00:00'), '[PN,4-4] [PN] [Pn,1-1]')\" xmlns:xs='http://www.w3.org/2001/XMLSchema'/>"
+            ),
+            "P.M. PM p",
+        ),
+        (
+            root!(
+                "<xsl:value-of select=\"round-half-to-even(xs:float(150.015), 2), round-half-to-even(xs:float(-3), -2)\" xmlns:xs='http://www.w3.org/2001/XMLSchema'/>"
+            ),
+            "150.01 -0",
+        ),
+        (root!("<xsl:number value='2' lang='42'/>"), "!XTDE0030"),
+        (root!("<xsl:value-of select=\"resolve-uri('##a', 'http://h/')\"/>"), "!FORG0002"),
+        (root!("<o><xsl:attribute name='a' namespace='http://##'>1</xsl:attribute></o>"), "!XTDE0865"),
+        (
+            root!(
+                "<xsl:variable name='e' as='element()'><x><y/></x></xsl:variable><xsl:for-each select='$e'><xsl:value-of select='count(/y)'/></xsl:for-each>"
+            ),
+            "!XPDY0050",
+        ),
+        (
+            root!(
+                "<xsl:variable name='t' as='text()'>x</xsl:variable><xsl:value-of select='count(base-uri($t))'/>"
+            ),
+            "0",
+        ),
+        (
+            root!(
+                "<xsl:value-of select=\"function-available('xs:NOTATION'), function-available('xs:integer')\" xmlns:xs='http://www.w3.org/2001/XMLSchema'/>"
+            ),
+            "false true",
+        ),
+        (root!("<xsl:value-of select='f:none()' xmlns:f='urn:none'/>"), "!f:none"),
+        (root!("<xsl:value-of select='d:new()' xmlns:d='java:java.util.Date'/>"), "!java.util.Date"),
+    ]);
+}
+
+/// Declarations: what holds of several, and what contradicts.
+#[test]
+fn declarations_of_2_0() {
+    let text =
+        |template: &str, more: &str| format!("<xsl:template match='/r'>{template}</xsl:template>{more}");
+    for (body, expected) in [
+        (
+            text(
+                "<xsl:value-of select=\"format-number(-1.5, '0.0')\"/>",
+                "<xsl:decimal-format minus-sign='~'/><xsl:decimal-format infinity='~'/>",
+            ),
+            "~1.5",
+        ),
+        (text("x", "<xsl:decimal-format minus-sign='~'/><xsl:decimal-format minus-sign='_'/>"), "!XTSE1290"),
+        (text("x", "<xsl:character-map name='m'/><xsl:character-map name='m'/>"), "!XTSE1580"),
+        (
+            text(
+                "x",
+                "<xsl:function name='f:f' xmlns:f='urn:f'><xsl:param name='p' required='no'/></xsl:function>",
+            ),
+            "!XTSE0090",
+        ),
+        (text("x", "<xsl:output encoding='none-such'/>"), "!SESU0007"),
+        (
+            text(
+                "<e xmlns='urn:x' k='1'/>",
+                "<xsl:namespace-alias stylesheet-prefix='#default' result-prefix='y' xmlns='urn:x' xmlns:y='urn:y'/>",
+            ),
+            "<y:e xmlns:y=\"urn:y\" k=\"1\"/>",
+        ),
+    ] {
+        let found = match run(&body) {
+            Ok(found) => found,
+            Err(error) => format!("!{error}"),
+        };
+        match expected.strip_prefix('!') {
+            Some(part) => assert!(found.starts_with('!') && found.contains(part), "{body}: {found}"),
+            None => assert_eq!(found, expected, "{body}"),
+        }
+    }
+}

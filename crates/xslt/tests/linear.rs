@@ -80,3 +80,171 @@ fn patterns_and_paths_in_proportion() {
         }
     }
 }
+
+/// Elements `a` with numbers, of which every tenth holds a `b` with an attribute, in groups of a hundred.
+fn mixed(count: usize) -> String {
+    let mut text = String::from("<r xml:lang='en'>");
+    for n in 0..count {
+        if n % 100 == 0 {
+            text.push_str(if n == 0 { "<g>" } else { "</g><g>" });
+        }
+        let day = 1 + n % 28;
+        let inside = if n % 10 == 0 { "<b x='y'/><!--c--><?p i?>" } else { "" };
+        text.push_str(&format!("<a id='i{n}' d='2026-11-{day:02}'>{n}{inside}</a>"));
+    }
+    text.push_str("</g></r>");
+    text
+}
+
+/// Fails with all that take more than their share for twice the document.
+fn in_proportion(sheets: &[&str], version: &str) {
+    let names = "xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:map='http://www.w3.org/2005/xpath-functions/map' \
+                 xmlns:array='http://www.w3.org/2005/xpath-functions/array' xmlns:f='urn:f'";
+    let mut wrong = String::new();
+    for body in sheets {
+        let body = match body.starts_with("<x:template match")
+            || body.starts_with("<x:key")
+            || body.starts_with("<x:function")
+        {
+            true => (*body).to_owned(),
+            false => format!("<x:template match='/'><o>{body}</o></x:template>"),
+        };
+        let sheet = format!(
+            "<x:stylesheet version='{version}' xmlns:x='http://www.w3.org/1999/XSL/Transform' {names}>{body}</x:stylesheet>"
+        );
+        let sheet = match Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default()) {
+            Ok(sheet) => sheet,
+            Err(errors) => panic!("{body}: {}", errors[0]),
+        };
+        let units = |count: usize| {
+            let input = Document::parse(mixed(count), &ParseOptions::default()).unwrap();
+            let run = || {
+                let mut out = Vec::new();
+                sheet.transform_to(&input, Document::ROOT, &[], &RunOptions::default(), &mut out)
+            };
+            let (result, used) = meter::within(std::time::Duration::from_secs(600), None, run);
+            result.unwrap_or_else(|error| panic!("{body}: {error}"));
+            used.units
+        };
+        let (once, twice) = (units(400), units(800));
+        if twice >= once * 5 / 2 + 50 {
+            wrong.push_str(&format!("{body}: {once}, {twice}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn instructions_in_proportion() {
+    in_proportion(
+        &[
+            "<x:for-each select='//a'><x:copy-of select='.'/></x:for-each>",
+            "<x:for-each select='//a'><x:copy><x:copy-of select='@*'/></x:copy></x:for-each>",
+            "<x:for-each select='//a'><x:element name='e{position()}'><x:attribute name='k' select='.'/></x:element></x:for-each>",
+            "<x:for-each select='//a'><e><x:namespace name='p' select='\"urn:p\"'/></e></x:for-each>",
+            "<x:for-each select='//a'><x:comment select='.'/><x:processing-instruction name='p' select='.'/></x:for-each>",
+            "<x:for-each select='//a'><x:choose><x:when test='b'>1</x:when><x:otherwise>2</x:otherwise></x:choose></x:for-each>",
+            "<x:for-each select='//a'><x:variable name='v'><c><x:value-of select='.'/></c></x:variable><x:copy-of select='$v'/></x:for-each>",
+            "<x:for-each select='//a'><x:variable name='v' as='element()*'><x:sequence select='.'/></x:variable><x:value-of select='$v/@id'/></x:for-each>",
+            "<x:for-each select='//a'><x:sort select='@id'/><x:value-of select='.'/></x:for-each>",
+            "<x:for-each select='//a'><x:sort select='number(.)' order='descending'/><x:value-of select='.'/></x:for-each>",
+            "<x:for-each select='//a'><x:sort select='@d'/><x:sort select='@id' lang='en'/><x:value-of select='.'/></x:for-each>",
+            "<x:for-each select='//a'><x:sort select='xs:date(@d)'/><x:value-of select='.'/></x:for-each>",
+            "<x:perform-sort select='//a'><x:sort select='@id' case-order='upper-first'/></x:perform-sort>",
+            "<x:for-each-group select='//a' group-by='@d'><x:value-of select='count(current-group())'/></x:for-each-group>",
+            "<x:for-each-group select='//a' group-by='@id'><x:value-of select='current-grouping-key()'/></x:for-each-group>",
+            "<x:for-each-group select='//a' group-adjacent='@d'><x:value-of select='count(current-group())'/></x:for-each-group>",
+            "<x:for-each-group select='//a' group-starting-with='a[b]'><x:value-of select='count(current-group())'/></x:for-each-group>",
+            "<x:for-each-group select='//a' group-ending-with='a[b]'><x:value-of select='count(current-group())'/></x:for-each-group>",
+            "<x:analyze-string select='string-join(//a, \" \")' regex='[0-9]+'><x:matching-substring><x:value-of select='.'/></x:matching-substring></x:analyze-string>",
+            "<x:for-each select='//a'><x:number/><x:number level='any'/><x:number level='multiple' count='a|g'/></x:for-each>",
+            "<x:for-each select='//a'><x:value-of select='.' separator=','/></x:for-each>",
+            "<x:result-document><x:copy-of select='/'/></x:result-document>",
+            "<x:key name='k' match='a' use='@d'/><x:template match='/'><o><x:for-each select='distinct-values(//a/@d)'><x:variable name='d' select='.'/></x:for-each><x:for-each select='//a[b]'><x:value-of select='count(key(\"k\", @id))'/></x:for-each></o></x:template>",
+            "<x:template match='@*|node()'><x:copy><x:apply-templates select='@*|node()'/></x:copy></x:template>",
+            "<x:template match='a'><e><x:next-match/></e></x:template><x:template match='*' priority='-2'><x:apply-templates/></x:template>",
+            "<x:template match='/'><o><x:call-template name='t'><x:with-param name='n' select='count(//a)'/></x:call-template></o></x:template><x:template name='t'><x:param name='n'/><x:if test='$n &gt; 0'><x:value-of select='$n'/><x:call-template name='t'><x:with-param name='n' select='$n - 1'/></x:call-template></x:if></x:template>",
+            "<x:template match='/'><o><x:apply-templates select='//a'><x:with-param name='p' select='1' tunnel='yes'/></x:apply-templates></o></x:template><x:template match='a'><x:param name='p' tunnel='yes'/><x:value-of select='$p'/></x:template>",
+            "<x:function name='f:s'><x:param name='n'/><x:sequence select='if ($n = 0) then 0 else f:s($n - 1)'/></x:function><x:template match='/'><o><x:value-of select='f:s(count(//a))'/></o></x:template>",
+        ],
+        "2.0",
+    );
+}
+
+#[test]
+fn instructions_of_3_0_in_proportion() {
+    in_proportion(
+        &[
+            "<x:iterate select='//a'><x:param name='s' select='0'/><x:next-iteration><x:with-param name='s' select='$s + 1'/></x:next-iteration></x:iterate>",
+            "<x:for-each select='//a'><x:try><x:value-of select='xs:integer(.)'/><x:catch>?</x:catch></x:try></x:for-each>",
+            "<x:variable name='m' as='map(*)'><x:map><x:for-each select='//a'><x:map-entry key='string(@id)' select='string(.)'/></x:for-each></x:map></x:variable><x:for-each select='//a'><x:value-of select='$m(@id)'/></x:for-each>",
+            "<x:merge><x:merge-source select='//a'><x:merge-key select='number(.)'/></x:merge-source><x:merge-source select='//a[b]'><x:merge-key select='number(.)'/></x:merge-source><x:merge-action><x:value-of select='count(current-merge-group())'/></x:merge-action></x:merge>",
+            "<x:for-each select='//a'><x:where-populated><e><x:value-of select='b'/></e></x:where-populated></x:for-each>",
+            "<x:for-each select='//a'><e><x:value-of select='b'/><x:on-empty>-</x:on-empty></e></x:for-each>",
+            "<x:for-each select='//a'><x:assert test='@id'/></x:for-each>",
+            "<x:for-each-group select='//a' group-by='@d, b' composite='yes'><x:value-of select='count(current-group())'/></x:for-each-group>",
+            "<x:fork><x:sequence select='count(//a)'/><x:for-each-group select='//a' group-by='@d'>1</x:for-each-group></x:fork>",
+            "<x:key name='k' match='a' use='@d, @id' composite='yes'/><x:template match='/'><o><x:for-each select='//a'><x:value-of select='count(key(\"k\", (@d, @id)))'/></x:for-each></o></x:template>",
+            "<x:template match='/' expand-text='yes'><o><x:for-each select='//a'>{.} of {@id}</x:for-each></o></x:template>",
+        ],
+        "3.0",
+    );
+}
+
+#[test]
+fn axes_and_patterns_in_proportion() {
+    in_proportion(
+        &[
+            "<x:value-of select='count(//a/child::node()), count(//a/attribute::*), count(//a/self::a), count(//b/parent::a)'/>",
+            "<x:value-of select='count(//b/ancestor::*), count(//b/ancestor-or-self::node()), count(/descendant::a)'/>",
+            "<x:value-of select='count(//b/following-sibling::node()), count(//b/preceding-sibling::node())'/>",
+            "<x:value-of select='count(//b/following::a), count(//b/preceding::a), count(//g/following-sibling::g)'/>",
+            "<x:value-of select='count(//a/namespace::*)'/>",
+            "<x:value-of select='count(//a[1]), count(//a[last()]), count(//a[position() &gt; 5]), count(//a[b]), count((//a)[7])'/>",
+            "<x:value-of select='count(//a | //b), count(//a intersect //g/a), count(//a except //a[b])'/>",
+            "<x:value-of select='count(//a[@id = \"i7\"]), count(//a[. = (1 to 50)]), count(//a[@d = //a[b]/@d])'/>",
+            "<x:for-each select='//a'><x:value-of select='../@none, /r/@xml:lang, lang(\"en\")'/></x:for-each>",
+            "<x:template match='a[1]'>1</x:template><x:template match='a[last()]'>l</x:template>",
+            "<x:template match='g/a[b]'>1</x:template><x:template match='//a'>2</x:template><x:template match='text()'/>",
+            "<x:template match='a[@d = \"2026-11-07\"]'>1</x:template><x:template match='@*'>2</x:template>",
+            "<x:template match='a[position() mod 2 = 1]'>1</x:template><x:template match='*[self::a]'>2</x:template>",
+            "<x:template match='a[not(preceding-sibling::a)]'>1</x:template><x:template match='comment() | processing-instruction()'>c</x:template>",
+            "<x:key name='k' match='a' use='@d'/><x:template match='key(\"k\", \"2026-11-07\")'>1</x:template>",
+        ],
+        "2.0",
+    );
+}
+
+#[test]
+fn functions_in_proportion() {
+    in_proportion(
+        &[
+            "<x:value-of select='string-length(string-join(//a, \",\")), count(tokenize(string-join(//a, \",\"), \",\"))'/>",
+            "<x:value-of select='string-length(replace(string-join(//a, \",\"), \"1\", \"one\")), matches(string-join(//a, \",\"), \"x\")'/>",
+            "<x:value-of select='count(distinct-values(//a/@d)), count(distinct-values(//a/@id)), count(index-of(//a/@d, \"2026-11-07\"))'/>",
+            "<x:value-of select='sum(//a/number()), avg(//a/number()), min(//a/number()), max(//a/@id/string())'/>",
+            "<x:value-of select='count(reverse(//a)), count(subsequence(//a, 5)), count(remove(//a, 5)), count(insert-before(//a, 5, 1))'/>",
+            "<x:value-of select='deep-equal(/, /), exists(//a), empty(//z), every $a in //a satisfies $a/@id, some $a in //a satisfies $a/z'/>",
+            "<x:value-of select='count(string-to-codepoints(string-join(//a, \"\"))), string-length(codepoints-to-string(string-to-codepoints(string-join(//a, \"\"))))'/>",
+            "<x:value-of select='string-length(translate(string-join(//a, \"\"), \"123\", \"abc\")), string-length(upper-case(string-join(//a, \"\"))), string-length(normalize-space(string-join(//a, \" \")))'/>",
+            "<x:for-each select='//a'><x:value-of select='format-number(number(.), \"#,##0.00\"), format-date(xs:date(@d), \"[D1o] [MNn] [Y]\"), xs:date(@d) + xs:dayTimeDuration(\"P1D\")'/></x:for-each>",
+            "<x:for-each select='//a'><x:value-of select='concat(., @id), substring(@d, 6), contains(@id, \"1\"), starts-with(@id, \"i\"), number(.) * 2 + 1, round(number(.) div 3)'/></x:for-each>",
+            "<x:for-each select='//a'><x:value-of select='generate-id(), name(), local-name(), root()/*/name(), base-uri()'/></x:for-each>",
+            "<x:value-of select='count(for $a in //a return $a/@id), count(1 to count(//a)), string-length(string(/))'/>",
+            "<x:value-of select='encode-for-uri(string-join(//a, \"/\")), string-length(escape-html-uri(string-join(//a, \"/\")))'/>",
+        ],
+        "2.0",
+    );
+    in_proportion(
+        &[
+            "<x:value-of select='count(sort(//a/@id/string())), fold-left(//a, 0, function($s, $a) { $s + 1 }), count(filter(//a, function($a) { $a/b }))'/>",
+            "<x:value-of select='map:size(map:merge(//a ! map { string(@id): string(.) })), map:size(fold-left(//a, map {}, function($m, $a) { map:put($m, string($a/@id), 1) }))'/>",
+            "<x:value-of select='array:size(array { //a }), array:size(fold-left(//a, [], function($r, $a) { array:append($r, 1) }))'/>",
+            "<x:value-of select='string-length(serialize(/)), count(parse-xml(serialize(/))//a)'/>",
+            "<x:variable name='j' select='\"[\" || string-join(//a, \",\") || \"]\"'/><x:value-of select='array:size(parse-json($j)), count(json-to-xml($j)//*), string-length(xml-to-json(json-to-xml($j)))'/>",
+            "<x:value-of select='count(//a ! (. || \"x\")), count(//a => reverse()), count(innermost(//node())), count(outermost(//node()))'/>",
+            "<x:value-of select='count(analyze-string(string-join(//a, \" \"), \"[0-9]+\")/*), count(//a ! path()), string-length(format-integer(count(//a), \"w\"))'/>",
+        ],
+        "3.0",
+    );
+}

@@ -330,6 +330,9 @@ fn object(cx: &Context<'_>, value: &Value, string: String, typed: bool) -> Json 
         Value::Number(n) => json!({ "type": kind, "value": number(*n), "string": string }),
         Value::Boolean(b) => json!({ "type": kind, "value": b, "string": string }),
         Value::Atomic(Atomic::Integer(n)) => json!({ "type": kind, "value": n, "string": string }),
+        Value::Atomic(a @ Atomic::Large(_)) => {
+            json!({ "type": kind, "value": a.to_text(), "string": string })
+        }
         Value::Atomic(a) if a.is_numeric() => {
             json!({ "type": kind, "value": number(a.to_double()), "string": string })
         }

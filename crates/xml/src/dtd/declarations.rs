@@ -3,7 +3,7 @@
 //! A parameter entity between declarations is a subset by itself. One inside a declaration (allowed outside the
 //! internal subset only) is replaced in the text of that declaration before the declaration is read.
 
-use super::{AttributeDecl, DtdState, Entity, Value, within};
+use super::{AttributeDecl, AttributeKind, DtdState, Entity, Value, within};
 use crate::error::{ErrorKind, Res, end, fault, limit, syntax};
 use crate::lex::{self, Reference};
 use crate::{Limits, is_space};
@@ -412,7 +412,8 @@ impl DtdState {
             }
             let name = c.name(&self.limits)?;
             c.need_space()?;
-            let (cdata, id) = self.attribute_type(c)?;
+            let kind = self.attribute_type(c)?;
+            let cdata = kind == AttributeKind::Cdata;
             c.need_space()?;
             let default = self.attribute_default(c, cdata)?;
             // After something unread, declarations no longer count (XML 1.0, 5.1). The first one binds.
@@ -423,7 +424,7 @@ impl DtdState {
             if !list.iter().any(|a| a.name == name)
                 && let Some(list) = Rc::get_mut(list)
             {
-                list.push(AttributeDecl { name: name.to_owned(), default, cdata, id });
+                list.push(AttributeDecl { name: name.to_owned(), default, kind });
             }
         }
     }
@@ -434,18 +435,21 @@ impl DtdState {
         self.unread && !self.standalone && self.facts.system_id.is_none()
     }
 
-    /// An attribute type ([54]): whether it is CDATA, whether ID.
-    fn attribute_type(&mut self, c: &mut Cursor<'_>) -> Res<(bool, bool)> {
+    /// An attribute type ([54]).
+    fn attribute_type(&mut self, c: &mut Cursor<'_>) -> Res<AttributeKind> {
         if c.eat(b"CDATA") {
-            return Ok((true, false));
+            return Ok(AttributeKind::Cdata);
         }
-        for keyword in [&b"IDREFS"[..], b"IDREF", b"ENTITIES", b"ENTITY", b"NMTOKENS", b"NMTOKEN"] {
+        if c.eat(b"IDREFS") || c.eat(b"IDREF") {
+            return Ok(AttributeKind::Reference);
+        }
+        for keyword in [&b"ENTITIES"[..], b"ENTITY", b"NMTOKENS", b"NMTOKEN"] {
             if c.eat(keyword) {
-                return Ok((false, false));
+                return Ok(AttributeKind::Other);
             }
         }
         if c.eat(b"ID") {
-            return Ok((false, true));
+            return Ok(AttributeKind::Id);
         }
         let notation = c.eat(b"NOTATION");
         if notation {
@@ -463,7 +467,7 @@ impl DtdState {
             }
             c.skip_space();
             if c.eat(b")") {
-                return Ok((false, false));
+                return Ok(AttributeKind::Other);
             }
             if !c.eat(b"|") {
                 return c.unexpected("expected `|` or `)`");

@@ -19,9 +19,18 @@ pub(crate) struct AttributeDecl {
     pub name: String,
     /// The normalised default value.
     pub default: Option<String>,
-    /// Of type CDATA: spaces stay.
-    pub cdata: bool,
-    pub id: bool,
+    pub kind: AttributeKind,
+}
+
+/// What the type of an attribute means here.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AttributeKind {
+    /// CDATA: spaces stay.
+    Cdata,
+    Id,
+    /// IDREF and IDREFS.
+    Reference,
+    Other,
 }
 
 #[derive(Clone, Debug)]

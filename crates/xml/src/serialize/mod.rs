@@ -67,6 +67,10 @@ pub struct WriteOptions {
     /// HTML and XHTML: whether `head` gets a `meta` element with the encoding, as its first child, in place of one that it
     /// has. Default `true`.
     pub include_content_type: bool,
+    /// HTML and XHTML: as version 5 has them (XSLT and XQuery Serialization 3.1, 6 and 7). Default `false`.
+    pub html5: bool,
+    /// Elements (namespace URI, local name) in which no white space is added.
+    pub suppress_indentation: Vec<(String, String)>,
     /// HTML and XHTML: the media type that `meta` element names. Default `text/html`.
     pub media_type: Option<String>,
     /// HTML and XHTML: whether characters beyond ASCII are escaped in attributes that hold URIs. Default `true`.
@@ -97,6 +101,8 @@ impl Default for WriteOptions {
             doctype_system: None,
             cdata_elements: Vec::new(),
             include_content_type: true,
+            html5: false,
+            suppress_indentation: Vec::new(),
             media_type: None,
             escape_uri_attributes: true,
             byte_order_mark: false,

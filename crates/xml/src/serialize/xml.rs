@@ -76,6 +76,8 @@ pub struct Serializer<'a> {
     meta: bool,
     /// A `meta` that may be in the way of the one that was written: where its tag begins, and whether it is.
     other_meta: Option<(usize, bool)>,
+    /// What was written last outside of elements is text.
+    ends_in_text: bool,
     /// Length of the byte order mark.
     mark: usize,
     generated: u32,
@@ -88,8 +90,11 @@ impl<'a> Serializer<'a> {
     pub fn new(out: &'a mut Vec<u8>, options: &'a WriteOptions) -> Serializer<'a> {
         let output = Output::for_label(options.encoding.as_deref());
         let doctype = match options.method {
-            Method::Xml | Method::Xhtml => options.doctype_system.is_some(),
-            Method::Html => options.doctype_system.is_some() || options.doctype_public.is_some(),
+            Method::Xml => options.doctype_system.is_some(),
+            Method::Xhtml => options.doctype_system.is_some() || options.html5,
+            Method::Html => {
+                options.doctype_system.is_some() || options.doctype_public.is_some() || options.html5
+            }
             Method::Text => false,
         };
         let from = out.len();
@@ -115,6 +120,7 @@ impl<'a> Serializer<'a> {
             doctype,
             meta: false,
             other_meta: None,
+            ends_in_text: false,
             generated: 0,
             tag_prefixes: Vec::new(),
         }
@@ -166,9 +172,6 @@ impl<'a> Serializer<'a> {
                 self.out.extend_from_slice(if standalone { b"yes" } else { b"no" });
             }
             self.out.extend_from_slice(b"\"?>");
-            if self.options.indent {
-                self.out.push(b'\n');
-            }
         }
     }
 
@@ -183,6 +186,8 @@ impl<'a> Serializer<'a> {
             out.push(quote);
         };
         match (&self.options.doctype_public, &self.options.doctype_system) {
+            // Of XHTML 5 the public identifier alone says nothing.
+            (Some(_), None) if self.options.html5 && self.options.method == Method::Xhtml => {}
             (Some(public), system) => {
                 self.out.extend_from_slice(b" PUBLIC");
                 quoted(self.out, public);
@@ -206,9 +211,11 @@ impl<'a> Serializer<'a> {
         }
         self.start();
         self.close_tag();
+        self.ends_in_text = false;
         let kind = match self.options.method {
             Method::Html if namespace.is_empty() => Kind::Html,
             Method::Xhtml if namespace == html::XHTML => Kind::Xhtml,
+            Method::Xhtml if self.options.html5 && namespace.is_empty() => Kind::Xhtml,
             _ => Kind::Xml,
         };
         let traits = if kind == Kind::Xml { html::Traits::default() } else { html::traits(local) };
@@ -222,7 +229,7 @@ impl<'a> Serializer<'a> {
             parent.children = true;
         }
         // A name in no namespace cannot have a prefix.
-        let prefix = if namespace.is_empty() { "" } else { prefix };
+        let prefix = if namespace.is_empty() || self.is_unprefixed(namespace) { "" } else { prefix };
         let names = self.names.len() as u32;
         if !prefix.is_empty() {
             self.names.extend_from_slice(prefix.as_bytes());
@@ -231,13 +238,20 @@ impl<'a> Serializer<'a> {
         self.names.extend_from_slice(local.as_bytes());
         if self.doctype && self.frames.is_empty() {
             let name = self.names[names as usize..].to_vec();
-            self.write_doctype(if kind == Kind::Html { b"html" } else { &name });
+            // By version 5 alone only what is HTML has one.
+            let by_version = self.options.doctype_system.is_none()
+                && (self.options.doctype_public.is_none() || self.options.method == Method::Xhtml);
+            if by_version && (kind == Kind::Xml || !local.eq_ignore_ascii_case("html")) {
+                self.doctype = false;
+            } else {
+                self.write_doctype(if kind == Kind::Html { b"html" } else { &name });
+            }
         }
         self.see_meta(kind, local, start);
         self.out.push(b'<');
         self.out.extend_from_slice(&self.names[names as usize..]);
-        let cdata = !self.options.cdata_elements.is_empty()
-            && self.options.cdata_elements.iter().any(|(n, l)| n == namespace && l == local);
+        let named = |list: &[(String, String)]| list.iter().any(|(n, l)| n == namespace && l == local);
+        let cdata = !self.options.cdata_elements.is_empty() && named(&self.options.cdata_elements);
         self.frames.push(Frame {
             names,
             scope: self.scope.len() as u32,
@@ -246,7 +260,7 @@ impl<'a> Serializer<'a> {
             head: false,
             raw: kind == Kind::Html && traits.raw,
             void: traits.void,
-            keep: inherited_keep || traits.keeps_space,
+            keep: inherited_keep || traits.keeps_space || named(&self.options.suppress_indentation),
             mixed: false,
             children: false,
             inline,
@@ -274,10 +288,21 @@ impl<'a> Serializer<'a> {
         &self.strings[range.0 as usize..range.1 as usize]
     }
 
+    /// Whether names of elements in a namespace have no prefix: in XHTML 5.
+    fn is_unprefixed(&self, namespace: &str) -> bool {
+        self.options.html5
+            && self.options.method == Method::Xhtml
+            && matches!(
+                namespace,
+                html::XHTML | "http://www.w3.org/2000/svg" | "http://www.w3.org/1998/Math/MathML"
+            )
+    }
+
     /// Declares a namespace at the element just started. One already in force is not repeated; one that contradicts
     /// the name of the element is left out.
     pub fn namespace(&mut self, prefix: &str, uri: &str) {
-        if self.in_tag && uri != XMLNS_NS {
+        // (Attributes that need the prefix declare it.)
+        if self.in_tag && uri != XMLNS_NS && (prefix.is_empty() || !self.is_unprefixed(uri)) {
             self.add_namespace(prefix, uri);
         }
     }
@@ -332,8 +357,10 @@ impl<'a> Serializer<'a> {
         self.out.extend_from_slice(b"=\"");
         let push = if kind == Kind::Html { html::push_value } else { push_attribute };
         let escapes = kind != Kind::Xml && self.options.escape_uri_attributes;
-        if escapes && html::is_uri(local) && !value.is_ascii() {
-            each_run(self.out, &html::escape_uri(value), &mut self.repertoire, push);
+        if escapes && html::is_uri(local) {
+            // Characters of the map stay as they are in URIs that are escaped.
+            let escaped = if value.is_ascii() { None } else { Some(html::escape_uri(value)) };
+            each_run(self.out, escaped.as_deref().unwrap_or(value), &mut self.repertoire, push);
         } else {
             self.characters(value, push);
         }
@@ -343,10 +370,26 @@ impl<'a> Serializer<'a> {
     /// Text of the result: characters of the map as it says, the others normalized and escaped by `push`.
     #[inline]
     fn characters(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
+        if self.options.method == Method::Xhtml && text.contains(is_control) {
+            return self.with_controls(text, push);
+        }
         if self.options.character_map.is_empty() && self.options.normalization.is_none() {
             return each_run(self.out, text, &mut self.repertoire, push);
         }
         self.mapped(text, push);
+    }
+
+    /// Text with control characters: those are references, which browsers take for what they are.
+    #[cold]
+    fn with_controls(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
+        for run in text.split_inclusive(is_control) {
+            let control = run.chars().next_back().filter(|c| is_control(*c));
+            let before = &run[..run.len() - control.map_or(0, char::len_utf8)];
+            self.mapped(before, push);
+            if let Some(c) = control {
+                super::escape::push_reference(self.out, c);
+            }
+        }
     }
 
     #[cold]
@@ -410,11 +453,14 @@ impl<'a> Serializer<'a> {
         (frame.children, frame.head) = (true, true);
         let name = &self.names[frame.names as usize..];
         let prefix = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..=colon]);
+        let is_xhtml = frame.kind == Kind::Xhtml;
         self.out.push(b'<');
         self.out.extend_from_slice(prefix);
-        let meta = format!("meta http-equiv=\"Content-Type\" content=\"{media_type}; charset={encoding}\"");
-        self.out.extend_from_slice(meta.as_bytes());
-        self.out.extend_from_slice(if frame.kind == Kind::Xhtml { b" />" } else { b">" });
+        self.out.extend_from_slice(b"meta http-equiv=\"Content-Type\" content=\"");
+        let content = format!("{media_type}; charset={encoding}");
+        self.characters(&content, push_attribute);
+        self.out.push(b'"');
+        self.out.extend_from_slice(if is_xhtml { b" />" } else { b">" });
     }
 
     fn indent(&mut self, depth: usize) {
@@ -442,6 +488,7 @@ impl<'a> Serializer<'a> {
             return;
         }
         self.start();
+        self.ends_in_text |= self.frames.is_empty();
         let (cdata, raw, is_html) = match self.frames.last_mut() {
             Some(frame) => {
                 frame.mixed = true;
@@ -503,6 +550,7 @@ impl<'a> Serializer<'a> {
         if self.options.method != Method::Text {
             self.start();
             self.close_tag();
+            self.ends_in_text |= self.frames.is_empty();
             if let Some(frame) = self.frames.last_mut() {
                 frame.mixed = true;
             }
@@ -551,7 +599,13 @@ impl<'a> Serializer<'a> {
         }
     }
 
+    /// Whether what it writes could not hold a processing instruction with these data: one of HTML ends with `>`.
+    pub fn ends_pi(&self, data: &str) -> bool {
+        self.options.method == Method::Html && data.contains('>')
+    }
+
     fn indent_misc(&mut self) {
+        self.ends_in_text = false;
         if !self.options.indent || self.is_empty() {
             return;
         }
@@ -624,12 +678,17 @@ impl<'a> Serializer<'a> {
         }
         if self.options.indent
             && self.options.method != Method::Text
+            && !self.ends_in_text
             && self.out.last().is_some_and(|&b| b != b'\n')
         {
             self.out.push(b'\n');
         }
         self.output.encode(self.out, self.from);
     }
+}
+
+fn is_control(c: char) -> bool {
+    matches!(c, '\u{7F}'..='\u{9F}')
 }
 
 pub(crate) fn push_comment(out: &mut Vec<u8>, text: &str) {

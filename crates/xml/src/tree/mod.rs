@@ -127,6 +127,8 @@ pub(crate) struct Extent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DtdFacts {
     pub ids: HashMap<Box<str>, NodeId>,
+    /// The attributes of type IDREF and IDREFS by the names in them, in document order.
+    pub references: HashMap<Box<str>, Vec<NodeId>>,
     /// Unparsed entities: name to (system identifier resolved against nothing, public identifier).
     pub unparsed: HashMap<Box<str>, (String, Option<String>)>,
     pub name: String,
@@ -599,6 +601,14 @@ impl Document {
         let xml_id = self.find_name(crate::XML_NS, "id")?;
         self.descendants(Document::ROOT)
             .find(|&n| self.attribute_by_name(n, xml_id).is_some_and(|a| self.text(a).trim_ascii() == id))
+    }
+
+    /// The attributes of type IDREF or IDREFS (by the DTD, where it was read) that name `id`, in document order.
+    pub fn references_to(&self, id: &str) -> impl Iterator<Item = NodeId> {
+        let found = self.dtd.as_ref().and_then(|dtd| dtd.references.get(id)).map_or(&[][..], Vec::as_slice);
+        // The map remembers what was parsed; the tree may have changed since.
+        let names = move |n: &NodeId| self.text(*n).split_ascii_whitespace().any(|token| token == id);
+        found.iter().copied().filter(move |n| self.is_attached(*n) && names(n))
     }
 
     /// Whether the attribute `n` is of type ID (by the DTD, or as `xml:id`).

@@ -74,6 +74,11 @@ impl Decimal {
         i64::try_from(self.coefficient / ten(self.scale)?).ok()
     }
 
+    /// The same without that bound.
+    pub fn to_whole(self) -> Option<i128> {
+        Some(self.coefficient / ten(self.scale)?)
+    }
+
     /// Whether it has no fraction.
     pub fn is_whole(self) -> bool {
         self.scale == 0

@@ -3,6 +3,7 @@
 pub mod calendar;
 mod cast;
 mod decimal;
+pub(crate) mod large;
 mod types;
 
 pub use calendar::{Duration, DurationKind, Moment, MomentKind};
@@ -39,6 +40,8 @@ pub enum Atomic {
     Boolean(bool),
     /// `xs:integer`, of 64 bits.
     Integer(i64),
+    /// `xs:integer` that does not fit into 64 bits.
+    Large(Arc<num_bigint::BigInt>),
     /// `xs:decimal`.
     Decimal(Arc<Decimal>),
     /// `xs:float`.
@@ -129,7 +132,7 @@ impl Atomic {
             Atomic::String(_) => Kind::String,
             Atomic::Uri(_) => Kind::Uri,
             Atomic::Boolean(_) => Kind::Boolean,
-            Atomic::Integer(_) => Kind::Integer,
+            Atomic::Integer(_) | Atomic::Large(_) => Kind::Integer,
             Atomic::Decimal(_) => Kind::Decimal,
             Atomic::Float(_) => Kind::Float,
             Atomic::Double(_) => Kind::Double,
@@ -161,7 +164,10 @@ impl Atomic {
 
     /// Whether it is of a numeric type.
     pub fn is_numeric(&self) -> bool {
-        matches!(self, Atomic::Integer(_) | Atomic::Decimal(_) | Atomic::Float(_) | Atomic::Double(_))
+        matches!(
+            self,
+            Atomic::Integer(_) | Atomic::Large(_) | Atomic::Decimal(_) | Atomic::Float(_) | Atomic::Double(_)
+        )
     }
 
     /// The text of a string, a URI or an untyped value.
@@ -178,6 +184,7 @@ impl Atomic {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => Cow::Borrowed(s),
             Atomic::Boolean(b) => Cow::Borrowed(if *b { "true" } else { "false" }),
             Atomic::Integer(n) => Cow::Owned(n.to_string()),
+            Atomic::Large(n) => Cow::Owned(n.to_string()),
             Atomic::Decimal(d) => Cow::Owned(d.to_string()),
             Atomic::Float(n) => cast::float_text(*n),
             Atomic::Double(n) => cast::double_text(*n),
@@ -243,6 +250,7 @@ impl Atomic {
             Atomic::Untyped(s) | Atomic::String(s) => parse_double(s).unwrap_or(f64::NAN),
             Atomic::Boolean(b) => f64::from(u8::from(*b)),
             Atomic::Integer(n) => *n as f64,
+            Atomic::Large(n) => n.to_string().parse().unwrap_or(f64::NAN),
             Atomic::Decimal(d) => d.to_double(),
             Atomic::Float(n) => f64::from(*n),
             Atomic::Double(n) => *n,
@@ -256,6 +264,7 @@ impl Atomic {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => !s.is_empty(),
             Atomic::Boolean(b) => *b,
             Atomic::Integer(n) => *n != 0,
+            Atomic::Large(_) => true,
             Atomic::Decimal(d) => !d.is_zero(),
             Atomic::Float(n) => *n != 0.0 && !n.is_nan(),
             Atomic::Double(n) => *n != 0.0 && !n.is_nan(),

@@ -7,6 +7,7 @@ use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
 use crate::sequence::plan::Seq;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::cmp::Ordering;
+use xml::{Document, NodeKind};
 
 impl<'a> Eval<'a> {
     /// The nodes in document order, without duplicates.
@@ -208,7 +209,19 @@ impl<'a> Eval<'a> {
     /// Runs a path and tells what is known about the order in which the nodes came.
     pub(super) fn each_in_path(&self, p: &'a Path, at: Frame, f: Each<'_>) -> Result<Shape, Fault> {
         let one = match &p.start {
-            From::Root => at.node.at(self.root(at.node)?),
+            From::Root => {
+                let root = at.node.at(self.root(at.node)?);
+                if self.program.later
+                    && root.id != Document::ROOT
+                    && self.doc(root.doc)?.kind(root.id) != NodeKind::Document
+                {
+                    let mut error =
+                        fault("`/` is the root of a document: the context node is in none", p.span);
+                    error.code = "XPDY0050".into();
+                    return Err(error);
+                }
+                root
+            }
             From::Context => at.node,
             From::Op(op) => {
                 let starts = self.starts(p, op, at)?;
@@ -564,7 +577,7 @@ fn is_free(op: &Op) -> bool {
         Op::Sequence(s) => match &s.kind {
             Seq::Literal(_) | Seq::Local(_) => true,
             Seq::Arithmetic(_, a, b) => is_free(a) && is_free(b),
-            Seq::Sign(_, a) | Seq::Cast(a, ..) | Seq::Count(a) => is_free(a),
+            Seq::Sign(_, a) | Seq::Cast(a, ..) | Seq::CastName(a, ..) | Seq::Count(a) => is_free(a),
             _ => false,
         },
         _ => false,

@@ -66,6 +66,7 @@ pub fn format(number: &Atomic, picture: &str, by: &DecimalFormat, exponents: boo
 fn digits_of(number: &Atomic) -> (Vec<u8>, i64) {
     let text = match number {
         Atomic::Integer(n) => n.unsigned_abs().to_string(),
+        Atomic::Large(n) => n.magnitude().to_string(),
         Atomic::Decimal(d) => d.to_string(),
         Atomic::Float(n) => {
             let text = format!("{:e}", n.abs());

@@ -115,14 +115,21 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
         let name = match specifier {
             'M' => Some(MONTHS[(value as usize).clamp(1, 12) - 1]),
             'F' => Some(WEEKDAYS[(value as usize).clamp(1, 7) - 1]),
+            // With points where there have to be so many characters.
+            'P' if least.is_some_and(|least| least > 2) && most.is_none_or(|most| most > 3) => {
+                Some(if value == 1 { "p.m." } else { "a.m." })
+            }
             'P' => Some(if value == 1 { "pm" } else { "am" }),
             _ => None,
         };
         if let Some(name) = name {
-            let text = named(name, first, "n", most);
+            // Too long: the abbreviations that people use have three letters.
+            let short = most.filter(|most| *most >= 3 && name.chars().count() > *most && specifier != 'P');
+            let text = named(name, first, "n", if short.is_some() { Some(3) } else { most });
             out.push_str(&text);
-            let missing = least.unwrap_or(0).saturating_sub(text.chars().count());
-            out.extend(std::iter::repeat_n(' ', missing));
+            // (Halves of the day are not padded.)
+            let least = least.filter(|_| specifier != 'P').unwrap_or(0);
+            out.extend(std::iter::repeat_n(' ', least.saturating_sub(text.chars().count())));
             return Ok(());
         }
     }

@@ -45,6 +45,7 @@ impl Compiler<'_> {
         let span = e.span;
         Ok(match &e.kind {
             ExprKind::Integer(n) => literal(*n, span),
+            ExprKind::Large(n) => literal(Atomic::Large(n.clone()), span),
             ExprKind::Decimal(d) => literal(Atomic::decimal(*d), span),
             ExprKind::ContextItem => {
                 self.uses.document = true;
@@ -105,6 +106,9 @@ impl Compiler<'_> {
                     BinaryOp::Multiply => Arithmetic::Multiply,
                     BinaryOp::Divide => Arithmetic::Divide,
                     BinaryOp::Modulo => Arithmetic::Modulo,
+                    comparison if self.options.compatible => {
+                        return Ok(op(Seq::General(*comparison, a, b), Type::Boolean, span));
+                    }
                     comparison => return Ok(comparison_op(*comparison, a, b, span)),
                 };
                 self.calculation(by, a, b, span)?
@@ -182,6 +186,19 @@ impl Compiler<'_> {
         if let (Kind::Name, ExprKind::Literal(text)) = (ty.kind, &a.kind) {
             return Ok(literal(self.name_literal(text, span)?, span));
         }
+        if ty.kind == Kind::Name && self.options.version == Version::V31 {
+            let mut declared = self.options.namespaces.declared();
+            declared.retain(|(prefix, _)| !prefix.is_empty());
+            declared.push((String::new(), self.options.default_element_namespace.to_owned()));
+            for prefix in ["fn", "xs", "map", "array", "math", "err"] {
+                if let (None, Some(uri)) =
+                    (declared.iter().find(|(p, _)| p == prefix), functions::usual_namespace(prefix))
+                {
+                    declared.push((prefix.to_owned(), uri.to_owned()));
+                }
+            }
+            return Ok(op(Seq::CastName(self.op(a)?, declared.into(), optional), Type::Any, span));
+        }
         if let ExprKind::Literal(text) = &a.kind {
             // What can never be cast is known now; what can is done once.
             let value = Atomic::string(text.as_str()).cast(ty);
@@ -217,7 +234,7 @@ impl Compiler<'_> {
 
     fn calculation(&mut self, by: Arithmetic, a: Op, b: Op, span: Span) -> Compiled<Op> {
         // Of literals the value is known; what fails then fails when it is evaluated.
-        if let (Some(x), Some(y)) = (constant(&a), constant(&b))
+        if let (Some(x), Some(y), false) = (constant(&a), constant(&b), self.options.compatible)
             && let Ok(value) = arithmetic(by, &x, &y, span)
         {
             return Ok(literal(value, span));

@@ -337,6 +337,14 @@ impl<'a> Eval<'a> {
     /// An operand of `to`.
     fn integer(&self, op: &'a Op, at: Frame, span: Span) -> Result<Option<i64>, Fault> {
         let value = self.value(op, at)?;
+        if self.program.compatible {
+            let Some(item) = value.item(0) else { return Ok(None) };
+            let number = self.atom_of_item(item, "to", span)?.map_or(f64::NAN, |atom| atom.to_double());
+            if number.fract() != 0.0 || number.abs() >= 9.2e18 {
+                return Err(failed("XPTY0004", "an operand of to must be a whole number", span));
+            }
+            return Ok(Some(number as i64));
+        }
         let call = Call { eval: self, args: &[value], at, span, name: "to" };
         call.integer_option(0)
     }
@@ -361,6 +369,60 @@ impl<'a> Eval<'a> {
             }
             Some(item) => self.atom_of_item(item, what, span),
         }
+    }
+
+    /// An operand of arithmetic as XPath 1.0 has it: the first item, as a double (XPath 2.0 section 3.4).
+    fn compatible_operand(&self, op: &'a Op, at: Frame, what: &str, span: Span) -> Result<Atomic, Fault> {
+        let value = self.value(op, at)?;
+        let Some(item) = value.item(0) else { return Ok(Atomic::Double(f64::NAN)) };
+        Ok(match self.atom_of_item(item, what, span)? {
+            None => Atomic::Double(f64::NAN),
+            Some(atom @ (Atomic::Moment(_) | Atomic::Duration(_))) => atom,
+            Some(atom) => Atomic::Double(atom.to_double()),
+        })
+    }
+
+    /// A general comparison as XPath 1.0 has it (XPath 2.0 section 3.5.2).
+    fn compatible_comparison(
+        &self,
+        op: BinaryOp,
+        left: Value,
+        right: Value,
+        span: Span,
+    ) -> Result<bool, Fault> {
+        let boolean = |value: &Value| match value {
+            Value::Boolean(truth) => Some(*truth),
+            Value::Atomic(Atomic::Boolean(truth)) => Some(*truth),
+            _ => None,
+        };
+        let (a, b) = match (boolean(&left), boolean(&right)) {
+            (None, None) => (self.atoms_of(&left)?, self.atoms_of(&right)?),
+            (a, b) => {
+                let truth = |known: Option<bool>, value: &Value| match known {
+                    Some(truth) => Ok(truth),
+                    None => self.truth_of(value, span),
+                };
+                (vec![Atomic::Boolean(truth(a, &left)?)], vec![Atomic::Boolean(truth(b, &right)?)])
+            }
+        };
+        let ordered = !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
+        for a in &a {
+            spend(1 + (b.len() >> 1))?;
+            for b in &b {
+                let numbers = ordered || a.is_numeric() || b.is_numeric();
+                let temporal = |atom: &Atomic| matches!(atom, Atomic::Moment(_) | Atomic::Duration(_));
+                let holds = if numbers && !(temporal(a) && temporal(b)) {
+                    let (a, b) = (Atomic::Double(a.to_double()), Atomic::Double(b.to_double()));
+                    operators::value_comparison(op, &a, &b, span)?
+                } else {
+                    operators::general_comparison(op, a, b, span)?
+                };
+                if holds {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// The value of an operation on sequences.
@@ -411,6 +473,11 @@ impl<'a> Eval<'a> {
                     Operator::Before => self.order(a, b)? == Ordering::Less,
                     _ => self.order(a, b)? == Ordering::Greater,
                 })
+            }
+            Seq::Arithmetic(op, a, b) if self.program.compatible => {
+                let a = self.compatible_operand(a, at, op.symbol(), span)?;
+                let b = self.compatible_operand(b, at, op.symbol(), span)?;
+                Value::from(operators::arithmetic(*op, &a, &b, span)?)
             }
             Seq::Arithmetic(op, a, b) => {
                 let a = self.single(a, at, op.symbol(), span)?;
@@ -489,6 +556,12 @@ impl<'a> Eval<'a> {
                 };
                 Value::from(atom.cast(ty).map_err(|e| failed(e.code, e.message, span))?)
             }
+            Seq::CastName(a, namespaces, optional) => match self.single(a, at, "cast as xs:QName", span)? {
+                None if *optional => Value::Empty,
+                None => return Err(failed("XPTY0004", "cast as xs:QName needs a value", span)),
+                Some(name @ Atomic::Name(_)) => Value::from(name),
+                Some(atom) => Value::from(named(&atom, namespaces, span)?),
+            },
             Seq::Let { slot, input, body } => {
                 let value = self.value(input, at)?;
                 self.bind(*slot, value);
@@ -629,6 +702,10 @@ impl<'a> Eval<'a> {
         at: Frame,
         span: Span,
     ) -> Result<bool, Fault> {
+        if self.program.compatible {
+            let (left, right) = (self.value(a, at)?, self.value(b, at)?);
+            return self.compatible_comparison(op, left, right, span);
+        }
         // A number that is in a range: the range is not put together.
         if op == BinaryOp::Equal {
             let range = |o: &'a Op| match o {
@@ -756,6 +833,33 @@ impl<'a> Eval<'a> {
         }
         Ok(Value::from_items(kept))
     }
+}
+
+/// The qualified name that a text is with these namespaces.
+fn named(atom: &Atomic, namespaces: &[(String, String)], span: Span) -> Result<Atomic, Fault> {
+    let Some(text) = atom.as_text() else {
+        let message = format!("{} cannot be cast to xs:QName", atom.describe());
+        return Err(failed("XPTY0004", message, span));
+    };
+    let text = text.trim();
+    let (prefix, local) = text.split_once(':').unwrap_or(("", text));
+    if !xml::is_ncname(local) || text.contains(':') && !xml::is_ncname(prefix) {
+        return Err(failed("FORG0001", format!("\"{text}\" is not a qualified name"), span));
+    }
+    let namespace = match prefix {
+        "xml" => xml::XML_NS,
+        prefix => match namespaces.iter().find(|(known, _)| known == prefix) {
+            Some((_, uri)) => uri,
+            None => {
+                return Err(failed("FONS0004", format!("the prefix `{prefix}` is not declared"), span));
+            }
+        },
+    };
+    Ok(Atomic::Name(std::sync::Arc::new(crate::atomic::NameValue {
+        prefix: prefix.into(),
+        namespace: namespace.into(),
+        local: local.into(),
+    })))
 }
 
 fn texts(atoms: &[Atomic]) -> bool {

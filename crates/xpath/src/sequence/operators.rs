@@ -2,9 +2,11 @@
 
 use super::plan::Arithmetic;
 use crate::ast::BinaryOp;
+use crate::atomic::large;
 use crate::atomic::{Atomic, AtomicType, Decimal, Duration, DurationKind, Kind, MomentKind};
 use crate::error::{Span, XPathError};
 use crate::eval::Fault;
+use num_bigint::BigInt;
 use std::cmp::Ordering;
 
 /// Minutes east of UTC where a date or time says nothing.
@@ -29,6 +31,11 @@ impl Number {
     pub fn of(a: &Atomic) -> Option<Number> {
         Some(match a {
             Atomic::Integer(n) => Number::Integer(*n),
+            // Beside another number: exact where a decimal holds it.
+            Atomic::Large(n) => match i128::try_from(&**n) {
+                Ok(n) => Number::Decimal(Decimal::new(n, 0)),
+                Err(_) => Number::Double(a.to_double()),
+            },
             Atomic::Decimal(d) => Number::Decimal(**d),
             Atomic::Float(n) => Number::Float(*n),
             Atomic::Double(n) => Number::Double(*n),
@@ -87,6 +94,9 @@ pub(crate) enum Compared {
 
 /// Compares two values, untyped ones as strings. `None`: their types cannot be compared.
 pub(crate) fn compare(a: &Atomic, b: &Atomic) -> Option<Compared> {
+    if let Some((a, b)) = large::wholes(a, b) {
+        return Some(Compared::Order(a.cmp(&b)));
+    }
     if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
         return Some(numeric_order(a, b).map_or(Compared::Unordered, Compared::Order));
     }
@@ -124,6 +134,9 @@ pub(crate) fn equal(a: &Atomic, b: &Atomic) -> bool {
 
 /// See [`Atomic::total_order`].
 pub(crate) fn total_order(a: &Atomic, b: &Atomic) -> Ordering {
+    if let Some((a, b)) = large::wholes(a, b) {
+        return a.cmp(&b);
+    }
     let (Some(x), Some(y)) = (Number::of(a), Number::of(b)) else {
         return order(a, b).unwrap_or(Ordering::Equal);
     };
@@ -218,6 +231,11 @@ pub(crate) fn general_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Spa
 
 /// Arithmetic on two values; untyped ones count as doubles.
 pub(crate) fn arithmetic(op: Arithmetic, a: &Atomic, b: &Atomic, span: Span) -> Result<Atomic, Fault> {
+    if op != Arithmetic::Divide
+        && let Some((a, b)) = large::wholes(a, b)
+    {
+        return whole(op, &a, &b, span);
+    }
     let number = |a: &Atomic| -> Result<Option<Number>, Fault> {
         if let Atomic::Untyped(text) = a {
             let parsed = crate::atomic::parse_double(text);
@@ -254,7 +272,10 @@ fn numeric(op: Arithmetic, a: Number, b: Number, span: Span) -> Result<Atomic, F
             _ if y == 0 => return Err(by_zero()),
             _ => Some(x.wrapping_rem(y)),
         };
-        return result.map(Atomic::Integer).ok_or_else(overflow);
+        return match result {
+            Some(n) => Ok(Atomic::Integer(n)),
+            None => whole(op, &x.into(), &y.into(), span),
+        };
     }
     if let (Some(x), Some(y)) = (a.decimal(), b.decimal()) {
         let result = match op {
@@ -286,25 +307,40 @@ fn numeric(op: Arithmetic, a: Number, b: Number, span: Span) -> Result<Atomic, F
     }))
 }
 
+/// Arithmetic on integers of any size.
+fn whole(op: Arithmetic, a: &BigInt, b: &BigInt, span: Span) -> Result<Atomic, Fault> {
+    crate::eval::spend(((a.bits() + b.bits()) >> 6) as usize)?;
+    let result = match op {
+        Arithmetic::Add => large::integer(a + b),
+        Arithmetic::Subtract => large::integer(a - b),
+        Arithmetic::Multiply => large::product(a, b),
+        _ if b.sign() == num_bigint::Sign::NoSign => {
+            return Err(failed("FOAR0001", "division by zero", span));
+        }
+        Arithmetic::Modulo => large::integer(a % b),
+        _ => large::integer(a / b),
+    };
+    result.ok_or_else(|| failed("FOAR0002", "the result has too many digits", span))
+}
+
 fn integer_division(a: Number, b: Number, span: Span) -> Result<Atomic, Fault> {
     let by_zero = || failed("FOAR0001", "division by zero", span);
-    let overflow = || failed("FOAR0002", "the result of idiv is no xs:integer of 64 bits", span);
+    let overflow = || failed("FOAR0002", "the result of idiv has too many digits", span);
     if let (Some(x), Some(y)) = (a.decimal(), b.decimal()) {
         if y.is_zero() {
             return Err(by_zero());
         }
-        let quotient = x.whole_quotient(y).and_then(|q| i64::try_from(q).ok());
-        return quotient.map(Atomic::Integer).ok_or_else(overflow);
+        return x.whole_quotient(y).and_then(|q| large::integer(q.into())).ok_or_else(overflow);
     }
     let (x, y) = (a.double(), b.double());
     if y == 0.0 {
         return Err(by_zero());
     }
     let quotient = (x / y).trunc();
-    if x.is_infinite() || !quotient.is_finite() || quotient.abs() >= 9.2e18 {
+    if x.is_infinite() || !quotient.is_finite() {
         return Err(overflow());
     }
-    Ok(Atomic::Integer(quotient as i64))
+    large::of_double(quotient).ok_or_else(overflow)
 }
 
 /// Dates, times and durations (F&O sections 10.6 and 10.8).

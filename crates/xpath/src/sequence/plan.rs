@@ -63,6 +63,8 @@ pub(crate) enum Seq {
     /// `true`: the empty sequence is allowed.
     Cast(Op, &'static AtomicType, bool),
     Castable(Op, &'static AtomicType, bool),
+    /// `cast as xs:QName` (3.0), with the namespaces where it stands; `true`: the empty sequence is allowed.
+    CastName(Op, Box<[(String, String)]>, bool),
     /// `a/b` with any `b`.
     Slash(Op, Op),
     Filter(Op, Box<[Predicate]>),
@@ -139,6 +141,7 @@ impl SeqOp {
             | Seq::InstanceOf(a, _)
             | Seq::Treat(a, _)
             | Seq::Cast(a, ..)
+            | Seq::CastName(a, ..)
             | Seq::Castable(a, ..)
             | Seq::Slash(a, _)
             | Seq::Map(a, _)

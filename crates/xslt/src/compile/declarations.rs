@@ -19,6 +19,7 @@ impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
         self.plan.later = self.is_later_stylesheet();
         self.plan.third = self.plan.later && self.is_third_stylesheet();
+        self.check_modules();
         let declarations = std::mem::take(&mut self.declarations);
         self.plan.modes.push(Rules::default());
         self.register(&declarations);
@@ -93,7 +94,7 @@ impl Compiler<'_> {
         let mut function_precedence: HashMap<u32, u32> = HashMap::new();
         let mut precedence_of: HashMap<(&str, Name), u32> = HashMap::new();
         let mut space: Vec<(u32, i32, SpaceRule)> = Vec::new();
-        let mut formats: HashMap<Name, (DecimalFormat, u32)> = HashMap::new();
+        let mut formats: HashMap<Name, DeclaredFormat> = HashMap::new();
         for declaration in declarations {
             self.at(declaration);
             let doc = &declaration.module.doc;
@@ -190,6 +191,8 @@ impl Compiler<'_> {
                     self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
                 (XSLT, "import") => self.error(node, "xsl:import must come first".into()),
+                // What later versions allow at the top level is not known (3.0 section 3.10).
+                (XSLT, _) if self.plan.third && self.forwards => {}
                 (XSLT, local)
                     if node != declaration.module.root
                         && (!self.forwards || super::instructions::is_instruction(local)) =>
@@ -210,17 +213,43 @@ impl Compiler<'_> {
                 _ => {}
             }
         }
+        for ((_, name), (_, _, contrary)) in std::mem::take(&mut self.mode_attributes) {
+            if contrary {
+                let message = format!("XTSE0545: xsl:mode says different things about {name} of one mode");
+                self.fail(&self.options.uri.to_owned(), message);
+            }
+        }
         // Highest precedence first, then priority, then the last in the stylesheet.
+        if self.plan.third {
+            self.check_space(&space);
+        }
         space.reverse();
         space.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.cmp(&a.1)));
         self.plan.space = space.into_iter().map(|(_, _, rule)| rule).collect();
         let default = self.symbols.find("", "");
-        for (name, (format, _)) in formats {
+        for (name, DeclaredFormat { format, .. }) in formats {
             if Some(name) == default {
                 self.plan.default_format = format;
             } else {
                 self.plan.formats.insert(name, format);
             }
+        }
+    }
+
+    /// Of XSLT 3.0 on it is an error that a name is to be stripped and to be preserved by the same import precedence.
+    fn check_space(&mut self, rules: &[(u32, i32, SpaceRule)]) {
+        // Import precedences ascend: what is said last by a higher one counts alone.
+        let mut said: HashMap<&SpaceTest, (u32, bool, bool)> = HashMap::new();
+        for (precedence, _, rule) in rules {
+            let known = said.entry(&rule.test).or_insert((*precedence, rule.strip, false));
+            *known = match known.0 == *precedence {
+                true => (*precedence, rule.strip, known.2 || known.1 != rule.strip),
+                false => (*precedence, rule.strip, false),
+            };
+        }
+        if said.values().any(|(_, _, contrary)| *contrary) {
+            let message = "XTSE0270: xsl:strip-space and xsl:preserve-space name the same elements";
+            self.fail(&self.options.uri.to_owned(), message.into());
         }
     }
 
@@ -230,6 +259,12 @@ impl Compiler<'_> {
         }
         if let Some(local) = test.strip_prefix("*:").filter(|local| self.later && xml::is_ncname(local)) {
             return Some((1, SpaceTest::Local(local.to_owned())));
+        }
+        if let Some(uri) = test.strip_prefix("Q{").and_then(|rest| rest.strip_suffix("}*"))
+            && self.plan.third
+            && !uri.contains('{')
+        {
+            return Some((1, SpaceTest::Namespace(uri.to_owned())));
         }
         if let Some(prefix) = test.strip_suffix(":*") {
             let module = self.module.clone();
@@ -297,7 +332,9 @@ impl Compiler<'_> {
             if property == "method" && value.contains(':') {
                 self.expand(node, &value);
             }
-            if !self.later && super::later::is_attribute("output", property, false) {
+            if !self.later && super::later::is_attribute("output", property, false)
+                || property == "html-version" && !self.plan.third
+            {
                 continue;
             }
             if let Err(message) = output.set(property, &value, self.later)
@@ -306,17 +343,15 @@ impl Compiler<'_> {
                 self.error(node, message);
             }
         }
-        let names = self.attribute(node, "cdata-section-elements").unwrap_or_default();
-        for name in names.split_ascii_whitespace() {
-            if let Some((mut namespace, local)) = self.expand(node, name) {
-                // Element names: the default namespace applies.
-                if !name.contains(':') {
-                    let module = self.module.clone();
-                    namespace = namespace_of(&module.doc, node, "").unwrap_or("").to_owned();
-                }
-                let name = (namespace, local);
-                if !output.cdata_section_elements.contains(&name) {
-                    output.cdata_section_elements.push(name);
+        for name in self.element_names(node, "cdata-section-elements") {
+            if !output.cdata_section_elements.contains(&name) {
+                output.cdata_section_elements.push(name);
+            }
+        }
+        if self.plan.third {
+            for name in self.element_names(node, "suppress-indentation") {
+                if !output.suppress_indentation.contains(&name) {
+                    output.suppress_indentation.push(name);
                 }
             }
         }
@@ -328,8 +363,21 @@ impl Compiler<'_> {
         }
     }
 
-    fn decimal_format(&mut self, node: NodeId, formats: &mut HashMap<Name, (DecimalFormat, u32)>) {
-        const CHARACTERS: [&str; 8] = [
+    /// The names of elements that an attribute lists; the default namespace applies.
+    fn element_names(&mut self, node: NodeId, attribute: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for name in self.attribute(node, attribute).unwrap_or_default().split_ascii_whitespace() {
+            let Some((mut namespace, local)) = self.expand(node, name) else { continue };
+            if !name.contains([':', '}']) {
+                namespace = namespace_of(&self.module.doc, node, "").unwrap_or("").to_owned();
+            }
+            found.push((namespace, local));
+        }
+        found
+    }
+
+    fn decimal_format(&mut self, node: NodeId, formats: &mut HashMap<Name, DeclaredFormat>) {
+        const CHARACTERS: [&str; 9] = [
             "decimal-separator",
             "grouping-separator",
             "minus-sign",
@@ -338,9 +386,11 @@ impl Compiler<'_> {
             "zero-digit",
             "digit",
             "pattern-separator",
+            "exponent-separator",
         ];
+        let characters = if self.plan.third { &CHARACTERS[..] } else { &CHARACTERS[..8] };
         let mut allowed = vec!["name", "infinity", "NaN"];
-        allowed.extend(CHARACTERS);
+        allowed.extend(characters);
         self.attributes(node, &allowed, &[]);
         self.empty(node);
         let name = match self.attribute(node, "name") {
@@ -350,16 +400,33 @@ impl Compiler<'_> {
             },
             None => self.symbols.intern("", ""),
         };
-        let mut format = DecimalFormat::default();
-        for attribute in CHARACTERS {
+        // From 2.0 on each attribute counts as the declaration of the highest import precedence has it that has it.
+        let mut declared = match self.plan.later {
+            true => formats.remove(&name).unwrap_or_default(),
+            false => DeclaredFormat::default(),
+        };
+        for attribute in allowed.iter().copied().filter(|name| *name != "name") {
+            let Some(value) = self.attribute(node, attribute) else { continue };
+            let given = (self.precedence, value);
+            if let Some(before) = declared.given.insert(attribute, given.clone())
+                && before.0 == given.0
+                && before.1 != given.1
+                && self.plan.later
+            {
+                self.error(node, format!("XTSE1290: this decimal format has two values for {attribute}"));
+            }
+        }
+        let format = &mut declared.format;
+        let mut wrong = Vec::new();
+        for attribute in characters.iter().copied() {
             let Some(value) = self.attribute(node, attribute) else { continue };
             let mut chars = value.chars();
             let (Some(character), None) = (chars.next(), chars.next()) else {
-                self.error(node, format!("{attribute} must be one character"));
+                wrong.push(format!("{attribute} must be one character"));
                 continue;
             };
             if self.later && attribute == "zero-digit" && !xpath::format::is_zero_digit(character) {
-                self.error(node, format!("XTSE1295: zero-digit=\"{value}\" is no digit zero"));
+                wrong.push(format!("XTSE1295: zero-digit=\"{value}\" is no digit zero"));
             }
             *match attribute {
                 "decimal-separator" => &mut format.decimal_separator,
@@ -369,6 +436,7 @@ impl Compiler<'_> {
                 "per-mille" => &mut format.per_mille,
                 "zero-digit" => &mut format.zero_digit,
                 "digit" => &mut format.digit,
+                "exponent-separator" => &mut format.exponent_separator,
                 _ => &mut format.pattern_separator,
             } = character;
         }
@@ -378,13 +446,15 @@ impl Compiler<'_> {
         if let Some(nan) = self.attribute(node, "NaN") {
             format.nan = nan;
         }
-        if let Some((known, precedence)) = formats.get(&name)
-            && *precedence == self.precedence
-            && *known != format
+        wrong.into_iter().for_each(|message| self.error(node, message));
+        declared.precedence = self.precedence;
+        if let Some(known) = formats.get(&name)
+            && known.precedence == self.precedence
+            && known.format != declared.format
         {
             self.error(node, "this decimal format is declared twice, differently".into());
         }
-        formats.insert(name, (format, self.precedence));
+        formats.insert(name, declared);
     }
 
     // The second pass.
@@ -442,6 +512,7 @@ impl Compiler<'_> {
             parameters,
             slots: self.slots,
             returns,
+            absent: self.plan.third && self.has_no_context(node),
             precedence: self.precedence,
             imports_from: self.imports_from,
         });
@@ -469,6 +540,12 @@ impl Compiler<'_> {
         }
     }
 
+    /// Whether an `xsl:template` has `<xsl:context-item use="absent"/>`.
+    fn has_no_context(&self, node: NodeId) -> bool {
+        let usage = |n: &NodeId| self.module.doc.attribute(*n, "", "use").map(str::trim);
+        self.children_named(node, "context-item").first().and_then(usage) == Some("absent")
+    }
+
     /// A literal result element as stylesheet (section 2.3).
     fn simplified(&mut self, node: NodeId, order: u32) {
         let template = self.plan.templates.len();
@@ -481,6 +558,7 @@ impl Compiler<'_> {
             slots: self.slots,
             identity: None,
             returns: None,
+            absent: false,
             precedence: self.precedence,
             imports_from: self.imports_from,
         });
@@ -571,14 +649,20 @@ impl Compiler<'_> {
             }
         };
         let slots = self.slots;
+        let composite = self.plan.third && self.yes_no(node, "composite").unwrap_or(false);
         if let Some(pattern) = pattern {
             let place = self.place(node);
             let keys = self.plan.keys.entry(name).or_default();
+            if keys.first().is_some_and(|key| key.composite != composite) {
+                let shown = self.symbols.show(name);
+                return self
+                    .error(node, format!("XTSE1222: the key \"{shown}\" is composite here and not there"));
+            }
             if keys.first().is_some_and(|key| key.collation != collation) {
                 let shown = self.symbols.show(name);
                 return self.error(node, format!("XTSE1220: the key \"{shown}\" has two collations"));
             }
-            keys.push(Key { pattern, value, slots, typed, collation, place });
+            keys.push(Key { pattern, value, slots, typed, collation, composite, place });
         }
     }
 
@@ -755,6 +839,15 @@ impl Compiler<'_> {
             self.error(node, format!("{} has both a select attribute and content", doc.qname(node)));
         }
     }
+}
+
+/// What the declarations of a decimal format have said so far.
+#[derive(Default)]
+struct DeclaredFormat {
+    format: DecimalFormat,
+    precedence: u32,
+    /// The attributes that were given, with import precedence and value.
+    given: HashMap<&'static str, (u32, String)>,
 }
 
 fn doc_has_no(doc: &xml::Document, node: NodeId, attribute: &str) -> bool {

@@ -59,6 +59,21 @@ pub(crate) fn is_instruction(local: &str) -> bool {
         || matches!(local, "sort" | "when" | "otherwise" | "with-param")
 }
 
+/// Whether it stands at the top level, or has its place in another element.
+pub(crate) fn is_declaration(local: &str) -> bool {
+    OTHERS.contains(&local)
+        || matches!(
+            local,
+            "character-map"
+                | "function"
+                | "import-schema"
+                | "matching-substring"
+                | "non-matching-substring"
+                | "output-character"
+                | "param"
+        )
+}
+
 /// The same for XSLT 2.0.
 pub(crate) fn is_available_later(local: &str) -> bool {
     is_available(local)
@@ -140,30 +155,11 @@ impl Compiler<'_> {
 
     /// Text with expressions in braces.
     fn text_template(&mut self, node: NodeId, text: &str, place: Place, body: &mut Vec<Instruction>) {
-        let values = |select| {
-            let select = match select {
-                crate::expr::Expr::XPath(mut xpath) => {
-                    xpath.many = true;
-                    return Op::ValueOf { select: crate::expr::Expr::XPath(xpath), raw: false };
-                }
-                other => other,
-            };
-            let content =
-                crate::later::Content { select: Some(select), body: Body::default(), separator: None };
-            Op::Later(Box::new(crate::later::Later::Values { content, raw: false }))
+        let op = match self.avt(node, text) {
+            Avt::Fixed(text) => Op::text(&text, false),
+            template => Op::Later(Box::new(crate::later::Later::TextTemplate(template))),
         };
-        match self.avt(node, text) {
-            Avt::Fixed(text) => body.push(Instruction { op: Op::text(&text, false), place }),
-            Avt::Parts(parts) => body.extend(parts.into_vec().into_iter().map(|part| {
-                let op = match part {
-                    crate::model::AvtPart::Text(text) => Op::text(&text, false),
-                    crate::model::AvtPart::Expr(select) | crate::model::AvtPart::Items(select) => {
-                        values(select)
-                    }
-                };
-                Instruction { op, place }
-            })),
-        }
+        body.push(Instruction { op, place });
     }
 
     /// The content of `node` as instructions; variables in it end with it.
@@ -195,6 +191,9 @@ impl Compiler<'_> {
                     pieces.push((std::mem::take(&mut body), true));
                 }
                 NodeKind::Element => {
+                    if self.plan.later && is_space(&run.text) && self.is_before_blank(child) {
+                        run = TextRun::default();
+                    }
                     self.end_run(node, &mut run, &mut body);
                     if doc.namespace(child) == XSLT && skip.contains(&doc.local(child)) {
                         continue;
@@ -213,6 +212,17 @@ impl Compiler<'_> {
         body.into()
     }
 
+    /// Whether white space before an element says nothing, whatever `xml:space` is (XSLT 2.0 section 4.2, 3.0 section 4.4.1).
+    fn is_before_blank(&self, node: NodeId) -> bool {
+        let doc = &self.module.doc;
+        doc.namespace(node) == XSLT
+            && match doc.local(node) {
+                "sort" | "param" => true,
+                "context-item" | "on-completion" => self.plan.third,
+                _ => false,
+            }
+    }
+
     /// `node` itself as a body: a simplified stylesheet.
     pub(super) fn single(&mut self, node: NodeId) -> Body {
         let mut body = Vec::new();
@@ -228,12 +238,20 @@ impl Compiler<'_> {
         let mut body = Vec::new();
         let mut run = TextRun::default();
         let mut leading = true;
+        // How many instructions are parameters and what belongs to them.
+        let mut begin = 0;
         let children: Vec<NodeId> = doc.children(node).collect();
         for child in children {
+            if leading {
+                begin = body.len();
+            }
             match doc.kind(child) {
                 NodeKind::Text => run.add(child, doc.text(child)),
                 NodeKind::Element if self.plan.third && doc.is_element(child, XSLT, "context-item") => {
                     leading &= is_space(&run.text);
+                    if is_space(&run.text) {
+                        run = TextRun::default();
+                    }
                     self.end_run(node, &mut run, &mut body);
                     let misplaced = !leading
                         || !doc.is_element(node, XSLT, "template")
@@ -249,6 +267,9 @@ impl Compiler<'_> {
                 }
                 NodeKind::Element if doc.is_element(child, XSLT, "param") => {
                     leading &= is_space(&run.text);
+                    if self.plan.later && is_space(&run.text) {
+                        run = TextRun::default();
+                    }
                     self.end_run(node, &mut run, &mut body);
                     if !leading && !self.forwards {
                         self.error(child, "xsl:param must come first".into());
@@ -285,6 +306,25 @@ impl Compiler<'_> {
             }
         }
         self.end_run(node, &mut run, &mut body);
+        if self.has_conditions(node) {
+            let is_condition = |instruction: &Instruction| match &instruction.op {
+                Op::Later(later) => matches!(
+                    &**later,
+                    crate::later::Later::Third(third)
+                        if matches!(**third, crate::third::Third::Conditional { .. })
+                ),
+                _ => false,
+            };
+            let mut pieces: Vec<(Vec<Instruction>, bool)> = Vec::new();
+            for instruction in body.split_off(begin.min(body.len())) {
+                let condition = is_condition(&instruction);
+                match pieces.last_mut() {
+                    Some((piece, false)) if !condition => piece.push(instruction),
+                    _ => pieces.push((vec![instruction], condition)),
+                }
+            }
+            body.extend(self.conditional(node, pieces));
+        }
         (parameters.into(), body.into())
     }
 
@@ -369,7 +409,7 @@ impl Compiler<'_> {
                 let op = if !namespace.is_empty()
                     && self.excluded(node, true).iter().any(|uri| uri == namespace)
                 {
-                    Some(self.unknown(node))
+                    Some(self.extension(node))
                 } else {
                     self.literal(node, body);
                     None
@@ -379,6 +419,39 @@ impl Compiler<'_> {
             }
         };
         body.extend(op.map(|op| Instruction { op, place }));
+    }
+
+    /// An extension element: `exsl:document` and Xalan's `redirect:write` are `xsl:result-document`.
+    fn extension(&mut self, node: NodeId) -> Op {
+        let doc = &self.module.doc;
+        let is_redirect = matches!(
+            doc.namespace(node),
+            "http://xml.apache.org/xalan/redirect"
+                | "org.apache.xalan.lib.Redirect"
+                | "xalan://org.apache.xalan.lib.Redirect"
+                | "org.apache.xalan.xslt.extensions.Redirect"
+        );
+        let result = match (doc.namespace(node), doc.local(node)) {
+            (crate::functions::EXSLT_COMMON, "document") => {
+                let href = self.avt_attribute(node, "href");
+                if href.is_none() {
+                    self.error(node, "exsl:document needs an attribute \"href\"".into());
+                }
+                self.result_of_extension(node, href)
+            }
+            (_, "write") if is_redirect => {
+                let href = match self.expression_attribute(node, "select") {
+                    Some(select) => Some(Avt::Parts([crate::model::AvtPart::Expr(select)].into())),
+                    None => self.attribute(node, "file").map(|file| Avt::Fixed(file.into())),
+                };
+                if href.is_none() {
+                    self.error(node, "redirect:write needs an attribute \"select\" or \"file\"".into());
+                }
+                self.result_of_extension(node, href)
+            }
+            _ => return self.unknown(node),
+        };
+        Op::Later(Box::new(crate::later::Later::ResultDocument(Box::new(result))))
     }
 
     fn unknown(&mut self, node: NodeId) -> Op {
@@ -405,7 +478,11 @@ impl Compiler<'_> {
         {
             return op;
         }
-        let new = super::later::INSTRUCTIONS.contains(&doc.local(node));
+        let new = super::later::INSTRUCTIONS.contains(&doc.local(node))
+            // In an element of version 1.0 of a stylesheet of 2.0 only the meaning of what 1.0 has is that of 1.0.
+            || doc.local(node) == "value-of"
+                && (doc.attribute(node, "", "select").is_none()
+                    || doc.attribute(node, "", "separator").is_some());
         if (self.later || self.plan.later && new)
             && let Some(op) = self.later_instruction(node)
         {
@@ -765,10 +842,12 @@ impl Compiler<'_> {
         }
         let select = if self.later { self.expression_attribute(node, "select") } else { None };
         let ordinal = if self.later { self.avt_attribute(node, "ordinal") } else { None };
+        let start_at = if self.plan.third { self.avt_attribute(node, "start-at") } else { None };
         Op::Number(Box::new(Number {
             value: self.expression_attribute(node, "value"),
             select,
             later: self.later,
+            start_at,
             ordinal,
             level,
             count: self.pattern_attribute(node, "count", false),
@@ -813,6 +892,13 @@ impl Compiler<'_> {
         for attribute in list {
             let local = doc.local(attribute);
             if doc.namespace(attribute) == XSLT {
+                if self.later && matches!(local, "validation" | "type") {
+                    let lax = matches!(doc.text(attribute).trim(), "strip" | "preserve");
+                    if local == "type" || !lax {
+                        let message = format!("XTSE1660: there are no schemas: xsl:{local} is not supported");
+                        self.error(node, message);
+                    }
+                }
                 if self.later && local == "default-collation" {
                     self.check_default_collation(node, doc.text(attribute));
                 }
@@ -837,6 +923,12 @@ impl Compiler<'_> {
                 continue;
             }
             let (prefix, namespace) = self.alias(doc.prefix(attribute), doc.namespace(attribute), true);
+            let same = |a: &LiteralAttribute| *a.local == *local && *a.namespace == *namespace;
+            if attributes.iter().any(same) {
+                let message = format!("XTSE0813: by xsl:namespace-alias two attributes are named {local}");
+                self.error(node, message);
+                continue;
+            }
             attributes.push(LiteralAttribute {
                 lead: Box::default(),
                 prefix: prefix.into(),
@@ -848,7 +940,11 @@ impl Compiler<'_> {
         let (prefix, namespace) = self.alias(doc.prefix(node), doc.namespace(node), false);
         let mut namespaces: Vec<(Box<str>, Box<str>)> = Vec::new();
         for (prefix, uri) in scope_of(doc, node) {
-            if uri == XSLT || excluded.contains(&uri) {
+            // What an alias names is there, what it stands for is not (XSLT 2.0 section 11.1.4).
+            let target = self.plan.later
+                && !self.aliases.contains_key(&uri)
+                && self.aliases.values().any(|(target, ..)| *target == uri);
+            if (uri == XSLT || excluded.contains(&uri)) && !target {
                 continue;
             }
             let (prefix, uri) = self.alias(&prefix, &uri, false);

@@ -37,8 +37,8 @@ const STANDARD: [&str; 7] = [
 
 /// Attributes that 2.0 adds to elements of 1.0.
 const MORE: [(&str, &[&str]); 21] = [
-    ("stylesheet", &["default-validation", "input-type-annotations", "default-mode"]),
-    ("transform", &["default-validation", "input-type-annotations", "default-mode"]),
+    ("stylesheet", &["default-validation", "input-type-annotations"]),
+    ("transform", &["default-validation", "input-type-annotations"]),
     ("template", &["as"]),
     ("variable", &["as"]),
     ("param", &["as", "required", "tunnel"]),
@@ -61,7 +61,7 @@ const MORE: [(&str, &[&str]); 21] = [
 ];
 
 /// Attributes that 3.0 adds to elements of 2.0.
-const THIRD: [(&str, &[&str]); 11] = [
+const THIRD: [(&str, &[&str]); 14] = [
     ("variable", &["static", "visibility"]),
     ("param", &["static"]),
     ("template", &["visibility"]),
@@ -71,6 +71,9 @@ const THIRD: [(&str, &[&str]); 11] = [
     ),
     ("attribute-set", &["visibility", "streamable"]),
     ("value-of", &["separator"]),
+    ("number", &["start-at"]),
+    ("copy", &["copy-accumulators"]),
+    ("copy-of", &["copy-accumulators"]),
     ("for-each-group", &["composite"]),
     ("key", &["composite"]),
     ("message", &["error-code"]),
@@ -193,6 +196,35 @@ impl Compiler<'_> {
             Some(name) if name.trim() != "#unnamed" => self.mode(node, &name),
             _ => 0,
         };
+        for name in [
+            "on-no-match",
+            "on-multiple-match",
+            "streamable",
+            "typed",
+            "use-accumulators",
+            "visibility",
+            "warning-on-multiple-match",
+            "warning-on-no-match",
+        ] {
+            let Some(value) = self.attribute(node, name) else { continue };
+            let mut words: Vec<String> = value.split_ascii_whitespace().map(str::to_owned).collect();
+            if name == "use-accumulators" {
+                let names = words.iter().filter(|word| !word.starts_with('#'));
+                let names: Vec<String> = names.cloned().collect();
+                words.retain(|word| word.starts_with('#'));
+                words.extend(names.iter().filter_map(|word| {
+                    let (namespace, local) = self.expand(node, word)?;
+                    Some(format!("Q{{{namespace}}}{local}"))
+                }));
+            }
+            words.sort_unstable();
+            let value = words.join(" ");
+            let known = self.mode_attributes.remove(&(mode, name));
+            let contrary = known.is_some_and(|(precedence, before, contrary)| {
+                precedence == self.precedence && (contrary || before != value)
+            });
+            self.mode_attributes.insert((mode, name), (self.precedence, value, contrary));
+        }
         for flag in ["warning-on-no-match", "warning-on-multiple-match", "streamable"] {
             self.yes_no(node, flag);
         }
@@ -208,6 +240,9 @@ impl Compiler<'_> {
         }
         if let Some(value) = one_of(self.attribute(node, "on-multiple-match"), &["use-last", "fail"]) {
             self.error(node, format!("XTSE0020: on-multiple-match=\"{value}\" is use-last or fail"));
+        }
+        if let Some(value) = self.attribute(node, "on-multiple-match") {
+            self.plan.modes[mode].one_match = value.trim() == "fail";
         }
         let Some(value) = self.attribute(node, "on-no-match") else { return };
         let no_match = match value.trim() {
@@ -247,7 +282,8 @@ impl Compiler<'_> {
             if let Some(uri) = doc.attribute(element, own, "xpath-default-namespace") {
                 return uri.to_owned();
             }
-            at = doc.parent(element);
+            // What an embedded stylesheet stands in says nothing about it.
+            at = if element == self.module.root { None } else { doc.parent(element) };
         }
         String::new()
     }
@@ -320,6 +356,10 @@ impl Compiler<'_> {
         let title = self.title(node);
         let declared = self.declared(node, if of_function { "XTTE0790" } else { "XTTE0590" }, &title);
         let required = self.flag(node, "required", false);
+        if of_function && !required && module.doc.attribute(node, "", "required").is_some() {
+            let code = if self.plan.third { "XTSE0020" } else { "XTSE0090" };
+            self.error(node, format!("{code}: {title} of a function is always required"));
+        }
         let has_default = module.doc.attribute(node, "", "select").is_some() || self.has_content(node);
         if has_default && required {
             self.error(node, format!("XTSE0010: {title} is required: it has no default"));
@@ -399,6 +439,9 @@ impl Compiler<'_> {
                 self.attributes(node, &["select", "disable-output-escaping"], &[]);
                 let raw = self.flag(node, "disable-output-escaping", false);
                 let content = self.content(node, &[]);
+                if doc.attribute(node, "", "select").is_some() && self.has_content(node) {
+                    self.error(node, "XTSE0870: xsl:value-of has both a select attribute and content".into());
+                }
                 match content {
                     // As in 1.0 where there is one item.
                     Content { select: Some(Expr::XPath(mut xpath)), separator: None, body }
@@ -423,8 +466,11 @@ impl Compiler<'_> {
                 let content = self.content(node, &[]);
                 later(Later::Attribute { name, namespace, scope, content })
             }
-            "attribute" | "element" => {
+            local @ ("attribute" | "element") => {
                 self.no_schema(node);
+                if local == "element" {
+                    self.flag(node, "inherit-namespaces", true);
+                }
                 None
             }
             "comment" => {
@@ -461,6 +507,7 @@ impl Compiler<'_> {
                     &["use-attribute-sets"]
                 };
                 self.attributes(node, third, &[]);
+                self.flag(node, "inherit-namespaces", true);
                 let select = if self.plan.third { self.expression_attribute(node, "select") } else { None };
                 self.no_schema(node);
                 let namespaces = self.flag(node, "copy-namespaces", true);
@@ -534,6 +581,22 @@ impl Compiler<'_> {
                     if let Err(error) = xpath::regex::Regex::new(pattern, flags) {
                         self.error(node, format!("XTDE1140: {}", error.message));
                     }
+                }
+                let mut elements = doc.children(node).filter(|n| doc.kind(*n) == NodeKind::Element);
+                let mut last = 0;
+                let in_order = elements.all(|n| {
+                    let place = match doc.local(n) {
+                        "matching-substring" => 1,
+                        "non-matching-substring" => 2,
+                        _ => 3,
+                    };
+                    let fine = place > last || place == 3;
+                    last = last.max(place);
+                    fine
+                });
+                if self.plan.third && !in_order {
+                    let message = "XTSE0010: xsl:analyze-string holds an xsl:matching-substring, an xsl:non-matching-substring and fallbacks, in this order";
+                    self.error(node, message.into());
                 }
                 let child = |name: &str| doc.children(node).find(|n| doc.is_element(*n, XSLT, name));
                 let (matching, other) = (child("matching-substring"), child("non-matching-substring"));
@@ -619,20 +682,29 @@ impl Compiler<'_> {
     /// `xsl:result-document`.
     fn result_document(&mut self, node: NodeId) -> ResultDocument {
         let href = self.avt_attribute(node, "href");
+        let format = self.avt_attribute(node, "format");
+        ResultDocument { format, ..self.result_of_extension(node, href) }
+    }
+
+    /// A further result with the properties that attributes of `node` say.
+    pub(super) fn result_of_extension(&mut self, node: NodeId, href: Option<Avt>) -> ResultDocument {
         if let Some(Avt::Fixed(href)) = &href
             && !href.is_empty()
             && !self.options.results
         {
+            let name = self.module.doc.qname(node);
             let message = format!(
-                "xsl:result-document href=\"{href}\": there is no place for further results here, only the principal one is written (leave href away)"
+                "{name} href=\"{href}\": there is no place for further results here, only the principal one is written (leave href away)"
             );
             self.error(node, message);
         }
-        let format = self.avt_attribute(node, "format");
         let mut properties = Vec::new();
         for property in PROPERTIES {
             // "version" is that of the language.
             let attribute = if property == "version" { "output-version" } else { property };
+            if property == "html-version" && !self.plan.third {
+                continue;
+            }
             let Some(value) = self.avt_attribute(node, attribute) else { continue };
             if let Avt::Fixed(value) = &value
                 && let Err(message) = OutputProperties::default().set(property, value, true)
@@ -643,9 +715,13 @@ impl Compiler<'_> {
         }
         ResultDocument {
             href,
-            format,
+            format: None,
             properties: properties.into(),
             cdata_section_elements: self.avt_attribute(node, "cdata-section-elements"),
+            suppress_indentation: match self.plan.third {
+                true => self.avt_attribute(node, "suppress-indentation"),
+                false => None,
+            },
             character_maps: self.avt_attribute(node, "use-character-maps"),
             scope: self.scope(node),
             body: self.body(node),
@@ -821,6 +897,10 @@ impl Compiler<'_> {
                 _ => self.error(child, format!("character=\"{character}\" must be one character")),
             }
         }
+        if self.map_precedence.insert(name, self.precedence) == Some(self.precedence) {
+            let shown = self.symbols.show(name);
+            self.error(node, format!("XTSE1580: there are two character maps \"{shown}\""));
+        }
         self.character_maps.insert(name, (uses, entries));
     }
 
@@ -968,6 +1048,11 @@ pub(super) struct Named<'d> {
 }
 
 impl Host for Named<'_> {
+    fn static_base_uri(&self) -> Option<String> {
+        let base = super::base_within(self.doc, self.node, self.doc.base_uri().unwrap_or_default());
+        (!base.is_empty()).then(|| crate::resolver::as_uri(&base))
+    }
+
     fn call_by_name(
         &self,
         name: &ExtensionName,
@@ -986,7 +1071,7 @@ impl Host for Named<'_> {
             "type-available" => Value::Boolean(type_available(namespace, local)),
             _ => {
                 let namespace = if prefix.is_empty() { "" } else { namespace };
-                Value::Boolean(function_available(namespace, local))
+                Value::Boolean(function_available(namespace, local, self.third))
             }
         }))
     }
@@ -1024,15 +1109,22 @@ pub(crate) fn system_property(namespace: &str, local: &str, later: bool, third: 
 
 /// `type-available()`.
 pub(crate) fn type_available(namespace: &str, local: &str) -> bool {
-    namespace == "http://www.w3.org/2001/XMLSchema" && xpath::atomic::AtomicType::find(local).is_some()
+    namespace == "http://www.w3.org/2001/XMLSchema"
+        && (matches!(local, "anyType" | "anySimpleType" | "untyped")
+            || xpath::atomic::AtomicType::find(local).is_some())
 }
 
-/// Whether a function of XPath 2.0 or XSLT 2.0 has that name.
-pub(crate) fn function_available(namespace: &str, local: &str) -> bool {
+/// Whether a function of XPath 2.0 or XSLT 2.0 (`third`: of 3.1 or 3.0) has that name.
+pub(crate) fn function_available(namespace: &str, local: &str, third: bool) -> bool {
+    const FUNCTIONS: &str = "http://www.w3.org/2005/xpath-functions";
     match namespace {
-        "" | "http://www.w3.org/2005/xpath-functions" => {
-            xpath::is_function(local) || crate::functions::find("", local, true).is_some()
+        "" | FUNCTIONS => {
+            xpath::is_function(local)
+                || third && xpath::is_function_of(FUNCTIONS, local)
+                || crate::functions::find("", local, true).is_some()
         }
+        // Nothing can be cast to these.
+        "http://www.w3.org/2001/XMLSchema" if matches!(local, "NOTATION" | "anyAtomicType") => false,
         "http://www.w3.org/2001/XMLSchema" => xpath::atomic::AtomicType::find(local).is_some(),
         other => crate::functions::find(other, local, true).is_some() || xpath::is_function_of(other, local),
     }

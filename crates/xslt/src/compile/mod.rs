@@ -8,7 +8,7 @@ mod scope;
 mod statics;
 mod third;
 
-pub(crate) use instructions::{is_available, is_available_later};
+pub(crate) use instructions::{is_available, is_available_later, is_declaration};
 pub(crate) use scope::is_qname;
 
 use crate::error::XsltError;
@@ -131,6 +131,12 @@ struct Compiler<'a> {
     all_modes: Vec<crate::pattern::Rule>,
     /// Import precedences of accumulators.
     accumulator_precedence: HashMap<Name, u32>,
+    /// What `xsl:mode` has said: by mode and attribute the import precedence, the value, and whether another one has it too.
+    mode_attributes: HashMap<(usize, &'static str), (u32, String, bool)>,
+    /// Import precedences of character maps.
+    map_precedence: HashMap<Name, u32>,
+    /// All modules: their outermost elements are checked when the version of the processor is known.
+    modules: Vec<Arc<Module>>,
     /// `xsl:namespace-alias`: stylesheet URI to (result URI, result prefix, precedence).
     aliases: HashMap<String, (String, String, u32)>,
     // Where the compiler is.
@@ -151,6 +157,8 @@ struct Compiler<'a> {
     in_function: bool,
     /// The global variables that expressions refer to, of the declaration at hand.
     referred: std::cell::RefCell<Vec<usize>>,
+    /// Functions of Java that the expression at hand calls.
+    unavailable: std::cell::RefCell<Vec<String>>,
     /// How deep the element at hand stands in its template.
     nesting: usize,
     bases: std::cell::RefCell<Vec<String>>,
@@ -195,6 +203,9 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         statics: Vec::new(),
         all_modes: Vec::new(),
         accumulator_precedence: HashMap::new(),
+        mode_attributes: HashMap::new(),
+        map_precedence: HashMap::new(),
+        modules: Vec::new(),
         aliases: HashMap::new(),
         module,
         precedence: 0,
@@ -208,6 +219,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         depth: 0,
         in_function: false,
         referred: Default::default(),
+        unavailable: Default::default(),
         nesting: 0,
         bases: Default::default(),
     };
@@ -237,7 +249,11 @@ impl Compiler<'_> {
             doc.namespace(e) == XSLT && matches!(doc.local(e), "stylesheet" | "transform")
                 || doc.attribute(e, XSLT, "version").is_some()
         });
-        if !is_stylesheet && let Some(href) = associated_stylesheet(&doc) {
+        let associated = associated_stylesheet(&doc);
+        // A document that says where in it its stylesheet stands is no simplified stylesheet itself.
+        let inside = doc.document_element().is_some_and(|e| doc.namespace(e) != XSLT)
+            && associated.as_ref().is_some_and(|href| href.len() > 1 && href.starts_with('#'));
+        if let Some(href) = associated.filter(|_| inside || !is_stylesheet) {
             if let Some(id) = href.strip_prefix('#') {
                 let root = find_id(&doc, id);
                 match root {
@@ -339,13 +355,14 @@ impl Compiler<'_> {
         self.collect(&module, &mut own, &mut imports, open);
         for (importing, node, href) in imports {
             self.enter(&importing);
-            let uri = self.options.resolver.absolute(&href, &importing.uri);
+            let base = self.base_of(&importing, node);
+            let uri = self.options.resolver.absolute(&href, &base);
             if open.contains(&uri) {
                 self.error(node, format!("the stylesheet \"{href}\" imports itself"));
                 continue;
             }
             let before = self.errors.len();
-            match self.load(&href, &importing.uri) {
+            match self.load(&href, &base) {
                 Some(imported) => self.level(imported, open),
                 None => self.place_last_error(before, &importing, node),
             }
@@ -369,6 +386,7 @@ impl Compiler<'_> {
         open: &mut Vec<String>,
     ) {
         self.enter(module);
+        self.modules.push(module.clone());
         let (doc, root) = (&module.doc, module.root);
         if doc.namespace(root) != XSLT || !matches!(doc.local(root), "stylesheet" | "transform") {
             if doc.attribute(root, XSLT, "version").is_none() {
@@ -413,13 +431,14 @@ impl Compiler<'_> {
                     continue;
                 }
                 imports_allowed = false;
-                let uri = self.options.resolver.absolute(href, &module.uri);
+                let base = self.base_of(module, child);
+                let uri = self.options.resolver.absolute(href, &base);
                 if open.contains(&uri) {
                     self.error(child, format!("the stylesheet \"{href}\" includes itself"));
                     continue;
                 }
                 let before = self.errors.len();
-                match self.load(href, &module.uri) {
+                match self.load(href, &base) {
                     Some(included) => {
                         open.push(uri);
                         self.collect(&included, own, imports, open);
@@ -433,6 +452,28 @@ impl Compiler<'_> {
             }
             imports_allowed = false;
             own.push((module.clone(), child));
+        }
+    }
+
+    /// The outermost elements, `xsl:include` and `xsl:import` once more, as the version that is known now has them.
+    fn check_modules(&mut self) {
+        if !self.plan.later {
+            return;
+        }
+        for module in std::mem::take(&mut self.modules) {
+            self.enter(&module);
+            let (doc, root) = (&module.doc, module.root);
+            if doc.namespace(root) != XSLT || !matches!(doc.local(root), "stylesheet" | "transform") {
+                continue;
+            }
+            self.at_version_of(root);
+            self.check_stylesheet_element(root);
+            for child in doc.children(root) {
+                if doc.namespace(child) == XSLT && matches!(doc.local(child), "import" | "include") {
+                    self.attributes(child, &["href"], &["href"]);
+                    self.empty(child);
+                }
+            }
         }
     }
 
@@ -497,13 +538,10 @@ impl Compiler<'_> {
 
     /// The base URI of an element of the stylesheet.
     fn base_of(&self, module: &Module, node: NodeId) -> String {
-        let mut chain = Vec::new();
-        let mut at = Some(node);
-        while let Some(element) = at.filter(|_| module.has_bases) {
-            chain.extend(module.doc.attribute(element, xml::XML_NS, "base"));
-            at = module.doc.parent(element);
+        if !module.has_bases {
+            return module.uri.clone();
         }
-        chain.into_iter().rev().fold(module.uri.clone(), |base, own| crate::resolver::join(&base, own))
+        base_within(&module.doc, node, &module.uri)
     }
 
     /// The guard of depth: all that nests in a stylesheet is compiled in here.
@@ -539,7 +577,9 @@ impl Compiler<'_> {
             symbols: &self.symbols,
             variables: true,
             current: true,
+            strict: self.later && !self.forwards,
             referred: Some(&self.referred),
+            unavailable: Some(&self.unavailable),
         }
     }
 
@@ -561,6 +601,12 @@ impl Compiler<'_> {
         let dialect = Dialect { level: self.language(), namespace: &default };
         let base = self.base_of(&module, node);
         let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &base, dialect);
+        for message in self.unavailable.take() {
+            let place = self.place(node);
+            if !self.plan.unavailable.iter().any(|(known, _)| *known == message) {
+                self.plan.unavailable.push((message, place));
+            }
+        }
         match compiled {
             Ok(mut expr) => {
                 if let Expr::XPath(xpath) = &mut expr {
@@ -595,9 +641,11 @@ impl Compiler<'_> {
         let library = Library { variables: allowed, current: allowed, ..self.library() };
         let default = self.default_namespace(node);
         let dialect = Dialect { level: self.language(), namespace: &default };
+        let base = self.base_of(&module, node);
         let compiled = Pattern::compile(
             source,
             &mut PatternContext {
+                base: &base,
                 scope: &scope,
                 library: &library,
                 pool: &self.pool,
@@ -616,6 +664,17 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+/// The base URI of an element: that of its document with `xml:base` applied.
+pub(crate) fn base_within(doc: &Document, node: NodeId, uri: &str) -> String {
+    let mut chain = Vec::new();
+    let mut at = Some(node);
+    while let Some(element) = at {
+        chain.extend(doc.attribute(element, xml::XML_NS, "base"));
+        at = doc.parent(element);
+    }
+    chain.into_iter().rev().fold(uri.to_owned(), |base, own| crate::resolver::join(&base, own))
 }
 
 fn has_bases(doc: &Document) -> bool {

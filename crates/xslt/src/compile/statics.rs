@@ -27,16 +27,22 @@ pub(super) fn prepare(
     let mut doomed: Vec<NodeId> = Vec::new();
     for node in nodes {
         // What holds an element that is taken out is asked no more.
-        if !doc.is_attached(node) || is_gone(doc, node, &doomed) || version_of(doc, node) < 2.0 {
+        if !doc.is_attached(node) || is_gone(doc, node, &doomed) || version_of(doc, node) < 2.0 && !always {
             continue;
         }
         let third = always || version_of(doc, node) >= 3.0;
         let of_xslt = doc.namespace(node) == XSLT;
         let own = if of_xslt { "" } else { XSLT };
+        // In an element of a version that is still to come nothing is known, nor whether it is to be used.
+        let forwards = version_of(doc, node) > if third { 3.0 } else { 2.0 };
         if let Some(source) = doc.attribute(node, own, "use-when").map(str::to_owned) {
             match evaluate(&source, doc, node, known, third).and_then(|value| truth(&value)) {
                 Ok(true) => {}
                 Ok(false) => {
+                    doomed.push(node);
+                    continue;
+                }
+                Err(_) if forwards && of_xslt && is_unknown(doc, node) => {
                     doomed.push(node);
                     continue;
                 }
@@ -67,16 +73,36 @@ pub(super) fn prepare(
             }
         }
         if third && of_xslt && matches!(doc.local(node), "variable" | "param") {
-            let is_static =
-                doc.attribute(node, "", "static").is_some_and(|v| matches!(v.trim(), "yes" | "true" | "1"));
-            if is_static && let Err(message) = declare(doc, node, known, given) {
+            let is_static = match doc.attribute(node, "", "static").map(str::trim) {
+                Some("yes" | "true" | "1") => true,
+                None | Some("no" | "false" | "0") => false,
+                Some(other) => {
+                    errors.push(format!("XTSE0020: static=\"{other}\" must be yes or no"));
+                    false
+                }
+            };
+            if is_static && let Err(message) = declare(doc, node, known, given, third) {
                 errors.push(message);
             }
         }
     }
     for node in doomed {
+        if doc.namespace(node) == XSLT && matches!(doc.local(node), "stylesheet" | "transform") {
+            // A module that is not to be used is one without declarations.
+            let children: Vec<NodeId> = doc.children(node).collect();
+            children.into_iter().for_each(|child| doc.detach(child));
+            continue;
+        }
         doc.detach(node);
     }
+}
+
+/// Whether no version of the language that is here has an element of that name.
+fn is_unknown(doc: &Document, node: NodeId) -> bool {
+    let local = doc.local(node);
+    !super::is_available_later(local)
+        && !super::instructions::is_of_third(local)
+        && !super::instructions::is_declaration(local)
 }
 
 fn is_gone(doc: &Document, node: NodeId, doomed: &[NodeId]) -> bool {
@@ -96,14 +122,36 @@ fn declare(
     node: NodeId,
     known: &mut Vec<StaticVariable>,
     given: &[(String, String)],
+    third: bool,
 ) -> Result<(), String> {
     let name = doc.attribute(node, "", "name").unwrap_or_default().trim().to_owned();
     let top = doc.parent(node).is_some_and(|parent| doc.parent(parent) == Some(Document::ROOT));
     if !top {
         return Err(format!("XTSE0020: ${name}: only what is global can be static"));
     }
-    if doc.children(node).any(|n| doc.kind(n) == NodeKind::Element || !doc.text(n).trim().is_empty()) {
-        return Err(format!("XTSE0010: ${name} is static: it has a select attribute and no content"));
+    for child in doc.children(node) {
+        let unused = || {
+            let own = if doc.namespace(child) == XSLT { "" } else { XSLT };
+            let condition = doc.attribute(child, own, "use-when")?;
+            evaluate(condition, doc, child, known, third).and_then(|value| truth(&value)).ok()
+        };
+        let counts = match doc.kind(child) {
+            NodeKind::Element => unused() != Some(false),
+            NodeKind::Text => !doc.text(child).trim().is_empty(),
+            _ => false,
+        };
+        if counts {
+            return Err(format!("XTSE0010: ${name} is static: it has a select attribute and no content"));
+        }
+    }
+    for other in ["tunnel", "visibility"] {
+        let wrong = doc.attribute(node, "", other).filter(|value| match other {
+            "tunnel" => matches!(value.trim(), "yes" | "true" | "1"),
+            _ => value.trim() != "private",
+        });
+        if wrong.is_some() {
+            return Err(format!("XTSE0020: ${name} is static: it has no {other}"));
+        }
     }
     let (prefix, local) = name.split_once(':').unwrap_or(("", &name));
     let uri = match prefix {
@@ -118,6 +166,9 @@ fn declare(
         });
     let required =
         doc.attribute(node, "", "required").is_some_and(|v| matches!(v.trim(), "yes" | "true" | "1"));
+    if required && doc.attribute(node, "", "select").is_some() {
+        return Err(format!("XTSE0010: the parameter ${name} is required: it has no default"));
+    }
     let mut value = match (passed, doc.attribute(node, "", "select")) {
         (Some((_, text)), _) if doc.local(node) == "param" => {
             Value::from(Atomic::Untyped(text.as_str().into()))
@@ -217,6 +268,10 @@ fn filled(template: &str, doc: &Document, node: NodeId, known: &[StaticVariable]
             return Err("XTSE0370: a } without {".to_owned());
         }
         let end = end_of_expression(rest).ok_or("XTSE0350: a { without }")?;
+        if rest[..end].trim().is_empty() {
+            rest = &rest[end + 1..];
+            continue;
+        }
         let value = evaluate(&rest[..end], doc, node, known, true)?;
         let texts: Vec<String> = value
             .items()

@@ -217,7 +217,14 @@ impl Compiler<'_> {
             self.attributes(child, &["select", "lang", "order", "collation", "case-order", "data-type"], &[]);
             let collation = self.collation(child, "XTDE1035");
             let content = self.select_or_body(child);
-            keys.push(MergeKey { content, descending: self.avt_attribute(child, "order"), collation });
+            keys.push(MergeKey {
+                content,
+                descending: self.avt_attribute(child, "order"),
+                lang: self.avt_attribute(child, "lang"),
+                case_order: self.avt_attribute(child, "case-order"),
+                data_type: self.avt_attribute(child, "data-type"),
+                collation,
+            });
         }
         if keys.is_empty() {
             self.error(node, "XTSE0010: xsl:merge-source needs an xsl:merge-key".into());
@@ -350,6 +357,8 @@ impl Compiler<'_> {
                     && let Later::Third(third) = *later
                     && let Third::Conditional { parts: own } = *third
                 {
+                    // Behind one for nothing no other comes.
+                    misplaced |= matches!(parts.last(), Some(Part::OnEmpty(_)));
                     parts.extend(own);
                 }
             }

@@ -1,6 +1,7 @@
 //! The functions beyond XPath's core library: those of XSLT (section 12) and of EXSLT.
 
 pub(crate) mod dates;
+pub(crate) mod regexp;
 pub(crate) mod strings;
 
 use xpath::Type;
@@ -12,6 +13,9 @@ const EXSLT_MATH: &str = "http://exslt.org/math";
 const EXSLT_STRINGS: &str = "http://exslt.org/strings";
 const EXSLT_DATES: &str = "http://exslt.org/dates-and-times";
 const EXSLT_DYNAMIC: &str = "http://exslt.org/dynamic";
+const EXSLT_REGEXP: &str = "http://exslt.org/regular-expressions";
+const SAXON: &str = "http://saxon.sf.net/";
+const XALAN: &str = "http://xml.apache.org/xalan";
 /// Namespace of EXSLT functions (`func:function`).
 pub(crate) const EXSLT_FUNCTIONS: &str = "http://exslt.org/functions";
 
@@ -38,6 +42,7 @@ pub(crate) enum Function {
     ElementAvailable,
     FunctionAvailable,
     UnparsedEntityUri,
+    UnparsedEntityPublicId,
     NodeSet,
     ObjectType,
     Difference,
@@ -69,6 +74,12 @@ pub(crate) enum Function {
     Date,
     Evaluate,
     Map,
+    Parse,
+    Serialize,
+    HasSameNodes,
+    RegexpTest,
+    RegexpMatch,
+    RegexpReplace,
     // Of XSLT 2.0.
     Current,
     CurrentGroup,
@@ -108,6 +119,19 @@ static TABLE: &[Builtin] = table! {
     "http://xml.apache.org/xslt", "nodeset", 1..1, NodeSet, F::NodeSet;
     "urn:schemas-microsoft-com:xslt", "node-set", 1..1, NodeSet, F::NodeSet;
     "http://icl.com/saxon", "node-set", 1..1, NodeSet, F::NodeSet;
+    SAXON, "node-set", 1..1, NodeSet, F::NodeSet;
+    SAXON, "parse", 1..1, NodeSet, F::Parse;
+    SAXON, "serialize", 1..2, Text, F::Serialize;
+    SAXON, "evaluate", 1..1, Any, F::Evaluate;
+    XALAN, "evaluate", 1..1, Any, F::Evaluate;
+    XALAN, "distinct", 1..1, NodeSet, F::Distinct;
+    XALAN, "difference", 2..2, NodeSet, F::Difference;
+    XALAN, "intersection", 2..2, NodeSet, F::Intersection;
+    XALAN, "hasSameNodes", 2..2, Boolean, F::HasSameNodes;
+    XALAN, "tokenize", 1..2, NodeSet, F::Tokenize;
+    EXSLT_REGEXP, "test", 2..3, Boolean, F::RegexpTest;
+    EXSLT_REGEXP, "match", 2..3, NodeSet, F::RegexpMatch;
+    EXSLT_REGEXP, "replace", 4..4, Text, F::RegexpReplace;
     EXSLT_COMMON, "object-type", 1..1, Text, F::ObjectType;
     EXSLT_SETS, "difference", 2..2, NodeSet, F::Difference;
     EXSLT_SETS, "intersection", 2..2, NodeSet, F::Intersection;
@@ -189,6 +213,8 @@ static LATER: &[Builtin] = table! {
     "", "format-dateTime", 2..5, Any, F::FormatMoment;
     "", "format-time", 2..5, Any, F::FormatMoment;
     "", "type-available", 1..1, Boolean, F::TypeAvailable;
+    "", "unparsed-entity-uri", 1..2, Any, F::UnparsedEntityUri;
+    "", "unparsed-entity-public-id", 1..2, Any, F::UnparsedEntityPublicId;
     "", "key", 2..3, NodeSet, F::Key;
     "", "function-available", 1..2, Boolean, F::FunctionAvailable;
 };
@@ -201,6 +227,30 @@ pub(crate) fn find(namespace: &str, local: &str, later: bool) -> Option<(u32, &'
     };
     let added = if later { found(LATER, TABLE.len()) } else { None };
     added.or_else(|| found(TABLE, 0))
+}
+
+/// The class of Java that a function of that name is, by the namespaces of Xalan, Saxon, Oracle and XT.
+pub(crate) fn java_class<'n>(namespace: &'n str, local: &'n str) -> Option<&'n str> {
+    const IN_NAMESPACE: [&str; 7] = [
+        "java:",
+        "xalan://",
+        "http://xml.apache.org/xalan/java/",
+        "http://xml.apache.org/xslt/java/",
+        "http://www.oracle.com/XSL/Transform/java/",
+        "http://www.jclark.com/xt/java/",
+        "http://saxon.sf.net/java-type/",
+    ];
+    if let Some(class) = IN_NAMESPACE.iter().find_map(|begin| namespace.strip_prefix(begin)) {
+        return Some(class);
+    }
+    // `java:java.util.Date.new()`.
+    let in_name = matches!(
+        namespace,
+        "http://xml.apache.org/xalan/java"
+            | "http://xml.apache.org/xslt/java"
+            | "http://saxon.sf.net/java-type"
+    );
+    in_name.then(|| local.rsplit_once('.').map_or(local, |(class, _)| class))
 }
 
 /// The function of that slot.

@@ -72,7 +72,7 @@ fn item_predicates<'t>(source: &str, tree: &'t ast::Expr) -> Option<&'t [ast::Ex
 
 fn compile(source: &str, tree: &ast::Expr, cx: &mut PatternContext<'_>) -> Result<Expr, String> {
     let version = cx.dialect.version();
-    Expr::compile_tree(source, tree.clone(), version, cx.scope, cx.library, cx.pool, "", cx.dialect)
+    Expr::compile_tree(source, tree.clone(), version, cx.scope, cx.library, cx.pool, cx.base, cx.dialect)
         .map_err(|error| crate::expr::explain(source, &error))
 }
 

@@ -22,6 +22,8 @@ pub(super) struct KeyIndex {
     texts: HashMap<Box<str>, Vec<Node>>,
     /// By values that are no strings (XSLT 2.0).
     values: HashMap<xpath::atomic::Bucket, Vec<(Atomic, Vec<Node>)>>,
+    /// By values that are a key as a whole (XSLT 3.0).
+    composite: HashMap<Vec<xpath::atomic::Bucket>, Vec<(Vec<Atomic>, Vec<Node>)>>,
 }
 
 impl KeyIndex {
@@ -32,6 +34,21 @@ impl KeyIndex {
     fn of_value(&self, atom: &Atomic) -> Option<&Vec<Node>> {
         let alike = self.values.get(&atom.bucket())?;
         alike.iter().find(|(known, _)| same_value(known, atom)).map(|(_, nodes)| nodes)
+    }
+
+    fn of_values(&self, atoms: &[Atomic]) -> Option<&Vec<Node>> {
+        let hash: Vec<_> = atoms.iter().map(Atomic::bucket).collect();
+        let alike = self.composite.get(&hash)?;
+        alike.iter().find(|(known, _)| same_values(known, atoms)).map(|(_, nodes)| nodes)
+    }
+
+    fn add_values(&mut self, atoms: Vec<Atomic>, node: Node) {
+        let alike = self.composite.entry(atoms.iter().map(Atomic::bucket).collect()).or_default();
+        match alike.iter_mut().find(|(known, _)| same_values(known, &atoms)) {
+            Some((_, list)) if list.last() == Some(&node) => {}
+            Some((_, list)) => list.push(node),
+            None => alike.push((atoms, vec![node])),
+        }
     }
 
     fn add(&mut self, text: &str, node: Node) {
@@ -58,6 +75,10 @@ impl KeyIndex {
 fn same_value(a: &Atomic, b: &Atomic) -> bool {
     let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
     a.equals(b) || nan(a) && nan(b)
+}
+
+fn same_values(a: &[Atomic], b: &[Atomic]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b))
 }
 
 /// The host of one evaluation.
@@ -137,6 +158,11 @@ impl Host for ExprHost<'_, '_> {
         Ok(Node::in_document(id, Document::ROOT))
     }
 
+    fn read_text(&self, uri: &str, encoding: Option<&str>) -> Result<String, String> {
+        let text = self.engine.unparsed_text(uri, self.xpath.base.as_deref().unwrap_or(""), encoding)?;
+        Ok(text)
+    }
+
     fn find_function(&self, uri: &str, local: &str, arity: usize) -> Option<ExtensionName> {
         let named =
             |slot: u32| ExtensionName { prefix: "".into(), uri: Some(uri.into()), local: local.into(), slot };
@@ -187,10 +213,8 @@ impl<'h> ExprHost<'h, '_> {
         let mut doc = Document::new();
         let id = match from.kind(node.id) {
             NodeKind::Document => {
-                for child in from.children(node.id) {
-                    doc.copy_from(Document::ROOT, from, child);
-                }
-                Document::ROOT
+                let copy = self.engine.copied_document(node, Place::default());
+                return copy.map_err(|error| error.message);
             }
             NodeKind::Attribute => {
                 let holder = doc.create_element("", "", "attributes");
@@ -361,11 +385,27 @@ impl<'h> ExprHost<'h, '_> {
                     other if typed => index.of_value(&other).cloned().unwrap_or_default(),
                     other => get(&other.to_text()).to_vec(),
                 };
+                let composite = engine
+                    .plan
+                    .keys
+                    .get(&name)
+                    .and_then(|keys| keys.first())
+                    .is_some_and(|key| key.composite);
+                let whole = || -> Vec<Node> {
+                    let items = args.get(1).into_iter().flat_map(Value::items);
+                    let atoms: Vec<Atomic> =
+                        items.map(|item| collation.atom(&engine.key_atom(item)).into_owned()).collect();
+                    index.of_values(&atoms).cloned().unwrap_or_default()
+                };
+                if composite && within.is_none() {
+                    return sorted(whole());
+                }
                 if let Some(top) = within {
                     let mut found = Vec::new();
-                    for item in args.get(1).into_iter().flat_map(|values| values.items().collect::<Vec<_>>())
-                    {
-                        found.extend(get_item(item));
+                    if composite {
+                        found = whole();
+                    } else if let Some(values) = args.get(1) {
+                        found.extend(values.items().flat_map(get_item));
                     }
                     let doc = engine.doc(doc);
                     found.retain(|node: &Node| {
@@ -486,19 +526,25 @@ impl<'h> ExprHost<'h, '_> {
                             self.lookup("").unwrap_or_default().to_owned()
                         };
                         let available = match engine.plan.later {
-                            true => crate::compile::is_available_later,
-                            false => crate::compile::is_available,
+                            true => {
+                                crate::compile::is_available_later(&local)
+                                    || engine.plan.third && crate::compile::is_declaration(&local)
+                            }
+                            false => crate::compile::is_available(&local),
                         };
-                        (namespace == crate::compile::XSLT && available(&local))
+                        (namespace == crate::compile::XSLT && available)
                             || (namespace == functions::EXSLT_FUNCTIONS && local == "result")
                     }
                     None => false,
                 };
                 Value::Boolean(available)
             }
+            // (Whatever it is, functions have a namespace.)
+            Function::FunctionAvailable if text(0)?.trim().starts_with("Q{}") => Value::Boolean(false),
             Function::FunctionAvailable => {
                 let available = self.resolve(&text(0)?).is_some_and(|(namespace, local)| {
-                    engine.plan.later && crate::compile::later::function_available(&namespace, &local)
+                    engine.plan.later
+                        && crate::compile::later::function_available(&namespace, &local, engine.plan.third)
                         || (namespace.is_empty()
                             && (functions::CORE.contains(&local.as_str()) || local == "current"))
                         || functions::find(&namespace, &local, engine.plan.later).is_some()
@@ -521,13 +567,29 @@ impl<'h> ExprHost<'h, '_> {
                 });
                 Value::Boolean(found)
             }
-            Function::UnparsedEntityUri => {
+            Function::UnparsedEntityUri | Function::UnparsedEntityPublicId => {
                 let name = text(0)?;
-                match engine.doc(cx.node.doc).unparsed_entity(&name) {
-                    Some((system, _)) => {
-                        Value::from(crate::resolver::join(engine.docs.uri(cx.node.doc), system))
+                let of = match args.get(1) {
+                    None => cx.node.doc,
+                    Some(_) => set(1)?.first().map_or(DocId::ATOMIC, |node| node.doc),
+                };
+                if of == DocId::ATOMIC {
+                    let code = if builtin.local.ends_with("uri") { "XTDE1370" } else { "XTDE1380" };
+                    return Err(format!("{code}: {}() is about a node in a document", builtin.local));
+                }
+                let found = engine.doc(of).unparsed_entity(&name);
+                match builtin.function {
+                    Function::UnparsedEntityPublicId => {
+                        Value::from(found.and_then(|(_, public)| public).unwrap_or_default())
                     }
-                    None => Value::from(""),
+                    _ => {
+                        let uri = found.map(|(system, _)| crate::resolver::join(engine.docs.uri(of), system));
+                        let uri = uri.unwrap_or_default();
+                        match engine.plan.later {
+                            true => Value::Atomic(Atomic::Uri(uri.into())),
+                            false => Value::from(uri),
+                        }
+                    }
                 }
             }
             Function::NodeSet => match args.first() {
@@ -565,6 +627,41 @@ impl<'h> ExprHost<'h, '_> {
                 let other: HashSet<Node> = set(1)?.iter().collect();
                 let kept: Vec<Node> = set(0)?.iter().filter(|node| other.contains(node)).collect();
                 Value::NodeSet(NodeSet::from_ordered(&kept))
+            }
+            Function::HasSameNodes => {
+                let (own, other): (HashSet<Node>, HashSet<Node>) =
+                    (set(0)?.iter().collect(), set(1)?.iter().collect());
+                Value::Boolean(own == other)
+            }
+            Function::Parse => {
+                let source = text(0)?;
+                engine.spend(source.len() as u64 >> 2).map_err(|e| e.message)?;
+                let doc = Document::parse_str(&source, &ParseOptions::default())
+                    .map_err(|error| format!("FODC0006: saxon:parse(): {error}"))?;
+                self.adopt(doc).map(Value::from)?
+            }
+            Function::Serialize => {
+                let Some(node) = set(0)?.first() else { return Ok(Value::from("")) };
+                if node.is_namespace() {
+                    return Ok(Value::from(engine.node_string(node)));
+                }
+                let doc = engine.doc(node.doc);
+                let mut bytes = Vec::new();
+                xml::write(doc, node.id, &xml::WriteOptions::default(), &mut bytes);
+                engine.spend(bytes.len() as u64 >> 4).map_err(|e| e.message)?;
+                Value::from(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Function::RegexpTest => Value::Boolean(functions::regexp::test(&text(0)?, &text(1)?, &text(2)?)?),
+            Function::RegexpReplace => {
+                Value::from(functions::regexp::replace(&text(0)?, &text(1)?, &text(2)?, &text(3)?)?)
+            }
+            Function::RegexpMatch => {
+                let mut doc = Document::new();
+                for found in functions::regexp::matches(&text(0)?, &text(1)?, &text(2)?)? {
+                    let element = doc.append_element(Document::ROOT, "", "", "match");
+                    doc.append_text(element, &found);
+                }
+                self.children_of_fragment(doc)?
             }
             Function::HasSameNode => {
                 let other: HashSet<Node> = set(1)?.iter().collect();
@@ -687,6 +784,12 @@ impl<'h> ExprHost<'h, '_> {
                     return Err("XTDE3480: there is no current merge group here".into());
                 };
                 let wanted = if args.is_empty() { None } else { Some(text(0)?) };
+                let sources = dynamic.as_ref().map(|d| d.sources.clone()).unwrap_or_default();
+                if let Some(wanted) = &wanted
+                    && !sources.iter().any(|name| **name == **wanted)
+                {
+                    return Err(format!("XTDE3490: xsl:merge has no source named \"{wanted}\""));
+                }
                 let of = |name: &Option<Box<str>>| wanted.is_none() || name.as_deref() == wanted.as_deref();
                 let items = members.iter().filter(|(name, _)| of(name)).map(|(_, item)| item.clone());
                 Value::from_items(items.collect())
@@ -820,7 +923,9 @@ impl<'h> ExprHost<'h, '_> {
             symbols: engine.symbols,
             variables: true,
             current: true,
+            strict: false,
             referred: None,
+            unavailable: None,
         };
         let empty: Scope = Arc::from([]);
         let scope = self.xpath.scope.clone().unwrap_or(empty);
@@ -981,6 +1086,10 @@ impl Engine<'_> {
                 let mut frame = Frame::default();
                 frame.locals.resize(key.slots, Value::Empty);
                 match self.binding(&key.value, focus, &mut frame, key.place)? {
+                    value if key.composite => {
+                        let atom = |item| key.collation.atom(&self.key_atom(item)).into_owned();
+                        index.add_values(value.items().map(atom).collect(), node);
+                    }
                     Value::NodeSet(values) => {
                         values.iter().for_each(|value| index.add(&text(&self.node_string(value)), node));
                     }
@@ -1059,23 +1168,27 @@ impl Engine<'_> {
 
     /// `unparsed-text()`: a file as text, by its encoding: a mark in it, the argument, UTF-8.
     fn unparsed_text(&self, href: &str, base: &str, encoding: Option<&str>) -> Result<String, String> {
+        let code = |number: u16| match self.plan.third {
+            true => format!("FOUT{number}"),
+            false => format!("XTDE{number}"),
+        };
         if href.contains('#') {
-            return Err(format!("XTDE1170: \"{href}\" has a fragment identifier"));
+            return Err(format!("{}: \"{href}\" has a fragment identifier", code(1170)));
         }
         let uri = self.options.resolver.absolute(href, base);
-        let bytes = self.options.resolver.read(&uri).map_err(|e| format!("XTDE1170: {e}"))?;
+        let bytes = self.options.resolver.read(&uri).map_err(|e| format!("{}: {e}", code(1170)))?;
         let (label, skip) = match bytes.as_slice() {
             [0xEF, 0xBB, 0xBF, ..] => ("UTF-8", 3),
             [0xFE, 0xFF, ..] => ("UTF-16BE", 2),
             [0xFF, 0xFE, ..] => ("UTF-16LE", 2),
             _ => (encoding.unwrap_or("UTF-8"), 0),
         };
-        let text =
-            xml::decode(bytes[skip..].to_vec(), Some(label)).map_err(|e| format!("XTDE1190: {uri}: {e}"))?;
+        let text = xml::decode(bytes[skip..].to_vec(), Some(label))
+            .map_err(|e| format!("{}: {uri}: {e}", code(1190)))?;
         let text = String::from_utf8(text.text.to_vec())
-            .map_err(|_| format!("XTDE1190: {uri} is not in {label}"))?;
+            .map_err(|_| format!("{}: {uri} is not in {label}", code(1190)))?;
         if text.chars().any(|c| c < ' ' && !matches!(c, '\t' | '\n' | '\r')) {
-            return Err(format!("XTDE1190: {uri} holds characters that XML does not have"));
+            return Err(format!("{}: {uri} holds characters that XML does not have", code(1190)));
         }
         Ok(text.replace("\r\n", "\n"))
     }

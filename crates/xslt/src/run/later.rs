@@ -29,6 +29,8 @@ pub(super) struct Dynamic {
     pub merge_key: Value,
     /// The current group of `xsl:merge`: items, with the names of their sources.
     pub merged: Option<Merged>,
+    /// The names of the sources of that `xsl:merge`.
+    pub sources: Arc<[Box<str>]>,
 }
 
 /// A group of `xsl:merge`.
@@ -62,6 +64,10 @@ impl<'e> Engine<'e> {
                 let text = self.content(content, focus, frame, place)?;
                 out.text(&text, *raw);
             }
+            Later::TextTemplate(text) => {
+                let text = self.avt(text, focus, frame, place)?;
+                out.text(&text, false);
+            }
             Later::Attribute { name, namespace, scope, content } => {
                 let (prefix, uri, local) =
                     self.attribute_name(name, namespace.as_ref(), scope, focus, frame, place)?;
@@ -80,7 +86,12 @@ impl<'e> Engine<'e> {
                         format!("XTDE0890: \"{name}\" cannot be the name of a processing instruction");
                     return Err(self.fail(place, message));
                 }
-                out.pi(&name, text.trim_start());
+                let text = text.trim_start();
+                if out.ends_pi(text) {
+                    let message = "SERE0015: a processing instruction of HTML cannot hold a >";
+                    return Err(self.fail(place, message.into()));
+                }
+                out.pi(&name, text);
             }
             Later::Namespace { name, content } => {
                 let prefix = self.avt(name, focus, frame, place)?;
@@ -120,7 +131,11 @@ impl<'e> Engine<'e> {
             }
             Later::Copy { select: None, sets, body, namespaces } => match self.item(focus.node) {
                 Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out, place)?,
-                _ => self.copy(sets, body, *namespaces, focus, frame, out)?,
+                Some(_) => self.copy(sets, body, *namespaces, focus, frame, out)?,
+                None => {
+                    let message = "XTTE0945: xsl:copy needs a context item";
+                    return Err(self.fail(place, message.into()));
+                }
             },
             Later::ForEachGroup(group) => self.for_each_group(group, focus, frame, place, out)?,
             Later::Analyze { select, regex, flags, matching, other } => {
@@ -205,14 +220,10 @@ impl<'e> Engine<'e> {
             }
             Later::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
             Later::Message { content, terminate } => {
-                let text = match &content.select {
-                    Some(select) => {
-                        let value = self.value(select, focus, frame, place)?;
-                        let mut text = self.joined(&value, " ");
-                        text.push_str(&self.message(&content.body, focus, frame)?);
-                        text
-                    }
-                    None => self.message(&content.body, focus, frame)?,
+                let text = match self.message_text(content, focus, frame, place) {
+                    // What fails in a message ends nothing, from 3.0 on (section 23.1).
+                    Err(error) if self.plan.third && error.has_code() => error.message,
+                    text => text?,
                 };
                 if let Some(messages) = self.options.messages {
                     messages(&text);
@@ -243,6 +254,14 @@ impl<'e> Engine<'e> {
             }
         }
         Ok(())
+    }
+
+    fn message_text(&self, content: &Content, focus: Focus, frame: &mut Frame, place: Place) -> Res<String> {
+        let Some(select) = &content.select else { return self.message(&content.body, focus, frame) };
+        let value = self.value(select, focus, frame, place)?;
+        let mut text = self.joined(&value, " ");
+        text.push_str(&self.message(&content.body, focus, frame)?);
+        Ok(text)
     }
 
     /// The text of `xsl:analyze-string`: a string, or what has no type.
@@ -379,6 +398,15 @@ impl<'e> Engine<'e> {
                         (doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
                     self.put_attribute(prefix, uri, local, doc.text(node.id), place, out)?;
                 }
+                // Among items a document stays one.
+                Item::Node(node)
+                    if copy && out.takes_items() && !node.is_namespace() && node.id == Document::ROOT =>
+                {
+                    out.item(&Item::Node(self.copied_document(node, place)?));
+                }
+                Item::Node(node) if !copy && self.is_raw(node) => {
+                    out.text(self.doc(node.doc).text(node.id), true);
+                }
                 Item::Node(node) => self.copy_deep(node, out),
                 Item::Atomic(atom) if atom.is_function() => {
                     self.write_function(&atom, copy, out, place)?;
@@ -387,6 +415,27 @@ impl<'e> Engine<'e> {
             }
         }
         Ok(())
+    }
+
+    /// A document like another, with all that is known of it.
+    pub(super) fn copied_document(&self, node: Node, place: Place) -> Res<Node> {
+        let doc = self.doc(node.doc);
+        self.spend(doc.node_count() as u64)?;
+        let copy = doc.clone();
+        if self.docs.count() >= self.options.limits.documents {
+            return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
+        }
+        let uri = self.docs.uri(node.doc).to_owned();
+        match self.docs.add(copy, Cow::Owned(uri), true) {
+            Some(id) => Ok(Node::in_document(id, Document::ROOT)),
+            None => Err(self.fail(place, "there are too many result tree fragments".into())),
+        }
+    }
+
+    /// Whether it is a text node made with `disable-output-escaping` that is to be written as such.
+    fn is_raw(&self, node: Node) -> bool {
+        self.has_raw.load(std::sync::atomic::Ordering::Relaxed)
+            && self.raw.lock().is_ok_and(|raw| raw.contains(&node))
     }
 
     /// Maps and functions have no place in a tree; of an array its members are written.
@@ -632,17 +681,27 @@ impl<'e> Engine<'e> {
         enum Found {
             Item(Item),
             Here(NodeId),
+            /// The element, and the number of its namespace node.
+            Namespace(NodeId, u32),
         }
+        let mut raw: Vec<NodeId> = Vec::new();
         let mut found = Vec::with_capacity(pending.len());
         for pending in pending {
             match pending {
                 Pending::Item(item) => found.push(Found::Item(item)),
                 Pending::Made => found.extend(made.pop().map(Found::Here)),
-                Pending::Text(text) => {
+                Pending::Text(text, is_raw) => {
                     let fragment = doc.create_fragment();
                     let node = doc.append_text(fragment, &text);
                     doc.detach(node);
                     found.push(Found::Here(node));
+                    raw.extend(is_raw.then_some(node));
+                }
+                Pending::Namespace(prefix, uri) => {
+                    let holder = doc.create_element("", "", "attributes");
+                    doc.declare_namespace(holder, &prefix, &uri);
+                    let at = doc.in_scope_namespaces(holder).iter().position(|(p, _)| *p == prefix);
+                    found.extend(at.map(|at| Found::Namespace(holder, at as u32 + 2)));
                 }
                 Pending::Attribute([prefix, namespace, local, value]) => {
                     let holder = doc.create_element("", "", "attributes");
@@ -653,9 +712,18 @@ impl<'e> Engine<'e> {
         }
         let Value::NodeSet(root) = self.add_fragment(doc, place)? else { return Ok(Value::Empty) };
         let Some(root) = root.first() else { return Ok(Value::Empty) };
+        if !raw.is_empty()
+            && let Ok(mut known) = self.raw.lock()
+        {
+            known.extend(raw.into_iter().map(|id| Node::in_document(root.doc, id)));
+            self.has_raw.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
         let items = found.into_iter().map(|found| match found {
             Found::Item(item) => item,
             Found::Here(id) => Item::Node(Node::in_document(root.doc, id)),
+            Found::Namespace(id, namespace) => {
+                Item::Node(Node { namespace, ..Node::in_document(root.doc, id) })
+            }
         });
         Ok(Value::from_items(items.collect()))
     }
@@ -916,7 +984,7 @@ impl<'e> Engine<'e> {
     }
 
     /// A grouping key: untyped values count as strings.
-    fn key_atom(&self, item: Item) -> Atomic {
+    pub(super) fn key_atom(&self, item: Item) -> Atomic {
         match self.atom(item) {
             Atomic::Untyped(text) => Atomic::String(text),
             atom => atom,

@@ -57,10 +57,32 @@ impl Engine<'_> {
             if precedence.contains(&rule.precedence)
                 && (rule.plain || self.matches_alternative(&rule.alternative, focus, &NO_FRAME)?)
             {
+                if rules.one_match {
+                    self.check_only_match(rules, *at, focus)?;
+                }
                 return Ok(Some(*at));
             }
         }
         Ok(None)
+    }
+
+    /// Whether no other template is as good for the node of a focus as that of rule `best` (`on-multiple-match="fail"`).
+    #[cold]
+    fn check_only_match(&self, rules: &Rules, best: u32, focus: &Focus) -> Res<()> {
+        let first = &rules.rules[best as usize];
+        for at in rules.candidates(self.class(focus.node)) {
+            let rule = &rules.rules[*at as usize];
+            if rule.template != first.template
+                && rule.precedence == first.precedence
+                && rule.priority == first.priority
+                && self.matches_alternative(&rule.alternative, focus, &NO_FRAME)?
+            {
+                let place = self.plan.templates[rule.template].place;
+                let message = "XTDE0540: two template rules match a node, and neither goes before the other";
+                return Err(self.fail(place, message.into()));
+            }
+        }
+        Ok(())
     }
 
     /// The best rule for the node of a focus after its current one: for `xsl:next-match`. Each of the alternatives of a
@@ -266,7 +288,15 @@ impl Engine<'_> {
         }
         // Positions count among the siblings that pass the node test.
         let doc = self.doc(node.doc);
-        let Some(parent) = doc.parent(node.id) else { return Ok(false) };
+        let Some(parent) = doc.parent(node.id) else {
+            // What is in nothing is the only one.
+            for predicate in &step.predicates {
+                if !self.holds_alone(predicate, focus, frame)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        };
         // All of one parent are decided together: their nodes are mostly matched one after the other.
         let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
         let remembers = self.opening.is_none() && std::ptr::eq(frame, &NO_FRAME);
@@ -309,6 +339,16 @@ impl Engine<'_> {
         Ok(found)
     }
 
+    /// Whether a predicate holds for a node without siblings.
+    fn holds_alone(&self, predicate: &Predicate, focus: &Focus, frame: &Frame) -> Res<bool> {
+        let value = self.value(&predicate.expr, matching_focus(focus, 1, 1), frame, Default::default())?;
+        Ok(match value {
+            Value::Number(number) => number == 1.0,
+            Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == 1.0,
+            value => value.to_boolean(),
+        })
+    }
+
     /// Whether the first predicate of a step, which may ask for the position, holds.
     fn holds_at_position(
         &self,
@@ -319,7 +359,7 @@ impl Engine<'_> {
     ) -> Res<bool> {
         let node = focus.node;
         let doc = self.doc(node.doc);
-        let Some(parent) = doc.parent(node.id) else { return Ok(false) };
+        let Some(parent) = doc.parent(node.id) else { return self.holds_alone(predicate, focus, frame) };
         let Expr::XPath(xpath) = &predicate.expr else {
             return self.boolean(&predicate.expr, matching_focus(focus, 1, 1), frame, Default::default());
         };

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Mutex;
+use xpath::atomic::Atomic;
 use xpath::{Item, Value};
 
 /// Results that are kept at most, of all functions together, …
@@ -31,6 +32,9 @@ impl Memo {
                 let text = atom.to_text();
                 // A float and a double, a date and a text that look alike are not the same.
                 let _ = write!(key, "{:?} {} {text};", atom.kind(), text.len());
+                if let Atomic::Name(name) = &atom {
+                    let _ = write!(key, "{} {};", name.namespace.len(), name.namespace);
+                }
                 if key.len() > LONGEST {
                     return None;
                 }

@@ -162,6 +162,9 @@ pub(crate) struct Engine<'e> {
     memo: memo::Memo,
     /// What is seen from further in, innermost last.
     dynamics: Mutex<Vec<Arc<Dynamic>>>,
+    /// Text nodes that `disable-output-escaping` is about; whether there are any.
+    raw: Mutex<HashSet<Node>>,
+    has_raw: AtomicBool,
     /// The time of `current-dateTime()`.
     now: OnceLock<Moment>,
     /// The results written by `xsl:result-document`, the same for all windows of a document.
@@ -275,6 +278,8 @@ impl<'e> Engine<'e> {
             accumulated: accumulators::Accumulated::default(),
             memo: memo::Memo::default(),
             dynamics: Mutex::default(),
+            raw: Mutex::default(),
+            has_raw: AtomicBool::new(false),
             now: OnceLock::new(),
             results: Arc::default(),
         }
@@ -470,7 +475,10 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let focus = Focus { rule: rule.0, mode: rule.1, ..*focus };
+        let mut focus = Focus { rule: rule.0, mode: rule.1, ..*focus };
+        if template.absent {
+            focus = Focus { node: Node::ABSENT, position: 0, size: 0, rule: NO_RULE, ..focus };
+        }
         if let Some(declared) = &template.returns {
             return self.typed_result(template, declared, focus, frame, out);
         }
@@ -545,6 +553,9 @@ impl<'e> Engine<'e> {
         }
         let doc = self.doc(node.doc);
         if node.is_namespace() {
+            if matches!(no_match, NoMatch::ShallowCopy | NoMatch::DeepCopy) {
+                self.copy_deep(node, out);
+            }
             return Ok(());
         }
         if no_match != NoMatch::TextOnlyCopy {
@@ -680,7 +691,7 @@ impl<'e> Engine<'e> {
         for child in doc.children(focus.node.id) {
             focus.position += 1;
             let kind = doc.kind(child);
-            let rule = quick_rule(rules, bound, doc, child);
+            let rule = if rules.one_match { Quick::Ask } else { quick_rule(rules, bound, doc, child) };
             if rule == Quick::BuiltIn && kind == NodeKind::Text {
                 out.text(doc.text(child), false);
                 continue;
@@ -930,6 +941,17 @@ impl<'e> Engine<'e> {
                 if arguments.iter().any(|argument| argument.tunnel) {
                     return self.with_arguments(arguments, focus, frame, |arguments, focus, _| {
                         self.run_template(*template, (focus.rule, focus.mode), &focus, arguments, out)
+                    });
+                }
+                if self.plan.third
+                    && self.dynamic(focus.dynamic).is_some_and(|dynamic| dynamic.merged.is_some())
+                {
+                    // A template that is called is in no group of xsl:merge (XSLT 3.0 section 5.3.4).
+                    let none = |dynamic: &mut Dynamic| {
+                        (dynamic.merged, dynamic.merge_key) = (None, Value::Empty);
+                    };
+                    return self.with_dynamic(focus, none, |focus| {
+                        self.call(*template, arguments, focus, frame, out)
                     });
                 }
                 self.call(*template, arguments, focus, frame, out)?;
@@ -1227,7 +1249,7 @@ impl<'e> Engine<'e> {
         }
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let uri = match namespace {
-            Some(namespace) => self.avt(namespace, focus, frame, place)?,
+            Some(namespace) => self.namespace_of(namespace, "XTDE0835", focus, frame, place)?,
             None => match lookup(scope, prefix) {
                 Some(uri) => Cow::Borrowed(uri),
                 None if prefix.is_empty() => Cow::Borrowed(""),
@@ -1240,6 +1262,22 @@ impl<'e> Engine<'e> {
         self.exec(body, focus, frame, out)?;
         out.end_element();
         Ok(())
+    }
+
+    /// The namespace that an instruction computes; `code`: of the error where it is no URI, from 2.0 on.
+    fn namespace_of<'t>(
+        &self,
+        namespace: &'t Avt,
+        code: &str,
+        focus: Focus,
+        frame: &Frame,
+        place: Place,
+    ) -> Res<Cow<'t, str>> {
+        let uri = self.avt(namespace, focus, frame, place)?;
+        if self.plan.later && uri.split('#').count() > 2 {
+            return Err(self.fail(place, format!("{code}: \"{uri}\" is no URI")));
+        }
+        Ok(uri)
     }
 
     /// The expanded name that `xsl:attribute` computes: prefix, namespace, local name.
@@ -1259,7 +1297,7 @@ impl<'e> Engine<'e> {
         }
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let uri = match namespace {
-            Some(namespace) => self.avt(namespace, focus, frame, place)?,
+            Some(namespace) => self.namespace_of(namespace, "XTDE0865", focus, frame, place)?,
             None if prefix.is_empty() => Cow::Borrowed(""),
             None => match lookup(scope, prefix) {
                 Some(uri) => Cow::Borrowed(uri),
@@ -1289,7 +1327,7 @@ impl<'e> Engine<'e> {
         }
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let uri = match namespace {
-            Some(namespace) => self.avt(namespace, focus, frame, place)?,
+            Some(namespace) => self.namespace_of(namespace, "XTDE0865", focus, frame, place)?,
             None if prefix.is_empty() => Cow::Borrowed(""),
             None => match lookup(scope, prefix) {
                 Some(uri) => Cow::Borrowed(uri),

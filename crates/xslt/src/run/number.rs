@@ -66,7 +66,30 @@ impl Engine<'_> {
         let size = text(&number.grouping_size)?.and_then(|size| size.trim().parse().ok());
         // No alphabet here has two ways to count: letter-value and lang make no difference.
         text(&number.letter_value)?;
-        text(&number.lang)?;
+        if let Some(lang) = text(&number.lang)?
+            && number.later
+            && !lang.is_empty()
+            && !is_language(&lang)
+        {
+            return Err(self.fail(place, format!("XTDE0030: lang=\"{lang}\" is no language")));
+        }
+        let starts: Vec<f64> = match text(&number.start_at)? {
+            None => Vec::new(),
+            Some(list) => {
+                let starts: Result<_, _> = list.split_ascii_whitespace().map(str::parse::<i64>).collect();
+                let starts: Vec<i64> = starts.map_err(|_| {
+                    self.fail(place, format!("XTSE0020: start-at=\"{list}\" must be integers"))
+                })?;
+                starts.into_iter().map(|n| n as f64).collect()
+            }
+        };
+        let numbers: Vec<f64> = match (starts.as_slice(), &number.value) {
+            ([], _) => numbers,
+            // The last one counts for all that follow.
+            ([.., last], _) => {
+                numbers.iter().enumerate().map(|(at, n)| n + starts.get(at).unwrap_or(last) - 1.0).collect()
+            }
+        };
         let ordinal = text(&number.ordinal)?.is_some_and(|ordinal| !ordinal.is_empty());
         if numbers.is_empty() && !number.later {
             return Ok(String::new());
@@ -190,6 +213,14 @@ impl Engine<'_> {
         numbers.reverse();
         Ok(numbers)
     }
+}
+
+/// Whether a text is a tag of a language, as `xml:lang` has it.
+fn is_language(text: &str) -> bool {
+    text.split('-').enumerate().all(|(at, part)| {
+        (1..=8).contains(&part.len())
+            && part.bytes().all(|b| b.is_ascii_alphabetic() || at > 0 && b.is_ascii_digit())
+    })
 }
 
 /// The node before `id` in document order, ancestors included.

@@ -72,7 +72,10 @@ pub(super) enum Pending {
     Item(Item),
     /// The next node at the top of the document that was built.
     Made,
-    Text(String),
+    /// `true`: without escaping.
+    Text(String, bool),
+    /// Prefix and URI.
+    Namespace(String, String),
     /// Prefix, namespace, local name, value.
     Attribute([String; 4]),
 }
@@ -201,6 +204,15 @@ impl<'o> Out<'o> {
     pub fn seal(&mut self) {
         self.flush();
         self.sealed = Some(self.end());
+    }
+
+    /// Takes over what was counted of another result: that is not written here.
+    pub fn count(&mut self, written: usize) {
+        let is_sealed = self.sealed.is_some_and(|end| !self.open && end == self.end());
+        self.written = written;
+        if is_sealed {
+            self.sealed = Some(self.end());
+        }
     }
 
     /// Whether something was written after all.
@@ -366,6 +378,9 @@ impl<'o> Out<'o> {
             return fast.namespace(prefix, uri);
         }
         if !self.open {
+            if let Sink::Items { depth: 0, items, .. } = &mut self.sink {
+                items.push(Pending::Namespace(prefix.to_owned(), uri.to_owned()));
+            }
             return;
         }
         let known = self.tag.namespaces.iter().any(|(p, _)| xml::is_same(self.tag.get(*p), prefix));
@@ -475,6 +490,11 @@ impl<'o> Out<'o> {
         }
     }
 
+    /// Whether a processing instruction with these data cannot be written.
+    pub fn ends_pi(&self, data: &str) -> bool {
+        matches!(&self.sink, Sink::Bytes(serializer) if serializer.ends_pi(data))
+    }
+
     /// Whether items are collected, and none of them is being made.
     pub fn takes_items(&self) -> bool {
         matches!(self.sink, Sink::Items { depth: 0, .. }) && !self.open
@@ -558,7 +578,7 @@ impl<'o> Out<'o> {
             if let Sink::Items { depth: 0, items, .. } = &mut self.sink
                 && !self.open
             {
-                items.push(Pending::Text(String::new()));
+                items.push(Pending::Text(String::new(), false));
             }
             return;
         }
@@ -568,7 +588,7 @@ impl<'o> Out<'o> {
         }
         match &mut self.sink {
             Sink::Tree(builder) => builder.text(text),
-            Sink::Items { depth: 0, items, .. } => items.push(Pending::Text(text.to_owned())),
+            Sink::Items { depth: 0, items, .. } => items.push(Pending::Text(text.to_owned(), raw)),
             Sink::Items { builder, .. } => builder.text(text),
             Sink::Fast(fast) if raw => fast.raw_text(text),
             Sink::Fast(fast) => fast.text(text),

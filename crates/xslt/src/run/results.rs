@@ -122,7 +122,7 @@ impl Engine<'_> {
         // One limit for all.
         further.written = out.written;
         let done = self.exec(&op.body, focus, frame, &mut further);
-        out.written = further.written;
+        out.count(further.written);
         done?;
         self.tick(out)?;
         further.finish();
@@ -160,6 +160,11 @@ impl Engine<'_> {
         for name in words(&op.cdata_section_elements)? {
             if let Some((expanded, _)) = self.name_in(op, &name, place, true)? {
                 output.cdata_section_elements.push(expanded);
+            }
+        }
+        for name in words(&op.suppress_indentation)? {
+            if let Some((expanded, _)) = self.name_in(op, &name, place, true)? {
+                output.suppress_indentation.push(expanded);
             }
         }
         for name in words(&op.character_maps)? {
@@ -207,6 +212,7 @@ impl ResultDocument {
         self.format.is_some()
             || !self.properties.is_empty()
             || self.cdata_section_elements.is_some()
+            || self.suppress_indentation.is_some()
             || self.character_maps.is_some()
     }
 }

@@ -1,7 +1,7 @@
 //! The instructions of XSLT 3.0.
 
 use super::later::TypedKey;
-use super::out::Out;
+use super::out::{Destination, Out};
 use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::error::XsltError;
 use crate::later::Content;
@@ -92,7 +92,16 @@ impl<'e> Engine<'e> {
             }
             Third::Try { content, catches } => {
                 let mark = self.mark();
-                let error = match self.content_value(content, focus, frame, place) {
+                // What it writes goes where the instruction stands, when it is known not to fail.
+                let destination = match out.destination() {
+                    Destination::Temporary => Destination::Temporary,
+                    _ => Destination::Further,
+                };
+                let tried = match &content.select {
+                    Some(select) => self.value(select, focus, frame, place),
+                    None => self.sequence_to(&content.body, focus, frame, place, destination),
+                };
+                let error = match tried {
                     Ok(value) => return self.write_items(&value, false, out, place),
                     Err(error) => error,
                 };
@@ -193,7 +202,14 @@ impl<'e> Engine<'e> {
                 }
                 Some(item) if !absent => {
                     if let Some(declared) = declared {
-                        self.converted(Value::from(item), declared, "XTTE0590", place)?;
+                        let host = super::host::DocHost { engine: self };
+                        let cx =
+                            xpath::Context::at(self.doc(xpath::DocId(0)), Node::new(xml::Document::ROOT));
+                        if !declared.ty.matches(&Value::from(item), &cx.with_host(&host)) {
+                            let wanted = declared.ty.text();
+                            let message = format!("XTTE0590: the template needs {wanted} as context item");
+                            return Err(self.fail(place, message));
+                        }
                     }
                 }
                 _ => {}
@@ -367,6 +383,27 @@ impl<'e> Engine<'e> {
                 .collect::<Res<_>>()?,
             None => Vec::new(),
         };
+        let mut orders: Option<Vec<Vec<String>>> = None;
+        for source in sources {
+            let own = source
+                .keys
+                .iter()
+                .map(|key| {
+                    let all = [&key.descending, &key.lang, &key.case_order, &key.data_type, &key.collation];
+                    all.into_iter()
+                        .enumerate()
+                        .map(|(at, avt)| match avt {
+                            Some(avt) => Ok(self.avt(avt, focus, frame, place)?.trim().to_owned()),
+                            None => Ok(if at == 0 { "ascending".to_owned() } else { String::new() }),
+                        })
+                        .collect::<Res<Vec<String>>>()
+                })
+                .collect::<Res<Vec<_>>>()?;
+            if orders.get_or_insert_with(|| own.clone()) != &own {
+                let message = "XTDE2210: the keys of the sources of xsl:merge have different orders";
+                return Err(self.fail(place, message.into()));
+            }
+        }
         let compare = |a: &Merged, b: &Merged| {
             for (at, (x, y)) in a.keys.iter().zip(&b.keys).enumerate() {
                 let order = x.compare(y);
@@ -382,11 +419,11 @@ impl<'e> Engine<'e> {
             for start in self.starts(source, focus, frame, place)? {
                 let inner = Focus { node: start, position: 1, size: 1, rule: NO_RULE, ..focus };
                 let nodes = self.items(&source.select, inner, frame, place)?;
-                let size = nodes.len() as u32;
                 let mut own: Vec<Merged> = Vec::with_capacity(nodes.len());
-                for (at, node) in nodes.into_iter().enumerate() {
+                for node in nodes {
                     self.tick(out)?;
-                    let focus = Focus { node, position: at as u32 + 1, size, rule: NO_RULE, ..focus };
+                    // Each by itself (section 15.4).
+                    let focus = Focus { node, position: 1, size: 1, rule: NO_RULE, ..focus };
                     let (mut keys, mut values) = (Vec::new(), Vec::new());
                     for key in &source.keys {
                         let value = self.content_value(&key.content, focus, frame, place)?;
@@ -411,7 +448,7 @@ impl<'e> Engine<'e> {
                 if source.sort_before {
                     own.sort_by(compare);
                 } else if own.windows(2).any(|two| compare(&two[0], &two[1]) == Ordering::Greater) {
-                    let message = "XTDE2210: a source of xsl:merge is not in the order of its keys";
+                    let message = "XTDE2220: a source of xsl:merge is not in the order of its keys";
                     return Err(self.fail(place, message.into()));
                 }
                 all.append(&mut own);
@@ -426,6 +463,7 @@ impl<'e> Engine<'e> {
                 _ => groups.push(vec![merged]),
             }
         }
+        let names: Arc<[Box<str>]> = sources.iter().filter_map(|source| source.name.clone()).collect();
         let mut inner = Focus { position: 0, size: groups.len() as u32, rule: NO_RULE, ..focus };
         for group in groups {
             self.tick(out)?;
@@ -442,6 +480,7 @@ impl<'e> Engine<'e> {
                 inner,
                 |dynamic| {
                     dynamic.merge_key = key;
+                    dynamic.sources = names.clone();
                     dynamic.merged = Some(members.into());
                 },
                 |focus| self.exec(action, focus, frame, out),

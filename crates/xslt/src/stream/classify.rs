@@ -332,6 +332,7 @@ impl Classifier<'_> {
             Later::Sequence { select } | Later::CopyOf { select, .. } => {
                 self.expr(select, Use::Value, base, place).map(|_| 0)
             }
+            Later::TextTemplate(text) => self.avt(text, base, place).map(|()| 0),
             Later::Values { content, .. } | Later::Comment { content } => self.content(content, base, place),
             Later::Attribute { name, namespace, content, .. } => {
                 let name = self.avt(name, base, place);

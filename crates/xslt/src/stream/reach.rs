@@ -112,7 +112,7 @@ impl Walk {
                 self.end(at, using);
                 at
             }
-            ExprKind::Integer(_) | ExprKind::Decimal(_) => At::Elsewhere,
+            ExprKind::Integer(_) | ExprKind::Large(_) | ExprKind::Decimal(_) => At::Elsewhere,
             ExprKind::Let(..)
             | ExprKind::SimpleMap(..)
             | ExprKind::NamedFunction(..)

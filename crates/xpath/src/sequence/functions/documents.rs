@@ -48,7 +48,11 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn read(c: &Call<'_, '_>, uri: &str) -> Result<String, Fault> {
     let encoding = if c.args.len() > 1 { Some(c.required_text(1)?) } else { None };
-    c.eval.cx.host.read_text(uri, encoding.as_deref()).map_err(|e| c.fail("FOUT1170", e))
+    c.eval.cx.host.read_text(uri, encoding.as_deref()).map_err(|e| match e.split_once(": ") {
+        Some(("FOUT1190", why)) => c.fail("FOUT1190", why),
+        Some(("FOUT1170", why)) => c.fail("FOUT1170", why),
+        _ => c.fail("FOUT1170", e),
+    })
 }
 
 /// The document of a text that may have several elements, or none.

@@ -109,11 +109,9 @@ fn round(c: &Call<'_, '_>) -> Answer {
         Some(result)
     };
     Ok(match atom {
-        Atomic::Integer(n) if places >= 0 => Value::from(n),
-        Atomic::Integer(n) => match rounded(n.to_string()).and_then(|d| d.to_integer()) {
-            Some(n) => Value::from(n),
-            None => return Err(c.fail("FOAR0002", "the number is too large to be rounded")),
-        },
+        atom @ (Atomic::Integer(_) | Atomic::Large(_)) => {
+            return super::numbers::whole_rounded(c, atom, places, false);
+        }
         Atomic::Decimal(d) => match rounded(d.to_string()) {
             Some(d) => Value::from(Atomic::decimal(d)),
             None => return Err(c.fail("FOAR0002", "the number is too large to be rounded")),

@@ -297,10 +297,16 @@ fn options(c: &Call<'_, '_>, at: usize, allowed: &[&str], default: &str) -> Resu
     options.escape = flag("escape")?;
     flag("validate")?;
     if let Some(value) = map.get(&Atomic::string("duplicates")) {
-        let Value::String(value) = value else {
+        let text = match value {
+            Value::String(value) => Some(value.clone()),
+            // (What has no type becomes what is wanted.)
+            Value::Atomic(Atomic::Untyped(value)) => Some(value.clone()),
+            _ => None,
+        };
+        let Some(value) = text else {
             return Err(c.fail("XPTY0004", "the option duplicates must be a string"));
         };
-        if !allowed.contains(&&**value) {
+        if !allowed.contains(&&*value) {
             return Err(c.fail("FOJS0005", format!("the option duplicates cannot be \"{value}\"")));
         }
         options.duplicates = value.to_string();

@@ -140,7 +140,9 @@ pub fn is_function_of(namespace: &str, name: &str) -> bool {
 /// … and with that number of arguments; also the functions of types.
 pub fn takes(namespace: &str, name: &str, arity: usize) -> bool {
     if namespace == super::types::XSD {
-        return arity == 1 && crate::atomic::AtomicType::find(name).is_some();
+        // Nothing can be cast to these.
+        let castable = !matches!(name, "NOTATION" | "anyAtomicType");
+        return arity == 1 && castable && crate::atomic::AtomicType::find(name).is_some();
     }
     find_in(namespace, name).is_some_and(|entry| (entry.least..=entry.most).contains(&arity))
 }
@@ -212,6 +214,12 @@ impl Call<'_, '_> {
         }
         match self.arg(at).len() {
             0 => Ok(None),
+            // As in 1.0.
+            _ if self.eval.program.compatible => match self.arg(at).item(0) {
+                Some(Item::Node(node)) => self.eval.atom_of_node(node).map(Some),
+                Some(Item::Atomic(atom)) => Ok(Some(atom)),
+                None => Ok(None),
+            },
             n => Err(self.several(at, n)),
         }
     }
@@ -271,6 +279,14 @@ impl Call<'_, '_> {
         )
     }
 
+    /// Position or size of the context; without a context item there is none.
+    pub fn in_focus(&self, number: usize) -> Answer {
+        if self.at.position == 0 {
+            return Err(self.fail("XPDY0002", format!("{}(): there is no context item here", self.name)));
+        }
+        Ok(Value::from(number as i64))
+    }
+
     /// Calls a function.
     pub fn apply(&self, function: &Atomic, args: Vec<Value>) -> Answer {
         self.eval.apply(function, args, self.span)
@@ -281,6 +297,9 @@ impl Call<'_, '_> {
         match self.atom(at)? {
             None => Ok(None),
             Some(Atomic::String(s) | Atomic::Untyped(s) | Atomic::Uri(s)) => Ok(Some(s)),
+            Some(other) if self.eval.program.compatible && !other.is_function() => {
+                Ok(Some(other.to_text().into()))
+            }
             Some(other) => Err(self.wrong(at, "a string", &other)),
         }
     }
@@ -298,6 +317,9 @@ impl Call<'_, '_> {
     /// A number of any type; untyped values as doubles.
     pub fn number(&self, at: usize) -> Result<Option<Number>, Fault> {
         let Some(atom) = self.atom(at)? else { return Ok(None) };
+        if self.eval.program.compatible && !atom.is_numeric() {
+            return Ok(Some(Number::Double(atom.to_double())));
+        }
         let atom = self.untyped_as(atom, Kind::Double)?;
         Number::of(&atom).map(Some).ok_or_else(|| self.wrong(at, "a number", &atom))
     }
@@ -312,6 +334,10 @@ impl Call<'_, '_> {
         let Some(atom) = self.atom(at)? else { return Ok(None) };
         match self.untyped_as(atom, Kind::Integer)? {
             Atomic::Integer(n) => Ok(Some(n)),
+            Atomic::Large(_) => {
+                let message = format!("argument {} of {}() is too large an integer", at + 1, self.name);
+                Err(self.fail("FOAR0002", message))
+            }
             other => Err(self.wrong(at, "an integer", &other)),
         }
     }

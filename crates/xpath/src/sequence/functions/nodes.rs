@@ -30,9 +30,7 @@ pub(super) const TABLE: &[Entry] = &[
     row("base-uri", 0, 1, Type::Any, Looks::Context(1), base_uri),
     row("document-uri", 1, 1, Type::Any, Looks::Nowhere, document_uri),
     row("id", 1, 2, Type::Any, Looks::Document, id),
-    row("idref", 1, 2, Type::Any, Looks::Document, |c| {
-        Err(c.fail("FODC0001", "idref() is not supported: attributes of type IDREF are not known without a DTD"))
-    }),
+    row("idref", 1, 2, Type::Any, Looks::Document, idref),
     row("doc", 1, 1, Type::Any, Looks::Nowhere, |c| match c.text_option(0)? {
         None => Ok(Value::Empty),
         Some(uri) => c.eval.load(&uri, c.span).map(Value::from),
@@ -124,6 +122,13 @@ pub(super) fn node_name(c: &Call<'_, '_>) -> Answer {
 fn base_uri(c: &Call<'_, '_>) -> Answer {
     let Some(node) = c.node_or_context(0)? else { return Ok(Value::Empty) };
     let doc = c.eval.doc(node.doc)?;
+    // Namespace nodes have none, nor has what stands for itself and is neither element nor document (XDM section 6).
+    if node.is_namespace()
+        || doc.parent(node.id).is_none_or(|parent| is_holder(doc, parent))
+            && !matches!(doc.kind(node.id), NodeKind::Document | NodeKind::Element)
+    {
+        return Ok(Value::Empty);
+    }
     let mut uri = c.eval.document_uri(node.doc).unwrap_or_default();
     let mut chain = Vec::new();
     let mut at = Some(node.id);
@@ -139,8 +144,30 @@ fn base_uri(c: &Call<'_, '_>) -> Answer {
     Ok(if uri.is_empty() { Value::Empty } else { Value::Atomic(Atomic::Uri(uri.into())) })
 }
 
+/// Whether an element only holds an attribute that is in none.
+fn is_holder(doc: &Document, element: NodeId) -> bool {
+    doc.parent(element).is_none() && doc.local(element) == "attributes" && doc.namespace(element).is_empty()
+}
+
+fn idref(c: &Call<'_, '_>) -> Answer {
+    let Some(node) = c.node_or_context(1)? else { return Err(c.missing(1, "a node")) };
+    let doc = c.eval.doc(node.doc)?;
+    if doc.kind(doc.root_of(node.id)) != NodeKind::Document {
+        return Err(c.fail("FODC0001", "idref() is about a node in a document"));
+    }
+    let mut found = Vec::new();
+    for atom in c.atoms(0)? {
+        let Some(text) = atom.as_text() else { return Err(c.wrong(0, "strings", &atom)) };
+        if xml::is_ncname(text) {
+            found.extend(doc.references_to(text).map(|id| node.at(id)));
+        }
+    }
+    c.eval.sort(&mut found)?;
+    Ok(Value::NodeSet(NodeSet::from_ordered(&found)))
+}
+
 fn id(c: &Call<'_, '_>) -> Answer {
-    let Some(node) = c.node_or_context(1)? else { return Ok(Value::Empty) };
+    let Some(node) = c.node_or_context(1)? else { return Err(c.missing(1, "a node")) };
     let doc = c.eval.doc(node.doc)?;
     let mut found = Vec::new();
     for atom in c.atoms(0)? {

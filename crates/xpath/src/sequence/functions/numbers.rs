@@ -1,17 +1,18 @@
 //! Numbers and aggregates (F&O sections 6.4 and 15.4), booleans, errors.
 
 use super::{Answer, Call, Entry, Looks, optional, row};
-use crate::atomic::{Atomic, AtomicType, Decimal, Kind};
+use crate::atomic::{Atomic, AtomicType, Decimal, Kind, large};
 use crate::eval::Fault;
 use crate::sequence::operators::{self, Compared, Number};
 use crate::sequence::plan::Arithmetic;
 use crate::value::{Item, Type, Value};
+use num_bigint::BigInt;
 use std::cmp::Ordering;
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Entry] = &[
-    row("position", 0, 0, Type::Any, Looks::Position, |c| Ok(Value::from(c.at.position as i64))),
-    row("last", 0, 0, Type::Any, Looks::Size, |c| Ok(Value::from(c.at.size as i64))),
+    row("position", 0, 0, Type::Any, Looks::Position, |c| c.in_focus(c.at.position)),
+    row("last", 0, 0, Type::Any, Looks::Size, |c| c.in_focus(c.at.size)),
     row("number", 0, 1, Type::Number, Looks::Context(1), number),
     row("abs", 1, 1, Type::Any, Looks::Nowhere, |c| {
         each(c, i64::checked_abs, Decimal::abs, f64::abs)
@@ -53,10 +54,18 @@ fn each(
     decimal: fn(Decimal) -> Decimal,
     double: fn(f64) -> f64,
 ) -> Answer {
+    // (Only that of abs() is another one.)
+    let other = |n: BigInt| if c.name == "abs" { BigInt::from(n.magnitude().clone()) } else { n };
     let too_large = || c.fail("FOAR0002", "the result is too large");
+    if let Value::Atomic(Atomic::Large(n)) = c.arg(0) {
+        return large::integer(other((**n).clone())).map(Value::from).ok_or_else(too_large);
+    }
     Ok(match c.number(0)? {
         None => Value::Empty,
-        Some(Number::Integer(n)) => Value::from(integer(n).ok_or_else(too_large)?),
+        Some(Number::Integer(n)) => match integer(n) {
+            Some(n) => Value::from(n),
+            None => large::integer(other(n.into())).map(Value::from).ok_or_else(too_large)?,
+        },
         Some(Number::Decimal(d)) => Value::from(Atomic::decimal(decimal(d))),
         Some(Number::Float(n)) => Value::Atomic(Atomic::Float(double(f64::from(n)) as f32)),
         Some(Number::Double(n)) => Value::Number(double(n)),
@@ -69,6 +78,9 @@ pub(super) fn round(c: &Call<'_, '_>) -> Answer {
 
 fn round_half_to_even(c: &Call<'_, '_>) -> Answer {
     let digits = if c.args.len() > 1 { c.integer(1)? } else { 0 };
+    if let Some(atom @ (Atomic::Integer(_) | Atomic::Large(_))) = c.atom(0)? {
+        return whole_rounded(c, atom, digits, true);
+    }
     // Beyond these nothing changes, or nothing is left.
     let digits = digits.clamp(-400, 400);
     let double = |n: f64| -> f64 {
@@ -87,16 +99,31 @@ fn round_half_to_even(c: &Call<'_, '_>) -> Answer {
     };
     Ok(match c.number(0)? {
         None => Value::Empty,
-        Some(Number::Integer(n)) => {
-            Value::from(Decimal::from(n).round(digits, true).to_integer().unwrap_or(n))
-        }
+        Some(Number::Integer(n)) => Value::from(n),
         Some(Number::Decimal(d)) => Value::from(Atomic::decimal(d.round(digits, true))),
-        Some(Number::Float(n)) => match Decimal::parse(&n.to_string()) {
-            Some(d) => Value::Atomic(Atomic::Float(d.round(digits, true).to_double() as f32)),
+        // By all the digits that the float has, not by those that it is written with.
+        Some(Number::Float(n)) if !n.is_finite() || n == 0.0 => Value::Atomic(Atomic::Float(n)),
+        // (From 2^24 on they have no fraction.)
+        Some(Number::Float(n)) => match Decimal::parse(&match n.abs() < 16_777_216.0 {
+            true => format!("{:.30}", f64::from(n)),
+            false => format!("{:.0}", f64::from(n)),
+        }) {
+            Some(d) => {
+                let rounded = d.round(digits, true).to_double() as f32;
+                Value::Atomic(Atomic::Float(if rounded == 0.0 { 0f32.copysign(n) } else { rounded }))
+            }
             None => Value::Atomic(Atomic::Float(n)),
         },
         Some(Number::Double(n)) => Value::Number(double(n)),
     })
+}
+
+/// An integer rounded to `digits` places.
+pub(super) fn whole_rounded(c: &Call<'_, '_>, atom: Atomic, digits: i64, half_even: bool) -> Answer {
+    let (Some(n), true) = (large::whole(&atom), digits < 0) else { return Ok(Value::from(atom)) };
+    let places = u32::try_from(digits.unsigned_abs()).unwrap_or(u32::MAX);
+    let rounded = large::integer(large::rounded(&n, places, half_even));
+    rounded.map(Value::from).ok_or_else(|| c.fail("FOAR0002", "the result has too many digits"))
 }
 
 /// The values of an aggregate, untyped ones as doubles.

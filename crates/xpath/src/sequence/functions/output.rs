@@ -541,7 +541,7 @@ fn adaptive(c: &Call<'_, '_>, item: &Item, params: &Params, out: &mut String) ->
                 out.push_str(&text.replace('"', "\"\""));
                 out.push('"');
             }
-            Atomic::Integer(_) | Atomic::Decimal(_) => out.push_str(&atom.to_text()),
+            Atomic::Integer(_) | Atomic::Large(_) | Atomic::Decimal(_) => out.push_str(&atom.to_text()),
             Atomic::Double(n) if n.is_finite() => {
                 let text = format!("{n:e}");
                 out.push_str(&text);

@@ -33,6 +33,9 @@ fn encode(text: &str, keep: fn(u8) -> bool) -> String {
 
 fn resolve_uri(c: &Call<'_, '_>) -> Result<Value, crate::eval::Fault> {
     let Some(relative) = c.text_option(0)? else { return Ok(Value::Empty) };
+    if relative.matches('#').count() > 1 {
+        return Err(c.fail("FORG0002", format!("\"{relative}\" is no URI: a # within a fragment")));
+    }
     if split(&relative).0.is_some() {
         return Ok(Value::Atomic(Atomic::Uri(relative)));
     }
