@@ -159,7 +159,7 @@ fn instructions_in_proportion() {
             "<x:analyze-string select='string-join(//a, \" \")' regex='[0-9]+'><x:matching-substring><x:value-of select='.'/></x:matching-substring></x:analyze-string>",
             "<x:for-each select='//a'><x:number/><x:number level='any'/><x:number level='multiple' count='a|g'/></x:for-each>",
             "<x:for-each select='//a'><x:value-of select='.' separator=','/></x:for-each>",
-            "<x:result-document><x:copy-of select='/'/></x:result-document>",
+            "<x:template match='/'><x:result-document indent='yes'><x:copy-of select='/'/></x:result-document></x:template>",
             "<x:key name='k' match='a' use='@d'/><x:template match='/'><o><x:for-each select='distinct-values(//a/@d)'><x:variable name='d' select='.'/></x:for-each><x:for-each select='//a[b]'><x:value-of select='count(key(\"k\", @id))'/></x:for-each></o></x:template>",
             "<x:template match='@*|node()'><x:copy><x:apply-templates select='@*|node()'/></x:copy></x:template>",
             "<x:template match='a'><e><x:next-match/></e></x:template><x:template match='*' priority='-2'><x:apply-templates/></x:template>",
@@ -237,7 +237,7 @@ fn functions_in_proportion() {
     );
     in_proportion(
         &[
-            "<x:value-of select='count(sort(//a/@id/string())), fold-left(//a, 0, function($s, $a) { $s + 1 }), count(filter(//a, function($a) { $a/b }))'/>",
+            "<x:value-of select='count(sort(//a/@id/string())), fold-left(//a, 0, function($s, $a) { $s + 1 }), count(filter(//a, function($a) { exists($a/b) }))'/>",
             "<x:value-of select='map:size(map:merge(//a ! map { string(@id): string(.) })), map:size(fold-left(//a, map {}, function($m, $a) { map:put($m, string($a/@id), 1) }))'/>",
             "<x:value-of select='array:size(array { //a }), array:size(fold-left(//a, [], function($r, $a) { array:append($r, 1) }))'/>",
             "<x:value-of select='string-length(serialize(/)), count(parse-xml(serialize(/))//a)'/>",
