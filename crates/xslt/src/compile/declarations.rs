@@ -216,7 +216,7 @@ impl Compiler<'_> {
         for ((_, name), (_, _, contrary)) in std::mem::take(&mut self.mode_attributes) {
             if contrary {
                 let message = format!("XTSE0545: xsl:mode says different things about {name} of one mode");
-                self.fail(&self.options.uri.to_owned(), message);
+                self.fail(self.options.uri, message);
             }
         }
         // Highest precedence first, then priority, then the last in the stylesheet.
@@ -249,7 +249,7 @@ impl Compiler<'_> {
         }
         if said.values().any(|(_, _, contrary)| *contrary) {
             let message = "XTSE0270: xsl:strip-space and xsl:preserve-space name the same elements";
-            self.fail(&self.options.uri.to_owned(), message.into());
+            self.fail(self.options.uri, message.into());
         }
     }
 

@@ -16,6 +16,9 @@ use xpath::{Collation, Context, DocId, ExtensionName, Host, Item, Node, NodeSet,
 /// Nested evaluations of dynamic expressions per stack.
 const EVALUATIONS: u32 = 100;
 
+/// The values of a composite key and the nodes of them.
+type Keyed = (Vec<Atomic>, Vec<Node>);
+
 /// Nodes by the value of a key.
 #[derive(Default)]
 pub(super) struct KeyIndex {
@@ -23,7 +26,7 @@ pub(super) struct KeyIndex {
     /// By values that are no strings (XSLT 2.0).
     values: HashMap<xpath::atomic::Bucket, Vec<(Atomic, Vec<Node>)>>,
     /// By values that are a key as a whole (XSLT 3.0).
-    composite: HashMap<Vec<xpath::atomic::Bucket>, Vec<(Vec<Atomic>, Vec<Node>)>>,
+    composite: HashMap<Vec<xpath::atomic::Bucket>, Vec<Keyed>>,
 }
 
 impl KeyIndex {
