@@ -27,6 +27,7 @@ pub enum Known {
     Expect,
     Host,
     KeepAlive,
+    ProxyAuthenticate,
     ProxyAuthorization,
     ProxyConnection,
     Server,
@@ -68,7 +69,10 @@ impl Known {
             16 => known! { b"content-encoding" => ContentEncoding, b"proxy-connection" => ProxyConnection, },
             // The two words leave the middle one of seventeen bytes out.
             17 if name[8] == b'-' => known! { b"transfer-encoding" => TransferEncoding, },
-            // And three of nineteen.
+            // And two of eighteen, three of nineteen.
+            18 if name[8..10].eq_ignore_ascii_case(b"th") => known! {
+                b"proxy-authenticate" => ProxyAuthenticate,
+            },
             19 if name[8..11].eq_ignore_ascii_case(b"tho") => known! {
                 b"proxy-authorization" => ProxyAuthorization,
             },
@@ -723,6 +727,7 @@ mod tests {
             "transfer-encoding",
             "Proxy-Connection",
             "Proxy-AuTHorization",
+            "Proxy-AuTHenticate",
             "hOst",
             "DATE",
             "Server",
@@ -745,6 +750,7 @@ mod tests {
             "content-lengtj",
             "content\rlength",
             "proxy-auXXorization",
+            "proxy-auXXenticate",
             "if-unmodified-since",
         ] {
             assert_eq!(Known::of(name.as_bytes()), Known::Other, "{name}");

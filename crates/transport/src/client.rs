@@ -145,6 +145,11 @@ impl Client {
             };
             let failure = match poll_fn(|cx| exchange.poll(cx)).await {
                 Ok((head, facts)) => {
+                    if head.status == 407
+                        && let Some(proxy) = target.proxy().filter(|_| target.tunnel().is_none())
+                    {
+                        return fail(proxy.refused(), true, false);
+                    }
                     let sending = match (&exchange.write_error, exchange.sent) {
                         (Some(_), _) => Sending::Failed,
                         (None, true) => Sending::Done,

@@ -50,11 +50,17 @@ impl Proxy {
         let (status, reason) = self.answer(stream).await.map_err(failed)?;
         match status {
             200..300 => Ok(()),
-            407 => Err(failed(io::Error::other(format!("the proxy {self} wants other credentials (407)")))),
+            407 => Err(self.refused()),
             _ => {
                 Err(failed(io::Error::other(format!("the proxy {self} opens no tunnel: {status} {reason}"))))
             }
         }
+    }
+
+    /// 407: it is about the credentials of this bus, whoever asked (RFC 9110, 15.5.8).
+    pub(crate) fn refused(&self) -> SendErrorKind {
+        let why = format!("the proxy {self} wants other credentials (407)");
+        SendErrorKind::Connect(Arc::new(io::Error::other(why)))
     }
 
     /// The head of the answer. Behind that of a tunnel nothing comes before the client has spoken; what would is not read.

@@ -239,11 +239,16 @@ fn a_proxy_gets_the_absolute_form_or_opens_a_tunnel() {
         let response = post(&client, &target.http2(), "through").await.unwrap();
         assert_eq!(response.body.collect(100).await.unwrap(), "through");
         assert!(seen.lock().unwrap()[2].starts_with("CONNECT backend.example:8080 HTTP/1.1\r\n"));
-        // Without credentials: what the proxy says is the answer, or there is no connection.
+        // Without credentials: it is the bus that has to know others, and not its client.
         let target = Target::http("backend.example", 8080).through(&own(None));
-        assert_eq!(post(&client, &target, "x").await.unwrap().head.status, 407);
-        let error = post(&client, &target.http2(), "x").await.unwrap_err();
-        assert!(error.nothing_processed && error.to_string().contains("407"), "{error}");
+        for target in [&target, &target.http2()] {
+            let error = post(&client, target, "x").await.unwrap_err();
+            assert!(
+                error.nothing_processed && error.to_string().contains("wants other credentials (407)"),
+                "{error}"
+            );
+            assert_eq!(error.kind.code(), 101503);
+        }
     });
 }
 

@@ -29,7 +29,8 @@ pub(crate) enum Kind {
 /// Not sent on are the hop-by-hop fields (RFC 9110, 7.6.1): `Connection` and what it names, `Keep-Alive`,
 /// `Proxy-Connection`, `TE` (but `TE: trailers`), `Trailer`, `Transfer-Encoding`, `Upgrade`; and
 /// `Content-Length`, which is written anew. Of a request also `Proxy-Authorization`, which is for the bus at most (RFC 9110,
-/// 11.7.2): a proxy gets the one that it was given in the configuration. Order, case and repetition stay.
+/// 11.7.2): a proxy gets the one that it was given in the configuration. Of a response also `Proxy-Authenticate`, which is for
+/// the bus as well (11.7.1). Order, case and repetition stay.
 pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
     let without = without(kind);
     let nominated = has_nominated(headers);
@@ -62,8 +63,8 @@ fn without(kind: Kind) -> u32 {
                 | Known::ContentLength.bit()
                 | Known::ProxyAuthorization.bit()
         }
-        Kind::Response { keep_length: false } => Known::ContentLength.bit(),
-        Kind::Response { keep_length: true } => 0,
+        Kind::Response { keep_length: false } => Known::ProxyAuthenticate.bit() | Known::ContentLength.bit(),
+        Kind::Response { keep_length: true } => Known::ProxyAuthenticate.bit(),
     }
 }
 
@@ -216,7 +217,7 @@ mod tests {
         let response = Kind::Response { keep_length: false };
         assert_eq!(
             sent(&all, response),
-            "HOST: h;A: 1;te: trailers;Expect: 100-continue;Proxy-Authenticate: Basic;proxy-authorization: Basic x;a: 2;"
+            "HOST: h;A: 1;te: trailers;Expect: 100-continue;proxy-authorization: Basic x;a: 2;"
         );
         assert_eq!(
             sent(&[("Content-Length", "3")], Kind::Response { keep_length: true }),

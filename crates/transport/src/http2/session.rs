@@ -201,6 +201,10 @@ impl Failed {
             && (error.is_go_away() || (error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM)));
         let unanswered = error.is_io();
         let kind = match error.is_library() {
+            // The library ends a stream for a head that is malformed, and for one beyond its limit.
+            true if error.is_reset() => {
+                SendErrorKind::Protocol("its head is malformed or larger than the limit, or not valid HTTP/2")
+            }
             true => SendErrorKind::Protocol("not valid HTTP/2"),
             false if error.is_io() => match io_of(error) {
                 error if is_close(&error) || error.kind() == io::ErrorKind::BrokenPipe => {
