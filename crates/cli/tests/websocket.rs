@@ -247,15 +247,17 @@ fn nothing_that_was_said_is_lost() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let back = listener.local_addr().unwrap();
     let (tell, told) = std::sync::mpsc::channel();
+    let (go, gate) = std::sync::mpsc::channel();
+    let gate = std::sync::Arc::new(std::sync::Mutex::new(gate));
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, tell) = (stream.unwrap(), tell.clone());
+            let (mut stream, tell, gate) = (stream.unwrap(), tell.clone(), gate.clone());
             std::thread::spawn(move || {
                 let mut piece = [0; 4096];
                 while let Ok(n @ 1..) = stream.read(&mut piece) {
                     // The head and what follows come together from here.
                     let text = String::from_utf8_lossy(&piece[..n]).into_owned();
-                    std::thread::sleep(Duration::from_millis(500));
+                    let _ = gate.lock().unwrap().recv();
                     let _ = tell.send(text);
                     let _ = stream.write_all(
                         b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\ndone",
@@ -268,15 +270,20 @@ fn nothing_that_was_said_is_lost() {
         "<filter xpath=\"get-property('websocket.text.frame.present')\"><then><call><endpoint><address uri='http://{back}/' format='get'/></endpoint></call><respond/></then></filter>"
     );
     let mut bus = Process::run(&configuration("websocket-last", &inbound("Slow", port, "", &sequence)), &[]);
-    // Two messages and a goodbye at once.
+    // A message and a goodbye at once: that is answered while the backend has not answered yet, and the flow goes on.
     let mut client = Client::open(port, "/");
     client.text("a");
     client.send(0x88, &[0x03, 0xE8]);
+    assert_eq!(client.receive().unwrap(), (0x88, vec![0x03, 0xE8]));
+    assert_eq!(client.0.read(&mut [0]).unwrap(), 0);
+    drop(client);
+    go.send(()).unwrap();
     told.recv_timeout(Duration::from_secs(10)).unwrap();
     let mut client = Client::open(port, "/");
     client.text("b");
     std::thread::sleep(Duration::from_millis(150));
     bus.signal("TERM");
+    go.send(()).unwrap();
     assert_eq!(client.said(), "done");
     assert_eq!(client.closed(), 1001);
     assert_eq!(bus.wait(), Some(0), "{}", bus.stderr());

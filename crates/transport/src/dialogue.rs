@@ -242,6 +242,17 @@ enum End {
     Gone,
 }
 
+/// How far the answer to a goodbye is that the client said while its message is answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goodbye {
+    /// The client has said none.
+    Unsaid,
+    /// It is on its way.
+    Begun,
+    /// Nothing more is said.
+    Done,
+}
+
 const TOO_SLOW: End = End::With(POLICY, "it takes too little of what is said to it");
 
 struct Socket<'a> {
@@ -257,6 +268,7 @@ struct Socket<'a> {
     own: Option<Writing>,
     /// The ping that is answered when there is room.
     ping: Option<Vec<u8>>,
+    goodbye: Goodbye,
     written: u64,
     /// Since the client has said something, if only a ping.
     idle: Timer,
@@ -306,6 +318,7 @@ pub(crate) async fn talk(
         out: None,
         own: None,
         ping: None,
+        goodbye: Goodbye::Unsaid,
         written: 0,
         idle: Timer::default(),
         pause: Timer::default(),
@@ -351,6 +364,10 @@ impl Socket<'_> {
                     let failed = |_| End::With(INTERNAL, "the message could not be answered");
                     return Poll::Ready(answer.map_err(failed));
                 }
+                if self.goodbye != Goodbye::Unsaid {
+                    self.poll_goodbye(cx);
+                    return Poll::Pending;
+                }
                 if let Poll::Ready(Err(end)) = self.poll_write(cx) {
                     return Poll::Ready(Err(end));
                 }
@@ -359,7 +376,13 @@ impl Socket<'_> {
                         Ok(said) => next = Some(said),
                         Err(End::Gone) => return Poll::Ready(Err(End::Gone)),
                         // What was said before that is answered, if only for what it does.
-                        Err(end) => ended = Some(end),
+                        Err(end) => {
+                            if let End::Closed(close) = &end {
+                                self.begin_goodbye(close.as_ref().map(|(code, _)| *code));
+                                self.poll_goodbye(cx);
+                            }
+                            ended = Some(end);
+                        }
                     }
                 }
                 Poll::Pending
@@ -507,6 +530,31 @@ impl Socket<'_> {
         .await
     }
 
+    /// Answers a goodbye at once (RFC 6455, 5.5.1): the client waits for no longer than it likes, and what the flow says has nobody to
+    /// hear it.
+    fn begin_goodbye(&mut self, code: Option<u16>) {
+        (self.mailbox, self.ping) = (None, None);
+        self.reading.give_up();
+        self.own = Some(code.map_or_else(Writing::bare_close, |code| Writing::close(code, "")));
+        self.goodbye = Goodbye::Begun;
+    }
+
+    /// Writes the answer to a goodbye, and the end behind it. A client that is gone by then does not end its flow.
+    fn poll_goodbye(&mut self, cx: &mut Context<'_>) {
+        if self.goodbye != Goodbye::Begun {
+            return;
+        }
+        let done = match self.poll_write(cx) {
+            Poll::Pending => false,
+            Poll::Ready(Ok(())) => self.line.poll_shutdown(cx).is_ready(),
+            Poll::Ready(Err(_)) => true,
+        };
+        if done {
+            (self.out, self.own) = (None, None);
+            self.goodbye = Goodbye::Done;
+        }
+    }
+
     /// Says goodbye and lets the client do so, for a while. What the client said.
     async fn end(&mut self, end: End) -> Option<(u16, String)> {
         let (last, waits, close) = match end {
@@ -516,11 +564,22 @@ impl Socket<'_> {
             End::Broken(Broken { code, why }) => (Writing::close(code, why), false, None),
             End::With(code, why) => (Writing::close(code, why), true, None),
         };
+        let linger = self.limits.linger;
+        if self.goodbye != Goodbye::Unsaid {
+            let said = poll_fn(|cx| {
+                self.poll_goodbye(cx);
+                match self.goodbye == Goodbye::Done || self.is_cut(cx) {
+                    true => Poll::Ready(()),
+                    false => Poll::Pending,
+                }
+            });
+            let _ = tokio::time::timeout(linger, said).await;
+            return close;
+        }
         (self.mailbox, self.ping) = (None, None);
         if !waits {
             self.reading.give_up();
         }
-        let linger = self.limits.linger;
         if !matches!(tokio::time::timeout(linger, self.say(last)).await, Ok(Ok(()))) {
             return close;
         }
