@@ -442,3 +442,18 @@ fn what_a_connection_lacks_is_said_and_nothing_goes_elsewhere() {
         assert!(fault.contains("has no baseUrl"), "{fault}");
     }
 }
+
+#[test]
+fn an_answer_that_cannot_be_read_leaves_the_message_as_it_was() {
+    let backend = testing::backend(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nX-B: 1\r\n\r\nno gzip",
+    );
+    let call = "<http.get configKey='conn'><responseVariable>v</responseVariable></http.get>";
+    let fault = "<sequence name='fault'><property name='seen' value='1'/></sequence>";
+    let tested = main(&format!("{call}{}{fault}", entry(&backend, "")));
+    let mut end = tested.run(&[JSON, ("X-A", "1")], r#"{"a":1}"#);
+    assert_eq!(end.property("seen").as_deref(), Some("1"));
+    assert_eq!(end.payload(), r#"{"a":1}"#);
+    let header = |name| end.context.headers.get(name);
+    assert_eq!((header("X-A"), header("X-B"), header("Content-Encoding")), (Some("1"), None, None));
+}

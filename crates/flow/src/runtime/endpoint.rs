@@ -409,7 +409,7 @@ impl Saved {
     /// Puts the answer where the target says and the message back as it was.
     ///
     /// # Errors
-    /// The answer cannot be read.
+    /// The answer cannot be read. The message is as it was all the same.
     pub(crate) async fn restore(self: Box<Self>, context: &mut Context) -> Result<(), Fault> {
         if let CallTarget::BodyAndVariable(name) = self.target {
             let value = variable_value(context, None);
@@ -417,20 +417,23 @@ impl Saved {
             return Ok(());
         }
         let limits = context.services().limits.clone();
-        context.payload.buffer(&limits).await?;
-        let answer = payload_value(context)?;
-        match self.target {
-            CallTarget::Body | CallTarget::BodyAndVariable(_) => return Ok(()),
-            CallTarget::Property(name) => context.properties.set(name, answer),
-            CallTarget::Variable(name) => {
-                let value = variable_value(context, Some(&answer));
+        let answer = match context.payload.buffer(&limits).await {
+            Ok(_) => payload_value(context),
+            Err(why) => Err(why.into()),
+        };
+        match (self.target, &answer) {
+            (CallTarget::Body | CallTarget::BodyAndVariable(_), _) => return answer.map(|_| ()),
+            (CallTarget::Property(name), Ok(answer)) => context.properties.set(name, answer.clone()),
+            (CallTarget::Variable(name), Ok(answer)) => {
+                let value = variable_value(context, Some(answer));
                 context.variables.set(name, value);
             }
+            (_, Err(_)) => {}
         }
         context.payload = self.payload;
         context.headers = self.headers;
         context.request_headers = self.request_headers;
-        Ok(())
+        answer.map(|_| ())
     }
 }
 
