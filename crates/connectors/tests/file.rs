@@ -223,7 +223,9 @@ fn an_archive_does_not_lead_out_of_its_directory() {
             "unzip",
             "<sourceFilePath>bad.zip</sourceFilePath><targetDirectory>in</targetDirectory>",
         ));
-        assert_eq!(failed(&end).0, "700102", "{name}");
+        let (code, detail) = failed(&end);
+        assert_eq!(code, "700102", "{name}");
+        assert!(detail.contains("leads out of the target directory"), "{detail}");
         assert_eq!(place.names(), ["bad.zip"], "{name}");
     }
     let place = place.with(&[("no.zip", "this is none")]);
@@ -726,7 +728,7 @@ fn files_are_split_and_merged() {
         ),
         (
             "<sourceFilePath>in.txt</sourceFilePath><targetDirectory>in.txt</targetDirectory><splitMode>Line Count</splitMode><lineCount>1</lineCount>",
-            "700103",
+            "700102",
         ),
     ] {
         assert_eq!(failed(&place.run(&operation("splitFile", inside))).0, code, "{inside}");
@@ -743,6 +745,7 @@ fn what_fails_has_the_code_of_the_connector() {
         ("read", "<path>../x</path>", "700102", "out of the working directory"),
         ("read", "", "700107", "`path` is not given"),
         ("read", "<path>there</path><readMode>Some</readMode>", "700107", "readMode Some"),
+        ("read", "<path>there</path><encoding>KLINGON</encoding>", "700107", "there is no encoding KLINGON"),
         ("read", "<path>there</path><readMode>Up To Line</readMode>", "700107", "endLineNum"),
         (
             "read",
@@ -773,9 +776,18 @@ fn what_fails_has_the_code_of_the_connector() {
         (
             "write",
             "<filePath>there/x</filePath><contentOrExpression>y</contentOrExpression>",
-            "700103",
+            "700102",
             "there",
         ),
+        ("createDirectory", "<directoryPath>there</directoryPath>", "700102", "there"),
+        (
+            "write",
+            "<filePath>.busbar-1.tmp</filePath><contentOrExpression>y</contentOrExpression>",
+            "700102",
+            "not whole yet",
+        ),
+        ("read", "<path>closed/.busbar-1.tmp</path>", "700102", "not whole yet"),
+        ("rename", "<path>there</path><renameTo>.busbar-1.tmp</renameTo>", "700102", "not whole yet"),
         (
             "write",
             "<filePath>x</filePath><contentOrExpression>y</contentOrExpression><writeMode>Over</writeMode>",
@@ -929,5 +941,54 @@ fn fields_of_a_connection_that_are_misspelt_are_said() {
             "<file.read configKey='s'><path>x</path></file.read><!--top--><localEntry key='s'><file.init>{fields}</file.init></localEntry>"
         ));
         assert!(tested.reports(says), "{fields}: {:?}", tested.found);
+    }
+}
+
+#[test]
+fn what_made_several_files_and_fails_leaves_none_of_them() {
+    use std::io::Write;
+    let place = Place::new("several").with(&[("in.txt", "1\n2\n3\n"), ("out/b", "old")]);
+    let mut archive = zip::ZipWriter::new(fs::File::create(place.0.join("bad.zip")).unwrap());
+    for name in ["a", "b", "../c"] {
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(b"new").unwrap();
+    }
+    archive.finish().unwrap();
+    let inside = "<sourceFilePath>bad.zip</sourceFilePath><targetDirectory>out</targetDirectory>";
+    assert_eq!(failed(&place.run(&operation("unzip", inside))).0, "700102");
+    // What took the place of a file stays.
+    assert_eq!(place.names(), ["bad.zip", "in.txt", "out/b"]);
+    assert_eq!(place.read("out/b").as_deref(), Some("new"));
+    // The third part cannot be made: its name is that of a directory.
+    fs::create_dir_all(place.0.join("parts/in2.txt")).unwrap();
+    let inside = "<sourceFilePath>in.txt</sourceFilePath><targetDirectory>parts</targetDirectory><splitMode>Line Count</splitMode><lineCount>1</lineCount>";
+    assert_eq!(failed(&place.run(&operation("splitFile", inside))).0, "700102");
+    assert_eq!(place.names(), ["bad.zip", "in.txt", "out/b"]);
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_listed_and_kept() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new("names").with(&[("d/a.txt", "a")]);
+    let odd = OsStr::from_bytes(b"bad\xff.txt");
+    fs::write(place.0.join("d").join(odd), "b").unwrap();
+    let mut end = place.run(&operation("listFiles", "<directoryPath>d</directoryPath>"));
+    let listed = end.outcome().unwrap();
+    assert!(listed.contains("a.txt") && listed.contains("bad\u{fffd}.txt"), "{listed}");
+    place.run(&operation("copy", "<sourcePath>d</sourcePath><targetPath>e</targetPath>"));
+    let copied = |top: &str| fs::read(place.0.join(top).join(odd)).ok();
+    assert_eq!(copied("e").or_else(|| copied("e/d")).as_deref(), Some(&b"b"[..]));
+}
+
+#[test]
+fn a_directory_is_not_copied_into_what_a_link_to_it_names() {
+    let place = Place::new("links").with(&[("s/a.txt", "a")]);
+    std::os::unix::fs::symlink("..", place.0.join("s/up")).unwrap();
+    for to in ["cup", "s/cup", "s/up/s/deep/cup"] {
+        let inside = format!("<sourcePath>s/up</sourcePath><targetPath>{to}</targetPath>");
+        let (code, detail) = failed(&place.run(&operation("copy", &inside)));
+        assert!(code == "700102" && detail.contains("is within"), "{code}: {detail}");
+        assert_eq!(place.names(), ["s/a.txt", "s/up"], "{to}");
     }
 }

@@ -329,3 +329,12 @@ fn a_token_that_does_not_come_is_a_fault() {
         assert_eq!(end.property("ERROR_CODE").as_deref(), Some(code), "{more}");
     }
 }
+
+#[test]
+fn a_server_that_ends_the_conversation_is_asked_no_more() {
+    let script = ["220 hi\r\n", "421 closing\r\n", "250 hi\r\n", "250 on\r\n"].map(str::to_owned);
+    let port = scripted(script.to_vec(), Duration::ZERO);
+    let end = flow("SMTP", port, "<readTimeout>5000</readTimeout>", SEND).run(&[XML], "<a/>");
+    let why = end.property("ERROR_DETAIL").unwrap_or_default();
+    assert!(why.contains("421 closing"), "{why}");
+}

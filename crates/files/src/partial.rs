@@ -50,6 +50,17 @@ pub fn is_partial(name: &str) -> bool {
     name.starts_with(PARTIAL) && name.ends_with(".tmp")
 }
 
+/// Makes a directory and those above it.
+///
+/// # Errors
+/// One of them is a file (`NotADirectory`, wherever it stands), or the system does not allow it.
+pub fn directories(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
+        _ => error,
+    })
+}
+
 impl Partial {
     /// Begins a file that is to be `target`. Directories above it are made if `parents`.
     ///
@@ -58,7 +69,7 @@ impl Partial {
     pub fn begin(target: &Path, existing: Existing, parents: bool) -> Result<Partial, Error> {
         let failed = |error: io::Error| Error::io(target, error);
         if parents && let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
+            directories(parent).map_err(|error| Error::io(parent, error))?;
         }
         // A link is followed, so that it stays one.
         let target = match fs::symlink_metadata(target) {

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// The error of a path that leads out of its root.
+pub const OUT: &str = "leads out of the working directory";
+
 /// The path below `root` that a text means, whether it begins with a slash or not. Symbolic links are followed: whoever may make
 /// links in the directory decides where they lead.
 ///
@@ -15,7 +18,7 @@ pub fn below(root: &Path, text: &str) -> Result<PathBuf, &'static str> {
     for part in text.split('/') {
         match part {
             "" | "." => {}
-            ".." if parts.pop().is_none() => return Err("leads out of the working directory"),
+            ".." if parts.pop().is_none() => return Err(OUT),
             ".." => {}
             part => parts.push(part),
         }

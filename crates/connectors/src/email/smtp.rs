@@ -104,7 +104,8 @@ impl Session {
     async fn hello(&mut self) -> Result<(), Failure> {
         let name = host_name();
         let mut answer = self.ask(&format!("EHLO {name}")).await?;
-        if answer.code != 250 {
+        // 421 is the end of the conversation, whatever was asked (RFC 5321, 3.8).
+        if !matches!(answer.code, 250 | 421) {
             answer = self.ask(&format!("HELO {name}")).await?;
         }
         self.can = answer.lines.iter().skip(1).map(|line| line.to_ascii_uppercase()).collect();

@@ -1,11 +1,12 @@
 //! Zip archives: `file.compress`, `file.unzip`, `file.exploreZipFile`.
 
 use super::list::{DEEPEST, MOST, entries};
+use super::made::{Made, is_new};
 use super::path::Root;
 use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use files::partial::{Existing, Partial, copy};
+use files::partial::{Existing, Partial, copy, directories};
 use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File};
@@ -138,19 +139,20 @@ fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
     Ok(Arc::new(move |files| {
         let (from, to) = (files.path(&from)?, files.path(&to)?);
         let mut archive = open(&from)?;
-        fs::create_dir_all(&to).map_err(|error| Failure::io(&to, &error))?;
+        directories(&to).map_err(|error| Failure::io(&to, &error))?;
         // Names of entries are paths below the target, and no more than that.
-        let inside = Root::of(Some(&to.to_string_lossy()), Path::new("/"));
-        let (mut total, mut content) = (0, Map::new());
+        let inside = Root::at(&to);
+        let (mut total, mut content, mut made) = (0, Map::new(), Made::default());
         for index in 0..archive.len() {
             files.go_on()?;
             let mut entry = archive.by_index(index).map_err(|why| broken(&from, why))?;
             let name = entry.name().map_err(|why| broken(&from, why))?.replace('\\', "/");
-            let path = inside.resolve(&name)?;
+            let path = inside.resolve(&name).map_err(|why| why.about(&from))?;
             if entry.is_dir() {
-                fs::create_dir_all(&path).map_err(|error| Failure::io(&path, &error))?;
+                directories(&path).map_err(|error| Failure::io(&path, &error))?;
                 continue;
             }
+            let is_new = is_new(&path);
             let mut partial = Partial::begin(&path, Existing::Replace, true)?;
             // What the archive says of its sizes is not trusted.
             let mut bounded = (&mut entry).take(MOST_BYTES - total + 1);
@@ -159,10 +161,12 @@ fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
                 return Err(broken(&from, format!("it unpacks to more than {MOST_BYTES} bytes")));
             }
             partial.finish()?;
+            made.add(path, is_new);
             if names {
                 content.insert(name.replace('/', "--"), "extracted".into());
             }
         }
+        made.keep();
         let mut done = Done::default();
         done.members.insert("zipFileContent".to_owned(), Json::Object(content));
         Ok(done)

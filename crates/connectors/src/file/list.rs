@@ -148,7 +148,8 @@ pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Res
     for entry in fs::read_dir(directory).map_err(failed)? {
         files.go_on()?;
         let entry = entry.map_err(failed)?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
+        // What is not UTF-8 has replacement characters.
+        let name = entry.file_name().to_string_lossy().into_owned();
         if is_partial(&name) {
             continue;
         }

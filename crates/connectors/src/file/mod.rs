@@ -21,6 +21,7 @@ macro_rules! parameters {
 mod archive;
 mod list;
 mod locks;
+mod made;
 mod parts;
 mod path;
 mod read;
@@ -175,6 +176,11 @@ impl Failure {
             _ => Reason::Operation,
         };
         Failure::new(reason, format!("{}: {error}", path.display()))
+    }
+
+    /// With the file that it is about ahead of what happened.
+    fn about(self, path: &std::path::Path) -> Failure {
+        Failure { detail: format!("{}: {}", path.display(), self.detail), ..self }
     }
 
     /// A pipe, a device or a directory where a file is expected.
@@ -388,7 +394,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
         Ok(0..) => Ok(()),
         _ => Err("expected a whole number of at least 0".to_owned()),
     });
-    if name == "write" {
+    if matches!(name, "read" | "write") {
         parameters.check("encoding", element, compiler, |text| {
             write::encoded(String::new(), Some(text)).map(|_| ()).map_err(|failure| failure.detail)
         });

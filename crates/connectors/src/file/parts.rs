@@ -1,11 +1,12 @@
 //! One file into many and many into one: `file.splitFile`, `file.mergeFiles`.
 
 use super::list::{MOST, entries};
+use super::made::{Made, is_new};
 use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use files::claim::turn;
-use files::partial::{Existing, Partial, copy};
+use files::partial::{Existing, Partial, copy, directories};
 use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File, OpenOptions};
@@ -74,14 +75,16 @@ fn split(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
         {
             return Err(too_many(&from));
         }
-        fs::create_dir_all(&to).map_err(|error| Failure::io(&to, &error))?;
+        directories(&to).map_err(|error| Failure::io(&to, &error))?;
         let mut reader = BufReader::with_capacity(64 << 10, File::open(&from).map_err(failed)?);
-        let mut number = 0;
+        let (mut number, mut made) = (0, Made::default());
         while !reader.fill_buf().map_err(failed)?.is_empty() {
             if number >= MOST {
                 return Err(too_many(&from));
             }
-            let mut partial = Partial::begin(&part(&from, &to, number), Existing::Replace, false)?;
+            let path = part(&from, &to, number);
+            let is_new = is_new(&path);
+            let mut partial = Partial::begin(&path, Existing::Replace, false)?;
             match size {
                 Size::Bytes(bytes) => {
                     partial.copy_from(&mut (&mut reader).take(bytes), &files.cancel)?;
@@ -89,8 +92,10 @@ fn split(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
                 Size::Lines(lines) => copy_lines(&mut reader, partial.file()?, lines, &from, files)?,
             }
             partial.finish()?;
+            made.add(path, is_new);
             number += 1;
         }
+        made.keep();
         let mut done = Done::default();
         done.members.insert("numberOfSplits".to_owned(), number.into());
         Ok(done)

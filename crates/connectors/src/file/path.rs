@@ -2,10 +2,18 @@
 //! out of it. Symbolic links are followed: whoever may make links in the directory decides where they lead.
 
 use super::{Failure, Reason};
+use files::partial::is_partial;
 use std::path::{Path, PathBuf};
 
-/// The working directory of a connection.
-pub(super) struct Root(PathBuf);
+/// The working directory of a connection, or the directory that an archive is unpacked into.
+pub(super) struct Root {
+    directory: PathBuf,
+    /// What it is called where a path leads out of it.
+    name: &'static str,
+}
+
+/// Why a name is refused that no operation lists.
+pub(super) const NOT_WHOLE: &str = "a name like `.busbar-….tmp` is that of a file that is not whole yet";
 
 impl Root {
     /// That of a `workingDir`: a path or a `file:` URL, relative to the directory of the configuration. Absent: `/`.
@@ -16,7 +24,13 @@ impl Root {
             None => directory,
         };
         let directory = configuration.join(directory);
-        Root(std::path::absolute(&directory).unwrap_or(directory))
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        Root { directory, name: "the working directory" }
+    }
+
+    /// The target directory of an archive.
+    pub(super) fn at(directory: &Path) -> Root {
+        Root { directory: directory.to_owned(), name: "the target directory" }
     }
 
     /// The path that a parameter means.
@@ -24,17 +38,24 @@ impl Root {
         let text = text.trim();
         let text = text.strip_prefix("file://").unwrap_or(text);
         let refuse = |why: &str| Failure::new(Reason::IllegalPath, format!("{text}: {why}"));
-        files::path::below(&self.0, text).map_err(refuse)
+        let path = files::path::below(&self.directory, text).map_err(|why| match why {
+            files::path::OUT => refuse(&format!("leads out of {}", self.name)),
+            why => refuse(why),
+        })?;
+        match path.file_name().and_then(|name| name.to_str()).is_some_and(is_partial) {
+            true => Err(refuse(NOT_WHOLE)),
+            false => Ok(path),
+        }
     }
 
     /// Whether a path is the working directory itself.
     pub(super) fn is(&self, path: &Path) -> bool {
-        self.0 == path
+        self.directory == path
     }
 
     /// What a path is below the working directory, for results.
     pub(super) fn shown(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.0).unwrap_or(path);
+        let below = path.strip_prefix(&self.directory).unwrap_or(path);
         format!("/{}", below.display())
     }
 }
@@ -57,6 +78,8 @@ mod tests {
             ("a/../../b", None),
             ("/../etc/passwd", None),
             ("a\0b", None),
+            ("a/.busbar-1.tmp", None),
+            (".busbar-1.txt", Some("/conf/data/.busbar-1.txt")),
         ] {
             let path = root.resolve(text);
             assert_eq!(path.ok().as_deref(), wanted.map(Path::new), "{text:?}");

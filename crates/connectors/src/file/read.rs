@@ -1,6 +1,7 @@
 //! `file.read`: a file, or lines of it, as the body or the payload of a variable.
 
 use super::locks::lock;
+use super::write::encoded;
 use super::{
     Body, Content, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required,
 };
@@ -60,6 +61,9 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
         Some(encoding) => Some(encoding),
         None => parameters.text("charset", context)?,
     };
+    if let Some(name) = &encoding {
+        encoded(String::new(), Some(name))?;
+    }
     Ok(Arc::new(move |files| {
         let path = chosen(files.path(&path)?, pattern.as_deref())?;
         let lock = lock(&path, files)?;

@@ -6,7 +6,7 @@ use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, pattern
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
-use files::partial::{Existing, Partial, is_partial};
+use files::partial::{Existing, Partial, directories, is_partial};
 use flow::{Context, Definition, Pattern};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -86,7 +86,7 @@ fn create_directory(parameters: &Parameters, context: &mut Context) -> Result<Jo
     let path = required(parameters, "directoryPath", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        fs::create_dir_all(&path).map_err(|error| Failure::io(&path, &error))?;
+        directories(&path).map_err(|error| Failure::io(&path, &error))?;
         Ok(Done::default())
     }))
 }
@@ -172,6 +172,9 @@ fn new_name(text: Option<String>) -> Result<Option<String>, Failure> {
     match text {
         Some(name) if name.contains('/') || matches!(name.as_str(), "." | "..") => {
             Err(Failure::new(Reason::IllegalPath, format!("`renameTo` is no name: {name}")))
+        }
+        Some(name) if is_partial(&name) => {
+            Err(Failure::new(Reason::IllegalPath, format!("`renameTo`: {name}: {}", super::path::NOT_WHOLE)))
         }
         name => Ok(name),
     }
@@ -361,6 +364,26 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     Ok(partial.finish()?)
 }
 
+/// Nothing goes from a directory into itself. `real`: what the paths are compared as.
+fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -> Result<(), Failure> {
+    match real(to).starts_with(real(from)) {
+        false => Ok(()),
+        true => {
+            let why = format!("{} is within {}", to.display(), from.display());
+            Err(Failure::new(Reason::IllegalPath, why))
+        }
+    }
+}
+
+/// A path without links, as far as it is there.
+fn without_links(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|above| Some((fs::canonicalize(above).ok()?, above)));
+    match there.map(|(real, above)| (real, path.strip_prefix(above))) {
+        Some((real, Ok(rest))) => real.join(rest),
+        _ => path.to_owned(),
+    }
+}
+
 /// What `file.copy` and `file.move` have in common.
 struct Transfer {
     from: String,
@@ -396,9 +419,8 @@ impl Transfer {
                 }
             }
         }
-        if known.is_dir() && to.starts_with(&from) {
-            let why = format!("{} is within {}", to.display(), from.display());
-            return Err(Failure::new(Reason::IllegalPath, why));
+        if known.is_dir() {
+            outside(&from, &to, Path::to_path_buf)?;
         }
         Ok((from, to, known.is_dir()))
     }
@@ -435,6 +457,8 @@ fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
         let (from, to, is_directory) = own.paths(files)?;
         let _lock = lock(&from, files)?;
         if is_directory {
+            // What a link names is copied, not the link.
+            outside(&from, &to, without_links)?;
             own.check(&own.members(&from, files)?, &to)?;
         }
         let mut count = 0;
@@ -471,14 +495,16 @@ fn copy_all(
     if depth > DEEPEST {
         return Err(too_deep(from));
     }
-    fs::create_dir_all(to).map_err(|error| Failure::io(to, &error))?;
+    directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, count, files)? {
         let is_directory = entry.known.is_dir();
         let linked = is_directory && fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
         if linked || (!is_directory && !is_wanted(&entry.name, pattern)?) {
             continue;
         }
-        copy_all(&entry.path, &to.join(&entry.name), pattern, existing, depth + 1, count, files)?;
+        // The name as the system has it, which need not be UTF-8.
+        let name = entry.path.file_name().unwrap_or(entry.name.as_ref());
+        copy_all(&entry.path, &to.join(name), pattern, existing, depth + 1, count, files)?;
     }
     Ok(())
 }
@@ -496,7 +522,7 @@ fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
                     format!("{} is not there, and `createParentDirectories` is not true", above.display());
                 return Err(Failure::new(Reason::IllegalPath, why));
             }
-            fs::create_dir_all(above).map_err(|error| Failure::io(above, &error))?;
+            directories(above).map_err(|error| Failure::io(above, &error))?;
         }
         if !is_directory {
             put(&from, &to, own.overwrite, files)?;
@@ -508,7 +534,7 @@ fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
             put(&from, &to, own.overwrite, files)?;
             return Ok(Done::default());
         }
-        fs::create_dir_all(&to).map_err(|error| Failure::io(&to, &error))?;
+        directories(&to).map_err(|error| Failure::io(&to, &error))?;
         for name in members {
             put(&from.join(&name), &to.join(&name), own.overwrite, files)?;
         }

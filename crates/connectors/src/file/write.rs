@@ -9,7 +9,7 @@ use crate::response::{OVERWRITE, VARIABLE};
 use base64::Engine;
 use bytes::Bytes;
 use files::claim::turn;
-use files::partial::{Existing, Partial, copy};
+use files::partial::{Existing, Partial, copy, directories};
 use flow::{Context, Definition, Fault};
 use message::{Format, memory};
 use std::fs::{self, OpenOptions};
@@ -260,7 +260,7 @@ impl Writing {
         if let (true, true, Some(parent)) =
             (files.lock, self.parents && self.mode != Mode::Append, path.parent())
         {
-            fs::create_dir_all(parent).map_err(|error| Failure::io(parent, &error))?;
+            directories(parent).map_err(|error| Failure::io(parent, &error))?;
         }
         let _lock = lock(&path, files)?;
         let before = self.keeps_time.then(|| modified(&path)).flatten();
