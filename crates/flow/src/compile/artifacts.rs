@@ -358,7 +358,9 @@ impl Compiler<'_> {
         let (proxy_count, faulty) = (proxies.len(), self.faulty.iter().enumerate());
         for (at, faulty) in faulty.filter(|(_, faulty)| !faulty.held) {
             match (faulty.kind, &faulty.name) {
-                (ArtifactKind::Proxy, Some(name)) if !proxies.contains_key(name) => {
+                (ArtifactKind::Proxy | ArtifactKind::DataService, Some(name))
+                    if !proxies.contains_key(name) =>
+                {
                     proxies.insert(name.clone(), proxy_count + left_out.proxies.len());
                     left_out.proxies.push(at);
                 }
