@@ -95,6 +95,9 @@ fn what_is_for_nobody_is_not_found_and_what_is_faulty_is_not_available() {
         proxy("P", 1),
         faulty("P/sub"),
         "<proxy name='Unread' nonsense='1'><target/></proxy>".to_owned(),
+        "<data xmlns='' name='Data'><config id='db'><property name='carbon_datasource_name'>None</property></config>\
+         <query id='q' useConfig='db'><sql>select 1</sql></query><operation name='o'><call-query href='q'/></operation></data>"
+            .to_owned(),
         api("Good", "/a", "<respond/>"),
         api("Bad", "/a/b", "<sned/>"),
         "<api name='Unread' context='/u' version='1' version-type='url'><resorce/></api>".to_owned(),
@@ -107,6 +110,8 @@ fn what_is_for_nobody_is_not_found_and_what_is_faulty_is_not_available() {
         ("/services/P/sub", 503),
         ("/services/P/sub/x", 503),
         ("/services/Unread", 503),
+        ("/services/Data", 503),
+        ("/services/Data/o?a=b", 503),
         ("/services/Nobody", 404),
         ("/nobody?a=b", 404),
         ("/", 404),
@@ -775,4 +780,119 @@ fn a_stop_does_not_wait_for_a_reload() {
     // The deadline of one resource is 20 s.
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     drop(asked);
+}
+
+/// The most memory that a process had, in bytes.
+fn peak(bus: &Process) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() * 1024
+}
+
+/// A client that receives an answer slowly.
+struct Slow {
+    stream: TcpStream,
+    bytes: Vec<u8>,
+}
+
+impl Slow {
+    /// Asks, and takes the first bytes of the answer.
+    fn ask(bus: &Process, path: &str) -> Slow {
+        use std::io::Write;
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", bus.http());
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut slow = Slow { stream, bytes: Vec::new() };
+        slow.take(1);
+        slow
+    }
+
+    /// Takes some more.
+    fn take(&mut self, count: usize) {
+        use std::io::Read;
+        let mut buffer = vec![0; 16 << 10];
+        for _ in 0..count {
+            let length = self.stream.read(&mut buffer).unwrap();
+            self.bytes.extend_from_slice(&buffer[..length]);
+        }
+    }
+
+    /// Takes the rest; the entity without the frames of its chunks.
+    fn rest(mut self) -> String {
+        use std::io::Read;
+        self.stream.read_to_end(&mut self.bytes).unwrap();
+        let head = self.bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+        let (mut rest, mut text) = (&self.bytes[head..], String::new());
+        loop {
+            let line = rest.windows(2).position(|window| window == b"\r\n").unwrap();
+            let size = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).unwrap();
+            if size == 0 {
+                return text;
+            }
+            text.push_str(std::str::from_utf8(&rest[line + 2..line + 2 + size]).unwrap());
+            rest = &rest[line + 4 + size..];
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_a_database_outlives_its_data_source_and_its_bus() {
+    const ROWS: usize = 40_000;
+    let source = "<datasource><name>Shop</name><definition type='RDBMS'><configuration><driverClassName>d</driverClassName>\
+         <url>jdbc:sqlite:reload-rows.db</url></configuration></definition></datasource>";
+    let service = "<data xmlns='' name='Rows'><config id='db'><property name='carbon_datasource_name'>Shop</property></config>\
+         <query id='rows' useConfig='db'><sql>with recursive n(a) as (select 1 union all select a + 1 from n where a &lt; :most) \
+         select a, printf('%01000d', a) b from n</sql><param name='most' sqlType='INTEGER'/>\
+         <result element='M' rowName='R'><element name='a' column='a'/><element name='b' column='b'/></result></query>\
+         <operation name='rows'><call-query href='rows'><with-param name='most' query-param='most'/></call-query></operation></data>";
+    let other = proxy("A", 1);
+    let whole = format!("{source}{service}{other}");
+    let path = configuration("reload-rows", &whole);
+    let mut bus = Process::run(&path, &[]);
+    let few = |bus: &Process| ask(bus.http(), "GET", "/services/Rows/rows?most=3", b"").unwrap().0;
+    assert!(admin(&bus, "GET", "/artifacts/datasource/Shop").1.contains("\"state\": \"unused\""));
+    assert_eq!(few(&bus), 200);
+    let before = peak(&bus);
+    let many = format!("/services/Rows/rows?most={ROWS}");
+    let mut first = Slow::ask(&bus, &many);
+    let (status, about) = admin(&bus, "GET", "/artifacts/datasource/Shop");
+    for says in ["\"state\": \"up\"", "\"in_use\": 1", "SQLite", "\"last_error\": null"] {
+        assert!(status == 200 && about.contains(says), "{says}: {about}");
+    }
+    let metrics = admin(&bus, "GET", "/metrics").1;
+    for says in [
+        "busbar_sql_state{data_source=\"Shop\",state=\"up\"} 1",
+        "busbar_sql_connections_in_use{data_source=\"Shop\"} 1",
+        "busbar_sql_connections_limit{data_source=\"Shop\"} 50",
+        "busbar_sql_statements_total{data_source=\"Shop\"} 2",
+    ] {
+        assert!(metrics.contains(says), "{says}");
+    }
+    // The data source is lost: what asks it stays in force with the connections that it has.
+    configure(&path, &format!("{service}{other}"));
+    reload(&bus, 1);
+    bus.says("`Rows` stays in force as it was", 1);
+    assert!(!bus.stderr().contains("left out"), "{}", bus.stderr());
+    assert_eq!(few(&bus), 200);
+    first.take(20);
+    // The service goes too, but for the answer that is on its way.
+    configure(&path, &other);
+    reload(&bus, 2);
+    assert_eq!(few(&bus), 404);
+    let text = first.rest();
+    assert!(text.ends_with("</M>") && text.matches("</R>").count() == ROWS, "{}", text.len());
+    // Forty megabytes have gone through, and were never held.
+    assert!(peak(&bus) - before < 20 << 20, "{} KiB more", (peak(&bus) - before) >> 10);
+    configure(&path, &whole);
+    reload(&bus, 3);
+    let mut last = Slow::ask(&bus, &many);
+    bus.signal("TERM");
+    last.take(20);
+    let text = last.rest();
+    assert!(text.ends_with("</M>") && text.matches("</R>").count() == ROWS, "{}", text.len());
+    assert_eq!(bus.wait(), Some(0), "{}", bus.stderr());
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(path.with_file_name(format!("reload-rows.db{end}")));
+    }
 }
