@@ -17,6 +17,8 @@ const AT_ONCE: usize = 64;
 const REST: Duration = Duration::from_millis(20);
 /// How many requests of an open loop may be due and not sent.
 const BACKLOG: usize = 1_000_000;
+/// How long answers that are under way at the end are waited for, at most.
+const SETTLE: Duration = Duration::from_secs(10);
 /// What is received at once.
 const SCRATCH: usize = 128 << 10;
 
@@ -80,6 +82,8 @@ struct Engine<'a> {
     recent_since: Instant,
     /// What the processes had used when the measured part began.
     usage: Option<Vec<Option<Usage>>>,
+    /// Nothing counts any more, and nothing is sent.
+    is_settling: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -126,6 +130,7 @@ impl<'a> Engine<'a> {
             recent: Latency::default(),
             recent_since: Instant::now(),
             usage: None,
+            is_settling: false,
         })
     }
 
@@ -154,20 +159,7 @@ impl<'a> Engine<'a> {
             if self.resting > 0 {
                 self.wake(now);
             }
-            let wait = self.wait(now, tick);
-            events.clear();
-            let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(format!("the event loop fails: {error}")),
-            }
-            for event in &events {
-                let data = event.data.u64();
-                let (slot, generation) = ((data >> 32) as usize, data as u32);
-                if self.connections[slot].generation == generation {
-                    self.turn(slot, true);
-                }
-            }
+            self.poll(&mut events, self.wait(now, tick))?;
         }
         let now = Instant::now();
         self.report(now, watch);
@@ -179,7 +171,37 @@ impl<'a> Engine<'a> {
             .count() as u64
             + self.backlog.iter().filter(|due| **due >= self.start).count() as u64;
         self.outcome.errors.sort_by_key(|errors| errors.kind);
+        self.settle()?;
         Ok(self.outcome)
+    }
+
+    /// Waits for the network so long, and goes on with the places where something happened.
+    fn poll(&mut self, events: &mut Vec<epoll::Event>, wait: Duration) -> Result<(), String> {
+        events.clear();
+        let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(format!("the event loop fails: {error}")),
+        }
+        for event in events.iter() {
+            let data = event.data.u64();
+            let (slot, generation) = ((data >> 32) as usize, data as u32);
+            if self.connections[slot].generation == generation {
+                self.turn(slot, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the answers that are under way, which do not count: whoever measures next should not find a server that is still busy with them.
+    fn settle(&mut self) -> Result<(), String> {
+        self.is_settling = true;
+        let until = Instant::now() + self.plan.timeout.min(SETTLE);
+        let mut events = Vec::with_capacity(1024);
+        while Instant::now() < until && self.connections.iter().any(|place| place.exchange.is_some()) {
+            self.poll(&mut events, Duration::from_millis(20))?;
+        }
+        Ok(())
     }
 
     /// Whether another request may become due at this time.
@@ -285,7 +307,7 @@ impl<'a> Engine<'a> {
     /// Whether there is a request for that place now.
     fn begin(&mut self, slot: usize, now: Instant) -> bool {
         let place = &self.connections[slot];
-        if place.rests_until.is_some() {
+        if self.is_settling || place.rests_until.is_some() {
             return false;
         }
         let due = match self.arrivals {
@@ -377,6 +399,7 @@ impl<'a> Engine<'a> {
     /// Whether an exchange that ends now counts. A closed loop counts what is answered in its time, an open one what was due in it.
     fn counts(&self, exchange: &Exchange, now: Instant) -> bool {
         match self.arrivals {
+            _ if self.is_settling => false,
             None => now >= self.start,
             Some(_) => exchange.measured,
         }

@@ -26,6 +26,8 @@ struct Server {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
+    /// Answers that were about to be sent.
+    answers: Arc<AtomicUsize>,
 }
 
 /// A thread for each connection; they end with the process.
@@ -36,18 +38,21 @@ fn serve(
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (connections, requests) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
-    let (answers, server): (Arc<Answers>, _) = (Arc::new(answers), Server { address, connections, requests });
+    let sent = Arc::<AtomicUsize>::default();
+    let (answers, server): (Arc<Answers>, _) =
+        (Arc::new(answers), Server { address, connections, requests, answers: Arc::clone(&sent) });
     let (connections, requests) = (Arc::clone(&server.connections), Arc::clone(&server.requests));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             connections.fetch_add(1, Relaxed);
             let _ = stream.set_nodelay(true);
             let (answers, requests, tls) = (Arc::clone(&answers), Arc::clone(&requests), tls.clone());
+            let sent = Arc::clone(&sent);
             std::thread::spawn(move || match tls {
-                None => converse(stream, &answers, &requests),
+                None => converse(stream, &answers, &requests, &sent),
                 Some(config) => {
                     let connection = rustls::ServerConnection::new(config).unwrap();
-                    converse(rustls::StreamOwned::new(connection, stream), &answers, &requests);
+                    converse(rustls::StreamOwned::new(connection, stream), &answers, &requests, &sent);
                 }
             });
         }
@@ -55,7 +60,7 @@ fn serve(
     server
 }
 
-fn converse(stream: impl Read + Write, answers: &Arc<Answers>, requests: &AtomicUsize) {
+fn converse(stream: impl Read + Write, answers: &Arc<Answers>, requests: &AtomicUsize, sent: &AtomicUsize) {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut length, mut closes, mut is_first) = (0, false, true);
@@ -102,6 +107,7 @@ fn converse(stream: impl Read + Write, answers: &Arc<Answers>, requests: &Atomic
             }
             Reaction::Silence => continue,
         };
+        sent.fetch_add(1, Relaxed);
         if stream.get_mut().write_all(&bytes).and_then(|()| stream.get_mut().flush()).is_err() || closes {
             return;
         }
@@ -208,7 +214,12 @@ fn a_server_that_is_silent_or_gone_ends_nothing_but_its_requests() {
     assert!(count(&found, ErrorKind::Timeout) >= 1);
 
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = Server { address: port, connections: Arc::default(), requests: Arc::default() };
+    let nobody = Server {
+        address: port,
+        connections: Arc::default(),
+        requests: Arc::default(),
+        answers: Arc::default(),
+    };
     let found = outcome(&plan(&nobody, 4, 2));
     assert_eq!((found.right, count(&found, ErrorKind::Connect)), (0, 4), "{:?}", found.errors);
 }
@@ -252,6 +263,18 @@ fn an_open_loop_sends_at_its_rate_and_waits_for_the_last() {
     assert!((49..=51).contains(&outcome.right), "{} requests were due in half a second", outcome.right);
     assert_eq!((outcome.failed(), outcome.unfinished), (0, 0));
     assert!(warming > 0 && outcome.latency.percentile(0.0) >= 29.0);
+}
+
+/// Whoever measures next should not find a server that is busy with what nobody waits for.
+#[test]
+fn what_is_under_way_at_the_end_is_waited_for_and_does_not_count() {
+    let server = serve(|_, _| Reaction::After(Duration::from_millis(300)), None);
+    let mut plan = plan(&server, 1, 8);
+    plan.extent = Extent { duration: Some(Duration::from_millis(100)), requests: None };
+    let found = outcome(&plan);
+    let (requests, answers) = (server.requests.load(Relaxed), server.answers.load(Relaxed));
+    assert_eq!((found.right, found.failed(), found.unfinished), (0, 0, 8));
+    assert_eq!((requests, answers), (8, 8));
 }
 
 #[test]

@@ -61,6 +61,12 @@ fn summary(runs: &[Run]) -> Section {
     section.text(format!(
         "{cells} measurements, systems in turn on the same machine, with the same backend, client and messages. Every answer was verified. {wrong}"
     ));
+    let empty = runs.iter().flat_map(|run| &run.cells).filter(|cell| cell.right == 0).count();
+    if empty > 0 {
+        section.text(format!(
+            "In {empty} of the measurements no right answer came in time; they are compared with nothing."
+        ));
+    }
     let quick = runs.iter().any(|run| run.quick);
     if quick {
         section.text("This is a quick run: short measurements on a part of the grid. Its figures are rough.");

@@ -10,8 +10,10 @@ pub(super) fn start(
     more: &[String],
 ) -> Result<System, String> {
     let mut arguments = vec!["run".to_owned(), configuration.display().to_string()];
-    arguments
-        .extend(["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "1"].map(str::to_owned));
+    arguments.extend(["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"].map(str::to_owned));
+    if !more.iter().any(|argument| argument == "--workers") {
+        arguments.extend(["--workers", "1"].map(str::to_owned));
+    }
     arguments.extend_from_slice(more);
     let mut running = place.start(name, place.system_core, &place.busbar, &arguments)?;
     let address = running.wait(|running| field(&running.said(), "http="))?;
