@@ -53,6 +53,17 @@ pub struct AdminState {
     pub started: Instant,
     /// What reloads the configuration and keeps those before. `None`: the bus has one configuration for ever (501).
     pub deployment: Option<Arc<dyn Deployment>>,
+    /// Who may use an address that other machines reach.
+    pub credentials: Credentials,
+}
+
+/// Who may use the admin address. Without tokens, one that other machines reach says only whether the bus is alive and ready.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    /// Tokens by the names of who has them; where there are some, they are asked for on every address.
+    pub tokens: Option<Arc<authentication::api_key::Keys>>,
+    /// Paths that need none, beside `/healthz` and `/readyz`: `/metrics`.
+    pub open: Vec<String>,
 }
 
 /// How far the process is.

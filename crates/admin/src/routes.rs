@@ -10,6 +10,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use message::redact;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
@@ -97,10 +99,48 @@ async fn guard(State(shared): Context, request: Request, next: Next) -> Response
     if let Some(why) = refusal(shared.local, request.method(), request.headers()) {
         return error(StatusCode::FORBIDDEN, why);
     }
+    if let Some(why) = unknown(&shared, request.uri().path(), request.headers()) {
+        tracing::warn!(path = request.uri().path(), "the admin address let nobody in: {why}");
+        let mut response = error(StatusCode::UNAUTHORIZED, why);
+        let challenge = HeaderValue::from_static("Bearer realm=\"busbar admin\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        return response;
+    }
     let mut response = next.run(request).await;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// Paths that say nothing but whether the bus is alive and ready.
+const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Why a request needs credentials that it has not; `None`: it may go on.
+fn unknown(shared: &Shared, path: &str, headers: &HeaderMap) -> Option<&'static str> {
+    let own = &shared.admin.credentials;
+    if PROBES.contains(&path) || own.open.iter().any(|open| open == path) {
+        return None;
+    }
+    let Some(tokens) = &own.tokens else {
+        let reached = !shared.local.ip().is_loopback();
+        return reached.then_some("other machines reach this address, and admin.tokens is not set");
+    };
+    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (all.next(), all.next()) else {
+        return Some("a token of admin.tokens is needed");
+    };
+    let is_known = value.to_str().ok().and_then(token).is_some_and(|token| tokens.find(&token).is_some());
+    (!is_known).then_some("the token is none of admin.tokens")
+}
+
+/// The token of an `Authorization`: that of `Bearer`, or the password of `Basic`.
+fn token(value: &str) -> Option<String> {
+    let (scheme, rest) = value.split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(rest.trim().to_owned());
+    }
+    let both = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(rest.trim()).ok()).flatten()?;
+    String::from_utf8(both).ok()?.split_once(':').map(|(_, password)| password.to_owned())
 }
 
 fn refusal(local: SocketAddr, method: &Method, headers: &HeaderMap) -> Option<&'static str> {

@@ -91,6 +91,7 @@ fn world(name: &str, reload: Option<Reload>) -> World {
         access: Some(access.clone()),
         log: None,
         started: Instant::now(),
+        credentials: busbar_admin::Credentials::default(),
         deployment: reload.map(|reload| -> Arc<dyn Deployment> { Arc::new(Deployed(reload)) }),
     };
     let admin = Admin::start(any, state).expect("the admin address starts");
@@ -209,6 +210,7 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
         access: None,
         log: None,
         started: Instant::now(),
+        credentials: busbar_admin::Credentials::default(),
         deployment: None,
     };
     let error = Admin::start(address, state(&world)).expect_err("the port is taken");

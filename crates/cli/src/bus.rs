@@ -94,6 +94,8 @@ pub struct Running {
     pub readiness: Arc<Readiness>,
     servers: Vec<(&'static str, Arc<Server>)>,
     access: Option<AccessLog>,
+    /// Who may use the admin address.
+    credentials: admin::Credentials,
     /// Those of inbound endpoints.
     listeners: Arc<Listeners>,
     /// Ended when this is dropped.
@@ -111,6 +113,7 @@ impl Running {
         let began = Instant::now();
         let settings = &start.settings;
         let services = Arc::new(services(settings)?);
+        let credentials = settings.admin.credentials()?;
         let seen = look(start);
         let switches = Switches::read(settings.deploy.state.as_deref(), &services.states);
         let mut loaded = read(start, &services, None)?;
@@ -178,6 +181,7 @@ impl Running {
             readiness,
             servers,
             access,
+            credentials,
             listeners,
             _workers: workers,
             drain,
@@ -222,6 +226,7 @@ impl Running {
             log: Some(logging.handle()),
             started: self.began,
             deployment: Some(Arc::<Reloader>::clone(&self.reloader)),
+            credentials: self.credentials.clone(),
         };
         Admin::start(address, state).map_err(|error| error.to_string())
     }
@@ -469,6 +474,9 @@ fn in_words(error: &std::io::Error, what: &str) -> String {
 /// # Errors
 /// A certificate or a key cannot be read.
 pub fn services(settings: &Settings) -> Result<Services, String> {
+    if !settings.missing_secrets.is_empty() {
+        return Err(settings.missing_secrets.join("\n"));
+    }
     let limits = &settings.limits;
     let mut client = ClientLimits::default();
     set(&mut client.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
@@ -526,6 +534,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     }
     engine.correlation_header = header.to_owned();
     engine.users.clone_from(&settings.http.users.0);
+    engine.access = crate::access::profiles(&settings.access)?;
     engine.java_numbers = settings.java_numbers;
     let own = settings.security.clone();
     engine.security = Arc::new(flow::services::Security {
@@ -553,10 +562,18 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.server_name.clone_from(&settings.server_name);
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine)?;
-    vault(&settings.vault, engine)?;
+    crate::secrets::open(&settings.vault, engine)?;
     services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));
+    if let Some(own) = &settings.vault.hashicorp {
+        let server = crate::hashicorp::HashiCorp::new(own, Arc::clone(&services.tls))?;
+        services.settings.vault_remote = Some(Arc::new(server));
+    }
     let proxies = crate::proxies::routes(&settings.proxy)?;
-    services.routes = Arc::new(Routes { http2: settings.http.http2_backends, proxies });
+    services.routes = Arc::new(Routes {
+        http2: settings.http.http2_backends,
+        proxies,
+        dynamic: settings.http.dynamic_addresses.clone(),
+    });
     Ok(services)
 }
 
@@ -593,22 +610,6 @@ pub fn sql(settings: &crate::settings::Sql, engine: &mut flow::Settings) {
     engine.sql_embedded = settings.embedded.is_some();
     set(&mut engine.sql_timeout, settings.timeout.map(|time| time.0));
     set(&mut engine.sql_value, settings.value.map(|size| size.0));
-}
-
-/// Where secrets are.
-///
-/// # Errors
-/// The key cannot be read.
-pub fn vault(settings: &crate::settings::Vault, engine: &mut flow::Settings) -> Result<(), String> {
-    engine.vault_directory = settings.directory.clone();
-    if let Some(directory) = &settings.docker {
-        engine.docker_secrets.clone_from(directory);
-    }
-    if let Some(file) = &settings.key {
-        let key = flow::vault::Key::read(file).map_err(|why| format!("vault.key: {why}"))?;
-        engine.vault_key = Some(Arc::new(key));
-    }
-    Ok(())
 }
 
 fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {

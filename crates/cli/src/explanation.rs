@@ -313,8 +313,10 @@ fn behind(reference: &EndpointRef) -> Behind {
 
 fn known(endpoint: &dyn Endpoint) -> Behind {
     let leaves = endpoint.leaves();
-    let name = endpoint.name().to_owned();
-    let mut addresses: Vec<String> = leaves.iter().map(|leaf| leaf.address()).collect();
+    // Their parts with secrets are nobody's to see.
+    let shown = |text: &str| message::redact::addresses(text).into_owned();
+    let name = shown(endpoint.name());
+    let mut addresses: Vec<String> = leaves.iter().map(|leaf| shown(&leaf.address())).collect();
     addresses.retain(|address| !address.is_empty() && !name.contains(address.as_str()));
     let mut why = Vec::new();
     for leaf in &leaves {

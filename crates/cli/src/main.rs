@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+mod access;
 mod bus;
 mod certificate;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod explanation;
 mod fetch;
 mod fix;
 mod generations;
+mod hashicorp;
 mod listeners;
 mod load;
 mod memory;
@@ -22,6 +24,7 @@ mod reference;
 mod reload;
 mod remote;
 mod round;
+mod secrets;
 mod secured;
 mod server_settings;
 mod settings;
@@ -29,6 +32,7 @@ mod settings_file;
 mod snapshot;
 mod switches;
 mod tunables;
+mod units;
 mod verbs;
 mod watch;
 mod words;
@@ -59,6 +63,7 @@ enum Verb {
     Jsonpath(verbs::jsonpath::Args),
     Validate(verbs::validate::Args),
     Migrate(verbs::migrate::Args),
+    Vault(verbs::vault::Args),
 }
 
 fn main() -> ExitCode {
@@ -78,5 +83,6 @@ fn main() -> ExitCode {
         Verb::Schema(args) => verbs::schema::run(args),
         Verb::Validate(args) => verbs::validate::run(args),
         Verb::Migrate(args) => verbs::migrate::run(args),
+        Verb::Vault(args) => verbs::vault::run(args),
     }
 }

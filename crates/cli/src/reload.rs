@@ -323,8 +323,14 @@ pub fn look(start: &Start) -> Snapshot {
 /// A number for settings and the files that they name.
 fn fingerprint(settings: &Settings) -> u64 {
     let tls = &settings.tls;
-    let mut files: Vec<&Option<PathBuf>> =
-        vec![&tls.certificate, &tls.key, &tls.client_roots, &settings.vault.key, &settings.http.priorities];
+    let mut files: Vec<&Option<PathBuf>> = vec![
+        &tls.certificate,
+        &tls.key,
+        &tls.client_roots,
+        &settings.vault.key,
+        &settings.vault.file,
+        &settings.http.priorities,
+    ];
     files.extend(
         settings.profile.iter().flat_map(|profile| [&profile.roots, &profile.certificate, &profile.key]),
     );

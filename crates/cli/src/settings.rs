@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::secrets::Vault;
+pub use crate::units::{Size, Time};
+
 /// All settings, with their defaults. Times are written `250ms`, `30s`, `5m`; sizes `64k`, `10m` or plain bytes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -21,6 +24,8 @@ pub struct Settings {
     pub server_name: Option<String>,
     /// Where the bus listens.
     pub listen: Listen,
+    /// Who may use the admin address.
+    pub admin: crate::access::Admin,
     /// Limits and deadlines.
     pub limits: Limits,
     /// Behaviour of the HTTP transport.
@@ -37,6 +42,8 @@ pub struct Settings {
     pub vault: Vault,
     /// Databases.
     pub sql: Sql,
+    /// Who may be let in, by the name that APIs and proxy services give.
+    pub access: std::collections::BTreeMap<String, crate::access::Access>,
     /// Keys for WS-Security.
     pub security: Security,
     /// How changes of the configuration come into force.
@@ -48,6 +55,9 @@ pub struct Settings {
     /// Names that nobody knows, each with the one that may be meant.
     #[serde(skip)]
     remarks: Vec<String>,
+    /// Secrets that settings name and that cannot be had: the setting, and why.
+    #[serde(skip)]
+    pub(crate) missing_secrets: Vec<String>,
     /// All of these as they were written, file, environment and command line together.
     #[serde(skip)]
     pub(crate) written: toml::Table,
@@ -194,6 +204,8 @@ pub struct Http {
     pub priorities: Option<PathBuf>,
     /// Header with the correlation id of a request; empty: none is made. Default `activityid`.
     pub correlation_header: String,
+    /// Where messages may be sent whose address is computed while they run. Default: everywhere.
+    pub dynamic_addresses: Option<Vec<String>>,
     /// Users and their passwords, for the basic authentication of APIs (`RESTBasicAuthHandler`).
     pub users: Users,
 }
@@ -232,6 +244,7 @@ impl Default for Http {
             callback_address: String::new(),
             priorities: None,
             correlation_header: "activityid".to_owned(),
+            dynamic_addresses: None,
             users: Users::default(),
         }
     }
@@ -323,18 +336,6 @@ impl std::fmt::Debug for Security {
     }
 }
 
-/// See [`Settings::vault`].
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Vault {
-    /// One file for each secret, named by its alias.
-    pub directory: Option<PathBuf>,
-    /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
-    pub docker: Option<PathBuf>,
-    /// What WSO2's tool encrypted secrets for: a file with the PEM key (PKCS #8) of the keystore, or a key of AES in hex.
-    pub key: Option<PathBuf>,
-}
-
 /// See [`Settings::deploy`].
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -375,96 +376,11 @@ pub struct Log {
     pub payload: Option<Size>,
 }
 
-/// A time as written in settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "toml::Value")]
-pub struct Time(pub Duration);
-
-impl TryFrom<toml::Value> for Time {
-    type Error = String;
-
-    fn try_from(value: toml::Value) -> Result<Time, String> {
-        let error = || format!("`{value}` is no time: expected e.g. 250ms, 30s, 5m");
-        let text = match &value {
-            toml::Value::Integer(milliseconds) => {
-                let milliseconds = u64::try_from(*milliseconds).map_err(|_| error())?;
-                return Time::bounded(&value, Duration::from_millis(milliseconds));
-            }
-            toml::Value::String(text) => text.trim(),
-            _ => return Err(error()),
-        };
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let number: u64 = text[..digits].parse().map_err(|_| error())?;
-        let time = match text[digits..].trim() {
-            "ms" | "" => Duration::from_millis(number),
-            "s" => Duration::from_secs(number),
-            "m" => Duration::from_secs(number.saturating_mul(60)),
-            "h" => Duration::from_secs(number.saturating_mul(3600)),
-            _ => return Err(error()),
-        };
-        Time::bounded(&value, time)
-    }
-}
-
-impl Time {
-    fn bounded(written: &toml::Value, time: Duration) -> Result<Time, String> {
-        match time.as_secs() <= LONGEST {
-            true => Ok(Time(time)),
-            false => Err(format!("`{written}` is too long: at most {}h", LONGEST / 3600)),
-        }
-    }
-}
-
-impl Size {
-    fn bounded(written: &toml::Value, bytes: usize) -> Result<Size, String> {
-        match bytes <= LARGEST {
-            true => Ok(Size(bytes)),
-            false => Err(format!("`{written}` is too large: at most {}g", LARGEST >> 30)),
-        }
-    }
-}
-
-/// Longest time that a setting may say, in seconds: some hundred years, so that whatever is added to it is a time.
-const LONGEST: u64 = 100 * 366 * 24 * 3600;
-
-/// Largest size that a setting may say, in bytes: what is worked out from it is a size too.
-const LARGEST: usize = 1 << 46;
-
 /// Shortest time between two looks at the configuration.
 const SHORTEST_LOOK: Duration = Duration::from_millis(10);
 
 /// Largest buffer of a connection, in bytes: each of them has one.
 const LARGEST_BUFFER: usize = 16 << 20;
-
-/// A size as written in settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "toml::Value")]
-pub struct Size(pub usize);
-
-impl TryFrom<toml::Value> for Size {
-    type Error = String;
-
-    fn try_from(value: toml::Value) -> Result<Size, String> {
-        let error = || format!("`{value}` is no size: expected e.g. 16384, 64k, 10m");
-        let text = match &value {
-            toml::Value::Integer(bytes) => {
-                return Size::bounded(&value, usize::try_from(*bytes).map_err(|_| error())?);
-            }
-            toml::Value::String(text) => text.trim().to_ascii_lowercase(),
-            _ => return Err(error()),
-        };
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let number: usize = text[..digits].parse().map_err(|_| error())?;
-        let factor = match text[digits..].trim() {
-            "" | "b" => 1,
-            "k" | "kb" => 1 << 10,
-            "m" | "mb" => 1 << 20,
-            "g" | "gb" => 1 << 30,
-            _ => return Err(error()),
-        };
-        Size::bounded(&value, number.saturating_mul(factor))
-    }
-}
 
 impl Limits {
     /// Values that are of their type, and that no bus could serve with.
@@ -522,6 +438,8 @@ impl Settings {
                     environment.push((format!("{section}.{key}"), value));
                 }
                 _ if SINGLE.contains(&&*name) => environment.push((name, value)),
+                // Passwords of the vault are no settings, which somebody could print.
+                _ if ["vault_password", "vault_new_password"].contains(&&*name) => {}
                 _ if section.is_none()
                     && NOT_SETTINGS.iter().any(|other| {
                         // `fuzz_seconds` and `simulation_runs` belong to `fuzz` and `simulation`.
@@ -551,7 +469,12 @@ impl Settings {
         if !errors.is_empty() {
             return Err(errors.join("\n"));
         }
-        let mut settings = Settings::deserialize(table.clone()).map_err(|error| error.to_string())?;
+        // What was written keeps the names: it is compared, and shown.
+        let mut filled = table.clone();
+        let missing = crate::secrets::fill_in(&mut filled, configuration);
+        let mut settings = Settings::deserialize(filled)
+            .map_err(|error| crate::settings_file::sentence("", error.message()))?;
+        settings.missing_secrets = missing;
         settings.limits.check()?;
         settings.deploy.check()?;
         for (name, fate) in crate::tunables::report(&settings.wso2) {
@@ -595,6 +518,7 @@ impl Settings {
 /// Settings, or sections of them, that a reload does not change.
 const START_ONLY: &[&str] = &[
     "workers",
+    "admin",
     "deploy",
     "listen",
     "limits.aggregate_parts",

@@ -9,6 +9,7 @@ mod support;
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -578,4 +579,187 @@ fn keys_do_not_lead_elsewhere() {
         let got = read(key);
         assert!(!got.contains("SECRET") && !got.contains("root:"), "{key}: {got}");
     }
+}
+
+/// Addresses that messages choose lead where the settings allow: to no metadata of a cloud, no file, no service of this bus.
+#[test]
+fn computed_addresses_lead_where_they_may() {
+    let (allowed, seen) = recorder();
+    let (forbidden, not_seen) = recorder();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("attacks-written.txt");
+    let _ = std::fs::remove_file(&target);
+    let flow = |name: &str, endpoint: &str| {
+        format!(
+            "<proxy name='{name}' transports='http'><target><inSequence><property name='uri.var.to' expression='$trp:X-To'/>\
+             <header name='To' expression='$trp:X-To'/><call><endpoint>{endpoint}</endpoint></call><respond/></inSequence>\
+             <faultSequence><property name='HTTP_SC' value='502' scope='axis2'/><respond/></faultSequence></target></proxy>"
+        )
+    };
+    let artifacts = flow("To", "<default/>")
+        + &flow("Template", "<http method='post' uri-template='{+uri.var.to}'/>")
+        + &flow("Path", &format!("<http method='post' uri-template='http://{allowed}/back{{uri.var.to}}'/>"))
+        + "<proxy name='Inner' transports='http'><target><inSequence><respond/></inSequence></target></proxy>";
+    let setting = format!("http.dynamic_addresses=[\"{allowed}\", \"*.inner.example\"]");
+    let bus = Process::run(&configuration("attacks-addresses", &artifacts), &["--set", &setting]);
+    let to = |service: &str, to: &str| {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let more = format!("Connection: close\r\nX-To: {to}\r\n");
+        let path = format!("/services/{service}");
+        support::exchange(&mut stream, "POST", &path, b"<a/>", &more).unwrap().0
+    };
+    for service in ["To", "Template"] {
+        assert_eq!(to(service, &format!("http://{allowed}/back")), 200, "{}", bus.stderr());
+        for address in [
+            format!("http://{forbidden}/back"),
+            format!("http://{allowed}@{forbidden}/back"),
+            format!("http://{forbidden}/?http://{allowed}"),
+            format!("http://{forbidden}#@{allowed}"),
+            format!("http://{allowed}.nip.io/"),
+            format!("http://127.0.0.1:{}/\\{allowed}", forbidden.port()),
+            format!("http://2130706433:{}/", forbidden.port()),
+            format!("http://localhost:{}/", forbidden.port()),
+            format!("http://[::ffff:127.0.0.1]:{}/", forbidden.port()),
+            "http://169.254.169.254/latest/meta-data/".to_owned(),
+            "http://inner.example.evil.example/".to_owned(),
+            "local://services/Inner".to_owned(),
+            format!("vfs:file://{}", target.display()),
+            "file:///etc/passwd".to_owned(),
+            "gopher://127.0.0.1/".to_owned(),
+        ] {
+            assert_eq!(to(service, &address), 502, "{service} {address}: {}", bus.stderr());
+        }
+    }
+    // A part of the path is no address, whatever it looks like.
+    assert_eq!(to("Path", &format!("@{forbidden}/")), 200, "{}", bus.stderr());
+    assert!(not_seen.lock().unwrap().is_empty() && !target.exists());
+    assert!(!seen.lock().unwrap().is_empty());
+}
+
+/// XML and JSON that are small on the wire and large in every other way, or that ask for more than they bring.
+#[test]
+fn documents_cost_no_more_than_they_may() {
+    let (backend, _) = recorder();
+    let artifacts = services(backend)
+        + "<proxy name='Json' transports='http'><target><inSequence><property name='x' expression='json-eval($.a)'/><respond/></inSequence></target></proxy>\
+           <proxy name='Xml' transports='http'><target><inSequence><property name='n' expression='count(//*)'/><enrich><source type='body'/><target type='property' property='b'/></enrich><respond/></inSequence></target></proxy>";
+    let bus = Process::run(&configuration("attacks-documents", &artifacts), &["--set", "limits.body=4m"]);
+    let post = |service: &str, kind: &str, body: &str| {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let more = format!("Connection: close\r\nContent-Type: {kind}\r\n");
+        let path = format!("/services/{service}");
+        let (status, _, answer) =
+            support::exchange(&mut stream, "POST", &path, body.as_bytes(), &more).unwrap();
+        (status, String::from_utf8_lossy(&answer).into_owned())
+    };
+    let many = |count: usize, make: &dyn Fn(usize) -> String| (0..count).map(make).collect::<String>();
+    let laughs =
+        many(20, &|n| format!("<!ENTITY l{} '&l{n};&l{n};&l{n};&l{n};&l{n};&l{n};&l{n};&l{n};'>", n + 1));
+    let refused = [
+        ("depth", "<a>".repeat(200_000)),
+        ("a depth that ends", "<a>".repeat(100_000) + &"</a>".repeat(100_000)),
+        ("attributes", format!("<a{}/>", many(100_000, &|n| format!(" a{n}=''")))),
+        ("namespaces", format!("<a{}/>", many(50_000, &|n| format!(" xmlns:n{n}='u'")))),
+        ("the same attribute twice", "<a b='1' b='2'/>".to_owned()),
+        ("a long name", format!("<{}/>", "a".repeat(1_000_000))),
+        ("laughs", format!("<!DOCTYPE a [<!ENTITY l0 'ha'>{laughs}]><a>&l20;</a>")),
+        (
+            "a long entity, often",
+            format!("<!DOCTYPE a [<!ENTITY l '{}'>]><a>{}</a>", "x".repeat(100_000), "&l;".repeat(10_000)),
+        ),
+        (
+            "an entity of a file",
+            "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>".to_owned(),
+        ),
+        ("a DTD elsewhere", format!("<!DOCTYPE a SYSTEM 'http://{backend}/smuggled'><a/>")),
+        (
+            "a parameter entity",
+            format!("<!DOCTYPE a [<!ENTITY % p SYSTEM 'http://{backend}/smuggled'>%p;]><a/>"),
+        ),
+        ("no character", "<a>&#0;</a>".to_owned()),
+        ("two roots", "<a/><b/>".to_owned()),
+    ];
+    for (what, document) in &refused {
+        let (status, answer) = post("Xml", "application/xml", document);
+        assert!((400..600).contains(&status), "{what}: {status}");
+        assert!(!answer.contains("root:") && answer.len() < 10_000, "{what}: {answer}");
+        good(&bus);
+    }
+    let include = "<a xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='file:///etc/passwd' parse='text'/></a>";
+    let (status, answer) = post("Xml", "application/xml", include);
+    assert!(status == 200 && answer.contains("href=") && !answer.contains("root:"), "{status} {answer}");
+    let (status, _) = post("Xml", "application/xml", &format!("<a>{}</a>", "<b/>".repeat(200_000)));
+    assert_eq!(status, 200, "{}", bus.stderr());
+    for (what, document, is_refused) in [
+        ("depth", "[".repeat(500_000), true),
+        ("a depth that ends", "[".repeat(100_000) + &"]".repeat(100_000), true),
+        ("a depth of objects", "{\"a\":".repeat(100_000) + "1" + &"}".repeat(100_000), true),
+        ("half a surrogate", "{\"a\": \"\\ud800\"}".to_owned(), false),
+        ("a long number", format!("{{\"a\": {}}}", "9".repeat(1_000_000)), false),
+        ("an exponent", "{\"a\": 1e999999999}".to_owned(), false),
+        ("one member often", format!("{{{}\"a\":1}}", "\"a\":1,".repeat(200_000)), false),
+        (
+            "members that are meant for others",
+            "{\"__proto__\": {\"x\": 1}, \"constructor\": 1}".to_owned(),
+            false,
+        ),
+    ] {
+        let (status, _) = post("Json", "application/json", &document);
+        assert!(status == 200 && !is_refused || (400..600).contains(&status), "{what}: {status}");
+        good(&bus);
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(most < 512 * 1024, "{most} kB");
+}
+
+/// What a message makes a step compute for ever is broken off, and others are served meanwhile.
+#[test]
+fn what_computes_for_ever_is_broken_off() {
+    let (backend, _) = recorder();
+    let flow = |name: &str, steps: &str| {
+        format!(
+            "<proxy name='{name}' transports='http'><target><inSequence>{steps}<respond/></inSequence></target></proxy>"
+        )
+    };
+    let artifacts = services(backend)
+        + &flow(
+            "Regex",
+            "<property name='v' expression='json-eval($.v)'/><filter source=\"get-property('v')\" regex='((a*)*)*\\1(?=b)'><then/></filter>",
+        )
+        + &flow("XPath", "<property name='v' expression='evaluate($trp:X-Path)'/>")
+        + &flow("Script", "<script language='js'>/^((a+)+)+$/.test(mc.getPayloadJSON().v);</script>");
+    let settings = ["--set", "limits.script_time=300ms"];
+    let bus = Process::run(&configuration("attacks-compute", &artifacts), &settings);
+    let address = bus.http().to_owned();
+    let evil = format!("{{\"v\": \"{}!\"}}", "a".repeat(3000));
+    let wide = format!("<a>{}</a>", "<b/>".repeat(3000));
+    let path = "count(//b[count(//b[count(//b[count(//b)>0])>0])>0])";
+    let askers: Vec<_> = [
+        ("Regex", "application/json", evil.clone(), String::new()),
+        ("XPath", "application/xml", wide, format!("X-Path: {path}\r\n")),
+        ("Script", "application/json", evil, String::new()),
+    ]
+    .into_iter()
+    .flat_map(|one| [one.clone(), one])
+    .map(|(service, kind, body, more)| {
+        let address = address.clone();
+        std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let more = format!("Connection: close\r\nContent-Type: {kind}\r\n{more}");
+            let path = format!("/services/{service}");
+            let status = support::exchange(&mut stream, "POST", &path, body.as_bytes(), &more).unwrap().0;
+            (service, status)
+        })
+    })
+    .collect();
+    for _ in 0..5 {
+        good(&bus);
+    }
+    for asker in askers {
+        let (service, status) = asker.join().unwrap();
+        // A library may see at once that nothing matches.
+        assert!(status == 500 || status == 503 || status == 200 && service != "XPath", "{service}: {status}");
+    }
+    good(&bus);
 }

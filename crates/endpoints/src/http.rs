@@ -20,6 +20,8 @@ struct Template {
     method: Option<Method>,
     /// `version="2.0"`
     http2: bool,
+    /// No variable says which server it is.
+    names_server: bool,
 }
 
 /// What the names of variables begin with that stand for expressions, before their numbers.
@@ -75,7 +77,9 @@ pub fn compile(
         fixed => fixed,
     };
     let method = kind.method.map(|method| Method::new(method.as_str()));
-    let address = Template { template, written: text.to_owned(), expressions, fixed, method, http2 };
+    let names_server = names_server(&with_variables);
+    let address =
+        Template { template, written: text.to_owned(), expressions, fixed, method, http2, names_server };
     let authentication = kind.authentication.as_ref();
     leaf::compile(
         endpoint,
@@ -85,6 +89,13 @@ pub fn compile(
         authentication,
         compiler,
     )
+}
+
+/// Whether the server of a URL stands in its template, whatever the variables are.
+fn names_server(template: &str) -> bool {
+    let literal = &template[..template.find('{').unwrap_or(template.len())];
+    let literal = literal.trim_start().strip_prefix("legacy-encoding:").unwrap_or(literal);
+    literal.split_once("://").is_some_and(|(_, rest)| rest.find(['/', '?', '#']).is_some_and(|at| at > 0))
 }
 
 impl Address for Template {
@@ -102,7 +113,10 @@ impl Address for Template {
                     Some(number) => values.get(number.parse::<usize>().ok()?).cloned(),
                     None => properties.get(name).or_else(|| client.get(name)).map(|value| value.to_string()),
                 });
-                let (target, path) = leaf::parse(&url, context)?;
+                let (target, path) = match self.names_server {
+                    true => leaf::reach(&url, context)?,
+                    false => leaf::parse(&url, context)?,
+                };
                 (if self.http2 { target.http2() } else { target }, path)
             }
         };

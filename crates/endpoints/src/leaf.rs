@@ -546,11 +546,32 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
     Ok(out)
 }
 
-/// The connection and the path of a URL.
+/// The connection and the path of a URL that was computed.
+///
+/// # Errors
+/// It is no http or https URL, or messages may not be sent there.
+pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
+    let routes = &context.services().routes;
+    let permitted = match parse_url(url) {
+        Ok(parsed) if !flow::file::is_address(url) && flow::local::path(url).is_none() => {
+            routes.permits(&parsed.scheme, &parsed.host, parsed.port)
+        }
+        _ => routes.permits_text(url),
+    };
+    if !permitted {
+        // The message may have been made by somebody who wants to know what there is.
+        let url = diagnostics::without_credentials(url);
+        let message = format!("`{url}` was computed, and is none of http.dynamic_addresses");
+        return Err(Fault::with_code(code::GENERAL, message));
+    }
+    reach(url, context)
+}
+
+/// As [`parse`], for a URL whose server the configuration says.
 ///
 /// # Errors
 /// It is no http or https URL.
-pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
+pub fn reach(url: &str, context: &Context) -> Result<(Target, String), Fault> {
     if let Some(path) = flow::local::path(url) {
         return Ok((flow::local::target(), path));
     }

@@ -101,6 +101,8 @@ pub(crate) enum Call {
     Registry(Expr, Option<Expr>),
     /// `wso2-vault`.
     Secret(Vec<Expr>),
+    /// `hashicorp-vault`.
+    RemoteSecret(Vec<Expr>),
 }
 
 /// An XPath that is known, or is made while the expression is evaluated.

@@ -80,6 +80,12 @@ pub trait Host {
     /// # Errors
     /// It cannot be had.
     fn secret(&self, path: &[String]) -> std::result::Result<String, String>;
+
+    /// A secret of another server, by the arguments of `hashicorp-vault`.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    fn remote_secret(&self, path: &[String]) -> std::result::Result<String, String>;
 }
 
 pub(crate) fn evaluate<'h>(expr: &'h Expr, host: &'h dyn Host) -> Result<'h> {
@@ -315,6 +321,11 @@ fn run<'h>(call: &'h Call, host: &'h dyn Host) -> Result<'h> {
             let path: std::result::Result<Vec<String>, _> =
                 arguments.iter().map(|argument| text_of(argument, host)).collect();
             host.secret(&path?).map(|secret| Value::Text(Cow::Owned(secret))).map_err(Failure)
+        }
+        Call::RemoteSecret(arguments) => {
+            let path: std::result::Result<Vec<String>, _> =
+                arguments.iter().map(|argument| text_of(argument, host)).collect();
+            host.remote_secret(&path?).map(|secret| Value::Text(Cow::Owned(secret))).map_err(Failure)
         }
     }
 }

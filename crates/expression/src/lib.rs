@@ -33,10 +33,6 @@ pub const MAX_LENGTH: usize = 64 * 1024;
 /// Deepest nesting of parentheses, arguments, brackets and conditions.
 pub const MAX_DEPTH: usize = 100;
 
-/// Why `hashicorp-vault` and `hashicorp:vault-lookup` cannot be had, and what to do instead.
-pub const NO_HASHICORP: &str = "there is no HashiCorp vault here: let its agent write the secret into a file of the setting \
-     `vault.directory`, and look it up as ('NAME', 'FILE', 'false') with wso2-vault or wso2:vault-lookup";
-
 /// An expression that cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -47,13 +43,11 @@ pub struct Error {
     /// The text is well formed; it names a function that does not exist, calls one with too few or too many arguments,
     /// or has an XPath that does not compile. WSO2 finds that when it evaluates.
     pub well_formed: bool,
-    /// It asks for a secret in a way that WSO2 has and that is not here.
-    pub no_secret: bool,
 }
 
 impl Error {
     pub(crate) fn new(message: impl Into<String>, span: Range<usize>) -> Error {
-        Error { message: message.into(), span, well_formed: false, no_secret: false }
+        Error { message: message.into(), span, well_formed: false }
     }
 }
 

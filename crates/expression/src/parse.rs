@@ -446,8 +446,9 @@ impl<'a> Parser<'a> {
                 Call::Secret(arguments)
             }
             "hashicorp-vault" => {
-                let error = Error::new(crate::NO_HASHICORP, start..start + name.len());
-                return Err(Error { no_secret: true, ..error });
+                arity(2..=3)?;
+                self.reads(Reads::Headers);
+                Call::RemoteSecret(arguments)
             }
             _ => match functions::find(name) {
                 Some(function) => {

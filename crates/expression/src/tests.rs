@@ -74,6 +74,10 @@ impl Host for Message {
     fn secret(&self, path: &[String]) -> Result<String, String> {
         if path == ["db"] { Ok("s3cret".into()) } else { Err("no vault".into()) }
     }
+
+    fn remote_secret(&self, path: &[String]) -> Result<String, String> {
+        if path == ["secret/db", "password"] { Ok("r3mote".into()) } else { Err("no vault".into()) }
+    }
 }
 
 fn message() -> Message {

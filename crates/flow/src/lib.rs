@@ -54,7 +54,7 @@ pub use runtime::reference::SequenceRef;
 pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
 pub use runtime::services::{Services, Settings};
 pub use runtime::{
-    aggregation, artifacts, authority, context, correlation, data, endpoint, events, executor, fault,
+    aggregation, artifacts, authority, context, correlation, data, endpoint, events, executor, fault, guard,
     mediator, observers, plan, reference, scope, services, stage,
 };
 pub use state::identity::{Identity, States};

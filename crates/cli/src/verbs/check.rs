@@ -174,7 +174,14 @@ pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
     crate::bus::sql(&settings.sql, &mut services.settings);
     let mut vault = settings.vault;
     vault.key = vault.key.filter(|key| key.exists());
-    crate::bus::vault(&vault, &mut services.settings)?;
+    // What is here, if it can be opened: secrets that are not are warnings.
+    let file = vault.file.take();
+    let mut opened = vault.clone();
+    opened.file = file;
+    if crate::secrets::open(&opened, &mut services.settings).is_ok() {
+        vault = opened;
+    }
+    crate::secrets::open(&vault, &mut services.settings)?;
     services.settings.check_only = true;
     let any = ClientTlsOptions { roots: Roots::Insecure, ..ClientTlsOptions::default() };
     if let Ok(any) = ClientTls::new(&any) {

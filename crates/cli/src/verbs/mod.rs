@@ -9,6 +9,7 @@ pub mod migrate;
 pub mod run;
 pub mod schema;
 pub mod validate;
+pub mod vault;
 pub mod xml;
 pub mod xpath;
 pub mod xslt;

@@ -41,6 +41,7 @@ pub(super) fn compile(
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: own.active,
         properties: Vec::new(),
+        guard: None,
         stages: Vec::new(),
         endpoint: None,
         in_sequence: Some(SequenceRef::Known(id)),

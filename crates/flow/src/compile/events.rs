@@ -37,6 +37,7 @@ pub(super) fn compile(
         start_on_load: true,
         properties: Vec::new(),
         // It reads WS-Addressing headers itself, and writes its own.
+        guard: None,
         stages: Vec::new(),
         endpoint: None,
         in_sequence: Some(SequenceRef::Known(id)),

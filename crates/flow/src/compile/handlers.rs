@@ -2,8 +2,9 @@
 //! WSO2: an API must not be open because who guards it is missing.
 
 use super::Compiler;
-use crate::runtime::artifacts::{Cors, Handler};
-use diagnostics::Diagnostic;
+use crate::runtime::artifacts::{Cors, Handler, Resource};
+use crate::runtime::guard::{Guard, Profile};
+use diagnostics::{Diagnostic, Span};
 use std::sync::Arc;
 
 /// Handlers that only count: without effect here.
@@ -11,11 +12,88 @@ const WITHOUT_EFFECT: &[&str] =
     &["APIMgtLatencyStatsHandler", "APIMgtUsageHandler", "APIMgtGoogleAnalyticsTrackingHandler"];
 
 /// Those of an API, in order.
-pub(super) fn compile(own: &[config::Handler], compiler: &mut Compiler<'_>) -> Vec<Handler> {
-    own.iter().filter_map(|own| handler(own, compiler)).collect()
+pub(super) fn compile(
+    api: &config::Api,
+    resources: &[Resource],
+    compiler: &mut Compiler<'_>,
+) -> Vec<Handler> {
+    api.handlers.iter().filter_map(|own| handler(own, resources, compiler)).collect()
 }
 
-fn handler(own: &config::Handler, compiler: &mut Compiler<'_>) -> Option<Handler> {
+/// What guards a proxy service: its parameters `accessProfile` and `accessScopes`.
+pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Arc<Guard>> {
+    let parameter = |name: &str| proxy.parameters.iter().find(|own| own.name == name);
+    let text = |name: &str| parameter(name).and_then(|own| own.value.text().map(|own| own.trim().to_owned()));
+    let own = parameter("accessProfile")?;
+    let name = own.value.text().map(str::trim).unwrap_or_default().to_owned();
+    let profile = profile(&name, proxy.name.span, "the proxy service", compiler)?;
+    let scopes = words(&text("accessScopes").unwrap_or_default());
+    Some(Arc::new(Guard { profile, scopes, of_resources: Vec::new() }))
+}
+
+/// A profile of the settings; `None` after an error: what nobody guards must not be open.
+fn profile(name: &str, place: Span, what: &str, compiler: &mut Compiler<'_>) -> Option<Arc<Profile>> {
+    let found = compiler.services.settings.access.get(name).cloned();
+    if found.is_none() {
+        let names = compiler.services.settings.access.keys().map(String::as_str);
+        let meant = diagnostics::nearest(name, names);
+        let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+        let message = format!("there is no access profile `{name}`{meant}");
+        let own = Diagnostic::error("no-access-profile", message)
+            .at(place, format!("{what} is left out: without it, it would be open to everybody"))
+            .help(format!("set [access.{name}] in busbar.toml"));
+        compiler.diagnostics.push(own);
+    }
+    found
+}
+
+/// Names between blanks or commas.
+fn words(text: &str) -> Vec<String> {
+    text.split([' ', ',', '\t', '\n', '\r']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// `AccessHandler`: a profile, and the scopes of the API and of its resources.
+fn guard(own: &config::Handler, resources: &[Resource], compiler: &mut Compiler<'_>) -> Option<Handler> {
+    let property = |name: &str| {
+        own.properties.iter().find(|(own, _)| own == name).map(|(_, value)| value.trim().to_owned())
+    };
+    let name = property("profile").unwrap_or_else(|| "default".to_owned());
+    let profile = profile(&name, own.class.span, "the API", compiler)?;
+    let mut of_resources = vec![Vec::new(); resources.len()];
+    let mut is_good = true;
+    for (name, value) in &own.properties {
+        // `scopes GET /orders/{id}`: those of one resource.
+        let mut parts = name.splitn(3, ' ');
+        let ("scopes", Some(method), Some(path)) =
+            (parts.next().unwrap_or_default(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        let mut found = false;
+        for (resource, scopes) in resources.iter().zip(&mut of_resources) {
+            let takes = method == "*" || resource.methods.split(' ').any(|own| own == method);
+            if takes && resource.label == path.trim() {
+                scopes.extend(words(value));
+                found = true;
+            }
+        }
+        if !found {
+            is_good = false;
+            let message = format!("`{name}` is for no resource of this API");
+            compiler.diagnostics.push(
+                Diagnostic::error("no-access-profile", message)
+                    .at(own.class.span, "the API is left out: the resource that is meant would be open")
+                    .help(
+                        "write `scopes`, the method or *, and the template or mapping as the resource has it",
+                    ),
+            );
+        }
+    }
+    let scopes = words(&property("scopes").unwrap_or_default());
+    is_good.then(|| Handler::Guard(Arc::new(Guard { profile, scopes, of_resources })))
+}
+
+fn handler(own: &config::Handler, resources: &[Resource], compiler: &mut Compiler<'_>) -> Option<Handler> {
     match own.class.rsplit('.').next().unwrap_or_default() {
         "RESTBasicAuthHandler" | "BasicAuthHandler" => {
             if compiler.services.settings.users.is_empty() {
@@ -28,6 +106,7 @@ fn handler(own: &config::Handler, compiler: &mut Compiler<'_>) -> Option<Handler
             }
             Some(Handler::BasicAuthentication)
         }
+        "AccessHandler" | "APIAuthenticationHandler" => guard(own, resources, compiler),
         "CORSRequestHandler" => {
             let value = |name: &str| {
                 let found = own.properties.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -57,7 +136,7 @@ fn handler(own: &config::Handler, compiler: &mut Compiler<'_>) -> Option<Handler
             compiler.diagnostics.push(
                 Diagnostic::error("unsupported-handler", message)
                     .at(own.class.span, "a Java class; the API is left out, because it may be its guard")
-                    .help("available are RESTBasicAuthHandler and CORSRequestHandler"),
+                    .help("available are AccessHandler, RESTBasicAuthHandler and CORSRequestHandler"),
             );
             None
         }

@@ -31,7 +31,7 @@ use crate::runtime::plan::{Entry, List, Plan, Planned};
 use crate::runtime::reference::{EndpointRef, SequenceRef};
 use crate::runtime::services::Services;
 use crate::state::identity::Identity;
-use crate::vault::{Vault, lookups};
+use crate::vault::{Lookup, Vault, lookups};
 use config::read::{respell_attribute, respell_element, respell_value};
 use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
@@ -119,7 +119,9 @@ pub fn compile(
             services.settings.docker_secrets.clone(),
             services.settings.vault_key.clone(),
             &configuration.root,
-        ),
+        )
+        .with_sealed(services.settings.vault_sealed.clone())
+        .with_remote(services.settings.vault_remote.clone()),
         inside: Inside::of(Identity::of(ArtifactKind::Definitions, "")),
         parts: Parts::default(),
         faulty,
@@ -538,9 +540,12 @@ impl Compiler<'_> {
 
     /// Warns of the secrets that an expression names and that cannot be had now: messages that need one fault.
     fn check_secrets(&mut self, text: &str, span: Span) {
-        for (arguments, place) in lookups(text) {
+        for Lookup { remote, arguments, place } in lookups(text) {
             let argument = |at: usize| arguments.get(at).copied();
-            let secret = self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2));
+            let secret = match remote {
+                true => self.vault.remote(&arguments, true),
+                false => self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2)),
+            };
             if let Err(own) = secret {
                 let place = span.part(place.start, place.len());
                 let message =
@@ -570,21 +575,26 @@ impl Compiler<'_> {
         }
         let call = text.trim_start_matches(['$', '{']).trim_end_matches('}').trim();
         let looked_up = match (within("$secret{"), lookups(call).first()) {
-            (Some(alias), _) => Some((alias.to_owned(), None, None)),
-            (None, Some((arguments, place)))
+            (Some(alias), _) => Some((alias.to_owned(), self.vault.look_up(alias, None, None))),
+            (None, Some(Lookup { remote, arguments, place }))
                 if place.end == call.len() && !call[..place.start].contains(' ') =>
             {
-                let argument = |at: usize| arguments.get(at).map(|&own| own.to_owned());
-                Some((argument(0).unwrap_or_default(), argument(1), argument(2)))
+                let argument = |at: usize| arguments.get(at).copied();
+                let alias = argument(0).unwrap_or_default();
+                let secret = match remote {
+                    true => self.vault.remote(arguments, true),
+                    false => self.vault.look_up(alias, argument(1), argument(2)),
+                };
+                Some((alias.to_owned(), secret))
             }
             _ => None,
         };
-        let Some((alias, kind, encrypted)) = looked_up else {
+        let Some((alias, secret)) = looked_up else {
             let mark = self.diagnostics.len();
             let resolved = self.configuration.injector.resolve(key.clone(), self.diagnostics);
             return (!self.diagnostics.has_errors_since(mark)).then_some(resolved.value);
         };
-        match self.vault.look_up(&alias, kind.as_deref(), encrypted.as_deref()) {
+        match secret {
             Ok(secret) => Some(secret),
             Err(own) => {
                 let message = format!("the secret `{alias}` cannot be had");

@@ -57,6 +57,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,
+        guard: handlers::of_proxy(proxy, compiler),
         stages,
         endpoint,
         in_sequence,
@@ -121,7 +122,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
     let mut stages = of_services();
     stages.extend(validation(api, definition.as_deref(), compiler));
     Api {
-        handlers: handlers::compile(&api.handlers, compiler),
+        handlers: handlers::compile(api, &resources, compiler),
         definition,
         context: api.context.clone(),
         version,

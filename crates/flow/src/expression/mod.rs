@@ -185,7 +185,6 @@ impl Expression {
             let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
                 let offset = error.span.start + start + 2..error.span.end + start + 2;
                 let outcome = match error.well_formed {
-                    _ if error.no_secret => Outcome::Fault,
                     true => Outcome::Nothing,
                     false => Outcome::Refused,
                 };

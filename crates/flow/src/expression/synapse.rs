@@ -164,6 +164,13 @@ impl Host for MessageHost<'_> {
             own.why
         })
     }
+
+    fn remote_secret(&self, path: &[String]) -> Result<String, String> {
+        self.context.plan().vault().remote(path, false).map_err(|own| {
+            self.no_secret.replace(Some(own.why.clone()));
+            own.why
+        })
+    }
 }
 
 /// The value of an XPath on a message whose views have been made.

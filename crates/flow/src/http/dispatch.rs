@@ -6,10 +6,11 @@ use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, not_let_in, refused, response, soap_fault, text, unanswered};
 use crate::http::rooms::Rooms;
 use crate::http::websocket::Told;
-use crate::http::{callback, inbound, local, routing};
+use crate::http::{callback, guard, inbound, local, routing};
 use crate::runtime::context::{Client, Context, Inbound, Owner};
 use crate::runtime::executor::Full;
 use crate::runtime::fault::Fault;
+use crate::runtime::guard::Guard;
 use crate::runtime::mediator::Flow;
 use crate::runtime::panics::{Panicked, caught};
 use crate::runtime::plan::Plan;
@@ -408,6 +409,11 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
     match context.owner {
         Owner::Proxy(index) => {
             let proxy = &plan.proxies[index];
+            if let Some(own) = &proxy.guard
+                && let Some(answer) = Box::pin(guarded(own, context)).await
+            {
+                return answer;
+            }
             // What is encrypted cannot be looked into yet.
             if let Client::Soap(version) = context.inbound.client
                 && !stage::are_sealed(&proxy.stages)
@@ -442,6 +448,15 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
     finish(context).await
 }
 
+/// Asks the guard of a proxy service; the answer for a request that goes no further.
+async fn guarded(own: &Arc<Guard>, context: &mut Context) -> Option<Response> {
+    if let Some(answer) = guard::check(own, context).await {
+        return Some(answer);
+    }
+    let caller = guard::let_in(own, context)?;
+    guard::allows(own, &caller, None, context)
+}
+
 /// Begins the flow with a list that may not exist.
 fn start(context: &mut Context, list: Option<&SequenceRef>) {
     let resolved = list.map(|list| list.resolve(context)).transpose();
@@ -456,10 +471,17 @@ fn start(context: &mut Context, list: Option<&SequenceRef>) {
 
 /// Chooses API and resource; without one, `main` runs. `Some`: answered already.
 async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
-    let dispatched = match (context.inbound.through, plan.api_rules.is_empty()) {
-        (Some(index), _) => inbound::dispatch(plan, context, index),
-        (None, true) => routing::Dispatched::Main,
-        (None, false) => routing::dispatch(plan, context, routing::DEFAULT_LISTENER),
+    let dispatched = loop {
+        let dispatched = match (context.inbound.through, plan.api_rules.is_empty()) {
+            (Some(index), _) => inbound::dispatch(plan, context, index),
+            (None, true) => routing::Dispatched::Main,
+            (None, false) => routing::dispatch(plan, context, routing::DEFAULT_LISTENER),
+        };
+        let routing::Dispatched::Ask(guard) = dispatched else { break dispatched };
+        // Boxed: most requests meet no guard. It remembers whom it has let in, so each is asked once.
+        if let Some(answer) = Box::pin(guard::check(&guard, context)).await {
+            return Some(answer);
+        }
     };
     match dispatched {
         routing::Dispatched::Inbound(index) => {
@@ -485,6 +507,8 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
             None
         }
         routing::Dispatched::Answer(response) => Some(response),
+        // The loop has asked it.
+        routing::Dispatched::Ask(_) => Some(Response::empty(403)),
     }
 }
 

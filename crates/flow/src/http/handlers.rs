@@ -1,9 +1,11 @@
 //! What the `<handlers>` of APIs do.
 
-use super::cors;
+use super::{cors, guard};
 use crate::runtime::artifacts::Handler;
 use crate::runtime::context::Context;
+use crate::runtime::guard::Guard;
 use base64::Engine;
+use std::sync::Arc;
 use transport::Response;
 
 impl Handler {
@@ -12,13 +14,26 @@ impl Handler {
         matches!(self, Handler::Cors(_))
     }
 
-    /// The answer for a request that goes no further.
-    pub(crate) fn request(&self, context: &mut Context) -> Option<Response> {
-        match self {
+    /// What happens to a request before it goes further; `resource`: the one that it is for.
+    pub(crate) fn request(&self, resource: Option<usize>, context: &mut Context) -> Option<Next> {
+        let answer = match self {
             Handler::BasicAuthentication => authenticate(context),
             Handler::Cors(cors) => (!cors::note(cors, context)).then(|| Response::empty(403)),
-        }
+            Handler::Guard(own) => match guard::let_in(own, context) {
+                None => return Some(Next::Ask(Arc::clone(own))),
+                Some(caller) => guard::allows(own, &caller, resource, context),
+            },
+        };
+        answer.map(Next::Answer)
     }
+}
+
+/// What happens before a request goes further.
+pub(crate) enum Next {
+    /// It is answered already.
+    Answer(Response),
+    /// Somebody has to be asked who may have to wait ([`guard::check`]); then the handlers are asked again.
+    Ask(Arc<Guard>),
 }
 
 /// As WSO2: 401 without credentials, 403 with wrong ones.
@@ -30,16 +45,23 @@ fn authenticate(context: &Context) -> Option<Response> {
     let decoded = credentials
         .and_then(|(_, encoded)| base64::engine::general_purpose::STANDARD.decode(encoded.trim()).ok())
         .and_then(|bytes| String::from_utf8(bytes).ok());
-    let known = decoded.as_deref().and_then(|text| text.split_once(':')).is_some_and(|(name, password)| {
-        let own = context.services.settings.users.get(name);
-        // The time that it takes tells nothing about where they differ.
-        own.is_some_and(|own| {
-            aws_lc_rs::constant_time::verify_slices_are_equal(own.as_bytes(), password.as_bytes()).is_ok()
-        })
-    });
+    let known = decoded
+        .as_deref()
+        .and_then(|text| text.split_once(':'))
+        .is_some_and(|(name, password)| is_user(context, name, password));
     if known {
         return None;
     }
     tracing::warn!(message_id = %context.message_id(), "the user or the password of an API is wrong");
     Some(Response::empty(403))
+}
+
+/// Whether these are a user of the settings and its password. The time that it takes tells nothing about where they differ, nor
+/// whether there is such a user.
+pub(super) fn is_user(context: &Context, name: &str, password: &str) -> bool {
+    let own = context.services.settings.users.get(name);
+    let digest = authentication::sha256(own.map_or("", String::as_str).as_bytes());
+    let shown = authentication::sha256(password.as_bytes());
+    let is_equal = aws_lc_rs::constant_time::verify_slices_are_equal(&digest, &shown).is_ok();
+    is_equal && own.is_some()
 }

@@ -4,6 +4,7 @@ pub mod access;
 mod callback;
 mod cors;
 pub mod dispatch;
+mod guard;
 mod handlers;
 pub mod inbound;
 mod local;

@@ -1,9 +1,11 @@
 //! From a request that is for no proxy service to the API and the resource that serve it.
 
 use super::cors;
+use super::handlers::Next;
 use crate::resource::{ApiFacts, Choice, RequestFacts, choose};
 use crate::runtime::artifacts::allowed_methods;
 use crate::runtime::context::{Context, Origin, Owner};
+use crate::runtime::guard::Guard;
 use crate::runtime::mediator::ListId;
 use crate::runtime::plan::Plan;
 use message::Value;
@@ -20,6 +22,8 @@ pub(crate) enum Dispatched {
     Handler(ListId),
     /// Answered already.
     Answer(Response),
+    /// A guard is to be asked; then it is dispatched again.
+    Ask(Arc<Guard>),
     /// The sequence of an inbound endpoint, by its number.
     Inbound(usize),
 }
@@ -82,9 +86,12 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     let asks_only = matches!(choice, Choice::Options { .. })
         && context.headers.get("Access-Control-Request-Method").is_some();
     let handlers = api.handlers.iter().filter(|handler| !asks_only || handler.is_cors());
+    let resource = if let Choice::Resource { index, .. } = &choice { Some(*index) } else { None };
     for handler in handlers {
-        if let Some(answer) = handler.request(context) {
-            return Dispatched::Answer(answer);
+        match handler.request(resource, context) {
+            None => {}
+            Some(Next::Answer(answer)) => return Dispatched::Answer(answer),
+            Some(Next::Ask(guard)) => return Dispatched::Ask(guard),
         }
     }
     // What the request is, a handler knows too.

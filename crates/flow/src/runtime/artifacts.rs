@@ -3,6 +3,7 @@
 use crate::resource::{ApiRule, ResourceRule};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
+use crate::runtime::guard::Guard;
 use crate::runtime::mediator::ListId;
 use crate::runtime::reference::{EndpointRef, SequenceRef};
 use crate::runtime::source::Source;
@@ -28,6 +29,8 @@ pub struct Proxy {
     pub activation: Arc<Activation>,
     /// `startOnLoad`.
     pub(crate) start_on_load: bool,
+    /// Who may ask.
+    pub(crate) guard: Option<Arc<Guard>>,
     /// What happens to messages before the flow and behind it.
     pub stages: Stages,
     /// `target/endpoint`.
@@ -124,6 +127,8 @@ pub(crate) enum Handler {
     BasicAuthentication,
     /// `CORSRequestHandler`.
     Cors(Arc<Cors>),
+    /// `AccessHandler`: whom a profile of the settings lets in.
+    Guard(Arc<Guard>),
 }
 
 /// Who may ask from other origins, and with which headers.

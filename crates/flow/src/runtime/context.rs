@@ -7,6 +7,7 @@ use crate::runtime::plan::Plan;
 use crate::runtime::progress::{Part, Progress};
 use crate::runtime::scope::{Awaited, Exchange, Scope};
 use crate::runtime::services::Services;
+use authentication::certificate::Identity;
 use diagnostics::Span;
 use message::memory::{self, Held};
 use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
@@ -87,6 +88,11 @@ impl Inbound {
             pem.push_str("-----END CERTIFICATE-----\n");
         }
         (!pem.is_empty()).then_some(pem)
+    }
+
+    /// Who the client's certificate says that it is.
+    fn identity(&self) -> Option<Identity> {
+        Identity::read(self.tls.as_ref()?.client_certificates.first()?)
     }
 
     /// The path without the query.
@@ -374,6 +380,15 @@ impl Context {
             }
             "ssl.client.auth.cert" => self.inbound.certificates(false).map(Value::from),
             "ssl.client.auth.cert.X509" => self.inbound.certificates(true).map(Value::from),
+            "ssl.client.auth.cert.subject" => self.inbound.identity().map(|own| Value::from(own.subject)),
+            "ssl.client.auth.cert.issuer" => self.inbound.identity().map(|own| Value::from(own.issuer)),
+            "ssl.client.auth.cert.serial" => self.inbound.identity().map(|own| Value::from(own.serial)),
+            "ssl.client.auth.cert.names" => {
+                self.inbound.identity().map(|own| Value::from(own.names.join(" ")))
+            }
+            "ssl.client.auth.cert.fingerprint" => {
+                self.inbound.identity().map(|own| Value::from(own.fingerprint))
+            }
             "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
             "messageType" => match self.headers.get("Content-Type") {
                 Some(value) => text(message::MediaType::parse(value).essence),

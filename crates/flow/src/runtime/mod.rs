@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod events;
 pub mod executor;
 pub mod fault;
+pub mod guard;
 pub mod inbound;
 pub(crate) mod load;
 pub mod mediator;

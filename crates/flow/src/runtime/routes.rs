@@ -10,6 +10,9 @@ pub struct Routes {
     pub http2: bool,
     /// Who goes through which proxy: the first that matches counts.
     pub proxies: Vec<Route>,
+    /// Where messages may be sent whose address is computed while they run (`http.dynamic_addresses`): see [`Routes::permits`]. `None`:
+    /// everywhere.
+    pub dynamic: Option<Vec<String>>,
 }
 
 /// Some backends, and the proxy to them.
@@ -58,6 +61,30 @@ fn fits(written: &[u8], host: &[u8]) -> bool {
 }
 
 impl Routes {
+    /// Whether a message may be sent to an address that was computed: ``host` (of IPv6 without brackets) and `port` of a server.
+    pub fn permits(&self, scheme: &str, host: &str, port: u16) -> bool {
+        let Some(all) = &self.dynamic else { return true };
+        let host = host.trim_end_matches('.');
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        all.iter().any(|written| {
+            let (own, rest) = match written.split_once("://") {
+                Some((own, rest)) => (Some(own), rest),
+                None => (None, written.as_str()),
+            };
+            let with_port = rest.rsplit(']').next().unwrap_or(rest).contains(':');
+            let server = if with_port { format!("{host}:{port}") } else { host.clone() };
+            own.is_none_or(|own| own.eq_ignore_ascii_case(scheme)) && fits(rest.as_bytes(), server.as_bytes())
+        })
+    }
+
+    /// As [`Routes::permits`], for an address that is no server: of a file, or of a service of this bus.
+    pub fn permits_text(&self, address: &str) -> bool {
+        let Some(all) = &self.dynamic else { return true };
+        let lower = address.to_ascii_lowercase();
+        let leads_up = lower.split(['/', '\\', '?', '#']).any(|part| part.replace("%2e", ".") == "..");
+        !leads_up && all.iter().any(|written| fits(written.as_bytes(), address.trim().as_bytes()))
+    }
+
     /// The same backend, as it is to be reached.
     pub fn reach(&self, target: Target) -> Target {
         let target =
@@ -90,9 +117,52 @@ mod tests {
     }
 
     #[test]
+    fn computed_addresses_are_those_that_are_listed() {
+        let routes = |all: &[&str]| Routes {
+            dynamic: Some(all.iter().map(|own| (*own).to_owned()).collect()),
+            ..Routes::default()
+        };
+        assert!(Routes::default().permits("http", "169.254.169.254", 80));
+        let own = routes(&[
+            "*.inner.example",
+            "10.0.0.7:8080",
+            "https://bank.example",
+            "vfs:file:///out/*",
+            "[::1]:1",
+        ]);
+        for (scheme, host, port, wanted) in [
+            ("http", "a.inner.example", 80, true),
+            ("http", "A.INNER.example.", 81, true),
+            ("http", "inner.example", 80, false),
+            ("http", "a.inner.example.evil", 80, false),
+            ("http", "10.0.0.7", 8080, true),
+            ("http", "10.0.0.7", 80, false),
+            ("https", "bank.example", 443, true),
+            ("http", "bank.example", 80, false),
+            ("http", "169.254.169.254", 80, false),
+            ("http", "::1", 1, true),
+            ("http", "::1", 2, false),
+        ] {
+            assert_eq!(own.permits(scheme, host, port), wanted, "{scheme}://{host}:{port}");
+        }
+        for (address, wanted) in [
+            ("vfs:file:///out/a/b.txt", true),
+            ("vfs:file:///out/../etc/passwd", false),
+            ("vfs:file:///out/%2E%2e/etc/passwd", false),
+            ("vfs:file:///etc/passwd", false),
+            ("local://services/Inner", false),
+        ] {
+            assert_eq!(own.permits_text(address), wanted, "{address}");
+        }
+        assert!(!routes(&[]).permits("http", "a", 80) && !routes(&[]).permits_text("local://services/A"));
+        assert!(routes(&["*", "local://*"]).permits("http", "::1", 80));
+    }
+
+    #[test]
     fn the_first_route_counts() {
         let proxy = Proxy::new("p", 3128, None);
         let routes = Routes {
+            dynamic: None,
             http2: false,
             proxies: vec![
                 Route { hosts: vec![Hosts::Written("inner".into())], proxy: None },

@@ -2,6 +2,7 @@
 
 use super::artifacts::Cors;
 use super::context::{Context, Inbound};
+use super::guard::Profile;
 use super::observers::Observers;
 use crate::runtime::aggregation::Aggregates;
 use crate::runtime::clock::Clock;
@@ -102,6 +103,10 @@ pub struct Settings {
     pub vault_directory: Option<PathBuf>,
     /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
     pub docker_secrets: PathBuf,
+    /// The encrypted file of secrets (`busbar vault`).
+    pub vault_sealed: Option<Arc<crate::vault::Sealed>>,
+    /// Another server that has secrets (`[vault.hashicorp]`).
+    pub vault_remote: Option<Arc<dyn crate::vault::Remote>>,
     /// What secrets were encrypted for.
     pub vault_key: Option<Arc<crate::vault::Key>>,
     /// The configuration is only looked at: secrets that are not on this machine are warnings. Default false.
@@ -114,6 +119,8 @@ pub struct Settings {
     pub cors: Arc<Cors>,
     /// Users and their passwords, for the basic authentication of APIs (`http.users`).
     pub users: std::collections::HashMap<String, String>,
+    /// Who may be let in by which name (`[access.NAME]`).
+    pub access: std::collections::HashMap<String, Arc<Profile>>,
     /// Keys for WS-Security.
     pub security: Arc<Security>,
     /// The name of this server, for `pinnedServers`; default: the name of the machine.
@@ -197,12 +204,15 @@ impl Default for Settings {
             xpath_failover: false,
             vault_directory: None,
             docker_secrets: PathBuf::from(crate::vault::DOCKER_SECRETS),
+            vault_sealed: None,
+            vault_remote: None,
             vault_key: None,
             check_only: false,
             registry: config::RegistryLimits::default(),
             synapse_dialect: false,
             cors: Arc::default(),
             users: std::collections::HashMap::new(),
+            access: std::collections::HashMap::new(),
             security: Arc::default(),
             server_name: None,
             java_numbers: false,

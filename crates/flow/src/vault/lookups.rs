@@ -3,14 +3,29 @@
 use crate::text::quoted;
 use std::ops::Range;
 
-/// The functions of XPath and of `${…}`.
-const FUNCTIONS: [&str; 2] = ["vault-lookup", "wso2-vault"];
+/// The functions of XPath and of `${…}`, and whether they are about secrets of another server.
+const FUNCTIONS: [(&str, bool); 4] = [
+    ("hashicorp:vault-lookup", true),
+    ("hashicorp-vault", true),
+    ("vault-lookup", false),
+    ("wso2-vault", false),
+];
 
-/// The calls in an expression all of whose arguments are literals: these, and the place of the call. What an expression
-/// computes shows when it runs.
-pub(crate) fn lookups(expression: &str) -> Vec<(Vec<&str>, Range<usize>)> {
+/// A call all of whose arguments are literals.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Lookup<'t> {
+    /// It is about a secret of another server.
+    pub remote: bool,
+    /// What it is asked with.
+    pub arguments: Vec<&'t str>,
+    /// Where it is in its expression.
+    pub place: Range<usize>,
+}
+
+/// The calls in an expression all of whose arguments are literals. What an expression computes shows when it runs.
+pub(crate) fn lookups(expression: &str) -> Vec<Lookup<'_>> {
     let mut found = Vec::new();
-    if !FUNCTIONS.iter().any(|name| expression.contains(name)) {
+    if !FUNCTIONS.iter().any(|(name, _)| expression.contains(name)) {
         return found;
     }
     let mut at = 0;
@@ -20,11 +35,11 @@ pub(crate) fn lookups(expression: &str) -> Vec<(Vec<&str>, Range<usize>)> {
             at = expression.len() - behind.len();
             continue;
         }
-        if let Some(name) = FUNCTIONS.iter().find(|name| rest.starts_with(**name))
+        if let Some((name, remote)) = FUNCTIONS.iter().find(|(name, _)| rest.starts_with(name))
             && let Some((arguments, behind)) = arguments(&rest[name.len()..])
         {
             let end = expression.len() - behind.len();
-            found.push((arguments, at..end));
+            found.push(Lookup { remote: *remote, arguments, place: at..end });
             at = end;
             continue;
         }
@@ -64,6 +79,10 @@ mod tests {
                 ],
             ),
             ("${wso2-vault(\"a\")}", vec![(vec!["a"], "wso2-vault(\"a\")")]),
+            (
+                "hashicorp:vault-lookup('a/b', 'c')",
+                vec![(vec!["a/b", "c"], "hashicorp:vault-lookup('a/b', 'c')")],
+            ),
             ("'ä' = wso2:vault-lookup('é')", vec![(vec!["é"], "vault-lookup('é')")]),
             ("wso2:vault-lookup($ctx:alias)", vec![]),
             ("wso2:vault-lookup('a', $ctx:kind)", vec![]),
@@ -75,8 +94,10 @@ mod tests {
             ("", vec![]),
         ] {
             let own: Vec<_> =
-                lookups(expression).into_iter().map(|(all, place)| (all, &expression[place])).collect();
+                lookups(expression).into_iter().map(|own| (own.arguments, &expression[own.place])).collect();
             assert_eq!(own, wanted, "{expression}");
+            let remote = lookups(expression).first().is_some_and(|own| own.remote);
+            assert_eq!(remote, expression.starts_with("hashicorp"), "{expression}");
         }
     }
 }

@@ -4,9 +4,13 @@
 mod cipher;
 mod gcm;
 mod lookups;
+mod remote;
+mod sealed;
 
 pub use cipher::Key;
-pub(crate) use lookups::lookups;
+pub(crate) use lookups::{Lookup, lookups};
+pub use remote::Remote;
+pub use sealed::{LARGEST, Sealed};
 
 use crate::state::lock;
 use std::collections::HashMap;
@@ -31,10 +35,14 @@ pub struct Vault {
     /// As `directory`, for secrets of the kind `DOCKER`.
     docker: PathBuf,
     /// What WSO2's files below the configuration say: `[plain text]`, a cipher text, or `$env{NAME}`.
-    entries: HashMap<String, String>,
+    entries: HashMap<String, Secret>,
     /// `[vault] key`: what secrets were encrypted for.
     key: Option<Arc<Key>>,
-    known: Mutex<HashMap<Question, (Instant, String)>>,
+    /// `[vault] file`: what `busbar vault` keeps.
+    sealed: Option<Arc<Sealed>>,
+    /// `[vault.hashicorp]`.
+    remote: Option<remote::Cache>,
+    known: Mutex<HashMap<Question, (Instant, Secret)>>,
 }
 
 /// Why a secret cannot be had.
@@ -51,6 +59,9 @@ impl From<String> for NoSecret {
         NoSecret { why, absent: false }
     }
 }
+
+/// A text that is wiped when it is let go of.
+pub type Secret = zeroize::Zeroizing<String>;
 
 /// Kind, whether it is encrypted, alias.
 type Question = (Kind, bool, String);
@@ -73,7 +84,32 @@ impl fmt::Debug for Vault {
 impl Vault {
     /// The vault of a configuration in `root`.
     pub fn new(directory: Option<PathBuf>, docker: PathBuf, key: Option<Arc<Key>>, root: &Path) -> Vault {
-        Vault { directory, docker, entries: entries(root), key, known: Mutex::default() }
+        let entries = entries(root).into_iter().map(|(alias, own)| (alias, Secret::new(own))).collect();
+        Vault { directory, docker, entries, key, sealed: None, remote: None, known: Mutex::default() }
+    }
+
+    /// With an encrypted file of secrets.
+    #[must_use]
+    pub fn with_sealed(self, sealed: Option<Arc<Sealed>>) -> Vault {
+        Vault { sealed, ..self }
+    }
+
+    /// With another server that has secrets.
+    #[must_use]
+    pub fn with_remote(self, remote: Option<Arc<dyn Remote>>) -> Vault {
+        Vault { remote: remote.map(remote::Cache::new), ..self }
+    }
+
+    /// A secret of the other server, by the arguments of a lookup: path and field, or namespace, path and field. `waits`: it may be asked
+    /// now; otherwise what is not there yet is asked for beside.
+    ///
+    /// # Errors
+    /// There is none, it cannot be had, or it is not there yet.
+    pub fn remote<T: AsRef<str>>(&self, arguments: &[T], waits: bool) -> Result<String, NoSecret> {
+        match &self.remote {
+            Some(cache) => cache.secret(arguments, waits),
+            None => Err(NoSecret { why: remote::NONE.to_owned(), absent: true }),
+        }
     }
 
     /// As [`Vault::secret`], by the arguments of a lookup.
@@ -111,14 +147,14 @@ impl Vault {
         if let Some((since, secret)) = known().get(&key)
             && since.elapsed() < KEPT
         {
-            return Ok(secret.clone());
+            return Ok(String::clone(secret));
         }
         let secret = self.read(alias, kind, encrypted)?;
         let mut known = known();
         if known.len() >= MAX_KEPT {
             known.clear();
         }
-        known.insert(key, (Instant::now(), secret.clone()));
+        known.insert(key, (Instant::now(), Secret::new(secret.clone())));
         Ok(secret)
     }
 
@@ -147,12 +183,12 @@ impl Vault {
             let way = match kind {
                 Kind::Environment => "set that environment variable".to_owned(),
                 Kind::Docker => format!("put it into a file of {}", self.docker.display()),
-                _ if self.directory.is_none() => {
+                Kind::File if self.directory.is_none() => {
                     "put it into a file of the directory that the setting `vault.directory` names".to_owned()
                 }
                 Kind::File => "put it into a file of `vault.directory`".to_owned(),
                 Kind::Any => {
-                    "put it into a file of `vault.directory`, or into conf/security/cipher-text.properties"
+                    "put it into the vault (`busbar vault set`), a file of `vault.directory`, or conf/security/cipher-text.properties"
                         .to_owned()
                 }
             };
@@ -171,10 +207,30 @@ impl Vault {
                 {
                     return Ok((secret, encrypted));
                 }
+                if let Some(secret) = self.sealed.as_ref().and_then(|own| own.get(alias)) {
+                    return Ok((secret.to_owned(), encrypted));
+                }
                 entry(alias, self.entries.get(alias).ok_or_else(none)?)
             }
         }
     }
+}
+
+/// The password of an encrypted file: that of an environment variable, else the first line of a file; `None`: there is neither.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn password(variable: &str, path: Option<&Path>) -> Result<Option<Secret>, String> {
+    if let Ok(own) = std::env::var(variable)
+        && !own.is_empty()
+    {
+        return Ok(Some(Secret::new(own)));
+    }
+    let Some(path) = path else { return Ok(None) };
+    let failed = |why: &dyn fmt::Display| format!("the password in {} cannot be read: {why}", path.display());
+    let bytes = config::read_file(path).map_err(|why| failed(&why))?;
+    let text = zeroize::Zeroizing::new(String::from_utf8(bytes).map_err(|_| failed(&"it is no text"))?);
+    Ok(text.lines().next().filter(|line| !line.is_empty()).map(|line| Secret::new(line.to_owned())))
 }
 
 /// What WSO2's files below a configuration say of secrets: `cipher-text.properties`, and `[secrets]` of

@@ -196,13 +196,13 @@ const FUNCTIONS: &[(&str, std::ops::RangeInclusive<usize>)] = &[
     ("hmac-generate", 2..=3),
     ("evaluate", 1..=1),
     ("vault-lookup", 1..=3),
+    ("hashicorp:vault-lookup", 2..=3),
 ];
 
 /// Why a function of WSO2 cannot be had.
 fn unavailable(prefix: &str, local: &str) -> Option<String> {
     Some(
         match (prefix, local) {
-            ("hashicorp", "vault-lookup") => ::expression::NO_HASHICORP,
             ("", "encrypt" | "decrypt") => "keystores of Java cannot be read here",
             _ => return None,
         }
@@ -218,7 +218,10 @@ impl FunctionLibrary for Library {
         if let Some(why) = unavailable(prefix, local) {
             return Function::Unavailable(why);
         }
-        let known = |name: &str| name == local && (name != "vault-lookup" || prefix == "wso2");
+        let known = |name: &str| match (prefix, local) {
+            ("hashicorp", "vault-lookup") => name == "hashicorp:vault-lookup",
+            _ => name == local && (name != "vault-lookup" || prefix == "wso2"),
+        };
         match FUNCTIONS.iter().position(|(name, _)| known(name)) {
             None => Function::Unknown,
             Some(slot) => {
@@ -504,7 +507,7 @@ impl Host for SynapseHost<'_> {
 
     fn call(
         &self,
-        _prefix: &str,
+        prefix: &str,
         _uri: Option<&str>,
         local: &str,
         args: &[xpath::Value],
@@ -524,6 +527,11 @@ impl Host for SynapseHost<'_> {
             "ends-with" => xpath::Value::Boolean(text(0).ends_with(&text(1))),
             "hmac-generate" => string(functions::hmac(&text(0), &text(1), some(2).as_deref()))?,
             "evaluate" => self.evaluate(&text(0), cx).map_err(named)?,
+            "vault-lookup" if prefix == "hashicorp" => {
+                let given: Vec<String> = (0..args.len()).filter_map(some).collect();
+                let secret = self.context.plan().vault().remote(&given, false);
+                string(secret.map_err(|own| own.why))?
+            }
             "vault-lookup" => {
                 let vault = self.context.plan().vault();
                 let secret = vault.look_up(&text(0), some(1).as_deref(), some(2).as_deref());
@@ -548,11 +556,7 @@ mod tests {
 
     #[test]
     fn functions_that_cannot_be_had_say_why() {
-        for (prefix, local, wanted) in [
-            ("hashicorp", "vault-lookup", "no HashiCorp vault"),
-            ("", "encrypt", "keystores"),
-            ("", "decrypt", "keystores"),
-        ] {
+        for (prefix, local, wanted) in [("", "encrypt", "keystores"), ("", "decrypt", "keystores")] {
             match Library.function(prefix, None, local, 2) {
                 Function::Unavailable(why) => assert!(why.contains(wanted), "{why}"),
                 other => panic!("{local}: {other:?}"),
@@ -561,6 +565,8 @@ mod tests {
         for (prefix, local, arity, known) in [
             ("wso2", "vault-lookup", 1, true),
             ("wso2", "vault-lookup", 4, false),
+            ("hashicorp", "vault-lookup", 2, true),
+            ("hashicorp", "vault-lookup", 1, false),
             ("", "vault-lookup", 1, false),
             ("synapse", "get-property", 2, true),
             ("", "get-property", 5, false),

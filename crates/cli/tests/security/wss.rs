@@ -1,8 +1,6 @@
 //! WS-Security from outside: services and endpoints with `enableSec`, and what attackers send.
-#![allow(clippy::unwrap_used)] // helpers of tests
 
-mod support;
-
+use crate::support::{self, Process, exchange};
 use rcgen::{CertificateParams, DnType, KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256};
 use security::algorithm::Secret;
 use security::keys::{KeyStore, Trust};
@@ -11,7 +9,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{Process, exchange};
 use xml::{Document, ParseOptions};
 
 const PASSWORD: &str = "opensesame";

@@ -1,0 +1,76 @@
+//! Answers of introspection (RFC 7662): what the server that issued a token says of it.
+
+use crate::Caller;
+use crate::claims::{self, Rules};
+use serde_json::{Map, Value};
+
+/// What a server says of a token that is good.
+#[derive(Clone, Debug)]
+pub struct Good {
+    /// Whom it lets in.
+    pub caller: Caller,
+    /// When it ends, in seconds since 1970; `None`: the server does not say.
+    pub ends: Option<u64>,
+}
+
+/// Reads an answer. `now` is in seconds since 1970; `certificate` the one that the client showed, for tokens that are bound to one.
+///
+/// # Errors
+/// The token is not good; or (`true`) the answer is none.
+pub fn read(
+    answer: &[u8],
+    rules: &Rules,
+    now: u64,
+    certificate: Option<&[u8]>,
+) -> Result<Good, (String, bool)> {
+    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(answer) else {
+        return Err(("the answer of the introspection is no JSON object".to_owned(), true));
+    };
+    match claims.get("active") {
+        Some(Value::Bool(true)) => {}
+        Some(Value::Bool(false)) => return Err(("it is not active".to_owned(), false)),
+        _ => {
+            return Err((
+                "the answer of the introspection does not say whether it is active".to_owned(),
+                true,
+            ));
+        }
+    }
+    let invalid = |why: String| (why, false);
+    let ends = claims::lifetime(&claims, rules, now).map_err(invalid)?;
+    // The server need not repeat what it knows.
+    claims::meant(&claims, rules, false).map_err(invalid)?;
+    claims::bound(&claims, certificate).map_err(invalid)?;
+    Ok(Good { caller: claims::caller("introspection", claims), ends })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_active_tokens_are_good() {
+        let rules = Rules { issuers: vec!["me".into()], audiences: vec!["shop".into()], leeway: 0 };
+        for (answer, wanted) in [
+            (r#"{"active": true, "username": "alice", "scope": "a b", "client_id": "app"}"#, Ok("alice")),
+            (r#"{"active": true, "sub": "bob", "iss": "me", "aud": "shop", "exp": 101}"#, Ok("bob")),
+            (r#"{"active": false}"#, Err(("not active", false))),
+            (r#"{"active": true, "exp": 100}"#, Err(("expired", false))),
+            (r#"{"active": true, "aud": "bank"}"#, Err(("audience", false))),
+            (r#"{"active": true, "iss": "you"}"#, Err(("issuer", false))),
+            (r#"{"active": true, "cnf": {"x5t#S256": "x"}}"#, Err(("certificate", false))),
+            (r#"{"active": "true"}"#, Err(("does not say", true))),
+            ("{}", Err(("does not say", true))),
+            ("[]", Err(("no JSON", true))),
+            ("<html/>", Err(("no JSON", true))),
+        ] {
+            match (read(answer.as_bytes(), &rules, 100, None), wanted) {
+                (Ok(good), Ok(wanted)) => assert_eq!(good.caller.subject, wanted, "{answer}"),
+                (Err((why, faulty)), Err((wanted, of_server))) => {
+                    assert!(why.contains(wanted) && faulty == of_server, "{answer}: {why}");
+                }
+                (own, _) => panic!("{answer}: {own:?}"),
+            }
+        }
+    }
+}

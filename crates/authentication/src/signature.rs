@@ -1,0 +1,269 @@
+//! Signatures of webhooks: a header has an HMAC over the body, and over a time where one is part of it. The forms of GitHub
+//! (`X-Hub-Signature-256: sha256=…`), Slack, Stripe and the Standard Webhooks are settings of one.
+
+use crate::from_hex;
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::fmt;
+use zeroize::Zeroizing;
+
+/// Most signatures in one header that are looked at.
+const MOST: usize = 16;
+
+/// Which digest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Digest {
+    /// Only for senders that have nothing better.
+    Sha1,
+    /// The usual one.
+    #[default]
+    Sha256,
+    /// The longest one.
+    Sha512,
+}
+
+/// How a signature is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// Hexadecimal digits.
+    #[default]
+    Hex,
+    /// Base64 with its padding.
+    Base64,
+}
+
+/// How messages are signed.
+#[derive(Clone)]
+pub struct Scheme {
+    /// The header with the signature.
+    pub header: String,
+    /// What stands before it: `sha256=`, `v1,`.
+    pub prefix: String,
+    /// Which digest.
+    pub digest: Digest,
+    /// How it is written.
+    pub encoding: Encoding,
+    /// What is signed: `{body}`, with `{timestamp}` and `{id}` where these are headers.
+    pub signed: String,
+    /// The header with the time of the message, in seconds since 1970.
+    pub timestamp_header: Option<String>,
+    /// The header with the id of the message.
+    pub id_header: Option<String>,
+    /// How far that time may be from now, in seconds.
+    pub tolerance: u64,
+    secrets: Vec<Zeroizing<Vec<u8>>>,
+}
+
+impl fmt::Debug for Scheme {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Scheme({}, {} secrets)", self.header, self.secrets.len())
+    }
+}
+
+impl Scheme {
+    /// GitHub's, with these secrets: the first one signs, each of them checks.
+    ///
+    /// # Errors
+    /// There is none, or one is empty.
+    pub fn new(secrets: Vec<Vec<u8>>) -> Result<Scheme, String> {
+        if secrets.is_empty() || secrets.iter().any(Vec::is_empty) {
+            return Err("a signature needs a secret that is not empty".to_owned());
+        }
+        Ok(Scheme {
+            header: "X-Hub-Signature-256".to_owned(),
+            prefix: "sha256=".to_owned(),
+            digest: Digest::Sha256,
+            encoding: Encoding::Hex,
+            signed: "{body}".to_owned(),
+            timestamp_header: None,
+            id_header: None,
+            tolerance: 300,
+            secrets: secrets.into_iter().map(Zeroizing::new).collect(),
+        })
+    }
+
+    /// Whether what is signed can be had.
+    ///
+    /// # Errors
+    /// It names no body, or a header that is not set.
+    pub fn check(&self) -> Result<(), String> {
+        let names = |own: &str| self.signed.contains(own);
+        if !names("{body}") {
+            return Err("what is signed has no {body} in it".to_owned());
+        }
+        for (own, header, setting) in [
+            ("{timestamp}", &self.timestamp_header, "timestamp_header"),
+            ("{id}", &self.id_header, "id_header"),
+        ] {
+            if names(own) != header.is_some() {
+                return Err(format!(
+                    "`{setting}` is set where what is signed has {own} in it, and only there"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn algorithm(&self) -> hmac::Algorithm {
+        match self.digest {
+            Digest::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            Digest::Sha256 => hmac::HMAC_SHA256,
+            Digest::Sha512 => hmac::HMAC_SHA512,
+        }
+    }
+
+    /// The bytes that are signed.
+    fn message(&self, body: &[u8], timestamp: &str, id: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(body.len() + self.signed.len() + 64);
+        let mut rest = self.signed.as_str();
+        while let Some(at) = rest.find('{') {
+            out.extend_from_slice(&rest.as_bytes()[..at]);
+            rest = &rest[at..];
+            let known: [(&str, &[u8]); 3] =
+                [("{body}", body), ("{timestamp}", timestamp.as_bytes()), ("{id}", id.as_bytes())];
+            match known.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, value))) {
+                Some((behind, value)) => {
+                    out.extend_from_slice(value);
+                    rest = behind;
+                }
+                None => {
+                    out.push(b'{');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        out.extend_from_slice(rest.as_bytes());
+        out
+    }
+
+    /// Checks a message. `now` is in seconds since 1970.
+    ///
+    /// # Errors
+    /// It is not signed, or not with one of the secrets, or it is too old.
+    pub fn verify<'a>(
+        &self,
+        header: &dyn Fn(&str) -> Option<&'a str>,
+        body: &[u8],
+        now: u64,
+    ) -> Result<(), String> {
+        let of = |name: &Option<String>| -> Result<&'a str, String> {
+            match name {
+                None => Ok(""),
+                Some(name) => header(name).ok_or_else(|| format!("it has no header {name}")),
+            }
+        };
+        let shown = header(&self.header).ok_or_else(|| format!("it has no header {}", self.header))?;
+        let (timestamp, id) = (of(&self.timestamp_header)?, of(&self.id_header)?);
+        if self.timestamp_header.is_some() {
+            let time: u64 = timestamp.trim().parse().map_err(|_| "its time is no number".to_owned())?;
+            if time.abs_diff(now) > self.tolerance {
+                return Err("its time is too far from now".to_owned());
+            }
+        }
+        let message = self.message(body, timestamp, id);
+        // Several may stand in one header, while secrets change: between blanks, as the Standard Webhooks write them.
+        for own in shown.split_ascii_whitespace().take(MOST) {
+            let Some(text) = own.strip_prefix(self.prefix.as_str()) else { continue };
+            let signature = match self.encoding {
+                Encoding::Hex => from_hex(text),
+                Encoding::Base64 => STANDARD.decode(text).ok(),
+            };
+            let Some(signature) = signature else { continue };
+            for secret in &self.secrets {
+                let key = hmac::Key::new(self.algorithm(), secret);
+                if hmac::verify(&key, &message, &signature).is_ok() {
+                    return Ok(());
+                }
+            }
+        }
+        Err("its signature is wrong".to_owned())
+    }
+
+    /// The headers of a message that is signed. `now` is in seconds since 1970.
+    pub fn sign(&self, body: &[u8], id: &str, now: u64) -> Vec<(String, String)> {
+        let timestamp = now.to_string();
+        let message = self.message(body, &timestamp, id);
+        let mut headers = Vec::new();
+        if let Some(secret) = self.secrets.first() {
+            let key = hmac::Key::new(self.algorithm(), secret);
+            let tag = hmac::sign(&key, &message);
+            let text = match self.encoding {
+                Encoding::Hex => crate::to_hex(tag.as_ref()),
+                Encoding::Base64 => STANDARD.encode(tag.as_ref()),
+            };
+            headers.push((self.header.clone(), format!("{}{text}", self.prefix)));
+        }
+        headers.extend(self.timestamp_header.clone().map(|name| (name, timestamp)));
+        headers.extend(self.id_header.clone().map(|name| (name, id.to_owned())));
+        headers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verify(scheme: &Scheme, headers: &[(String, String)], body: &[u8], now: u64) -> Result<(), String> {
+        let find = |name: &str| headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
+        scheme.verify(&find, body, now)
+    }
+
+    #[test]
+    fn the_example_of_github() {
+        // docs.github.com, "Validating webhook deliveries".
+        let scheme = Scheme::new(vec![b"It's a Secret to Everybody".to_vec()]).unwrap();
+        let headers = scheme.sign(b"Hello, World!", "", 0);
+        let wanted = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+        assert_eq!(headers, [("X-Hub-Signature-256".to_owned(), wanted.to_owned())]);
+        assert!(verify(&scheme, &headers, b"Hello, World!", 0).is_ok());
+        for (value, body) in [
+            (wanted, "Hello, World?"),
+            (&wanted[7..], "Hello, World!"),
+            ("sha256=", "Hello, World!"),
+            ("sha256=zz", "Hello, World!"),
+            (&wanted[..wanted.len() - 2], "Hello, World!"),
+            ("", "Hello, World!"),
+        ] {
+            let own = [("X-Hub-Signature-256".to_owned(), value.to_owned())];
+            assert!(verify(&scheme, &own, body.as_bytes(), 0).is_err(), "{value} {body}");
+        }
+        assert!(verify(&scheme, &[], b"Hello, World!", 0).is_err());
+    }
+
+    #[test]
+    fn times_and_ids_are_signed_too() {
+        let (old, new) = (b"old secret".to_vec(), b"new secret".to_vec());
+        let standard = |secrets: &[&Vec<u8>]| Scheme {
+            header: "webhook-signature".into(),
+            prefix: "v1,".into(),
+            encoding: Encoding::Base64,
+            signed: "{id}.{timestamp}.{body}".into(),
+            timestamp_header: Some("webhook-timestamp".into()),
+            id_header: Some("webhook-id".into()),
+            ..Scheme::new(secrets.iter().map(|own| (*own).clone()).collect()).unwrap()
+        };
+        let (before, both) = (standard(&[&old]), standard(&[&new, &old]));
+        assert!(both.check().is_ok());
+        let headers = before.sign(b"{id}", "msg_1", 1000);
+        assert!(verify(&both, &headers, b"{id}", 1300).is_ok());
+        assert!(verify(&both, &headers, b"{id}", 1301).unwrap_err().contains("too far"));
+        assert!(verify(&both, &headers, b"{id}", 699).unwrap_err().contains("too far"));
+        for (name, value) in
+            [("webhook-id", "msg_2"), ("webhook-timestamp", "1001"), ("webhook-timestamp", "x")]
+        {
+            let mut own = headers.clone();
+            own.iter_mut().filter(|(own, _)| own == name).for_each(|own| own.1 = value.to_owned());
+            assert!(verify(&both, &own, b"{id}", 1000).is_err(), "{name}: {value}");
+        }
+        // Signed with both, while the secrets change.
+        let mut several = headers.clone();
+        several[0].1 = format!("v1,AAAA {} v2,x", several[0].1);
+        assert!(verify(&standard(&[&old]), &several, b"{id}", 1000).is_ok());
+        assert!(verify(&standard(&[&new]), &several, b"{id}", 1000).is_err());
+        let unset = Scheme { timestamp_header: None, ..both.clone() };
+        assert!(unset.check().unwrap_err().contains("timestamp_header"));
+        assert!(Scheme { signed: "{id}".into(), ..both }.check().is_err());
+        assert!(Scheme::new(vec![]).is_err() && Scheme::new(vec![vec![]]).is_err());
+    }
+}

@@ -1,0 +1,328 @@
+//! JSON Web Tokens (RFC 7519) and the sets of keys that they are signed with (RFC 7517), by the rules of RFC 8725: the algorithm is
+//! one that the settings allow and that fits the key, never the token's choice alone; keys are never taken from the token; what
+//! `crit` names is not understood.
+
+pub use crate::claims::Rules;
+pub use jsonwebtoken::Algorithm;
+
+use crate::{Caller, claims};
+use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
+use jsonwebtoken::{AlgorithmFamily, DecodingKey, Validation};
+use serde_json::{Map, Value};
+use std::str::FromStr;
+
+/// Longest token, in bytes.
+pub const LONGEST: usize = 16 * 1024;
+/// Most keys of a set.
+const MOST_KEYS: usize = 100;
+/// Most keys that are tried for a token that names none.
+const MOST_TRIED: usize = 8;
+
+/// The algorithms with a public key: what is allowed where nothing is said.
+pub const ASYMMETRIC: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// Reads names of algorithms.
+///
+/// # Errors
+/// One is none, with its name.
+pub fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, String> {
+    let read = |name: &String| {
+        Algorithm::from_str(name).map_err(|_| format!("`{name}` is no algorithm for tokens: RS256, ES256, …"))
+    };
+    names.iter().map(read).collect()
+}
+
+/// One key.
+struct Key {
+    id: Option<String>,
+    algorithm: Option<Algorithm>,
+    key: DecodingKey,
+}
+
+/// Keys that tokens may be signed with.
+pub struct Keys(Vec<Key>);
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} keys", self.0.len())
+    }
+}
+
+impl Keys {
+    /// Reads a set of public keys (JWKS). Keys for other purposes, of kinds that are not understood, and symmetric ones, which nobody
+    /// should publish, are left out.
+    ///
+    /// # Errors
+    /// It is no set, or has no key of use.
+    pub fn read(json: &[u8]) -> Result<Keys, String> {
+        let mut set: Value = serde_json::from_slice(json).map_err(|_| "it is not JSON".to_owned())?;
+        let Some(Value::Array(all)) = set.get_mut("keys").map(Value::take) else {
+            return Err("it is no set of keys: it has no list `keys`".to_owned());
+        };
+        if all.len() > MOST_KEYS {
+            return Err(format!("it has more than {MOST_KEYS} keys"));
+        }
+        let keys: Vec<Key> = all.into_iter().filter_map(key).collect();
+        if keys.is_empty() {
+            return Err("it has no public key for signatures".to_owned());
+        }
+        Ok(Keys(keys))
+    }
+
+    /// The secret that tokens are signed with (HS256, HS384, HS512).
+    pub fn secret(secret: &[u8]) -> Keys {
+        Keys(vec![Key { id: None, algorithm: None, key: DecodingKey::from_secret(secret) }])
+    }
+}
+
+fn key(own: Value) -> Option<Key> {
+    // How it may be used, said in one way or the other.
+    let operations = own.get("key_ops").and_then(Value::as_array);
+    if operations.is_some_and(|all| !all.iter().any(|own| own == "verify")) {
+        return None;
+    }
+    let algorithm = match own.get("alg").and_then(Value::as_str).map(Algorithm::from_str) {
+        None => None,
+        Some(Ok(algorithm)) => Some(algorithm),
+        Some(Err(_)) => return None,
+    };
+    let own: Jwk = serde_json::from_value(own).ok()?;
+    if own.common.public_key_use.as_ref().is_some_and(|own| *own != PublicKeyUse::Signature)
+        || matches!(own.algorithm, AlgorithmParameters::OctetKey(_))
+    {
+        return None;
+    }
+    let key = DecodingKey::from_jwk(&own).ok()?;
+    Some(Key { id: own.common.key_id, algorithm, key })
+}
+
+/// Why a token lets nobody in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Its signature fits no key that is there: the issuer may have new ones.
+    UnknownKey(String),
+    /// It is not good, whatever keys there are.
+    Invalid(String),
+}
+
+/// Whether a text has the form of a token: three parts between dots.
+pub fn is_token(text: &str) -> bool {
+    text.split('.').count() == 3
+}
+
+/// Checks a token. `now` is in seconds since 1970; `certificate` the one that the client showed, for tokens that are bound to one.
+///
+/// # Errors
+/// It is not good.
+pub fn verify(
+    token: &str,
+    keys: &Keys,
+    algorithms: &[Algorithm],
+    rules: &Rules,
+    now: u64,
+    certificate: Option<&[u8]>,
+) -> Result<Caller, Problem> {
+    let invalid = |why: &str| Problem::Invalid(why.to_owned());
+    if token.len() > LONGEST {
+        return Err(invalid("it is too long"));
+    }
+    let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("its header cannot be read"))?;
+    if !algorithms.contains(&header.alg) {
+        return Err(invalid("its algorithm is not allowed"));
+    }
+    if header.crit.is_some() {
+        return Err(invalid("its header demands what is not understood here (crit)"));
+    }
+    if let Some(kind) = &header.typ {
+        let kind = kind.to_ascii_lowercase();
+        let kind = kind.strip_prefix("application/").unwrap_or(&kind);
+        if !matches!(kind, "jwt" | "at+jwt") {
+            return Err(invalid("it is of another type"));
+        }
+    }
+    let family = header.alg.family();
+    let fits = |key: &&Key| {
+        key.key.family() == family
+            && key.algorithm.is_none_or(|own| own == header.alg)
+            && header.kid.as_ref().is_none_or(|id| key.id.as_ref().is_none_or(|own| own == id))
+    };
+    // The claims are looked at here, by the clock that the caller has.
+    let mut validation = Validation::new(header.alg);
+    validation.required_spec_claims.clear();
+    (validation.validate_exp, validation.validate_nbf, validation.validate_aud) = (false, false, false);
+    let mut fitting = keys.0.iter().filter(fits).take(MOST_TRIED).peekable();
+    if fitting.peek().is_none() {
+        return Err(Problem::UnknownKey("it is signed with a key that is not there".to_owned()));
+    }
+    let named = header.kid.is_some();
+    let verified =
+        fitting.find_map(|key| jsonwebtoken::decode::<Map<String, Value>>(token, &key.key, &validation).ok());
+    let Some(verified) = verified else {
+        let why = "its signature is wrong".to_owned();
+        return Err(if named || family == AlgorithmFamily::Hmac {
+            Problem::Invalid(why)
+        } else {
+            Problem::UnknownKey(why)
+        });
+    };
+    let claims = verified.claims;
+    let ends = claims::lifetime(&claims, rules, now).map_err(Problem::Invalid)?;
+    if ends.is_none() {
+        return Err(invalid("it does not say when it ends (exp)"));
+    }
+    claims::meant(&claims, rules, true).map_err(Problem::Invalid)?;
+    claims::bound(&claims, certificate).map_err(Problem::Invalid)?;
+    Ok(claims::caller("jwt", claims))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+    use jsonwebtoken::{EncodingKey, Header};
+    use serde_json::json;
+
+    const NOW: u64 = 1_700_000_000;
+
+    /// A key of P-256: what signs, and what is published.
+    fn pair(id: &str) -> (EncodingKey, Value) {
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        let der = pair.to_pkcs8v1().unwrap();
+        let point = pair.public_key().as_ref();
+        let public = json!({
+            "kty": "EC", "crv": "P-256", "kid": id, "use": "sig",
+            "x": BASE64.encode(&point[1..33]), "y": BASE64.encode(&point[33..65]),
+        });
+        (EncodingKey::from_ec_der(der.as_ref()), public)
+    }
+
+    fn rules() -> Rules {
+        Rules { issuers: vec!["me".into()], audiences: vec!["shop".into()], leeway: 60 }
+    }
+
+    fn good() -> Value {
+        json!({"iss": "me", "aud": ["other", "shop"], "sub": "alice", "exp": NOW + 100, "scope": "read write", "azp": "app"})
+    }
+
+    fn with(changes: Value) -> Value {
+        let mut claims = good();
+        for (name, value) in changes.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        claims
+    }
+
+    #[test]
+    fn claims_are_held_against_the_rules() {
+        let (private, public) = pair("1");
+        let keys = Keys::read(json!({"keys": [public]}).to_string().as_bytes()).unwrap();
+        let header = Header { kid: Some("1".into()), ..Header::new(Algorithm::ES256) };
+        let judge = |claims: &Value, certificate: Option<&[u8]>| {
+            let token = jsonwebtoken::encode(&header, claims, &private).unwrap();
+            verify(&token, &keys, &ASYMMETRIC, &rules(), NOW, certificate)
+        };
+        let caller = judge(&good(), None).unwrap();
+        assert_eq!((caller.subject.as_str(), caller.client.as_str(), caller.way), ("alice", "app", "jwt"));
+        assert_eq!(caller.scopes, ["read", "write"]);
+        let print = BASE64.encode(crate::sha256(b"certificate"));
+        for (claims, certificate, wanted) in [
+            (with(json!({"aud": "shop"})), None, ""),
+            (with(json!({"exp": NOW - 59})), None, ""),
+            (with(json!({"exp": NOW as f64 + 0.5})), None, ""),
+            (with(json!({"nbf": NOW + 59, "iat": NOW + 59})), None, ""),
+            (with(json!({"cnf": {"x5t#S256": print}})), Some(&b"certificate"[..]), ""),
+            (with(json!({"exp": NOW - 60})), None, "expired"),
+            (with(json!({"exp": null})), None, "(exp)"),
+            (with(json!({"exp": "tomorrow"})), None, "no time"),
+            (with(json!({"exp": -1})), None, "no time"),
+            (with(json!({"nbf": NOW + 61})), None, "not valid yet"),
+            (with(json!({"iat": NOW + 61})), None, "in the future"),
+            (with(json!({"iss": "you"})), None, "issuer"),
+            (with(json!({"iss": ["me"]})), None, "issuer"),
+            (with(json!({"iss": null})), None, "issuer"),
+            (with(json!({"aud": "Shop"})), None, "audience"),
+            (with(json!({"aud": []})), None, "audience"),
+            (with(json!({"aud": null})), None, "audience"),
+            (with(json!({"cnf": {"x5t#S256": print}})), Some(b"other"), "another certificate"),
+            (with(json!({"cnf": {"x5t#S256": print}})), None, "showed none"),
+            (with(json!({"cnf": {"jkt": "x"}})), None, "not checked here"),
+        ] {
+            match judge(&claims, certificate) {
+                Ok(_) => assert!(wanted.is_empty(), "{claims}"),
+                Err(Problem::Invalid(why)) => {
+                    assert!(!wanted.is_empty() && why.contains(wanted), "{claims}: {why}");
+                }
+                Err(other) => panic!("{claims}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_key_decides_and_not_the_token() {
+        let ((private, public), (other, _)) = (pair("1"), pair("2"));
+        let published = json!({"keys": [{"kty": "new"}, 7, public, {"kty": "oct", "k": "AAAA", "kid": "s"}]});
+        let keys = Keys::read(published.to_string().as_bytes()).unwrap();
+        assert_eq!(keys.0.len(), 1);
+        let named = |id: Option<&str>| Header { kid: id.map(str::to_owned), ..Header::new(Algorithm::ES256) };
+        let token = |header: &Header, key: &EncodingKey| jsonwebtoken::encode(header, &good(), key).unwrap();
+        let judge = |token: &str| verify(token, &keys, &ASYMMETRIC, &rules(), NOW, None);
+        assert!(judge(&token(&named(Some("1")), &private)).is_ok());
+        assert!(judge(&token(&named(None), &private)).is_ok());
+        // A key that may have come since; not so where the one that is named is there.
+        assert!(matches!(judge(&token(&named(Some("2")), &other)), Err(Problem::UnknownKey(_))));
+        assert!(matches!(judge(&token(&named(None), &other)), Err(Problem::UnknownKey(_))));
+        assert!(matches!(judge(&token(&named(Some("1")), &other)), Err(Problem::Invalid(_))));
+        let refused = |token: &str, wanted: &str| match judge(token) {
+            Err(Problem::Invalid(why)) => assert!(why.contains(wanted), "{token}: {why}"),
+            other => panic!("{token}: {other:?}"),
+        };
+        // Signed with the public key as if it were a secret.
+        let secret = EncodingKey::from_secret(published.to_string().as_bytes());
+        refused(&token(&Header::new(Algorithm::HS256), &secret), "not allowed");
+        let good_one = token(&named(Some("1")), &private);
+        let parts: Vec<&str> = good_one.split('.').collect();
+        let forged =
+            |header: Value| format!("{}.{}.{}", BASE64.encode(header.to_string()), parts[1], parts[2]);
+        refused(&forged(json!({"alg": "none"})), "header");
+        refused(&forged(json!({"alg": "ES256", "kid": "1"})), "signature");
+        refused(&forged(json!({"alg": "ES256", "kid": "1", "typ": "logout+jwt"})), "type");
+        refused(&forged(json!({"alg": "ES256", "kid": "1", "crit": ["b64"], "b64": false})), "crit");
+        refused(&format!("{}.{}.", parts[0], parts[1]), "signature");
+        refused(
+            &format!("{}.{}.{}", parts[0], BASE64.encode(with(json!({"sub": "root"})).to_string()), parts[2]),
+            "signature",
+        );
+        refused("a.b.c", "header");
+        refused("", "header");
+        refused(&"a".repeat(LONGEST + 1), "too long");
+        assert!(Keys::read(b"{}").is_err() && Keys::read(b"[").is_err());
+        assert!(Keys::read(br#"{"keys": []}"#).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_used_only_where_it_is_set() {
+        let key = EncodingKey::from_secret(b"a secret of 32 bytes, or of more");
+        let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &good(), &key).unwrap();
+        let keys = Keys::secret(b"a secret of 32 bytes, or of more");
+        assert!(verify(&token, &keys, &[Algorithm::HS256], &rules(), NOW, None).is_ok());
+        assert!(verify(&token, &keys, &ASYMMETRIC, &rules(), NOW, None).is_err());
+        let other = Keys::secret(b"another secret");
+        assert!(matches!(
+            verify(&token, &other, &[Algorithm::HS256], &rules(), NOW, None),
+            Err(Problem::Invalid(_))
+        ));
+        assert!(algorithms(&["RS256".into(), "none".into()]).unwrap_err().contains("`none`"));
+    }
+}

@@ -1,0 +1,402 @@
+//! `[access.NAME]`: who may be let in. Each section becomes a profile that APIs and proxy services name.
+
+use authentication::api_key;
+use authentication::certificate::Allowed;
+use authentication::signature::{Digest, Encoding, Scheme};
+use authentication::token::{self, ASYMMETRIC, Algorithm, Keys, Rules};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use endpoints::uri_template::{Url, parse_url};
+use flow::guard::{Introspection, KeySource, Profile, Remote, Tokens};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::units::Time;
+
+/// Shortest secret that tokens may be signed with, in bytes (RFC 7518, section 3.2).
+const SHORTEST_SECRET: usize = 32;
+/// Largest file with keys.
+const LARGEST: u64 = 1 << 20;
+
+/// `[access.NAME]`. Secrets in it are never shown.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Access {
+    /// Who may have issued a token (`iss`).
+    pub issuers: Vec<String>,
+    /// For whom it must be: one of these in `aud`. Default: not looked at.
+    pub audiences: Vec<String>,
+    /// Where the keys of tokens are: an https URL of a set of keys (JWKS), or a file with one.
+    pub jwks: Option<String>,
+    /// The secret that tokens are signed with, instead of keys.
+    pub secret: Option<String>,
+    /// How tokens may be signed. Default: all with a public key; with `secret`, HS256.
+    pub algorithms: Vec<String>,
+    /// How far the clocks of issuer and bus may differ. Default 60s.
+    pub leeway: Option<Time>,
+    /// How long keys of a server are used before it is asked again. Default 10m.
+    pub refresh: Option<Time>,
+    /// The https URL that is asked about tokens which are no JSON Web Tokens, or about all where neither `jwks` nor `secret` is set.
+    pub introspection: Option<String>,
+    /// Who asks there.
+    pub client_id: Option<String>,
+    /// Its secret.
+    pub client_secret: Option<String>,
+    /// How long what it says is used. Default 60s.
+    pub cache: Option<Time>,
+    /// `jwks` and `introspection` may be http URLs of other machines.
+    pub plain_http: bool,
+    /// API keys by the name of who has them: the key, or `sha256:` and its digest.
+    pub keys: BTreeMap<String, String>,
+    /// The header that they come in. Default `X-API-Key`.
+    pub key_header: Option<String>,
+    /// The users of `http.users`, with basic authentication.
+    pub users: bool,
+    /// Certificates of clients: `*`, `sha256:…`, `dns:…`, `uri:…`, `email:…`, `ip:…`, or a subject.
+    pub certificates: Vec<String>,
+    /// Signatures of webhooks.
+    pub signature: Option<Signature>,
+    /// Every one of these ways must let the request in. Default: one is enough.
+    pub every: bool,
+    /// Credentials stay in the message for the flow and its backends.
+    pub forward: bool,
+}
+
+/// `[access.NAME.signature]`; the defaults are those of GitHub.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Signature {
+    /// Each of them is good: two, while they change. `base64:…` where they are bytes.
+    pub secrets: Vec<String>,
+    /// The header with the signature. Default `X-Hub-Signature-256`.
+    pub header: Option<String>,
+    /// What stands before it there. Default `sha256=`.
+    pub prefix: Option<String>,
+    /// `sha256` (default), `sha512`, `sha1`.
+    pub digest: Option<String>,
+    /// `hex` (default) or `base64`.
+    pub encoding: Option<String>,
+    /// What is signed. Default `{body}`.
+    pub signed: Option<String>,
+    /// The header with the time, for `{timestamp}`.
+    pub timestamp_header: Option<String>,
+    /// The header with the id, for `{id}`.
+    pub id_header: Option<String>,
+    /// How far the time may be from now. Default 5m.
+    pub tolerance: Option<Time>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Access({:?}, {} keys)", self.issuers, self.keys.len())
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Signature({} secrets)", self.secrets.len())
+    }
+}
+
+/// `[admin]`: who may use the admin address.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Admin {
+    /// Tokens by the name of who has them: the token, or `sha256:` and its digest.
+    pub tokens: BTreeMap<String, String>,
+    /// Paths that need none, beside `/healthz` and `/readyz`.
+    pub open: Vec<String>,
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Admin({} tokens, {:?})", self.tokens.len(), self.open)
+    }
+}
+
+impl Admin {
+    /// What the admin address asks for.
+    ///
+    /// # Errors
+    /// A token is none.
+    pub fn credentials(&self) -> Result<admin::Credentials, String> {
+        let mut tokens = api_key::Keys::default();
+        for (name, token) in &self.tokens {
+            tokens.add(name, token).map_err(|why| format!("admin.tokens: {why}"))?;
+        }
+        if let Some(path) = self.open.iter().find(|path| !path.starts_with('/')) {
+            return Err(format!("admin.open: `{path}` is no path; expected e.g. /metrics"));
+        }
+        let tokens = (!self.tokens.is_empty()).then(|| Arc::new(tokens));
+        Ok(admin::Credentials { tokens, open: self.open.clone() })
+    }
+}
+
+/// All profiles.
+///
+/// # Errors
+/// One cannot be kept: its name, and why.
+pub fn profiles(own: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Profile>>, String> {
+    own.iter()
+        .map(|(name, access)| {
+            let profile = profile(name, access).map_err(|why| format!("access.{name}: {why}"))?;
+            Ok((name.clone(), Arc::new(profile)))
+        })
+        .collect()
+}
+
+fn profile(name: &str, own: &Access) -> Result<Profile, String> {
+    if !name.bytes().all(|byte| message::is_token_byte(byte) && byte != b'\'') {
+        return Err("its name may have letters, digits and - . _ only".to_owned());
+    }
+    let rules = Rules {
+        issuers: own.issuers.clone(),
+        audiences: own.audiences.clone(),
+        leeway: seconds(own.leeway, 60),
+    };
+    let tokens = match (&own.jwks, &own.secret) {
+        (Some(_), Some(_)) => {
+            return Err("`jwks` and `secret` exclude each other: a public key is no secret".to_owned());
+        }
+        (Some(jwks), None) => {
+            let algorithms = algorithms(own, &ASYMMETRIC)?;
+            if algorithms.iter().any(|own| !ASYMMETRIC.contains(own)) {
+                return Err("`algorithms` with a secret (HS256, …) need `secret`".to_owned());
+            }
+            Some((keys(jwks, own)?, algorithms))
+        }
+        (None, Some(secret)) if secret.len() < SHORTEST_SECRET => {
+            return Err(format!("`secret` must have {SHORTEST_SECRET} bytes at least"));
+        }
+        (None, Some(secret)) => {
+            let algorithms = algorithms(own, &[Algorithm::HS256])?;
+            if algorithms.iter().any(|own| ASYMMETRIC.contains(own)) {
+                return Err("`algorithms` with a public key need `jwks`".to_owned());
+            }
+            Some((KeySource::Here(Keys::secret(secret.as_bytes())), algorithms))
+        }
+        (None, None) => None,
+    };
+    if tokens.is_some() && own.issuers.is_empty() {
+        return Err("`issuers` says whose tokens are good; without it, everybody's would be".to_owned());
+    }
+    let refresh = own.refresh.map_or(Duration::from_secs(600), |time| time.0);
+    let tokens = tokens.map(|(keys, algorithms)| Tokens { keys, algorithms, rules: rules.clone(), refresh });
+    let introspection = match &own.introspection {
+        None => None,
+        Some(url) => {
+            let authorization = match (&own.client_id, &own.client_secret) {
+                (Some(id), Some(secret)) => Some(format!("Basic {}", STANDARD.encode(pair(id, secret)))),
+                (None, None) => None,
+                _ => return Err("`client_id` and `client_secret` go together".to_owned()),
+            };
+            Some(Introspection {
+                server: remote("introspection", url, own.plain_http)?,
+                authorization,
+                rules,
+                cache: own.cache.map_or(Duration::from_secs(60), |time| time.0),
+            })
+        }
+    };
+    let mut keys = api_key::Keys::default();
+    for (name, key) in &own.keys {
+        keys.add(name, key)?;
+    }
+    let header = own.key_header.clone().unwrap_or_else(|| "X-API-Key".to_owned());
+    is_header("key_header", &header)?;
+    let certificates =
+        own.certificates.iter().map(|text| Allowed::read(text)).collect::<Result<Vec<_>, _>>()?;
+    let profile = Profile {
+        name: name.to_owned(),
+        tokens,
+        introspection,
+        keys: (!own.keys.is_empty()).then_some((header, keys)),
+        users: own.users,
+        certificates,
+        signature: own.signature.as_ref().map(signature).transpose()?,
+        every: own.every,
+        forward: own.forward,
+    };
+    let has_way = profile.tokens.is_some()
+        || profile.introspection.is_some()
+        || profile.keys.is_some()
+        || profile.users
+        || !profile.certificates.is_empty()
+        || profile.signature.is_some();
+    if !has_way {
+        return Err(
+            "it lets nobody in: set jwks, secret, introspection, keys, users, certificates or signature"
+                .to_owned(),
+        );
+    }
+    Ok(profile)
+}
+
+fn seconds(time: Option<Time>, default: u64) -> u64 {
+    time.map_or(default, |time| time.0.as_secs())
+}
+
+/// The credentials of a client: both are encoded as in a form (RFC 6749, section 2.3.1).
+fn pair(id: &str, secret: &str) -> String {
+    let mut out = String::new();
+    message::form::encode(id, &mut out);
+    out.push(':');
+    message::form::encode(secret, &mut out);
+    out
+}
+
+fn algorithms(own: &Access, default: &[Algorithm]) -> Result<Vec<Algorithm>, String> {
+    match own.algorithms.is_empty() {
+        true => Ok(default.to_vec()),
+        false => token::algorithms(&own.algorithms),
+    }
+}
+
+fn keys(jwks: &str, own: &Access) -> Result<KeySource, String> {
+    if jwks.contains("://") {
+        return Ok(KeySource::Server(remote("jwks", jwks, own.plain_http)?));
+    }
+    let path = PathBuf::from(jwks);
+    let failed = |why: &str| format!("the keys in {}: {why}", path.display());
+    let size = std::fs::metadata(&path).map_err(|error| failed(&diagnostics::io_reason(&error)))?;
+    if !size.is_file() || size.len() > LARGEST {
+        return Err(failed("it is no file, or too large"));
+    }
+    let bytes = std::fs::read(&path).map_err(|error| failed(&diagnostics::io_reason(&error)))?;
+    Keys::read(&bytes).map(KeySource::Here).map_err(|why| failed(&why))
+}
+
+/// The address of a server.
+fn remote(setting: &str, url: &str, plain_http: bool) -> Result<Remote, String> {
+    let parsed = secure_url(setting, url, plain_http)?;
+    Ok(Remote {
+        https: parsed.scheme == "https",
+        host: parsed.host,
+        port: parsed.port,
+        path: parsed.path_and_query,
+    })
+}
+
+/// An https URL. Over http somebody between could say what he wants; it is for this machine, or where it is allowed.
+///
+/// # Errors
+/// It is none.
+pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, String> {
+    let shown = diagnostics::without_credentials(url);
+    let parsed = parse_url(url).map_err(|error| format!("{setting}: `{shown}` is no URL: {error}"))?;
+    let loopback = parsed.host == "localhost"
+        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|own| own.is_loopback());
+    match parsed.scheme.as_str() {
+        "https" => Ok(parsed),
+        "http" if loopback || plain_http => Ok(parsed),
+        "http" => Err(format!(
+            "{setting}: `{shown}` is not https, so somebody between could answer; `plain_http = true` allows it"
+        )),
+        _ => Err(format!("{setting}: `{shown}` is no https URL")),
+    }
+}
+
+fn is_header(setting: &str, name: &str) -> Result<(), String> {
+    match !name.is_empty() && name.bytes().all(message::is_token_byte) {
+        true => Ok(()),
+        false => Err(format!("{setting}: `{name}` is no header name")),
+    }
+}
+
+fn signature(own: &Signature) -> Result<Scheme, String> {
+    let mut secrets = Vec::new();
+    for secret in &own.secrets {
+        secrets.push(match secret.strip_prefix("base64:") {
+            None => secret.clone().into_bytes(),
+            Some(text) => STANDARD.decode(text).map_err(|_| "signature: a secret is no base64".to_owned())?,
+        });
+    }
+    let mut scheme = Scheme::new(secrets).map_err(|why| format!("signature: {why}"))?;
+    let set = |to: &mut String, value: &Option<String>| {
+        if let Some(value) = value {
+            to.clone_from(value);
+        }
+    };
+    set(&mut scheme.header, &own.header);
+    set(&mut scheme.prefix, &own.prefix);
+    set(&mut scheme.signed, &own.signed);
+    scheme.digest = match own.digest.as_deref() {
+        None | Some("sha256") => Digest::Sha256,
+        Some("sha512") => Digest::Sha512,
+        Some("sha1") => Digest::Sha1,
+        Some(other) => return Err(format!("signature: digest `{other}`: expected sha256, sha512 or sha1")),
+    };
+    scheme.encoding = match own.encoding.as_deref() {
+        None | Some("hex") => Encoding::Hex,
+        Some("base64") => Encoding::Base64,
+        Some(other) => return Err(format!("signature: encoding `{other}`: expected hex or base64")),
+    };
+    scheme.timestamp_header.clone_from(&own.timestamp_header);
+    scheme.id_header.clone_from(&own.id_header);
+    scheme.tolerance = seconds(own.tolerance, 300);
+    for name in [Some(&scheme.header), scheme.timestamp_header.as_ref(), scheme.id_header.as_ref()] {
+        name.map_or(Ok(()), |name| is_header("signature", name))?;
+    }
+    scheme.check().map_err(|why| format!("signature: {why}"))?;
+    Ok(scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(text: &str) -> Result<Profile, String> {
+        profile("shop", &toml::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn what_a_profile_may_say() {
+        for text in [
+            "users = true",
+            "keys = { a = 'b' }",
+            "certificates = ['CN=a']",
+            "issuers = ['me']\njwks = 'https://id.example/keys'",
+            "issuers = ['me']\njwks = 'http://127.0.0.1:1/keys'\nalgorithms = ['ES256']",
+            "issuers = ['me']\njwks = 'http://id.inner/keys'\nplain_http = true",
+            "issuers = ['me']\nsecret = '0123456789abcdef0123456789abcdef'",
+            "introspection = 'https://id.example/introspect'\nclient_id = 'a'\nclient_secret = 'b'",
+            "[signature]\nsecrets = ['a', 'base64:AAAA']",
+        ] {
+            assert!(judge(text).is_ok(), "{text}: {:?}", judge(text));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_named() {
+        for (text, wanted) in [
+            ("", "lets nobody in"),
+            ("jwks = 'https://id.example/keys'", "issuers"),
+            ("issuers = ['me']\njwks = 'http://id.example/keys'", "not https"),
+            ("issuers = ['me']\njwks = 'ftp://id.example/keys'", "no URL"),
+            ("issuers = ['me']\njwks = '/no/such/file'", "/no/such/file"),
+            ("issuers = ['me']\njwks = 'https://a/'\nalgorithms = ['HS256']", "need `secret`"),
+            ("issuers = ['me']\njwks = 'https://a/'\nalgorithms = ['none']", "`none`"),
+            ("issuers = ['me']\njwks = 'https://a/'\nsecret = 'x'", "exclude"),
+            ("issuers = ['me']\nsecret = 'short'", "32 bytes"),
+            ("introspection = 'https://a/'\nclient_id = 'x'", "go together"),
+            ("keys = { a = '' }", "empty"),
+            ("keys = { a = 'b' }\nkey_header = 'a b'", "no header name"),
+            ("certificates = ['alice']", "neither"),
+            ("[signature]\nsecrets = []", "secret"),
+            ("[signature]\nsecrets = ['a']\nsigned = '{timestamp}.{body}'", "timestamp_header"),
+            ("[signature]\nsecrets = ['a']\ndigest = 'md5'", "md5"),
+        ] {
+            match judge(text) {
+                Ok(_) => panic!("{text}"),
+                Err(why) => assert!(why.contains(wanted), "{text}: {why}"),
+            }
+        }
+        let named: BTreeMap<String, Access> =
+            [("a\"b".to_owned(), Access { users: true, ..Access::default() })].into();
+        assert!(profiles(&named).unwrap_err().contains("access.a\"b"));
+    }
+}

@@ -1,0 +1,273 @@
+//! `[vault.hashicorp]`: secrets of a HashiCorp Vault, over its HTTP interface (key/value engines, versions 1 and 2).
+
+use endpoints::uri_template::Url;
+use flow::services::TlsProfiles;
+use flow::vault::{Remote, Secret};
+use message::{Body, Headers, Method};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use transport::{Client, ClientLimits, OutRequest, SendOptions, Target};
+
+use crate::units::Time;
+
+/// Longest wait for one secret, signing in included.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Largest answer.
+const LARGEST: usize = 1 << 20;
+
+/// Where it is, and who asks: a token, an AppRole, or a user of LDAP. Secrets in it are never shown.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    /// Its https URL.
+    pub address: String,
+    /// The token; the environment variable `VAULT_TOKEN` where nobody is named.
+    pub token: Option<String>,
+    /// The role of AppRole.
+    pub role_id: Option<String>,
+    /// Its secret.
+    pub secret_id: Option<String>,
+    /// A user of LDAP.
+    pub ldap_user: Option<String>,
+    /// The user's password.
+    pub ldap_password: Option<String>,
+    /// The namespace of lookups that name none.
+    pub namespace: Option<String>,
+    /// The version of the key/value engine: 2 (default) or 1.
+    pub engine_version: Option<u8>,
+    /// How long a secret is used before it is asked for again. Default 10s.
+    pub kept: Option<Time>,
+    /// `address` may be an http URL of another machine.
+    pub plain_http: bool,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Server({})", diagnostics::without_credentials(&self.address))
+    }
+}
+
+/// A vault that is asked.
+pub struct HashiCorp {
+    server: Server,
+    url: Url,
+    tls: Arc<TlsProfiles>,
+    /// The token that signing in has given.
+    signed_in: Mutex<Option<Secret>>,
+}
+
+impl fmt::Debug for HashiCorp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.server.fmt(out)
+    }
+}
+
+impl HashiCorp {
+    /// A vault by its settings.
+    ///
+    /// # Errors
+    /// They do not fit together.
+    pub fn new(own: &Server, tls: Arc<TlsProfiles>) -> Result<HashiCorp, String> {
+        let wrong = |why: &str| format!("vault.hashicorp: {why}");
+        let url = crate::access::secure_url("vault.hashicorp.address", &own.address, own.plain_http)?;
+        if ![None, Some(1), Some(2)].contains(&own.engine_version) {
+            return Err(wrong("`engine_version` is 1 or 2"));
+        }
+        if own.role_id.is_some() != own.secret_id.is_some() {
+            return Err(wrong("`role_id` and `secret_id` go together"));
+        }
+        if own.ldap_user.is_some() != own.ldap_password.is_some() {
+            return Err(wrong("`ldap_user` and `ldap_password` go together"));
+        }
+        let ways = [own.token.is_some(), own.role_id.is_some(), own.ldap_user.is_some()];
+        if ways.iter().filter(|own| **own).count() > 1 {
+            return Err(wrong("`token`, `role_id` and `ldap_user` exclude each other"));
+        }
+        let mut server = own.clone();
+        if !ways.contains(&true) {
+            let token = std::env::var("VAULT_TOKEN").ok().filter(|own| !own.is_empty());
+            server.token = Some(token.ok_or_else(|| {
+                wrong("nobody asks: set `token`, `role_id` or `ldap_user`, or the environment variable VAULT_TOKEN")
+            })?);
+        }
+        Ok(HashiCorp { server, url, tls, signed_in: Mutex::default() })
+    }
+
+    /// The token to ask with; `anew`: the one of before is no longer good.
+    async fn token(&self, anew: bool) -> Result<Secret, String> {
+        if let Some(token) = &self.server.token {
+            return Ok(Secret::new(token.clone()));
+        }
+        let kept = flow::lock(&self.signed_in).clone();
+        if let Some(token) = kept.filter(|_| !anew) {
+            return Ok(token);
+        }
+        let own = &self.server;
+        let (path, body) = match (&own.role_id, &own.ldap_user) {
+            (Some(role), _) => {
+                ("auth/approle/login".to_owned(), json!({"role_id": role, "secret_id": own.secret_id}))
+            }
+            (None, Some(user)) => {
+                (format!("auth/ldap/login/{}", encoded(user)), json!({"password": own.ldap_password}))
+            }
+            (None, None) => return Err("nobody asks".to_owned()),
+        };
+        let (status, answer) =
+            self.ask(&Method::Post, &path, own.namespace.as_deref(), None, Some(body)).await?;
+        let token = answer.pointer("/auth/client_token").and_then(Value::as_str).filter(|_| status == 200);
+        let token =
+            Secret::new(token.ok_or_else(|| format!("signing in was answered with {status}"))?.to_owned());
+        *flow::lock(&self.signed_in) = Some(token.clone());
+        Ok(token)
+    }
+
+    async fn find(&self, namespace: Option<&str>, path: &str, field: &str) -> Result<String, String> {
+        let namespace = namespace.or(self.server.namespace.as_deref());
+        let is_first = self.server.engine_version == Some(1);
+        let place = match path.split_once('/') {
+            Some((engine, rest)) if !is_first => format!("{engine}/data/{rest}"),
+            _ => path.to_owned(),
+        };
+        let place = place.split('/').map(encoded).collect::<Vec<_>>().join("/");
+        let mut anew = false;
+        loop {
+            let token = self.token(anew).await?;
+            let (status, answer) = self.ask(&Method::Get, &place, namespace, Some(&token), None).await?;
+            match status {
+                200 => {
+                    let pointer = if is_first { "/data" } else { "/data/data" };
+                    let found = answer.pointer(pointer).and_then(|own| own.get(field));
+                    return match found {
+                        Some(Value::String(text)) => Ok(text.clone()),
+                        Some(own @ (Value::Number(_) | Value::Bool(_))) => Ok(own.to_string()),
+                        _ => Err("there is no such field".to_owned()),
+                    };
+                }
+                // The token that signing in gave has ended.
+                401 | 403 if !anew && self.server.token.is_none() => anew = true,
+                404 => return Err("there is nothing at this path".to_owned()),
+                other => return Err(format!("the vault answered with {other}")),
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        method: &Method,
+        path: &str,
+        namespace: Option<&str>,
+        token: Option<&str>,
+        body: Option<Value>,
+    ) -> Result<(u16, Value), String> {
+        let url = &self.url;
+        let target = match url.scheme.as_str() {
+            "http" => Target::http(&url.host, url.port),
+            _ => {
+                let profile = self.tls.find(&url.host, url.port);
+                let profile =
+                    profile.ok_or_else(|| format!("there is no TLS profile for {}", url.authority()))?;
+                Target::https(&url.host, url.port, profile.clone())
+            }
+        };
+        let mut headers = Headers::new();
+        headers.set("X-Vault-Request", "true");
+        if let Some(token) = token {
+            if token.bytes().any(|byte| byte.is_ascii_control()) {
+                return Err("the token is none".to_owned());
+            }
+            headers.set("X-Vault-Token", token);
+        }
+        if let Some(namespace) = namespace {
+            headers.set("X-Vault-Namespace", namespace);
+        }
+        let mut body = match body {
+            None => Body::Empty,
+            Some(own) => {
+                headers.set("Content-Type", "application/json");
+                Body::Bytes(own.to_string().into_bytes().into())
+            }
+        };
+        let base = url.path_and_query.split('?').next().unwrap_or_default().trim_end_matches('/');
+        let request = OutRequest {
+            method,
+            target: &format!("{base}/v1/{path}"),
+            headers: &headers,
+            host: None,
+            body: &mut body,
+        };
+        let options = SendOptions { keep_alive: false, ..SendOptions::default() };
+        let client = Client::new(ClientLimits::default());
+        let response = client.send(&target, request, &options).await.map_err(|error| error.to_string())?;
+        let status = response.head.status;
+        let text = flow::authority::received(response.body, LARGEST).await.map_err(|fault| fault.message)?;
+        let answer = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok((status, answer))
+    }
+}
+
+/// A segment of a path.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+impl Remote for HashiCorp {
+    fn read(&self, namespace: Option<&str>, path: &str, field: &str) -> Result<String, String> {
+        // A thread of its own: the caller may be inside of a runtime, which must not be blocked on.
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let runtime = runtime.map_err(|error| error.to_string())?;
+                runtime.block_on(async {
+                    match tokio::time::timeout(PATIENCE, self.find(namespace, path, field)).await {
+                        Ok(found) => found,
+                        Err(_) => Err(format!("the vault has not answered within {} s", PATIENCE.as_secs())),
+                    }
+                })
+            });
+            asking.join().unwrap_or_else(|_| Err("the vault could not be asked".to_owned()))
+        })
+    }
+
+    fn kept(&self) -> Duration {
+        self.server.kept.map_or(Duration::from_secs(10), |time| time.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_fit_together() {
+        let judge = |text: &str| {
+            let own: Server = toml::from_str(text).unwrap();
+            HashiCorp::new(&own, Arc::default()).map(|own| format!("{own:?}"))
+        };
+        assert_eq!(
+            judge("address = 'https://vault.example:8200'\ntoken = 'hvs.1'").unwrap(),
+            "Server(https://vault.example:8200)"
+        );
+        for (text, wanted) in [
+            ("token = 'a'", "vault.hashicorp.address"),
+            ("address = 'http://vault.example:8200'\ntoken = 'a'", "not https"),
+            ("address = 'https://a'\nrole_id = 'a'", "go together"),
+            ("address = 'https://a'\nldap_user = 'a'", "go together"),
+            ("address = 'https://a'\ntoken = 'a'\nrole_id = 'a'\nsecret_id = 'b'", "exclude"),
+            ("address = 'https://a'\ntoken = 'a'\nengine_version = 3", "1 or 2"),
+        ] {
+            let why = judge(text).unwrap_err();
+            assert!(why.contains(wanted), "{text}: {why}");
+        }
+        assert_eq!(encoded("a b/ü"), "a%20b%2F%C3%BC");
+    }
+}

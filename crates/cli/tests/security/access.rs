@@ -1,0 +1,315 @@
+//! Access profiles from outside: tokens, keys, users and signatures, and what is not let in.
+
+use crate::support::{Process, exchange};
+use authentication::signature::Scheme;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// A server that issues tokens: its keys at `/keys`, what it says of tokens at `/introspect`.
+struct Issuer {
+    address: SocketAddr,
+    keys: Arc<Mutex<String>>,
+    /// The paths that were asked for.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Issuer {
+    fn start() -> Issuer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (keys, asked) = (Arc::<Mutex<String>>::default(), Arc::<Mutex<Vec<String>>>::default());
+        let (own, noted) = (keys.clone(), asked.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let _ = issue(stream, &own, &noted);
+            }
+        });
+        Issuer { address, keys, asked }
+    }
+
+    fn publish(&self, keys: &[&Value]) {
+        *self.keys.lock().unwrap() = json!({ "keys": keys }).to_string();
+    }
+
+    fn times(&self, path: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|own| *own == path).count()
+    }
+}
+
+fn issue(mut stream: TcpStream, keys: &Mutex<String>, asked: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut head, mut length) = (String::new(), 0);
+    while !head.ends_with("\r\n\r\n") {
+        let from = head.len();
+        if reader.read_line(&mut head)? == 0 {
+            return Ok(());
+        }
+        if let Some((name, value)) = head[from..].split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let (path, body) = (head.split(' ').nth(1).unwrap_or_default(), String::from_utf8_lossy(&body));
+    asked.lock().unwrap().push(path.to_owned());
+    let answer = match path {
+        "/keys" => keys.lock().unwrap().clone(),
+        // Basic bus:secret
+        _ if !head.contains("Basic YnVzOnNlY3JldA==") => "{}".to_owned(),
+        _ => json!({"active": body.contains("token=opaque-good&"), "sub": "carol", "scope": "read"})
+            .to_string(),
+    };
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
+        answer.len()
+    )
+}
+
+/// A key: what signs, and what is published.
+fn pair(id: &str) -> (EncodingKey, Value) {
+    let rng = SystemRandom::new();
+    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &rng).unwrap();
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref()).unwrap();
+    let point = pair.public_key().as_ref();
+    let (x, y) = (URL_SAFE_NO_PAD.encode(&point[1..33]), URL_SAFE_NO_PAD.encode(&point[33..65]));
+    let public = json!({"kty": "EC", "crv": "P-256", "kid": id, "use": "sig", "x": x, "y": y});
+    (EncodingKey::from_ec_der(pkcs8.as_ref()), public)
+}
+
+fn token(key: &EncodingKey, id: &str, changes: Value) -> String {
+    let ends = jiff::Timestamp::now().as_second() + 600;
+    let mut claims =
+        json!({"iss": "https://id.example", "aud": "shop", "sub": "alice", "scope": "read", "exp": ends});
+    for (name, value) in changes.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    let header = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) };
+    jsonwebtoken::encode(&header, &claims, key).unwrap()
+}
+
+/// A configuration, in a directory of its own, with its settings.
+fn directory(name: &str, artifacts: &str, settings: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("access-{name}"));
+    let _ = std::fs::remove_dir_all(&root);
+    std::fs::create_dir_all(&root).unwrap();
+    crate::support::configure(&root.join("synapse.xml"), artifacts);
+    std::fs::write(root.join("busbar.toml"), settings).unwrap();
+    root
+}
+
+/// Answers with who asks, and what of the credentials the flow sees.
+const WHO: &str = "<payloadFactory media-type='json'><format>{\"who\": \"$1\", \"way\": \"$2\", \"seen\": \"$3$4\"}</format><args>\
+    <arg expression=\"get-property('ACCESS_SUBJECT')\"/><arg expression=\"get-property('ACCESS_WAY')\"/>\
+    <arg expression=\"get-property('transport','Authorization')\"/><arg expression=\"get-property('transport','X-API-Key')\"/>\
+    </args></payloadFactory><respond/>";
+
+/// An API at `/NAME` that a profile guards.
+fn api(name: &str, more: &str) -> String {
+    format!(
+        "<api name='{name}' context='/{name}'><resource methods='GET' uri-template='/orders'><inSequence>{WHO}</inSequence></resource>\
+         <resource methods='POST DELETE' uri-template='/orders/{{id}}'><inSequence>{WHO}</inSequence></resource>\
+         <handlers><handler class='org.busbar.AccessHandler'><property name='profile' value='{name}'/>{more}</handler></handlers></api>"
+    )
+}
+
+struct Answered {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+fn ask(bus: &Process, method: &str, path: &str, fields: &str, body: &str) -> Answered {
+    let mut stream = TcpStream::connect(bus.http()).unwrap();
+    let more = format!("Connection: close\r\n{fields}");
+    let (status, head, body) = exchange(&mut stream, method, path, body.as_bytes(), &more).unwrap();
+    Answered { status, head, body: String::from_utf8_lossy(&body).into_owned() }
+}
+
+fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
+
+#[test]
+fn tokens_let_in_whom_they_are_for() {
+    let issuer = Issuer::start();
+    let settings = format!(
+        "[access.shop]\nissuers = ['https://id.example']\naudiences = ['shop']\njwks = 'http://{0}/keys'\n\
+         introspection = 'http://{0}/introspect'\nclient_id = 'bus'\nclient_secret = 'secret'\n\
+         [access.gone]\nissuers = ['https://id.example']\njwks = 'http://127.0.0.1:1/keys'\n",
+        issuer.address
+    );
+    let scopes =
+        "<property name='scopes' value='read'/><property name='scopes DELETE /orders/{id}' value='write'/>";
+    let artifacts = api("shop", scopes)
+        + &api("gone", "")
+        + &api("absent", "")
+        + "<proxy name='Absent' transports='http'><target><inSequence><respond/></inSequence></target><parameter name='accessProfile'>absent</parameter></proxy>";
+    let ((first, first_public), (second, second_public), (other, _)) = (pair("1"), pair("2"), pair("1"));
+    issuer.publish(&[&first_public]);
+    let bus = Process::run(&directory("tokens", &artifacts, &settings), &[]);
+
+    let good = token(&first, "1", json!({}));
+    let answer = ask(&bus, "GET", "/shop/orders", &bearer(&good), "");
+    assert_eq!(answer.status, 200, "{}\n{}", answer.body, bus.stderr());
+    assert_eq!(
+        serde_json::from_str::<Value>(&answer.body).unwrap(),
+        json!({"who": "alice", "way": "jwt", "seen": ""})
+    );
+    let writer = token(&first, "1", json!({"scope": "read write"}));
+    let past = jiff::Timestamp::now().as_second() - 600;
+    let mut forged = token(&first, "1", json!({}));
+    let claims = URL_SAFE_NO_PAD.encode(json!({"iss": "https://id.example", "sub": "root"}).to_string());
+    forged = forged
+        .split('.')
+        .enumerate()
+        .map(|(at, part)| if at == 1 { &claims } else { part })
+        .collect::<Vec<_>>()
+        .join(".");
+    let tokens = [
+        ("expired", token(&first, "1", json!({"exp": past}))),
+        ("another issuer", token(&first, "1", json!({"iss": "https://evil.example"}))),
+        ("another audience", token(&first, "1", json!({"aud": "bank"}))),
+        ("another key", token(&other, "1", json!({}))),
+        ("a key that is not there", token(&second, "2", json!({}))),
+        ("other claims", forged),
+        ("no signature", format!("{}.", good.rsplit_once('.').unwrap().0)),
+        ("no token", "x".to_owned()),
+    ];
+    for (what, own) in &tokens {
+        let answer = ask(&bus, "GET", "/shop/orders", &bearer(own), "");
+        assert_eq!(answer.status, 401, "{what}: {}", answer.body);
+        assert!(
+            answer.head.contains("WWW-Authenticate: Bearer realm=\"shop\", error=\"invalid_token\""),
+            "{what}: {}",
+            answer.head
+        );
+        assert_eq!(answer.body, "{\"error\":\"invalid_token\"}\n", "{what}");
+    }
+    for (what, method, path, fields, status) in [
+        ("nothing", "GET", "/shop/orders", String::new(), 401),
+        ("nothing, and no such resource", "GET", "/shop/none", String::new(), 401),
+        ("another scheme", "GET", "/shop/orders", "Authorization: Basic YTpi\r\n".to_owned(), 401),
+        ("two of them", "GET", "/shop/orders", bearer(&good) + &bearer(&good), 401),
+        ("no such resource", "GET", "/shop/none", bearer(&good), 404),
+        ("a scope less", "DELETE", "/shop/orders/1", bearer(&good), 403),
+        ("all scopes", "DELETE", "/shop/orders/1", bearer(&writer), 200),
+        ("a scope of its resource less", "POST", "/shop/orders/1", bearer(&good), 403),
+        ("no scope at all", "GET", "/shop/orders", bearer(&token(&first, "1", json!({"scope": ""}))), 403),
+        ("keys that cannot be had", "GET", "/gone/orders", bearer(&good), 503),
+        ("a profile that is not set", "GET", "/absent/orders", bearer(&good), 503),
+        ("the same of a proxy service", "POST", "/services/Absent", bearer(&good), 503),
+    ] {
+        let answer = ask(&bus, method, path, &fields, "");
+        assert_eq!(answer.status, status, "{what}: {}\n{}", answer.body, bus.stderr());
+        if status == 403 {
+            assert!(answer.head.contains("error=\"insufficient_scope\""), "{what}: {}", answer.head);
+        }
+    }
+    // A token of the key that was not there has made the bus look again: once.
+    assert_eq!(issuer.times("/keys"), 2);
+
+    // What is no JSON Web Token is asked about, once while the answer is good.
+    for _ in 0..2 {
+        let answer = ask(&bus, "GET", "/shop/orders", &bearer("opaque-good"), "");
+        assert!(answer.status == 200 && answer.body.contains("carol"), "{}", answer.body);
+    }
+    assert_eq!(ask(&bus, "GET", "/shop/orders", &bearer("opaque-bad"), "").status, 401);
+    // `x` from above, and these two.
+    assert_eq!(issuer.times("/introspect"), 3);
+
+    let log = bus.stderr();
+    for secret in tokens.iter().map(|(_, own)| own).filter(|own| own.len() > 1).chain([&good, &writer]) {
+        assert!(!log.contains(secret.as_str()), "{log}");
+    }
+    assert!(!log.contains("opaque-") && log.contains("it has expired"), "{log}");
+    drop(second_public);
+}
+
+#[test]
+fn keys_are_rotated_without_a_restart() {
+    let issuer = Issuer::start();
+    let settings =
+        format!("[access.shop]\nissuers = ['https://id.example']\njwks = 'http://{}/keys'\n", issuer.address);
+    let ((first, first_public), (second, second_public)) = (pair("1"), pair("2"));
+    issuer.publish(&[&first_public]);
+    let bus = Process::run(&directory("rotated", &api("shop", ""), &settings), &[]);
+    let status = |key: &EncodingKey, id: &str| {
+        ask(&bus, "GET", "/shop/orders", &bearer(&token(key, id, json!({}))), "").status
+    };
+    assert_eq!(status(&first, "1"), 200);
+    issuer.publish(&[&first_public, &second_public]);
+    assert_eq!((status(&second, "2"), status(&first, "1")), (200, 200), "{}", bus.stderr());
+    assert_eq!(issuer.times("/keys"), 2);
+}
+
+#[test]
+fn keys_users_and_signatures_let_in() {
+    let settings = "[http.users]\nalice = 'opensesame'\n\
+        [access.partners]\nkeys = { one = 'key-of-one' }\nusers = true\n\
+        [access.both]\nkeys = { one = 'key-of-one' }\nusers = true\nevery = true\n\
+        [access.hooks]\n[access.hooks.signature]\nsecrets = ['shared secret']\n";
+    let hook = "<proxy name='Hook' transports='http'><target><inSequence><respond/></inSequence></target><parameter name='accessProfile'>hooks</parameter></proxy>";
+    let artifacts = api("partners", "") + &api("both", "") + hook;
+    let bus = Process::run(&directory("keys", &artifacts, settings), &[]);
+    let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
+    let key = |own: &str| format!("X-API-Key: {own}\r\n");
+    for (path, fields, status, says) in [
+        (
+            "/partners/orders",
+            key("key-of-one"),
+            200,
+            "\"who\": \"one\", \"way\": \"api-key\", \"seen\": \"\"",
+        ),
+        (
+            "/partners/orders",
+            basic("alice:opensesame"),
+            200,
+            "\"who\": \"alice\", \"way\": \"basic\", \"seen\": \"\"",
+        ),
+        ("/partners/orders", String::new(), 401, ""),
+        ("/partners/orders", key("key-of-two"), 401, "invalid_token"),
+        ("/partners/orders", key("key-of-one") + &key("key-of-one"), 401, "invalid_token"),
+        ("/partners/orders", basic("alice:guessed"), 401, "invalid_token"),
+        ("/partners/orders", basic("nobody:"), 401, "invalid_token"),
+        ("/partners/orders", basic("alice"), 401, "invalid_token"),
+        ("/partners/orders", "Authorization: Basic ***\r\n".to_owned(), 401, "invalid_token"),
+        // What is shown and wrong is refused, whatever else is shown.
+        ("/partners/orders", key("key-of-one") + &basic("alice:guessed"), 401, "invalid_token"),
+        ("/both/orders", key("key-of-one") + &basic("alice:opensesame"), 200, "alice"),
+        ("/both/orders", key("key-of-one"), 401, ""),
+        ("/both/orders", basic("alice:opensesame"), 401, ""),
+    ] {
+        let answer = ask(&bus, "GET", path, &fields, "");
+        assert_eq!(answer.status, status, "{path} {fields}: {}\n{}", answer.body, bus.stderr());
+        assert!(answer.body.contains(says), "{path} {fields}: {}", answer.body);
+    }
+    let scheme = Scheme::new(vec![b"shared secret".to_vec()]).unwrap();
+    let signed = |body: &str| {
+        let headers = scheme.sign(body.as_bytes(), "", 0);
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<String>()
+    };
+    for (fields, body, status) in [
+        (signed("<order/>"), "<order/>", 200),
+        (signed("<order/>"), "<order2/>", 401),
+        (signed("<order/>") + &signed("<order2/>"), "<order/>", 401),
+        (String::new(), "<order/>", 401),
+    ] {
+        let answer = ask(&bus, "POST", "/services/Hook", &fields, body);
+        assert_eq!(answer.status, status, "{fields} {body}: {}\n{}", answer.body, bus.stderr());
+    }
+    let log = bus.stderr();
+    for secret in ["opensesame", "guessed", "key-of-", "shared secret"] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+    }
+}

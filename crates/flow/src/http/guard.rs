@@ -1,0 +1,513 @@
+//! Checks who asks, before a flow begins: by the profile that guards an API or a proxy service.
+//!
+//! What has to be asked for at other servers is kept: the keys of tokens until they are to be asked for again, what a server said of a
+//! token for as long as the profile says. It is asked for by one request at a time, each within a deadline, and survives a reload.
+
+use crate::runtime::authority::received;
+use crate::runtime::context::Context;
+use crate::runtime::guard::{Guard, Introspection, KeySource, Profile, Remote, Tokens};
+use crate::runtime::services::Services;
+use crate::state::lock;
+use authentication::certificate::Identity;
+use authentication::token::{self, Keys, Problem};
+use authentication::{Caller, introspection, sha256};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use message::{Headers, Method, Value, Version};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use transport::{Body, Framing, OutRequest, Response, SendOptions};
+
+/// Longest wait for a server of keys, or for what one says of a token.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Keys are asked for again after so long at the earliest, whatever tokens come.
+const RETRY: Duration = Duration::from_secs(10);
+/// So long keys are used whose server does not answer any more.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+/// Largest answer of such a server.
+const ANSWER: usize = 1 << 20;
+/// Most tokens of which it is kept what a server said.
+const MOST: usize = 10_000;
+
+/// What servers said, for all plans.
+#[derive(Default)]
+struct Asked {
+    keys: Mutex<HashMap<String, Arc<Fetched>>>,
+    tokens: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
+}
+
+/// The keys of one server.
+#[derive(Default)]
+struct Fetched {
+    known: Mutex<Known>,
+    /// Who asks the server.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone, Default)]
+struct Known {
+    keys: Option<(Arc<Keys>, Instant)>,
+    asked: Option<Instant>,
+}
+
+/// Who was let in by which guards. Left with the message.
+#[derive(Default)]
+struct LetIn(Vec<(Arc<Guard>, Arc<Caller>)>);
+
+/// Why somebody is not let in.
+enum Refused {
+    /// There are no credentials.
+    Missing,
+    /// They are not good.
+    Invalid(String),
+    /// They lack a scope.
+    Scope(String),
+    /// It cannot be found out now.
+    Unavailable(String),
+    /// The body did not arrive.
+    Body(u16, String),
+}
+
+/// Whom a guard has let in, if it has been asked about this message.
+pub(crate) fn let_in(guard: &Arc<Guard>, context: &Context) -> Option<Arc<Caller>> {
+    let all = context.attached::<LetIn>()?;
+    all.0.iter().find(|(own, _)| Arc::ptr_eq(own, guard)).map(|(_, caller)| Arc::clone(caller))
+}
+
+/// Asks a guard about a message; the answer for one that goes no further.
+pub(crate) async fn check(guard: &Arc<Guard>, context: &mut Context) -> Option<Response> {
+    let profile = &guard.profile;
+    match caller(profile, context).await {
+        Ok(caller) => {
+            note(profile, &caller, context);
+            let mut all = context.detach::<LetIn>().map(|own| own.0.clone()).unwrap_or_default();
+            all.push((Arc::clone(guard), Arc::new(caller)));
+            context.attach(Arc::new(LetIn(all)));
+            None
+        }
+        Err(why) => Some(refuse(profile, &why, context)),
+    }
+}
+
+/// Whether somebody who was let in may do this; the answer if not. `resource`: of an API.
+pub(crate) fn allows(
+    guard: &Guard,
+    caller: &Caller,
+    resource: Option<usize>,
+    context: &Context,
+) -> Option<Response> {
+    let of_resource = resource.and_then(|number| guard.of_resources.get(number)).map(Vec::as_slice);
+    let lacks = caller.lacks(&guard.scopes).or_else(|| caller.lacks(of_resource.unwrap_or_default()));
+    let lacks = lacks?;
+    Some(refuse(&guard.profile, &Refused::Scope(lacks.to_owned()), context))
+}
+
+/// What the flow may know of who asks.
+fn note(profile: &Profile, caller: &Caller, context: &mut Context) {
+    for (name, value) in [
+        ("ACCESS_PROFILE", profile.name.as_str()),
+        ("ACCESS_WAY", caller.way),
+        ("ACCESS_SUBJECT", &caller.subject),
+        ("ACCESS_CLIENT", &caller.client),
+        ("ACCESS_ISSUER", &caller.issuer),
+        ("ACCESS_SCOPES", &caller.scopes.join(" ")),
+    ] {
+        context.properties.set(name, Value::from(value));
+    }
+    if let Some(claims) = &caller.claims {
+        context.properties.set("ACCESS_CLAIMS", Value::Json(Arc::clone(claims)));
+    }
+    if !profile.forward {
+        let bearer = profile.tokens.is_some() || profile.introspection.is_some();
+        if bearer || profile.users {
+            context.headers.remove("Authorization");
+        }
+        if let Some((header, _)) = &profile.keys {
+            context.headers.remove(header);
+        }
+    }
+}
+
+fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
+    let (status, error, reason) = match why {
+        Refused::Missing => (401, "", "it has no credentials"),
+        Refused::Invalid(why) => (401, "invalid_token", why.as_str()),
+        Refused::Scope(scope) => (403, "insufficient_scope", scope.as_str()),
+        Refused::Unavailable(why) => (503, "temporarily_unavailable", why.as_str()),
+        Refused::Body(status, why) => (*status, "invalid_request", why.as_str()),
+    };
+    tracing::warn!(
+        message_id = %context.message_id(),
+        profile = %profile.name,
+        peer = %context.inbound.peer,
+        status,
+        "not let in: {reason}"
+    );
+    let error_of = |own: &str| if own.is_empty() { String::new() } else { format!(", error=\"{own}\"") };
+    let mut response = match error {
+        "" => Response::empty(status),
+        own => Response::new(status, Body::Bytes(Bytes::from(format!("{{\"error\":\"{own}\"}}\n"))))
+            .with("Content-Type", "application/json"),
+    };
+    response.head.headers.set("Cache-Control", "no-store");
+    if status == 503 {
+        response.head.headers.set("Retry-After", "10");
+    }
+    if matches!(status, 401 | 403) {
+        let realm = &profile.name;
+        if profile.tokens.is_some() || profile.introspection.is_some() {
+            let scope =
+                if let Refused::Scope(own) = why { format!(", scope=\"{own}\"") } else { String::new() };
+            let challenge = format!("Bearer realm=\"{realm}\"{}{scope}", error_of(error));
+            response.head.headers.append("WWW-Authenticate", challenge);
+        }
+        if profile.users {
+            response
+                .head
+                .headers
+                .append("WWW-Authenticate", format!("Basic realm=\"{realm}\", charset=\"UTF-8\""));
+        }
+    }
+    response
+}
+
+/// What one way says: `None`, the request shows nothing for it.
+type Verdict = Option<Result<Caller, Refused>>;
+
+async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refused> {
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    if profile.tokens.is_some() || profile.introspection.is_some() {
+        verdicts.push(bearer(profile, context).await);
+    }
+    if profile.users {
+        verdicts.push(basic(context));
+    }
+    if let Some((header, keys)) = &profile.keys {
+        let shown = single(&context.headers, header);
+        verdicts.push(shown.transpose().map(|shown| {
+            let key = shown?;
+            let name =
+                keys.find(&key).ok_or_else(|| Refused::Invalid("its API key is none of those".into()))?;
+            Ok(Caller {
+                way: "api-key",
+                subject: name.to_owned(),
+                client: name.to_owned(),
+                ..Caller::default()
+            })
+        }));
+    }
+    if !profile.certificates.is_empty() {
+        verdicts.push(certificate(profile, context));
+    }
+    if let Some(scheme) = &profile.signature {
+        verdicts.push(match context.headers.contains(&scheme.header) {
+            false => None,
+            true => Some(signature(scheme, context).await),
+        });
+    }
+    if profile.every && verdicts.iter().any(Option::is_none) {
+        return Err(Refused::Missing);
+    }
+    let mut first = None;
+    for verdict in verdicts.into_iter().flatten() {
+        // What is shown and not good is refused, whatever else is shown.
+        let caller = verdict?;
+        first = first.or(Some(caller));
+    }
+    first.ok_or(Refused::Missing)
+}
+
+/// The one value of a header. Who sends two means that different readers see different ones.
+fn single(headers: &Headers, name: &str) -> Result<Option<String>, Refused> {
+    let mut all = headers.get_all(name);
+    let Some(first) = all.next() else { return Ok(None) };
+    if all.next().is_some() {
+        return Err(Refused::Invalid(format!("it has several headers {name}")));
+    }
+    match std::str::from_utf8(first) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(_) => Err(Refused::Invalid(format!("its header {name} is no text"))),
+    }
+}
+
+/// The credentials of an `Authorization` header of this scheme.
+fn authorization(headers: &Headers, wanted: &str) -> Result<Option<String>, Refused> {
+    let Some(value) = single(headers, "Authorization")? else { return Ok(None) };
+    let (scheme, rest) = value.split_once(' ').unwrap_or((&value, ""));
+    Ok(scheme.eq_ignore_ascii_case(wanted).then(|| rest.trim().to_owned()))
+}
+
+fn basic(context: &Context) -> Verdict {
+    let shown = authorization(&context.headers, "Basic").transpose()?;
+    Some(shown.and_then(|encoded| {
+        let text = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let (name, password) = text.as_deref().and_then(|text| text.split_once(':')).unwrap_or_default();
+        match super::handlers::is_user(context, name, password) {
+            true => Ok(Caller { way: "basic", subject: name.to_owned(), ..Caller::default() }),
+            false => Err(Refused::Invalid("its user or password is wrong".to_owned())),
+        }
+    }))
+}
+
+/// The certificate that the client showed and that TLS has verified.
+fn shown(context: &Context) -> Option<Vec<u8>> {
+    let tls = context.inbound.tls.as_ref()?;
+    tls.client_certificates.first().map(|own| own.to_vec())
+}
+
+fn certificate(profile: &Profile, context: &Context) -> Verdict {
+    let identity = Identity::read(&shown(context)?)?;
+    // Clients show theirs whoever they talk to: one that is not meant counts as none.
+    profile.certificates.iter().any(|own| own.fits(&identity)).then(|| {
+        Ok(Caller {
+            way: "certificate",
+            subject: identity.subject,
+            issuer: identity.issuer,
+            ..Caller::default()
+        })
+    })
+}
+
+async fn signature(
+    scheme: &authentication::signature::Scheme,
+    context: &mut Context,
+) -> Result<Caller, Refused> {
+    if let Err(fault) = context.receive_body().await {
+        let status = if (400..500).contains(&fault.status) { fault.status } else { 400 };
+        return Err(Refused::Body(status, fault.message));
+    }
+    let names = [Some(&scheme.header), scheme.timestamp_header.as_ref(), scheme.id_header.as_ref()];
+    for name in names.into_iter().flatten() {
+        single(&context.headers, name)?;
+    }
+    let body = context.payload.bytes().cloned().unwrap_or_default();
+    let now = seconds(&context.services);
+    let header = |name: &str| context.headers.get(name);
+    scheme.verify(&header, &body, now).map_err(Refused::Invalid)?;
+    Ok(Caller { way: "signature", ..Caller::default() })
+}
+
+/// Seconds since 1970.
+fn seconds(services: &Services) -> u64 {
+    u64::try_from(services.clock.now().wall.as_second()).unwrap_or(0)
+}
+
+async fn bearer(profile: &Profile, context: &Context) -> Verdict {
+    let token = match authorization(&context.headers, "Bearer").transpose()? {
+        Ok(token) => token,
+        Err(refused) => return Some(Err(refused)),
+    };
+    if token.is_empty() || token.len() > token::LONGEST {
+        return Some(Err(Refused::Invalid("its token is empty or too long".to_owned())));
+    }
+    let services = &context.services;
+    let certificate = shown(context);
+    Some(match (&profile.tokens, &profile.introspection) {
+        (Some(tokens), introspection) if introspection.is_none() || token::is_token(&token) => {
+            signed(tokens, &token, certificate.as_deref(), services).await
+        }
+        (_, Some(introspection)) => {
+            introspected(introspection, &token, certificate.as_deref(), services).await
+        }
+        _ => Err(Refused::Missing),
+    })
+}
+
+async fn signed(
+    own: &Tokens,
+    token: &str,
+    certificate: Option<&[u8]>,
+    services: &Services,
+) -> Result<Caller, Refused> {
+    let verify =
+        |keys: &Keys| token::verify(token, keys, &own.algorithms, &own.rules, seconds(services), certificate);
+    let refused = |problem: Problem| match problem {
+        Problem::UnknownKey(why) | Problem::Invalid(why) => Refused::Invalid(format!("its token: {why}")),
+    };
+    let server = match &own.keys {
+        KeySource::Here(keys) => return verify(keys).map_err(refused),
+        KeySource::Server(server) => server,
+    };
+    let (keys, fetched) = keys(server, own.refresh, None, services).await?;
+    match verify(&keys) {
+        Ok(caller) => Ok(caller),
+        // The issuer may sign with a key that came since.
+        Err(Problem::UnknownKey(why)) => {
+            let (fresh, then) = match keys_since(server, own.refresh, fetched, services).await {
+                Ok(fresh) => fresh,
+                Err(_) => return Err(refused(Problem::UnknownKey(why))),
+            };
+            if then == fetched {
+                return Err(refused(Problem::UnknownKey(why)));
+            }
+            verify(&fresh).map_err(refused)
+        }
+        Err(problem) => Err(refused(problem)),
+    }
+}
+
+async fn keys_since(
+    server: &Remote,
+    refresh: Duration,
+    since: Instant,
+    services: &Services,
+) -> Result<(Arc<Keys>, Instant), Refused> {
+    keys(server, refresh, Some(since), services).await
+}
+
+/// The keys of a server, and when they were fetched. `since`: those of then are too old.
+async fn keys(
+    server: &Remote,
+    refresh: Duration,
+    since: Option<Instant>,
+    services: &Services,
+) -> Result<(Arc<Keys>, Instant), Refused> {
+    let name = server.to_string();
+    let asked = services.kept.get::<Asked>();
+    let own = Arc::clone(lock(&asked.keys).entry(name.clone()).or_default());
+    let now = transport::clock::now();
+    let good = |known: &Known| {
+        let (keys, fetched) = known.keys.clone()?;
+        let is_fresh = now.saturating_duration_since(fetched) < refresh;
+        (is_fresh && since.is_none_or(|since| fetched > since)).then_some((keys, fetched))
+    };
+    let known = lock(&own.known).clone();
+    if let Some(found) = good(&known) {
+        return Ok(found);
+    }
+    let old = known.keys.clone().filter(|(_, fetched)| now.saturating_duration_since(*fetched) < STALE);
+    let _turn = match (&old, since) {
+        // Others need not wait while one asks.
+        (Some(old), None) => match own.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(_) => return Ok(old.clone()),
+        },
+        _ => match tokio::time::timeout(PATIENCE, own.turn.lock()).await {
+            Ok(turn) => turn,
+            Err(_) => return Err(Refused::Unavailable(format!("the keys of {name} did not come in time"))),
+        },
+    };
+    let known = lock(&own.known).clone();
+    if let Some(found) = good(&known) {
+        return Ok(found);
+    }
+    let again = known.asked.is_some_and(|asked| now.saturating_duration_since(asked) < RETRY);
+    let failed = |why: String| match &old {
+        Some(old) => Ok(old.clone()),
+        None => Err(Refused::Unavailable(why)),
+    };
+    if again {
+        return failed(format!("the keys of {name} could not be had a moment ago"));
+    }
+    if since.is_some() {
+        // Whoever sends tokens of unknown keys does not decide how often the server is asked.
+        lock(&own.known).asked = Some(now);
+    }
+    let mut headers = Headers::new();
+    headers.set("Accept", "application/json");
+    let answer = fetch(server, &Method::Get, &headers, String::new(), services).await;
+    let read = answer.and_then(|text| Keys::read(text.as_bytes()));
+    match read {
+        Ok(keys) => {
+            let found = (Arc::new(keys), now);
+            lock(&own.known).keys = Some(found.clone());
+            tracing::debug!(server = %name, "keys of tokens: {:?}", found.0);
+            Ok(found)
+        }
+        Err(why) => {
+            lock(&own.known).asked = Some(now);
+            tracing::warn!(server = %name, "the keys of tokens cannot be had: {why}");
+            failed(format!("the keys of {name} cannot be had: {why}"))
+        }
+    }
+}
+
+async fn introspected(
+    own: &Introspection,
+    token: &str,
+    certificate: Option<&[u8]>,
+    services: &Services,
+) -> Result<Caller, Refused> {
+    // What a server said is about a token, whoever asks here, and the certificate that it may be bound to.
+    let mut question = own.server.to_string().into_bytes();
+    for part in [own.authorization.as_deref().unwrap_or_default().as_bytes(), token.as_bytes()] {
+        question.push(0);
+        question.extend_from_slice(&sha256(part));
+    }
+    question.extend(certificate.map(sha256).unwrap_or_default());
+    question.extend(sha256(format!("{:?}", own.rules).as_bytes()));
+    let question = sha256(&question);
+    let asked = services.kept.get::<Asked>();
+    let now = transport::clock::now();
+    if let Some((caller, until)) = lock(&asked.tokens).get(&question)
+        && now < *until
+    {
+        return Ok(caller.clone());
+    }
+    let mut headers = Headers::new();
+    headers.set("Content-Type", "application/x-www-form-urlencoded");
+    headers.set("Accept", "application/json");
+    if let Some(own) = &own.authorization {
+        headers.set("Authorization", own);
+    }
+    let mut body = "token=".to_owned();
+    message::form::encode(token, &mut body);
+    body.push_str("&token_type_hint=access_token");
+    let unavailable = |why: String| Refused::Unavailable(format!("{} cannot be asked: {why}", own.server));
+    let answer = fetch(&own.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
+    let wall = seconds(services);
+    let good = introspection::read(answer.as_bytes(), &own.rules, wall, certificate).map_err(
+        |(why, of_server)| match of_server {
+            true => unavailable(why),
+            false => Refused::Invalid(format!("its token: {why}")),
+        },
+    )?;
+    let longest =
+        good.ends.map_or(own.cache, |ends| own.cache.min(Duration::from_secs(ends.saturating_sub(wall))));
+    let mut kept = lock(&asked.tokens);
+    if kept.len() >= MOST {
+        kept.retain(|_, (_, until)| now < *until);
+    }
+    if kept.len() >= MOST {
+        kept.clear();
+    }
+    kept.insert(question, (good.caller.clone(), now + longest));
+    Ok(good.caller)
+}
+
+/// Asks a server, within [`PATIENCE`].
+async fn fetch(
+    server: &Remote,
+    method: &Method,
+    headers: &Headers,
+    body: String,
+    services: &Services,
+) -> Result<String, String> {
+    let target = server.target(services)?;
+    let options = SendOptions {
+        silence: None,
+        connect: services.settings.connect_timeout.min(PATIENCE),
+        response: PATIENCE,
+        idle: PATIENCE,
+        keep_alive: true,
+        version: Version::Http11,
+        framing: Framing::Auto,
+        upgrade: false,
+        extra_connection: false,
+    };
+    let mut body = if body.is_empty() { Body::Empty } else { Body::Bytes(Bytes::from(body)) };
+    let request = OutRequest { method, target: &server.path, headers, host: None, body: &mut body };
+    let sent = tokio::time::timeout(PATIENCE, async {
+        let response = services.client.send(&target, request, &options).await;
+        let response = response.map_err(|error| error.to_string())?;
+        let status = response.head.status;
+        let text = received(response.body, ANSWER).await.map_err(|fault| fault.message)?;
+        if status != 200 {
+            return Err(format!("it answered with {status}"));
+        }
+        Ok(text)
+    });
+    sent.await.unwrap_or_else(|_| Err("it did not answer in time".to_owned()))
+}

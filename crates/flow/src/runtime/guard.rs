@@ -1,0 +1,127 @@
+//! Who may ask: the profiles of the settings (`[access.NAME]`), and what a service takes of one. How a request is checked is the
+//! business of `http`.
+
+use crate::runtime::services::Services;
+use authentication::api_key;
+use authentication::certificate::Allowed;
+use authentication::signature::Scheme;
+use authentication::token::{Algorithm, Keys, Rules};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use transport::Target;
+
+/// The ways in which somebody may be let in.
+#[derive(Default)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// JSON Web Tokens.
+    pub tokens: Option<Tokens>,
+    /// Tokens that a server knows.
+    pub introspection: Option<Introspection>,
+    /// API keys, and the header that they come in.
+    pub keys: Option<(String, api_key::Keys)>,
+    /// The users of the settings, with basic authentication.
+    pub users: bool,
+    /// Certificates of clients; empty: they let nobody in.
+    pub certificates: Vec<Allowed>,
+    /// Signatures of webhooks.
+    pub signature: Option<Scheme>,
+    /// Each of these ways has to let the request in; otherwise one is enough.
+    pub every: bool,
+    /// Credentials stay in the message; otherwise the flow and its backends do not see them.
+    pub forward: bool,
+}
+
+/// See [`Profile::tokens`].
+pub struct Tokens {
+    /// The keys that they are signed with.
+    pub keys: KeySource,
+    /// How they may be signed.
+    pub algorithms: Vec<Algorithm>,
+    /// Of whom and for whom they must be.
+    pub rules: Rules,
+    /// How long keys of a server are used before it is asked again.
+    pub refresh: Duration,
+}
+
+/// Where keys are.
+pub enum KeySource {
+    /// Here.
+    Here(Keys),
+    /// At a server.
+    Server(Remote),
+}
+
+/// See [`Profile::introspection`].
+pub struct Introspection {
+    /// Who is asked.
+    pub server: Remote,
+    /// The `Authorization` to ask with.
+    pub authorization: Option<String>,
+    /// Of whom and for whom tokens must be, where the server says.
+    pub rules: Rules,
+    /// How long what it says is used.
+    pub cache: Duration,
+}
+
+/// The address of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Over TLS.
+    pub https: bool,
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Path and query.
+    pub path: String,
+}
+
+impl Remote {
+    /// Where requests go.
+    ///
+    /// # Errors
+    /// There is no TLS profile for it.
+    pub(crate) fn target(&self, services: &Services) -> Result<Target, String> {
+        let target = if self.https {
+            let profile = services.tls.find(&self.host, self.port);
+            let profile = profile.ok_or_else(|| format!("there is no TLS profile for {self}"))?;
+            Target::https(&self.host, self.port, profile.clone())
+        } else {
+            Target::http(&self.host, self.port)
+        };
+        Ok(services.routes.reach(target))
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        write!(
+            out,
+            "{scheme}://{}:{}{}",
+            self.host,
+            self.port,
+            self.path.split('?').next().unwrap_or_default()
+        )
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Profile({})", self.name)
+    }
+}
+
+/// What guards a service: a profile, and what whoever it lets in must be allowed to do.
+#[derive(Debug)]
+pub struct Guard {
+    /// Who is let in.
+    pub profile: Arc<Profile>,
+    /// The scopes that every request needs.
+    pub scopes: Vec<String>,
+    /// Those that requests of single resources need besides, by the number of the resource.
+    pub of_resources: Vec<Vec<String>>,
+}

@@ -1,0 +1,220 @@
+//! Secrets of another server. Flows never wait for it: what literals name is asked for when the configuration loads, and again beside
+//! the flows when it has been used for long enough.
+
+use super::{MAX_KEPT, NoSecret, Secret};
+use crate::state::lock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Why secrets of another server cannot be had where none is set, and what to do instead.
+pub(super) const NONE: &str = "no HashiCorp vault is set: set [vault.hashicorp], or let its agent write the secret into a file of \
+     the setting `vault.directory`, and look it up as ('NAME', 'FILE', 'false') with wso2-vault or wso2:vault-lookup";
+
+/// How long a secret is used whose server does not answer any more.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+
+/// A server that has secrets.
+pub trait Remote: Send + Sync + std::fmt::Debug {
+    /// The field of what is at a path. May take as long as a server takes; it has a deadline.
+    ///
+    /// # Errors
+    /// There is none, or the server does not say. The text repeats no secret.
+    fn read(&self, namespace: Option<&str>, path: &str, field: &str) -> Result<String, String>;
+
+    /// How long what it said is used before it is asked again.
+    fn kept(&self) -> Duration;
+}
+
+/// Namespace, path, field.
+type Question = (Option<String>, String, String);
+
+/// What a server said.
+pub(super) struct Cache {
+    remote: Arc<dyn Remote>,
+    known: Arc<Mutex<HashMap<Question, Known>>>,
+}
+
+#[derive(Default)]
+struct Known {
+    secret: Option<(Secret, Instant)>,
+    /// Why it could not be had, and when.
+    failed: Option<(String, Instant)>,
+    is_asked: bool,
+}
+
+impl Cache {
+    pub fn new(remote: Arc<dyn Remote>) -> Cache {
+        Cache { remote, known: Arc::default() }
+    }
+
+    pub fn secret<T: AsRef<str>>(&self, arguments: &[T], waits: bool) -> Result<String, NoSecret> {
+        let question = question(arguments)?;
+        let unless = |why: &str| NoSecret {
+            why: format!("the secret {} of {} cannot be had: {why}", question.2, question.1),
+            absent: true,
+        };
+        let kept = self.remote.kept();
+        let mut all = lock(&self.known);
+        if all.len() >= MAX_KEPT && !all.contains_key(&question) {
+            return Err(unless("too many secrets are asked for"));
+        }
+        let known = all.entry(question.clone()).or_default();
+        if let Some((secret, since)) = &known.secret
+            && since.elapsed() < STALE
+        {
+            let secret = String::clone(secret);
+            let failed = known.failed.as_ref().is_some_and(|(_, since)| since.elapsed() < kept);
+            if since.elapsed() >= kept && !known.is_asked && !failed {
+                known.is_asked = true;
+                drop(all);
+                self.ask_beside(question);
+            }
+            return Ok(secret);
+        }
+        if let Some((why, since)) = &known.failed
+            && since.elapsed() < kept
+            && !waits
+        {
+            return Err(unless(why));
+        }
+        if waits {
+            drop(all);
+            let read = self.remote.read(question.0.as_deref(), &question.1, &question.2);
+            note(&self.known, &question, &read);
+            return read.map_err(|why| unless(&why));
+        }
+        let is_asked = std::mem::replace(&mut known.is_asked, true);
+        drop(all);
+        if !is_asked {
+            self.ask_beside(question.clone());
+        }
+        Err(unless("it is being asked for; name it in literals, and it is there from the start"))
+    }
+
+    /// Asks on a thread of its own.
+    fn ask_beside(&self, question: Question) {
+        let (remote, known) = (Arc::clone(&self.remote), Arc::clone(&self.known));
+        let asked = question.clone();
+        let begun = std::thread::Builder::new().name("vault".to_owned()).spawn(move || {
+            let read = remote.read(question.0.as_deref(), &question.1, &question.2);
+            if let Err(why) = &read {
+                tracing::warn!(path = question.1, field = question.2, "a secret cannot be had anew: {why}");
+            }
+            note(&known, &question, &read);
+        });
+        if begun.is_err() {
+            lock(&self.known).entry(asked).or_default().is_asked = false;
+        }
+    }
+}
+
+fn note(known: &Mutex<HashMap<Question, Known>>, question: &Question, read: &Result<String, String>) {
+    let mut all = lock(known);
+    let own = all.entry(question.clone()).or_default();
+    own.is_asked = false;
+    match read {
+        Ok(secret) => {
+            own.secret = Some((Secret::new(secret.clone()), Instant::now()));
+            own.failed = None;
+        }
+        // The old one is used on.
+        Err(why) => own.failed = Some((why.clone(), Instant::now())),
+    }
+}
+
+/// What arguments ask for.
+fn question<T: AsRef<str>>(arguments: &[T]) -> Result<Question, NoSecret> {
+    let all: Vec<&str> = arguments.iter().map(|own| own.as_ref().trim()).collect();
+    let (namespace, path, field) = match all.as_slice() {
+        [path, field] => (None, *path, *field),
+        [namespace, path, field] => {
+            (Some((*namespace).to_owned()).filter(|own| !own.is_empty()), *path, *field)
+        }
+        _ => return Err("a secret of another server has a path and a field".to_owned().into()),
+    };
+    let is_path = |text: &str| {
+        let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./ ".contains(&byte);
+        text.bytes().all(sound)
+            && !text.split('/').any(|part| part == ".." || part == ".")
+            && text.len() <= 1024
+    };
+    if path.is_empty() || field.is_empty() || !is_path(path) || !namespace.as_deref().is_none_or(is_path) {
+        return Err(format!("`{}` is no path of a secret", path.escape_debug()).into());
+    }
+    Ok((namespace, path.trim_matches('/').to_owned(), field.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Debug, Default)]
+    struct Server {
+        asked: AtomicUsize,
+        kept: Duration,
+    }
+
+    impl Remote for Server {
+        fn read(&self, namespace: Option<&str>, path: &str, field: &str) -> Result<String, String> {
+            let number = self.asked.fetch_add(1, Ordering::SeqCst);
+            match path {
+                "none" => Err("there is none".to_owned()),
+                _ => Ok(format!("{} {path} {field} {number}", namespace.unwrap_or("-"))),
+            }
+        }
+
+        fn kept(&self) -> Duration {
+            self.kept
+        }
+    }
+
+    #[test]
+    fn flows_do_not_wait() {
+        let server = Arc::new(Server { kept: Duration::from_secs(3600), ..Server::default() });
+        let cache = Cache::new(server.clone());
+        assert_eq!(cache.secret(&["secret/a", "b"], true).unwrap(), "- secret/a b 0");
+        assert_eq!(cache.secret(&["/secret/a/", "b"], false).unwrap(), "- secret/a b 0");
+        assert_eq!(cache.secret(&["n", "secret/a", "b"], true).unwrap(), "n secret/a b 1");
+        assert!(
+            cache
+                .secret(&["none", "b"], true)
+                .is_err_and(|own| own.absent && own.why.contains("there is none"))
+        );
+        assert!(cache.secret(&["none", "b"], false).is_err_and(|own| own.why.contains("there is none")));
+        assert_eq!(server.asked.load(Ordering::SeqCst), 3);
+        // What nobody named before is asked for beside.
+        assert!(
+            cache.secret(&["secret/c", "d"], false).is_err_and(|own| own.why.contains("being asked for"))
+        );
+        let until = Instant::now() + Duration::from_secs(20);
+        while cache.secret(&["secret/c", "d"], false).is_err() {
+            assert!(Instant::now() < until);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for arguments in [
+            &["a"][..],
+            &["", "b"],
+            &["a", ""],
+            &["../a", "b"],
+            &["a/../b", "c"],
+            &["a?b", "c"],
+            &["a%2f", "c"],
+        ] {
+            assert!(cache.secret(arguments, true).is_err_and(|own| !own.absent), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_used_for_long_is_asked_for_beside() {
+        let server = Arc::new(Server::default());
+        let cache = Cache::new(server.clone());
+        assert_eq!(cache.secret(&["a", "b"], true).unwrap(), "- a b 0");
+        let until = Instant::now() + Duration::from_secs(20);
+        while cache.secret(&["a", "b"], false).unwrap() == "- a b 0" {
+            assert!(Instant::now() < until);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
