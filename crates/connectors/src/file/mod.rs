@@ -394,8 +394,13 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
         Ok(0..) => Ok(()),
         _ => Err("expected a whole number of at least 0".to_owned()),
     });
-    if matches!(name, "read" | "write") {
-        parameters.check("encoding", element, compiler, |text| {
+    let encodings: &[&str] = match name {
+        "read" => &["encoding", "charset"],
+        "write" => &["encoding"],
+        _ => &[],
+    };
+    for name in encodings {
+        parameters.check(name, element, compiler, |text| {
             write::encoded(String::new(), Some(text)).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
