@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The XML, XPath and XSLT engines beside libxslt/libxml2, Saxon-HE, Xalan and quick-xml, in one run.
 
-  bench/engines/run.py [orders] [xsltmark] [docbook] [xpath] [parse]     default: orders xsltmark xpath parse
+  bench/engines/run.py [orders] [xsltmark] [docbook] [xpath] [parse] [versions]     default: orders xsltmark xpath parse
+
+versions: instructions of our engine for the stylesheets of `orders` as version 1.0, 2.0 and 3.0, with nothing else changed.
 
   --engines busbar,libxslt,saxon,xalan   who takes part (the first is what the others are compared with)
   --only TEXT          only cases with TEXT in their name
@@ -325,6 +327,9 @@ def main():
             if what == "parse":
                 parse_table(peers, folder, args, everything)
                 continue
+            if what == "versions":
+                versions_table(commands["busbar"], folder, args, everything)
+                continue
             if what == "xpath":
                 xpath_table(peers, folder, args, everything)
                 continue
@@ -350,6 +355,33 @@ def main():
     if args.json:
         with open(args.json, "w", encoding="utf-8") as out:
             json.dump(everything, out, indent=1)
+
+
+def versions_table(command, folder, args, everything):
+    """What the version of a stylesheet costs our engine, in instructions per call of the transformation alone."""
+    versions = ["1.0", "2.0", "3.0"]
+    print("\n### Versions (instructions of run)\n")
+    print("| stylesheet, message | " + " | ".join(versions) + " | 2.0 / 1.0 | 3.0 / 1.0 |")
+    print("|---|" + "---:|" * (len(versions) + 2))
+    rows = []
+    for case in order_cases(folder):
+        if args.only not in case.name:
+            continue
+        _, sheet, message = case.load
+        with open(sheet, encoding="utf-8") as file:
+            text = file.read()
+        counts = []
+        for version in versions:
+            written, changed = re.subn(r'(<xsl:stylesheet[^>]*?) version="[0-9.]+"', rf'\1 version="{version}"', text, count=1)
+            assert changed == 1, sheet
+            other = os.path.join(folder, f"{version}-{os.path.basename(sheet)}")
+            with open(other, "w", encoding="utf-8") as out:
+                out.write(written)
+            counts.append(instructions(command, ("load", other, message), "run"))
+        rows.append({"case": case.name, "instructions": dict(zip(versions, counts))})
+        shown_counts = " | ".join(f"{count:,.0f}" for count in counts)
+        print(f"| {case.name} | {shown_counts} | {counts[1] / counts[0]:.2f} | {counts[2] / counts[0]:.2f} |", flush=True)
+    everything.append({"title": "versions", "rows": rows})
 
 
 def xpath_table(peers, folder, args, everything):

@@ -1,6 +1,6 @@
 //! Loads and compiles a configuration, with everything that was found about it in one list.
 
-use config::{ArtifactKind, Configuration, FaultyArtifact, Fetch, LastGood, LoadOptions};
+use config::{ArtifactKind, Configuration, FaultyArtifact, Fetch, Flawed, LastGood, LoadOptions};
 use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, SourceMap, Span, render};
 use flow::{Plan, Services};
 use std::collections::HashSet;
@@ -19,6 +19,8 @@ pub struct Loaded {
     pub good: LastGood,
     /// Artifacts that are not read: what each is, and its path.
     pub not_read: Vec<(&'static str, PathBuf)>,
+    /// Artifacts that are left out for their frame, and whose flows can be read.
+    pub flawed: Flawed,
 }
 
 /// What is in force while a configuration is loaded that is to take its place.
@@ -78,7 +80,7 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
     found.extend(beside(&configuration));
     let read =
         Read { configuration, sources, old: options.sources, faulty, found, not_read: loaded.not_read };
-    settle(read, services, in_force)
+    Loaded { flawed: loaded.flawed, ..settle(read, services, in_force) }
 }
 
 /// Compiles a configuration once more that was in force before what is now; `faulty`: what was left out of it.
@@ -194,7 +196,7 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
     let mut known = Diagnostics::new();
     known.extend(found.into_iter().filter(|one| !unknown.has(one)));
     let found = once(known, &plan);
-    Loaded { plan, found, artifacts, good, not_read }
+    Loaded { plan, found, artifacts, good, not_read, flawed: Flawed::default() }
 }
 
 /// Libraries that are left out since another one has their name. Operations that are executed here are taken from no library.
@@ -286,6 +288,38 @@ impl Loaded {
         let plan = &self.plan;
         let own = |list| plan.list(list).span.file != FileId::BUILT_IN;
         !plan.proxies().is_empty() || !plan.apis().is_empty() || plan.sequences().any(|(_, list)| own(list))
+    }
+
+    /// What is found within the flows of artifacts that are left out for their frame, by `rules` as well: `busbar check` says
+    /// all that is wrong at once.
+    pub fn within_flawed(
+        &self,
+        services: &Services,
+        rules: impl FnOnce(&Configuration, &flow::Registry) -> Diagnostics,
+    ) -> Diagnostics {
+        let places = self.flawed.spans();
+        let mut found = Diagnostics::new();
+        if places.is_empty() {
+            return found;
+        }
+        let whole = self.good.configuration().with_flawed(&self.flawed);
+        let registry = registry();
+        let mut all = Diagnostics::new();
+        let sources = (*self.plan.sources).clone();
+        flow::compile(&whole, sources, self.plan.faulty.clone(), &registry, services, &mut all);
+        all.extend(rules(&whole, &registry));
+        let unknown = unknown_values(&self.found);
+        let mut said: HashSet<(&str, Span)> =
+            self.found.iter().filter_map(|one| Some((one.rule, one.span()?))).collect();
+        for one in &all {
+            let Some(span) = one.span() else { continue };
+            let within =
+                |place: &Span| place.file == span.file && place.start <= span.start && span.end <= place.end;
+            if places.iter().any(within) && !unknown.has(one) && said.insert((one.rule, span)) {
+                found.push(one.clone());
+            }
+        }
+        found
     }
 
     /// Logs findings: for people with the lines they are about, else as an event each.

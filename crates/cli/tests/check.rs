@@ -353,3 +353,28 @@ fn findings_of_data_services_have_their_places() {
         assert!(is_there, "{rule} at {line}:{column}: {lines}");
     }
 }
+
+/// What is wrong with the frame of an artifact hides nothing that is wrong within its flows.
+#[test]
+fn errors_of_the_frame_hide_nothing_within() {
+    let path = configuration(
+        "check-frame",
+        r#"<proxy name="P" startOnLoad="perhaps"><target><inSequence><sned/></inSequence></target></proxy>
+        <api name="A" context="orders"><resource><inSequence><lgo/></inSequence></resource></api>
+        <sequence name="main" onError="fault" key="other"><drpo/></sequence>
+        <template name="T"><parameter name="p" isMandatory="perhaps"/><sequence><respnod/></sequence></template>
+        <sequence name="uses"><sequence key="main"/></sequence>"#,
+    );
+    let output = check(&path, &["--format", "json"]);
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for name in ["sned", "lgo", "respnod"] {
+        let said = found.iter().filter(|one| {
+            one["rule"] == "unknown-mediator"
+                && one["message"].as_str().is_some_and(|text| text.contains(name))
+        });
+        assert_eq!(said.count(), 1, "{name}: {lines}");
+    }
+    assert_eq!(output.status.code(), Some(1));
+}

@@ -587,6 +587,58 @@ pub struct FaultyArtifact {
     pub archive: Option<String>,
 }
 
+/// Artifacts that are left out since something is wrong with their frame (an attribute of the proxy service, a method of the
+/// API), whose flows can be read all the same. They never run.
+#[derive(Clone, Default, Debug)]
+pub struct Flawed {
+    /// Proxy services.
+    pub proxies: Vec<(String, Proxy)>,
+    /// APIs, by registered name.
+    pub apis: Vec<(String, Api)>,
+    /// Sequences.
+    pub sequences: Vec<(String, Sequence)>,
+    /// Sequence templates.
+    pub sequence_templates: Vec<(String, SequenceTemplate)>,
+}
+
+impl Flawed {
+    /// Where they are.
+    pub fn spans(&self) -> Vec<Span> {
+        let proxies = self.proxies.iter().map(|(_, proxy)| proxy.span);
+        let apis = self.apis.iter().map(|(_, api)| api.span);
+        let sequences = self.sequences.iter().map(|(_, sequence)| sequence.span);
+        let templates = self.sequence_templates.iter().map(|(_, template)| template.span);
+        proxies.chain(apis).chain(sequences).chain(templates).collect()
+    }
+}
+
+impl Configuration {
+    /// This configuration with artifacts that were left out of it, as far as their names are free: for looking at, not to
+    /// be run.
+    #[must_use]
+    pub fn with_flawed(&self, flawed: &Flawed) -> Configuration {
+        fn add<T: Clone>(all: &mut Named<T>, more: &[(String, T)]) {
+            for (name, artifact) in more {
+                if all.get(name).is_none() {
+                    all.insert(name.clone(), artifact.clone());
+                }
+            }
+        }
+        let mut whole = self.clone();
+        // `main` and `fault` are there whatever is wrong with those that were written.
+        for (name, _) in &flawed.sequences {
+            if whole.sequences.get(name).is_some_and(|sequence| sequence.built_in) {
+                whole.sequences.remove(name);
+            }
+        }
+        add(&mut whole.proxies, &flawed.proxies);
+        add(&mut whole.apis, &flawed.apis);
+        add(&mut whole.sequences, &flawed.sequences);
+        add(&mut whole.sequence_templates, &flawed.sequence_templates);
+        whole
+    }
+}
+
 impl FaultyArtifact {
     /// An artifact that is left out.
     pub fn new(kind: ArtifactKind, name: Option<String>, span: Span, message: impl Into<String>) -> Self {

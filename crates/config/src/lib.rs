@@ -40,7 +40,7 @@ pub use artifacts::{
 };
 pub use configuration::{
     ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, Content, DeployedArchive, FaultyArtifact,
-    Library, LibraryOperation, Named, Running,
+    Flawed, Library, LibraryOperation, Named, Running,
 };
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};

@@ -2,12 +2,12 @@
 
 use crate::artifacts::{
     Api, DataService, DataSource, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor,
-    MessageStore, PriorityExecutor, Proxy, Reading, Registry, Sequence, Task, TaskManager, Template,
-    WsdlSource,
+    MessageStore, PriorityExecutor, Proxy, Reading, Registry, Sequence, SequenceTemplate, Task, TaskManager,
+    Template, WsdlSource,
 };
 use crate::configuration::{
-    ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, DeployedArchive, FaultyArtifact, Library,
-    LibraryOperation, Running, space_of,
+    ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, DeployedArchive, FaultyArtifact, Flawed,
+    Library, LibraryOperation, Running, space_of,
 };
 use crate::element::{Element, SYNAPSE};
 use crate::endpoint::Endpoint;
@@ -47,6 +47,8 @@ pub struct Loaded {
     pub diagnostics: Diagnostics,
     /// What was left out.
     pub faulty: Vec<FaultyArtifact>,
+    /// What of `faulty` has flows that can be read all the same: what is wrong within them can be looked for.
+    pub flawed: Flawed,
     /// Artifacts that lie where they are not read, and such as no bus of this kind reads: what each is, and its path.
     pub not_read: Vec<(&'static str, PathBuf)>,
 }
@@ -184,6 +186,7 @@ struct Loader {
     default_registry: PathBuf,
     fetch: Option<Fetch>,
     running: Running,
+    flawed: Flawed,
     /// What is wrong with artifacts that were read before the one that is read now.
     found_before: Vec<Diagnostic>,
     not_read: NotRead,
@@ -204,6 +207,7 @@ impl Loader {
             default_registry: registry,
             fetch: options.fetch.clone(),
             running: options.running.clone(),
+            flawed: Flawed::default(),
             found_before: Vec::new(),
             not_read: NotRead::default(),
             in_archive: false,
@@ -602,6 +606,17 @@ impl Loader {
                 }
             };
         }
+        // As `keep`, of artifacts that have flows.
+        macro_rules! keep_flows {
+            ($artifact:expr, $name:expr, $field:ident) => {
+                match $artifact {
+                    Some(artifact) if self.diagnostics.has_errors_since(mark) => {
+                        self.flawed.$field.push(($name(&artifact), artifact));
+                    }
+                    artifact => keep!(artifact, $name, $field),
+                }
+            };
+        }
         match kind {
             ArtifactKind::Definitions | ArtifactKind::Archive | ArtifactKind::Library => {}
             ArtifactKind::Registry => {
@@ -639,13 +654,13 @@ impl Loader {
             }
             ArtifactKind::Sequence => {
                 let name = |a: &Sequence| a.name.as_ref().map(ToString::to_string).unwrap_or_default();
-                keep!(Sequence::parse(element, &mut self.diagnostics), name, sequences);
+                keep_flows!(Sequence::parse(element, &mut self.diagnostics), name, sequences);
             }
             ArtifactKind::Template => match Template::parse(element, &mut self.diagnostics) {
                 Some(Template::Sequence(template)) => {
-                    keep!(
+                    keep_flows!(
                         Some(*template),
-                        |a: &crate::SequenceTemplate| a.name.to_string(),
+                        |a: &SequenceTemplate| a.name.to_string(),
                         sequence_templates
                     );
                 }
@@ -658,7 +673,7 @@ impl Loader {
                 }
                 None => {}
             },
-            ArtifactKind::Proxy => keep!(read!(Proxy::parse), |a: &Proxy| a.name.to_string(), proxies),
+            ArtifactKind::Proxy => keep_flows!(read!(Proxy::parse), |a: &Proxy| a.name.to_string(), proxies),
             ArtifactKind::Task => keep!(read!(Task::parse), |a: &Task| a.name.to_string(), tasks),
             ArtifactKind::EventSource => {
                 keep!(read!(EventSource::parse), |a: &EventSource| a.name.to_string(), event_sources);
@@ -677,7 +692,7 @@ impl Loader {
             ArtifactKind::Api => {
                 let api = read!(Api::parse);
                 let free = api.as_ref().is_none_or(|api| self.context_is_free(api));
-                keep!(api.filter(|_| free), Api::registered_name, apis);
+                keep_flows!(api.filter(|_| free), Api::registered_name, apis);
             }
             ArtifactKind::InboundEndpoint => {
                 let name = |a: &InboundEndpoint| a.name.to_string();
@@ -806,6 +821,7 @@ impl Loader {
             sources: self.sources,
             diagnostics: self.diagnostics,
             faulty: self.faulty,
+            flawed: self.flawed,
         }
     }
 

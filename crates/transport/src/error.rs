@@ -45,6 +45,8 @@ pub enum SendErrorKind {
     Read(Arc<io::Error>),
     /// The backend closed the connection before a response began or within its head (101505).
     Closed,
+    /// The backend reset the stream of the request, over HTTP/2, with this error code (RFC 9113, section 7) (101505).
+    Reset(u32),
     /// No response in time (101504).
     ResponseTimeout,
     /// The response is not valid HTTP (101506).
@@ -76,11 +78,41 @@ impl SendErrorKind {
             SendErrorKind::Read(_) => 101501,
             SendErrorKind::Dns(_) | SendErrorKind::Connect(_) | SendErrorKind::Tls(_) => 101503,
             SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout => 101504,
-            SendErrorKind::Closed => 101505,
+            SendErrorKind::Closed | SendErrorKind::Reset(_) => 101505,
             SendErrorKind::Protocol(_) => 101506,
             SendErrorKind::ConnectTimeout => 101508,
         }
     }
+}
+
+/// The name of an error code of HTTP/2 (RFC 9113, section 7).
+fn reset_name(code: u32) -> impl fmt::Display {
+    struct Name(u32);
+    impl fmt::Display for Name {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match NAMES.get(self.0 as usize) {
+                Some(name) => f.write_str(name),
+                None => write!(f, "error {:#x}", self.0),
+            }
+        }
+    }
+    const NAMES: [&str; 14] = [
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    ];
+    Name(code)
 }
 
 impl fmt::Display for SendErrorKind {
@@ -95,6 +127,9 @@ impl fmt::Display for SendErrorKind {
             SendErrorKind::WriteTimeout => f.write_str("the backend stopped taking the request"),
             SendErrorKind::Read(e) => write!(f, "receiving the response failed: {e}"),
             SendErrorKind::Closed => f.write_str("the backend closed the connection without a response"),
+            SendErrorKind::Reset(code) => {
+                write!(f, "the backend reset the stream without a response ({})", reset_name(*code))
+            }
             SendErrorKind::ResponseTimeout => f.write_str("no response in time"),
             SendErrorKind::Protocol(what) => write!(f, "the response is not valid HTTP: {what}"),
             SendErrorKind::RequestBody(e) => write!(f, "the request did not arrive whole: {e}"),

@@ -527,14 +527,18 @@ fn only_what_was_not_processed_is_sent_again() {
             true
         });
         let error = send(&client, &at(never), Method::Post, "x", &options).await.unwrap_err();
-        assert!(matches!(error.kind, SendErrorKind::Closed) && error.nothing_processed, "{error:?}");
+        assert!(matches!(error.kind, SendErrorKind::Reset(7)) && error.nothing_processed, "{error:?}");
         // Another reset says nothing of that.
         let broken = backend2(|_, _, _, mut respond| {
             respond.send_reset(Reason::INTERNAL_ERROR);
             true
         });
         let error = send(&client, &at(broken), Method::Get, Body::Empty, &options).await.unwrap_err();
-        assert!(matches!(error.kind, SendErrorKind::Closed) && !error.nothing_processed, "{error:?}");
+        assert!(matches!(error.kind, SendErrorKind::Reset(2)) && !error.nothing_processed, "{error:?}");
+        assert!(
+            error.to_string().contains("reset the stream without a response (INTERNAL_ERROR)"),
+            "{error}"
+        );
         // A connection that was in use dies: GET is sent again on another one, POST is not.
         for (method, again) in [(Method::Get, true), (Method::Post, false)] {
             let dying = backend2(|number, nth, _, respond| {

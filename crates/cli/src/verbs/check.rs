@@ -130,6 +130,10 @@ fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
     loaded.found.extend(crate::listeners::unusable_certificates(&loaded.plan));
     let registry = crate::load::registry();
     loaded.found.extend(lint::check(loaded.good.configuration(), &registry, &services.settings));
+    let within = loaded.within_flawed(services, |configuration, registry| {
+        lint::check(configuration, registry, &services.settings)
+    });
+    loaded.found.extend(within);
     loaded
 }
 

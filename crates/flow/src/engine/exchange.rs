@@ -509,7 +509,10 @@ fn protocol_state(kind: &SendErrorKind) -> Option<u8> {
         | SendErrorKind::Tls(_)
         | SendErrorKind::BadRequest(_) => Some(0),
         SendErrorKind::Write(_) | SendErrorKind::RequestBody(_) => Some(2),
-        SendErrorKind::Read(_) | SendErrorKind::Closed | SendErrorKind::Protocol(_) => Some(3),
+        SendErrorKind::Read(_)
+        | SendErrorKind::Closed
+        | SendErrorKind::Reset(_)
+        | SendErrorKind::Protocol(_) => Some(3),
         SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout => None,
     }
 }

@@ -212,7 +212,10 @@ impl Failed {
                 }
                 error => SendErrorKind::Read(Arc::new(error)),
             },
-            false => SendErrorKind::Closed,
+            false => match error.reason().filter(|_| error.is_reset()) {
+                Some(reason) => SendErrorKind::Reset(reason.into()),
+                None => SendErrorKind::Closed,
+            },
         };
         Failed { kind, refused, unanswered, sent }
     }
