@@ -223,7 +223,16 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
                 Ok(()) => {}
                 // A fault is being handled already: this one would only hide it.
                 Err(_) if context.progress.failure.is_some() => context.payload.give_up(),
-                Err(error) => return Err(Fault::from(error).at(planned.span)),
+                Err(error) => {
+                    let result: Result<Flow, Fault> = Err(Fault::from(error).at(planned.span));
+                    // Its trace has the step all the same: it is the one that reads the body.
+                    if context.progress.observed
+                        && let Some(seen) = crate::observe::before(context, planned).await
+                    {
+                        crate::observe::after(&seen, context, &result);
+                    }
+                    return result.map(Some);
+                }
             }
         }
         context.place = Some(planned.span);
