@@ -18,6 +18,7 @@ fn is(x: u64, b: u8) -> u64 {
 
 /// Marks bytes below `0x20`; exact up to and including the lowest one.
 #[inline(always)]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 fn control(x: u64) -> u64 {
     x.wrapping_sub(ONES * 0x20) & !x & HIGHS
 }
@@ -115,25 +116,29 @@ fn value_stop<const WRITING: bool>(input: &[u8], from: usize, quote: u8) -> usiz
         }
         at += 16;
     }
-    while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
-        let x = u64::from_le_bytes(*chunk);
-        let mut hit = is(x, quote) | is(x, b'<') | is(x, b'&') | control(x);
-        if WRITING {
-            hit |= is(x, 0xEF);
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    return at + value_ends::<WRITING>(&last_block(&input[at..]), quote).trailing_zeros() as usize;
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
+            let x = u64::from_le_bytes(*chunk);
+            let mut hit = is(x, quote) | is(x, b'<') | is(x, b'&') | control(x);
+            if WRITING {
+                hit |= is(x, 0xEF);
+            }
+            if hit != 0 {
+                return at + (hit.trailing_zeros() / 8) as usize;
+            }
+            at += 8;
         }
-        if hit != 0 {
-            return at + (hit.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
+        tail(input, at, |b| b == quote || b == b'<' || b == b'&' || b < 0x20 || WRITING && b == 0xEF)
     }
-    tail(input, at, |b| b == quote || b == b'<' || b == b'&' || b < 0x20 || WRITING && b == 0xEF)
 }
 
 /// The first byte that text may be unable to hold as it is: `<`, `>`, `&`, a control character (some line feeds and tabs are
 /// among them), the first byte of U+FFFE and U+FFFF.
 #[inline(always)]
 pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
-    let hits = |x| is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, 0xEF) | control(x);
     let mut at = from;
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) {
@@ -143,18 +148,35 @@ pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
         }
         at += 16;
     }
-    while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
-        let hit = hits(u64::from_le_bytes(*chunk));
-        if hit != 0 {
-            return at + (hit.trailing_zeros() / 8) as usize;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    return at + text_escapes(&last_block(&input[at..])).trailing_zeros() as usize;
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        let hits = |x| is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, 0xEF) | control(x);
+        while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
+            let hit = hits(u64::from_le_bytes(*chunk));
+            if hit != 0 {
+                return at + (hit.trailing_zeros() / 8) as usize;
+            }
+            at += 8;
         }
-        at += 8;
+        match hits(rest(&input[at..])) {
+            0 => input.len(),
+            // The zeros behind the rest are control characters as well.
+            hit => input.len().min(at + (hit.trailing_zeros() / 8) as usize),
+        }
     }
-    match hits(rest(&input[at..])) {
-        0 => input.len(),
-        // The zeros behind the rest are control characters as well.
-        hit => input.len().min(at + (hit.trailing_zeros() / 8) as usize),
-    }
+}
+
+/// Less than 16 bytes, zeros behind them: control characters, so that what looks for those finds the end as well.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+fn last_block(bytes: &[u8]) -> [u8; 16] {
+    let (low, high) = match bytes.split_first_chunk::<8>() {
+        Some((low, high)) => (u64::from_le_bytes(*low), rest(high)),
+        None => (rest(bytes), 0),
+    };
+    (u128::from(low) | u128::from(high) << 64).to_le_bytes()
 }
 
 /// Bit by bit, which of the bytes text may be unable to hold; tabs and line feeds are not among them.
@@ -325,6 +347,12 @@ mod tests {
                 text.resize(n + 1 + tail, b'x');
                 assert_eq!(text_escape(&text, 0), n, "{tail}");
                 assert_eq!(text_escape(&text, n + 1), text.len());
+                assert_eq!(value_escape(&text, 0), text.len());
+                text[n] = b'"';
+                assert_eq!((value_escape(&text, 0), value_escape(&text, n + 1)), (n, text.len()));
+                // A character that XML does not have, and is the same as what fills the last block.
+                text[n] = 0;
+                assert_eq!((value_escape(&text, 0), text_escape(&text, 0)), (n, n));
             }
         }
     }

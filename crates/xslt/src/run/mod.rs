@@ -227,6 +227,12 @@ impl Frame {
     fn reserve(&mut self, slots: usize) {
         self.locals.extend(std::iter::repeat_with(|| Value::Empty).take(slots));
     }
+
+    /// Whether it holds nothing at all that has to be dropped.
+    #[inline]
+    fn is_bare(&self) -> bool {
+        !self.locals.spilled() && self.locals.is_empty() && self.tail.is_none() && self.control.is_none()
+    }
 }
 
 /// Names and values of `xsl:with-param`.
@@ -401,6 +407,11 @@ impl<'e> Engine<'e> {
         }
         self.run_body(template, rule, focus, &mut frame, out)?;
         match frame.tail.take() {
+            // Most templates have no variables: there is nothing to be dropped, and looking for it would cost as much as the call.
+            None if frame.is_bare() => {
+                std::mem::forget(frame);
+                Ok(())
+            }
             None => Ok(()),
             Some(tail) => self.run_tails(*tail, rule, focus, out),
         }
@@ -475,7 +486,24 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let mut focus = Focus { rule: rule.0, mode: rule.1, ..*focus };
+        // At once what `exec` is in for: a focus is copied once.
+        let focus = Focus { rule: rule.0, mode: rule.1, depth: focus.depth + 1, ..*focus };
+        if template.absent || template.returns.is_some() || focus.depth >= focus.next {
+            return self.run_body_with_care(template, Focus { depth: focus.depth - 1, ..focus }, frame, out);
+        }
+        self.exec_here(&template.body, &focus, frame, out)
+    }
+
+    /// As [`Engine::run_body`], of a template whose result has a type, that has no focus, or at a depth where the stack is looked at.
+    #[cold]
+    #[inline(never)]
+    fn run_body_with_care(
+        &self,
+        template: &Template,
+        mut focus: Focus,
+        frame: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
         if template.absent {
             focus = Focus { node: Node::ABSENT, position: 0, size: 0, rule: NO_RULE, ..focus };
         }
