@@ -315,3 +315,16 @@ fn on_mariadb() {
     let Some(server) = Server::start("mariadb") else { return };
     promises(&source(&format!("jdbc:mariadb://127.0.0.1:{}/bus", server.port)), "mysql");
 }
+
+/// Clients of a data service that is left out learn that it is not available; its address is no one else's.
+#[test]
+fn a_service_that_is_left_out_answers_for_its_tables() {
+    let tested = support::loaded(
+        "<data xmlns='' name='Shop'><config id='db' enableOData='true'/><query id='q' useConfig='none'><sql>select 1</sql></query></data>
+        <sequence name='main'><payloadFactory media-type='text'><format>main</format><args/></payloadFactory><respond/></sequence>",
+    );
+    assert!(tested.found.iter().any(|one| one.contains("has no `url`")), "{:?}", tested.found);
+    assert_eq!(ask(&tested, "GET", BASE, &[], "").status, 503);
+    let other = ask(&tested, "GET", "/odata/Other/db", &[], "");
+    assert_eq!((other.status, other.body.as_str()), (200, "main"));
+}

@@ -343,7 +343,7 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
     // Tables of a data service.
     if let Some(rest) = local.strip_prefix("/odata/")
         && let Some((index, length)) = find_proxy(plan, rest)
-        && plan.data_service(&rest[..length]).is_some_and(|own| own.has_tables())
+        && may_have_tables(plan, index, &rest[..length])
     {
         return proxy_route(plan, inbound, index, start + "/odata/".len() + length);
     }
@@ -351,6 +351,16 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
         return Route::Answer(Response::empty(404));
     }
     Route::Flow { owner: Owner::Main, service_length: start }
+}
+
+/// Whether a data service serves tables. Of one that is left out nobody can tell: its clients learn that it is not available.
+fn may_have_tables(plan: &Plan, index: usize, name: &str) -> bool {
+    if index < plan.proxies.len() {
+        return plan.data_service(name).is_some_and(|own| own.has_tables());
+    }
+    let faulty = plan.left_out.proxies.get(index - plan.proxies.len());
+    let faulty = faulty.and_then(|&at| plan.faulty.get(at));
+    faulty.is_some_and(|own| own.kind == config::ArtifactKind::DataService)
 }
 
 /// The proxy that a path after `/services/` names, and the length of its name there (with a port suffix).
