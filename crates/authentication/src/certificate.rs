@@ -49,6 +49,13 @@ impl Identity {
     }
 }
 
+/// When a certificate in DER begins and ends to be valid, in seconds since 1970 (RFC 5280, section 4.1.2.5); `None`: it is none.
+pub fn validity(der: &[u8]) -> Option<(i64, i64)> {
+    let (_, own) = x509_parser::parse_x509_certificate(der).ok()?;
+    let validity = own.validity();
+    Some((validity.not_before.timestamp(), validity.not_after.timestamp()))
+}
+
 fn address(bytes: &[u8]) -> Option<String> {
     let address: std::net::IpAddr = match bytes.len() {
         4 => <[u8; 4]>::try_from(bytes).ok()?.into(),

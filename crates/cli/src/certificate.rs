@@ -1,5 +1,7 @@
-//! The certificate of an https listener without one: made at the start, for localhost, trusted by nobody.
+//! Certificates of listeners: the one of an https listener without any (made at the start, for localhost, trusted by nobody), and
+//! what is to be said of those that clients refuse, or will soon.
 
+use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -25,4 +27,30 @@ pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
     config.alpn_protocols = protocols[usize::from(!http2)..].iter().map(|name| name.to_vec()).collect();
     tracing::warn!("https uses a certificate made at the start; configure tls.certificate and tls.key");
     Ok(ServerTls::from_config(Arc::new(config)))
+}
+
+/// A certificate that ends within this time is reported.
+const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// What is to be said of the time in which the certificate of a listener is valid: clients refuse one that has ended, and that
+/// comes as a surprise. `None`: nothing.
+pub fn remark(tls: &ServerTls, now: Timestamp) -> Option<String> {
+    let (begins, ends) = authentication::certificate::validity(tls.certificate()?)?;
+    let (begins, ends) = (Timestamp::from_second(begins).ok()?, Timestamp::from_second(ends).ok()?);
+    if now < begins {
+        return Some(format!("its certificate is not valid before {begins}: clients refuse it until then"));
+    }
+    let left = ends.duration_since(now);
+    if left.is_negative() {
+        return Some(format!("its certificate has expired on {ends}: clients refuse it"));
+    }
+    let days = left.as_hours() / 24;
+    (left <= SOON).then(|| format!("its certificate expires on {ends}, in {}", counted_days(days)))
+}
+
+fn counted_days(days: i64) -> String {
+    match days {
+        0 => "less than a day".to_owned(),
+        days => crate::words::counted(usize::try_from(days).unwrap_or_default(), "day"),
+    }
 }

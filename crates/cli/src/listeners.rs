@@ -190,22 +190,40 @@ pub fn unusable_certificates(plan: &Plan) -> Vec<Diagnostic> {
         Some(Tls::Own(options)) => Some((own, options)),
         _ => None,
     });
-    let failed = stores.filter_map(|(own, options)| Some((own, ServerTls::new(options).err()?)));
-    failed
-        .map(|(own, why)| {
+    let now = jiff::Timestamp::now();
+    let found = stores.filter_map(|(own, options)| match ServerTls::new(options) {
+        Ok(tls) => {
+            let why = crate::certificate::remark(&tls, now)?;
+            let message = format!("the inbound endpoint `{}`: {why}", own.name);
+            Some(Diagnostic::warning("certificate-expires", message).at(own.span, "renew it"))
+        }
+        Err(why) => {
             let message = format!("the inbound endpoint `{}` cannot listen: {why}", own.name);
-            Diagnostic::error("unusable-certificate", message).at(own.span, "this one is left out")
-        })
-        .collect()
+            Some(Diagnostic::error("unusable-certificate", message).at(own.span, "this one is left out"))
+        }
+    });
+    found.collect()
 }
 
-/// Reads the certificate of an inbound endpoint.
+/// Logs that clients refuse the certificate of a listener, or will soon.
+fn warn_of_expiry(who: &str, tls: &ServerTls) {
+    if let Some(why) = crate::certificate::remark(tls, jiff::Timestamp::now()) {
+        tracing::warn!(target: "busbar::certificate", "{who}: {why}");
+    }
+}
+
+/// Reads the certificate of an inbound endpoint, and says where it is about to expire.
 fn certificate(tls: &Tls, settings: &Settings) -> Result<ServerTls, String> {
     match tls {
         Tls::OfBus => server_tls(settings),
         Tls::Own(options) => {
             let options = ServerTlsOptions { http1_only: !settings.http.http2, ..options.clone() };
-            ServerTls::new(&options).map_err(|error| error.to_string())
+            let tls = ServerTls::new(&options).map_err(|error| error.to_string())?;
+            warn_of_expiry(
+                &format!("the https inbound endpoint of {}", options.certificates.display()),
+                &tls,
+            );
+            Ok(tls)
         }
     }
 }
@@ -268,5 +286,7 @@ pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
         client_verify,
         http1_only,
     };
-    ServerTls::new(&options).map_err(|error| error.to_string())
+    let tls = ServerTls::new(&options).map_err(|error| error.to_string())?;
+    warn_of_expiry("https", &tls);
+    Ok(tls)
 }

@@ -611,6 +611,71 @@ fn certificates_are_read_again() {
     assert!(asked(&mut connect(&second)).is_ok());
 }
 
+/// Clients refuse a certificate that has expired: `check` says it of inbound endpoints, the log at the start of all listeners.
+#[test]
+fn certificates_that_expire_are_reported() {
+    let now = jiff::Timestamp::now();
+    let year = i32::from(now.to_zoned(jiff::tz::TimeZone::UTC).year());
+    let soon = now + jiff::SignedDuration::from_hours(10 * 24 + 1);
+    let soon = soon.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let day = |day: jiff::civil::Date| {
+        rcgen::date_time_ymd(i32::from(day.year()), day.month().unsigned_abs(), day.day().unsigned_abs())
+    };
+    let january = |year| rcgen::date_time_ymd(year, 1, 1);
+    for (name, from, to, said) in [
+        (
+            "ended",
+            january(2001),
+            january(2020),
+            Some("has expired on 2020-01-01T00:00:00Z: clients refuse it"),
+        ),
+        ("soon", january(2001), day(soon), Some("its certificate expires on")),
+        ("early", january(year + 2), january(year + 3), Some("is not valid before")),
+        ("good", january(2001), january(year + 2), None),
+    ] {
+        let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (from, to);
+        let pair = rcgen::KeyPair::generate().unwrap();
+        let made = params.self_signed(&pair).unwrap();
+        let file = |ending: &str| {
+            std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("expires-{name}.{ending}"))
+        };
+        std::fs::write(file("pem"), made.pem()).unwrap();
+        std::fs::write(file("key"), pair.serialize_pem()).unwrap();
+        let (pem, key) = (file("pem").display().to_string(), file("key").display().to_string());
+        let port = support::free_port();
+        let path = configuration(
+            &format!("expires-{name}"),
+            &format!(
+                "<inboundEndpoint name='In' protocol='https' sequence='S'><parameters><parameter name='inbound.http.port'>{port}</parameter>\
+                 <parameter name='keystore'><KeyStore><Location>{pem}</Location><KeyLocation>{key}</KeyLocation></KeyStore></parameter></parameters>\
+                 </inboundEndpoint><sequence name='S'><respond/></sequence>"
+            ),
+        );
+        let found = std::process::Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .arg("check")
+            .arg(&path)
+            .output()
+            .unwrap();
+        let found = String::from_utf8_lossy(&found.stdout).into_owned();
+        let bus = Process::run(
+            &path,
+            &["--set", &format!("tls.certificate={pem}"), "--set", &format!("tls.key={key}")],
+        );
+        match said {
+            Some(said) => {
+                assert!(found.contains("warning[certificate-expires]") && found.contains(said), "{found}");
+                // The listener, and the inbound endpoint.
+                bus.says(said, 2);
+            }
+            None => {
+                assert!(!found.contains("certificate"), "{found}");
+                assert!(!bus.stderr().contains("busbar::certificate"), "{}", bus.stderr());
+            }
+        }
+    }
+}
+
 /// The certificate of an inbound endpoint that becomes unusable stays in use; `check` and the start name what is wrong with it.
 #[test]
 fn certificates_of_inbound_endpoints_that_break() {

@@ -35,6 +35,7 @@ pub const LOADING: &[Loading] = &[
     rule("bad-wsdl", "a WSDL cannot be read"),
     rule("broken-archive", "an archive cannot be read"),
     rule("broken-library", "the archive of a connector, or a part of it, cannot be read"),
+    rule("certificate-expires", "the certificate of an https inbound endpoint has expired, is not valid yet, or ends within 30 days"),
     rule("circular-endpoint", "endpoints are made of each other"),
     rule("conflict", "two parts exclude each other"),
     rule("contradiction", "two attributes exclude each other"),

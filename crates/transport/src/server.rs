@@ -201,7 +201,7 @@ impl Server {
             return;
         }
         for listening in lock(&self.listening).iter() {
-            *lock(&listening.tls) = Some(TlsAcceptor::from(tls.0.clone()));
+            *lock(&listening.tls) = Some(TlsAcceptor::from(tls.config.clone()));
         }
         *current = Some(tls);
     }
@@ -225,7 +225,7 @@ impl Server {
             counters: ServerCounters::default(),
             worker,
             local: self.local,
-            tls: Mutex::new(lock(&self.tls).as_ref().map(|tls| TlsAcceptor::from(tls.0.clone()))),
+            tls: Mutex::new(lock(&self.tls).as_ref().map(|tls| TlsAcceptor::from(tls.config.clone()))),
             draining: AtomicBool::new(false),
             drain: Notify::new(),
             freed: Notify::new(),

@@ -60,7 +60,10 @@ pub struct ServerTlsOptions {
 
 /// The TLS configuration of a listener.
 #[derive(Clone)]
-pub struct ServerTls(pub(crate) Arc<ServerConfig>);
+pub struct ServerTls {
+    pub(crate) config: Arc<ServerConfig>,
+    certificate: Option<CertificateDer<'static>>,
+}
 
 impl ServerTls {
     /// Reads and checks the files.
@@ -81,19 +84,26 @@ impl ServerTls {
                 builder.with_client_cert_verifier(verifier)
             }
         };
+        let chain = certificates(&options.certificates)?;
+        let certificate = chain.first().cloned();
         let mut config = builder
-            .with_single_cert(certificates(&options.certificates)?, key(&options.key)?)
+            .with_single_cert(chain, key(&options.key)?)
             .map_err(|e| TlsError(unusable(&e, &options.certificates, &options.key)))?;
         config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
         if options.http1_only {
             config.alpn_protocols.remove(0);
         }
-        Ok(ServerTls(Arc::new(config)))
+        Ok(ServerTls { config: Arc::new(config), certificate })
+    }
+
+    /// The server's own certificate, in DER; `None` where the configuration was made elsewhere.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.certificate.as_deref()
     }
 
     /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`, or `h2` before it.
     pub fn from_config(config: Arc<ServerConfig>) -> ServerTls {
-        ServerTls(config)
+        ServerTls { config, certificate: None }
     }
 }
 
