@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// All categories, with what they have.
-pub const CATEGORIES: [(&str, &str); 26] = [
+pub const CATEGORIES: [(&str, &str); 27] = [
     ("busbar", "everything below, and the process itself"),
     ("busbar::access", "losses of the access log"),
+    ("busbar::certificate", "certificates of listeners that have expired, or will soon"),
     ("busbar::config", "what was found about the configuration when it was read"),
     (
         "busbar::dataservice",
