@@ -24,7 +24,7 @@ pub(crate) struct Program {
     /// See [`CompileOptions::compatible`].
     pub compatible: bool,
     /// Of a version from 2.0 on.
-    pub later: bool,
+    pub version2: bool,
 }
 
 /// A variable the expression refers to.
@@ -53,7 +53,7 @@ pub(crate) static NOTHING: Program = Program {
     function_reads: Vec::new(),
     uses: Uses { document: false, position: false, size: false },
     compatible: false,
-    later: false,
+    version2: false,
 };
 
 pub(crate) fn compile(
@@ -112,8 +112,8 @@ impl<'o> Compiler<'o> {
                 (uri, local, pooled)
             })
             .collect();
-        let (compatible, later) = (options.compatible, options.version.is_later());
-        Program { op, names, variables, functions, function_reads, uses, compatible, later }
+        let (compatible, version2) = (options.compatible, options.version.is_version2());
+        Program { op, names, variables, functions, function_reads, uses, compatible, version2 }
     }
 
     /// What a function within touches is touched here.
@@ -128,10 +128,10 @@ impl<'o> Compiler<'o> {
     }
 
     pub fn op(&mut self, e: &Expr) -> Compiled<Op> {
-        let later = self.options.version.is_later();
+        let version2 = self.options.version.is_version2();
         Ok(match &e.kind {
-            ExprKind::Negate(_) | ExprKind::Binary(..) | ExprKind::Filter(..) if later => {
-                return self.later(e);
+            ExprKind::Negate(_) | ExprKind::Binary(..) | ExprKind::Filter(..) if version2 => {
+                return self.version2(e);
             }
             ExprKind::Number(n) => Op::Number(*n),
             ExprKind::Literal(s) => Op::Text(s.as_str().into()),
@@ -211,7 +211,7 @@ impl<'o> Compiler<'o> {
                 }
                 self.path(from, filter, plan, e.span)
             }
-            _ => return self.later(e),
+            _ => return self.version2(e),
         })
     }
 
@@ -257,8 +257,8 @@ impl<'o> Compiler<'o> {
         let outer = self.uses;
         let mut out = Vec::with_capacity(predicates.len());
         for p in predicates {
-            if self.options.version.is_later() {
-                out.push(self.later_predicate(p)?);
+            if self.options.version.is_version2() {
+                out.push(self.version2_predicate(p)?);
                 continue;
             }
             let op = self.op(p)?;
@@ -401,12 +401,12 @@ impl<'o> Compiler<'o> {
     }
 
     pub fn call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Op> {
-        let later = self.options.version.is_later();
+        let version2 = self.options.version.is_version2();
         if args.iter().any(|arg| matches!(arg.kind, ExprKind::Placeholder)) {
             return self.partial_call(name, args, span);
         }
-        if later {
-            if let Some(op) = self.later_call(name, args, span)? {
+        if version2 {
+            if let Some(op) = self.version2_call(name, args, span)? {
                 return Ok(op);
             }
         } else if name.prefix.is_empty() && Core::find(&name.local).is_some() {
@@ -414,19 +414,19 @@ impl<'o> Compiler<'o> {
         }
         let mut ext = self.extension_name(name, 0);
         match self.library_function(&ext.prefix, ext.uri.as_deref(), &ext.local, args.len()) {
-            Function::Unknown if later && ext.uri.is_none() && !name.prefix.is_empty() => {
+            Function::Unknown if version2 && ext.uri.is_none() && !name.prefix.is_empty() => {
                 let message = format!("the prefix `{}` is not declared", name.prefix);
                 Err(XPathError::new(message, span).with_code("XPST0081"))
             }
             Function::Unknown => {
                 let alike = |k: &&str| similar(k, &name.local);
-                let known = match later {
+                let known = match version2 {
                     true => crate::sequence::functions::names().find(alike),
                     false => Core::names().find(alike),
                 };
                 let hint = match known {
                     Some(k) => format!("; did you mean `{k}`?"),
-                    None if !later && crate::sequence::functions::find(&name.local).is_some() => {
+                    None if !version2 && crate::sequence::functions::find(&name.local).is_some() => {
                         " (XPath 2.0 has it, but the expression is XPath 1.0)".to_owned()
                     }
                     None => String::new(),
@@ -442,7 +442,7 @@ impl<'o> Compiler<'o> {
                 span,
             )
             .with_code("XPST0017")),
-            Function::Core => match crate::sequence::functions::find(&name.local).filter(|_| later) {
+            Function::Core => match crate::sequence::functions::find(&name.local).filter(|_| version2) {
                 Some(entry) => self.function(entry, args, span),
                 None => self.core(&name.local, args, span),
             },

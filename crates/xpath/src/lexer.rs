@@ -45,7 +45,7 @@ const PUNCTUATION_31: [&str; 9] = ["||", "=>", ":=", "!=", "::", "!", "#", "{", 
 
 /// All tokens, `End` last.
 pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPathError> {
-    let later = version.is_later();
+    let version2 = version.is_version2();
     let mut out = Vec::with_capacity(src.len() / 2 + 1);
     let bytes = src.as_bytes();
     let mut at = 0;
@@ -54,7 +54,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             while at < bytes.len() && matches!(bytes[at], b' ' | b'\t' | b'\n' | b'\r') {
                 at += 1;
             }
-            if !later || !src[at..].starts_with("(:") {
+            if !version2 || !src[at..].starts_with("(:") {
                 break;
             }
             at = comment_end(src, at)?;
@@ -71,7 +71,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
                     return Err(XPathError::new("the string literal is not closed", start..src.len()));
                 };
                 at += len + 1;
-                if !later || bytes.get(at + 1) != Some(&b) {
+                if !version2 || bytes.get(at + 1) != Some(&b) {
                     break;
                 }
                 doubled = true;
@@ -85,7 +85,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             if bytes.get(at) == Some(&b'.') {
                 at = digits(bytes, at + 1);
             }
-            if later {
+            if version2 {
                 let mut exponent = at;
                 if matches!(bytes.get(at), Some(b'e' | b'E')) {
                     exponent += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
@@ -107,7 +107,11 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
         } else if b == b'$' {
             at += 1;
             Kind::Punct("$")
-        } else if b == b'*' && later && bytes.get(at + 1) == Some(&b':') && !name_at(src, at + 2).is_empty() {
+        } else if b == b'*'
+            && version2
+            && bytes.get(at + 1) == Some(&b':')
+            && !name_at(src, at + 2).is_empty()
+        {
             let local = name_at(src, at + 2);
             at += 2 + local.len();
             Kind::StarPrefixed(local)
@@ -136,7 +140,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
                 at += local.len();
                 Kind::Prefixed(uri, local)
             }
-        } else if b == b'?' && later {
+        } else if b == b'?' && version2 {
             at += 1;
             Kind::Punct("?")
         } else if let Some(p) = PUNCTUATION.iter().find(|p| src[at..].starts_with(**p)) {

@@ -18,7 +18,7 @@ pub enum Version {
 
 impl Version {
     /// Whether it is 2.0 or later.
-    pub(crate) fn is_later(self) -> bool {
+    pub(crate) fn is_version2(self) -> bool {
         self != Version::V1
     }
 }

@@ -28,7 +28,7 @@ pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
         }
     });
     // XPath 1.0 has no codes.
-    parsed.map_err(|e| if version.is_later() { syntax(e) } else { XPathError { syntax: true, ..e } })
+    parsed.map_err(|e| if version.is_version2() { syntax(e) } else { XPathError { syntax: true, ..e } })
 }
 
 /// Every error of the parser is one of syntax.
@@ -98,7 +98,7 @@ impl<'s> Parser<'s> {
             Kind::PrefixedStar(p) => format!("`{p}:*`"),
             Kind::Punct(p) => format!("`{p}`"),
         };
-        let later = match t.kind {
+        let version2 = match t.kind {
             Kind::Name(n) => matches!(
                 n,
                 "eq" | "ne"
@@ -131,7 +131,7 @@ impl<'s> Parser<'s> {
             }
             _ => false,
         };
-        let hint = match (later, self.version) {
+        let hint = match (version2, self.version) {
             (true, Version::V1) => " (XPath 2.0 syntax, but the expression is XPath 1.0)",
             _ => "",
         };
@@ -157,7 +157,7 @@ impl<'s> Parser<'s> {
     /// `Expr` (of XPath 2.0: `ExprSingle`), with the recursion counted.
     pub fn expr(&mut self) -> Parsed<Expr> {
         self.depth += 1;
-        let most = if self.version.is_later() { MAX_NESTING } else { MAX_DEPTH };
+        let most = if self.version.is_version2() { MAX_NESTING } else { MAX_DEPTH };
         if self.depth > most {
             return Err(too_deep(self.peek().span));
         }
@@ -355,7 +355,7 @@ impl<'s> Parser<'s> {
             Kind::Name(n) => {
                 self.peek_after(1) == Kind::Punct("(")
                     && !is_node_type(n)
-                    && !(self.version.is_later() && crate::parser2::is_kind_test(n))
+                    && !(self.version.is_version2() && crate::parser2::is_kind_test(n))
             }
             Kind::Prefixed(..) => self.peek_after(1) == Kind::Punct("("),
             _ => false,
@@ -461,7 +461,7 @@ impl<'s> Parser<'s> {
             self.next();
             self.next();
             axis
-        } else if self.version.is_later()
+        } else if self.version.is_version2()
             && matches!(self.peek().kind, Kind::Name("attribute" | "schema-attribute"))
             && self.peek_after(1) == Kind::Punct("(")
         {
@@ -499,7 +499,7 @@ impl<'s> Parser<'s> {
                     _ => {
                         let target = match self.peek().kind {
                             Kind::Literal(s) => Some(s.to_string()),
-                            Kind::Name(s) if self.version.is_later() => Some(s.to_string()),
+                            Kind::Name(s) if self.version.is_version2() => Some(s.to_string()),
                             _ => None,
                         };
                         if target.is_some() {
@@ -512,7 +512,7 @@ impl<'s> Parser<'s> {
                 return Ok(test);
             }
             Kind::Name(n)
-                if self.version.is_later()
+                if self.version.is_version2()
                     && self.peek_after(1) == Kind::Punct("(")
                     && crate::parser2::is_kind_test(n) =>
             {
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn names_later_syntax() {
+    fn names_version2_syntax() {
         let e = parse("1 eq 2", Version::V1).unwrap_err();
         assert!(e.message.contains("XPath 2.0"), "{e}");
         assert_eq!((e.span, &*e.code), (2..4, ""));

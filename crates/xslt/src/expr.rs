@@ -226,9 +226,9 @@ pub(crate) struct Library<'a> {
     pub globals: &'a HashMap<Name, usize>,
     pub functions: &'a HashMap<Name, u32>,
     /// Those of XSLT 2.0.
-    pub later_functions: &'a HashMap<(Name, usize), u32>,
+    pub version2_functions: &'a HashMap<(Name, usize), u32>,
     /// In a processor of XSLT 2.0.
-    pub later: bool,
+    pub version2: bool,
     pub symbols: &'a Names,
     /// In patterns and keys variables are not allowed.
     pub variables: bool,
@@ -245,15 +245,15 @@ pub(crate) struct Library<'a> {
 impl FunctionLibrary for Library<'_> {
     fn function(&self, _prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
         // Functions of XSLT stand in the namespace of functions.
-        let namespace = uri.filter(|uri| !(self.later && *uri == FUNCTIONS)).unwrap_or("");
-        if self.later && namespace == XSD {
+        let namespace = uri.filter(|uri| !(self.version2 && *uri == FUNCTIONS)).unwrap_or("");
+        if self.version2 && namespace == XSD {
             // Those of types are XPath 2.0's.
             return Function::Unknown;
         }
         if namespace.is_empty() && local == "current" {
             return match (arity, self.current) {
                 // It may be an atomic value.
-                (0, true) if self.later => match functions::find("", "current", true) {
+                (0, true) if self.version2 => match functions::find("", "current", true) {
                     Some((slot, _)) => Function::Extension(FunctionInfo {
                         slot,
                         returns: xpath::Type::Any,
@@ -276,7 +276,7 @@ impl FunctionLibrary for Library<'_> {
             });
         }
         if let Some(name) = self.symbols.find(namespace, local)
-            && let Some(slot) = self.later_functions.get(&(name, arity))
+            && let Some(slot) = self.version2_functions.get(&(name, arity))
         {
             return Function::Extension(FunctionInfo {
                 slot: USER_FUNCTION + slot,
@@ -293,7 +293,7 @@ impl FunctionLibrary for Library<'_> {
                 return Function::Unavailable(message);
             }
         }
-        match functions::find(namespace, local, self.later) {
+        match functions::find(namespace, local, self.version2) {
             // An error only when it is called (section 14.2): function-available() may stand before it.
             // From 2.0 on it is an error at once: use-when keeps such calls away.
             None if !namespace.is_empty() && self.current && !self.strict => {

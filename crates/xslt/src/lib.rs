@@ -1,7 +1,7 @@
 //! XSLT 1.0 with EXSLT and 2.0: stylesheets compiled once, run on trees.
 //!
 //! A stylesheet whose version is 2.0 or later runs in a processor of 2.0 (without schemas), others in one of 1.0. What only
-//! 2.0 has is in [`later`] (the plan), `compile::later` and `run::later`; the rest is shared.
+//! 2.0 has is in [`version2`] (the plan), `compile::later` and `run::later`; the rest is shared.
 //!
 //! [`Stylesheet::compile`] reads a stylesheet with all it includes and imports and turns it into a plan:
 //! names and variables are numbers, template rules are found by tables, expressions are compiled XPath.
@@ -22,7 +22,6 @@ mod compile;
 mod error;
 mod expr;
 mod functions;
-mod later;
 mod model;
 mod names;
 mod output;
@@ -32,7 +31,8 @@ mod results;
 mod run;
 mod stack;
 mod stream;
-mod third;
+mod version2;
+mod version3;
 
 pub use compile::{CompileOptions, Processor};
 pub use error::XsltError;

@@ -2,10 +2,10 @@
 //! source document.
 
 use crate::expr::Expr;
-use crate::later::Later;
 use crate::names::{Name, Names};
 use crate::output::{OutputProperties, Writing};
 use crate::pattern::{Pattern, Rules};
+use crate::version2::Version2;
 use std::collections::{BTreeMap, HashMap};
 use xpath::Collation;
 use xpath::format::DecimalFormat;
@@ -16,9 +16,9 @@ pub(crate) struct Plan {
     /// Different for every stylesheet of the process.
     pub number: u64,
     /// It runs in a processor of XSLT 2.0.
-    pub later: bool,
+    pub version2: bool,
     /// The same of XSLT 3.0, as far as that goes.
-    pub third: bool,
+    pub version3: bool,
     pub names: Names,
     /// URIs of the stylesheet's files; [`Place::module`] indexes it.
     pub modules: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Plan {
     pub formats: HashMap<Name, DecimalFormat>,
     pub default_format: DecimalFormat,
     /// `xsl:accumulator`.
-    pub accumulators: HashMap<Name, crate::third::Accumulator>,
+    pub accumulators: HashMap<Name, crate::version3::Accumulator>,
     /// The mode in which a transformation begins.
     pub initial_mode: usize,
     /// By slot.
@@ -181,7 +181,7 @@ pub(crate) enum Op {
         value: Binding,
     },
     /// What XSLT 2.0 adds.
-    Later(Box<crate::later::Later>),
+    Version2(Box<crate::version2::Version2>),
 }
 
 /// Marks the calls that a template ends with: nothing of the template is needed while they run.
@@ -403,7 +403,7 @@ pub(crate) struct Number {
     /// Of XSLT 2.0: the node whose number it is.
     pub select: Option<Expr>,
     /// As XSLT 2.0 has it.
-    pub later: bool,
+    pub version2: bool,
     /// The numbers that the first are given (XSLT 3.0).
     pub start_at: Option<Avt>,
     pub ordinal: Option<Avt>,
@@ -462,8 +462,8 @@ impl Identity {
         let [Instruction { op, .. }] = body else { return None };
         let inner = match op {
             Op::Copy { sets, body } if sets.is_empty() => body,
-            Op::Later(later) => match &**later {
-                Later::Copy { select: None, sets, body, namespaces: true } if sets.is_empty() => body,
+            Op::Version2(version2) => match &**version2 {
+                Version2::Copy { select: None, sets, body, namespaces: true } if sets.is_empty() => body,
                 _ => return None,
             },
             _ => return None,
@@ -482,7 +482,7 @@ impl Identity {
     /// Whether it goes on in the mode in which it runs.
     #[inline]
     pub fn stays_in(self, mode: usize) -> bool {
-        self.mode == mode || self.mode == crate::later::CURRENT_MODE
+        self.mode == mode || self.mode == crate::version2::CURRENT_MODE
     }
 }
 
@@ -551,7 +551,7 @@ pub(crate) struct Function {
     pub slots: usize,
     pub body: Body,
     /// `xsl:function`: the result is what the body makes.
-    pub later: bool,
+    pub version2: bool,
     /// Results are to be kept by their arguments (`cache="yes"`).
     pub keeps: bool,
     /// The declared type of the result.

@@ -90,12 +90,12 @@ pub(crate) fn properties_by_version() -> (&'static [&'static str], &'static [&'s
 
 impl OutputProperties {
     /// Sets one of [`PROPERTIES`]; `later`: as XSLT 2.0 has it. Errors: what the value may be.
-    pub(crate) fn set(&mut self, name: &str, value: &str, later: bool) -> Result<(), String> {
+    pub(crate) fn set(&mut self, name: &str, value: &str, version2: bool) -> Result<(), String> {
         let flag = || match value.trim() {
             "yes" => Ok(true),
             "no" => Ok(false),
-            "true" | "1" if later => Ok(true),
-            "false" | "0" if later => Ok(false),
+            "true" | "1" if version2 => Ok(true),
+            "false" | "0" if version2 => Ok(false),
             _ => Err(format!("{name}=\"{value}\" must be yes or no")),
         };
         let text = || Some(value.to_owned());
@@ -104,7 +104,7 @@ impl OutputProperties {
                 self.method = Some(match value.trim() {
                     "xml" => OutputMethod::Xml,
                     "html" => OutputMethod::Html,
-                    "xhtml" if later => OutputMethod::Xhtml,
+                    "xhtml" if version2 => OutputMethod::Xhtml,
                     // Of later versions: a processor of 1.0 writes it as XML.
                     "xhtml" => OutputMethod::Xml,
                     "text" => OutputMethod::Text,
@@ -116,11 +116,11 @@ impl OutputProperties {
             "version" => self.version = text(),
             "encoding" => self.encoding = text(),
             "omit-xml-declaration" => self.omit_xml_declaration = Some(flag()?),
-            "standalone" if later && value.trim() == "omit" => self.standalone = None,
+            "standalone" if version2 && value.trim() == "omit" => self.standalone = None,
             "standalone" => self.standalone = Some(flag()?),
             // An empty one is none, from 2.0 on.
-            "doctype-public" => self.doctype_public = text().filter(|t| !later || !t.is_empty()),
-            "doctype-system" => self.doctype_system = text().filter(|t| !later || !t.is_empty()),
+            "doctype-public" => self.doctype_public = text().filter(|t| !version2 || !t.is_empty()),
+            "doctype-system" => self.doctype_system = text().filter(|t| !version2 || !t.is_empty()),
             "html-version" => match value.trim().parse::<f64>() {
                 Ok(_) => self.html_version = text(),
                 Err(_) => return Err(format!("XTSE0020: html-version=\"{value}\" is not a number")),
@@ -206,13 +206,13 @@ pub(crate) enum Method<'a> {
 }
 
 impl Writing {
-    pub fn new(output: &OutputProperties, later: bool) -> Writing {
+    pub fn new(output: &OutputProperties, version2: bool) -> Writing {
         Writing {
             method: output.method,
-            xml: options(output, OutputMethod::Xml, later),
-            html: options(output, OutputMethod::Html, later),
-            xhtml: later.then(|| options(output, OutputMethod::Xhtml, later)),
-            text: options(output, OutputMethod::Text, later),
+            xml: options(output, OutputMethod::Xml, version2),
+            html: options(output, OutputMethod::Html, version2),
+            xhtml: version2.then(|| options(output, OutputMethod::Xhtml, version2)),
+            text: options(output, OutputMethod::Text, version2),
         }
     }
 
@@ -252,7 +252,7 @@ impl<'a> Method<'a> {
 
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-fn options(output: &OutputProperties, method: OutputMethod, later: bool) -> WriteOptions {
+fn options(output: &OutputProperties, method: OutputMethod, version2: bool) -> WriteOptions {
     WriteOptions {
         method: match method {
             OutputMethod::Xml => xml::Method::Xml,
@@ -273,7 +273,7 @@ fn options(output: &OutputProperties, method: OutputMethod, later: bool) -> Writ
         doctype_system: output.doctype_system.clone(),
         cdata_elements: output.cdata_section_elements.clone(),
         media_type: output.media_type.clone(),
-        html5: later && output.is_html5(method),
+        html5: version2 && output.is_html5(method),
         suppress_indentation: output.suppress_indentation.clone(),
         byte_order_mark: output.byte_order_mark.unwrap_or(false),
         escape_uri_attributes: output.escape_uri_attributes.unwrap_or(true),

@@ -87,7 +87,7 @@ pub(crate) struct Eval<'a> {
     pub cx: &'a Context<'a>,
     names: [Cell<Resolved>; CACHED_NAMES],
     /// Made when something of XPath 2.0 asks for it.
-    pub later: OnceCell<Box<State>>,
+    pub version2: OnceCell<Box<State>>,
     /// String values of paths that do not change: by comparison, path and root.
     hoisted: RefCell<Vec<Hoisted<'a>>>,
 }
@@ -100,7 +100,7 @@ impl<'a> Eval<'a> {
             program,
             cx,
             names: [const { Cell::new(Resolved::NotYet) }; CACHED_NAMES],
-            later: OnceCell::new(),
+            version2: OnceCell::new(),
             hoisted: RefCell::new(Vec::new()),
         }
     }
@@ -108,7 +108,7 @@ impl<'a> Eval<'a> {
     /// The evaluation of a function's program within this one: its own variables, the same time.
     pub fn nested<'b>(&self, program: &'b Program, cx: &'b Context<'b>) -> Eval<'b> {
         let eval = Eval::new(program, cx);
-        let _ = eval.later.set(Box::new(self.state().inner()));
+        let _ = eval.version2.set(Box::new(self.state().inner()));
         eval
     }
 

@@ -211,7 +211,7 @@ impl<'a> Eval<'a> {
         let one = match &p.start {
             From::Root => {
                 let root = at.node.at(self.root(at.node)?);
-                if self.program.later
+                if self.program.version2
                     && root.id != Document::ROOT
                     && self.doc(root.doc)?.kind(root.id) != NodeKind::Document
                 {

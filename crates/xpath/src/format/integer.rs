@@ -25,7 +25,7 @@ pub fn format(number: i64, picture: &str) -> Result<String, String> {
             text
         }
         None => {
-            let how = NumberFormat { format: primary, later: true, ordinal, grouping: None };
+            let how = NumberFormat { format: primary, version2: true, ordinal, grouping: None };
             let single = primary.chars().count() == 1;
             // Of a format that is not known: as digits.
             let known = single && primary.chars().all(char::is_alphabetic) && value > 0;

@@ -8,7 +8,7 @@ pub struct NumberFormat<'a> {
     /// Separator and size of digit groups; both are needed.
     pub grouping: Option<(&'a str, usize)>,
     /// As XSLT 2.0 has it: zero is a number like others, and there are words.
-    pub later: bool,
+    pub version2: bool,
     /// First, second, …
     pub ordinal: bool,
 }
@@ -78,7 +78,7 @@ impl<'a> Pieces<'a> {
 
 fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String) {
     let rounded = (number + 0.5).floor();
-    if how.later && rounded == 0.0 && digit_zero(token).is_some() {
+    if how.version2 && rounded == 0.0 && digit_zero(token).is_some() {
         return decimal(0, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
     }
     if !rounded.is_finite() || rounded < 0.5 {
@@ -97,7 +97,7 @@ fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String
         (Some(c), Some(_)) => (c, false),
         _ => ('1', true),
     };
-    if how.later && matches!(token, "w" | "W" | "Ww") {
+    if how.version2 && matches!(token, "w" | "W" | "Ww") {
         return words(value, token, how.ordinal, out);
     }
     match first {

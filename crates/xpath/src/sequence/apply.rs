@@ -193,9 +193,9 @@ impl<'a> Eval<'a> {
             return Err(failed("XPTY0004", message, span));
         }
         // The function, which of its arguments are given later, and the others.
-        let later: String = args.iter().map(|arg| if arg.is_none() { '?' } else { 'x' }).collect();
+        let places: String = args.iter().map(|arg| if arg.is_none() { '?' } else { 'x' }).collect();
         let open = args.iter().filter(|arg| arg.is_none()).count();
-        let mut values = vec![Value::Atomic(function), Value::from(later)];
+        let mut values = vec![Value::Atomic(function), Value::from(places)];
         for arg in args.iter().flatten() {
             values.push(self.value(arg, at)?);
         }
@@ -342,9 +342,11 @@ fn placed(mut error: Fault, span: Span) -> Fault {
 
 /// The call of a function with some of its arguments given before.
 fn partially(call: &Call<'_, '_>, values: &[Value]) -> Result<Value, Fault> {
-    let [Value::Atomic(function), Value::String(later), given @ ..] = values else { return Ok(Value::Empty) };
+    let [Value::Atomic(function), Value::String(places), given @ ..] = values else {
+        return Ok(Value::Empty);
+    };
     let (mut given, mut open) = (given.iter(), call.args.iter());
-    let args = later.bytes().map(|b| if b == b'?' { open.next() } else { given.next() });
+    let args = places.bytes().map(|b| if b == b'?' { open.next() } else { given.next() });
     let args = args.map(|value| value.cloned().unwrap_or_default()).collect();
     call.eval.apply(function, args, call.span)
 }

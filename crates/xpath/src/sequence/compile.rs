@@ -41,7 +41,7 @@ fn literal(value: impl Into<Value>, span: Span) -> Op {
 
 impl Compiler<'_> {
     /// An expression of XPath 2.0 that is not compiled as in 1.0.
-    pub(crate) fn later(&mut self, e: &Expr) -> Compiled<Op> {
+    pub(crate) fn version2(&mut self, e: &Expr) -> Compiled<Op> {
         let span = e.span;
         Ok(match &e.kind {
             ExprKind::Integer(n) => literal(*n, span),
@@ -160,7 +160,7 @@ impl Compiler<'_> {
                 }
                 op(Seq::Castable(self.op(a)?, ty, *optional), Type::Boolean, span)
             }
-            _ => return self.third(e),
+            _ => return self.version3(e),
         })
     }
 
@@ -274,7 +274,7 @@ impl Compiler<'_> {
     }
 
     /// A predicate of XPath 2.0.
-    pub(crate) fn later_predicate(&mut self, p: &Expr) -> Compiled<Predicate> {
+    pub(crate) fn version2_predicate(&mut self, p: &Expr) -> Compiled<Predicate> {
         let is_call = |e: &Expr, wanted: &str| matches!(&e.kind, ExprKind::Call(name, args) if args.is_empty() && name.local == wanted && (name.prefix.is_empty() || name.prefix == "fn"));
         match &p.kind {
             ExprKind::Integer(n) => return Ok(position(*n as f64)),
@@ -308,7 +308,7 @@ impl Compiler<'_> {
     }
 
     /// A function call. `None`: it is none of the language, the library may know it.
-    pub(crate) fn later_call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Option<Op>> {
+    pub(crate) fn version2_call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Option<Op>> {
         let uri = match name.prefix.as_str() {
             "" => FUNCTIONS,
             prefix => self.lookup(prefix).unwrap_or(match prefix {
@@ -317,7 +317,7 @@ impl Compiler<'_> {
                 _ => "",
             }),
         };
-        let third = self.options.version == Version::V31;
+        let version3 = self.options.version == Version::V31;
         if uri == XSD {
             let ty = self.cast_type(name, span)?;
             let [arg] = args else {
@@ -326,7 +326,7 @@ impl Compiler<'_> {
             };
             return self.cast(arg, ty, true, span).map(Some);
         }
-        let entry = match third {
+        let entry = match version3 {
             true => functions::find_in(uri, &name.local),
             false if uri == FUNCTIONS => functions::find(&name.local),
             false => None,

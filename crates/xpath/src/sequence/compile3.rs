@@ -23,7 +23,7 @@ type Local = (Option<String>, String);
 
 impl Compiler<'_> {
     /// An expression that no earlier version has.
-    pub(super) fn third(&mut self, e: &Expr) -> Compiled<Op> {
+    pub(super) fn version3(&mut self, e: &Expr) -> Compiled<Op> {
         let span = e.span;
         let kind = match &e.kind {
             ExprKind::NamedFunction(name, arity) => return self.reference(name, *arity, span),

@@ -58,7 +58,7 @@ impl State {
 
 impl<'a> Eval<'a> {
     pub(crate) fn state(&self) -> &State {
-        self.later.get_or_init(Box::default)
+        self.version2.get_or_init(Box::default)
     }
 
     // ---- the context ----
@@ -92,14 +92,14 @@ impl<'a> Eval<'a> {
     /// The context item.
     pub(crate) fn context_item(&self, at: Frame, span: Span) -> Result<Item, Fault> {
         let Some(number) = at.node.as_atomic() else { return Ok(Item::Node(at.node)) };
-        let kept = self.later.get().and_then(|state| state.atoms.borrow().get(number).cloned());
+        let kept = self.version2.get().and_then(|state| state.atoms.borrow().get(number).cloned());
         kept.map(Item::Atomic).ok_or_else(|| failed("XPDY0002", "there is no context item here", span))
     }
 
     /// The error where a node is needed and the context item is none, or there is no context item.
     #[cold]
     pub(crate) fn no_context_node(&self) -> Fault {
-        let atomic = self.later.get().is_some_and(|state| !state.atoms.borrow().is_empty());
+        let atomic = self.version2.get().is_some_and(|state| !state.atoms.borrow().is_empty());
         match atomic {
             true => failed("XPTY0020", "a node is needed here, the context item is none", Span::default()),
             false => failed("XPDY0002", "there is no context item here", Span::default()),
@@ -109,7 +109,7 @@ impl<'a> Eval<'a> {
     /// The atomic value that stands as context node; `None`: there is no context item.
     pub(crate) fn context_atom(&self, node: Node) -> Option<Atomic> {
         let number = node.as_atomic()?;
-        self.later.get()?.atoms.borrow().get(number).cloned()
+        self.version2.get()?.atoms.borrow().get(number).cloned()
     }
 
     pub(crate) fn now(&self) -> Moment {

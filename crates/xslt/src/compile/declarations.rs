@@ -17,8 +17,8 @@ use xpath::format::DecimalFormat;
 
 impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
-        self.plan.later = self.is_later_stylesheet();
-        self.plan.third = self.plan.later && self.is_third_stylesheet();
+        self.plan.version2 = self.is_version2_stylesheet();
+        self.plan.version3 = self.plan.version2 && self.is_version3_stylesheet();
         self.check_modules();
         let declarations = std::mem::take(&mut self.declarations);
         self.plan.modes.push(Rules::default());
@@ -47,10 +47,10 @@ impl Compiler<'_> {
                     }
                 }
                 (XSLT, "key") => self.key(node),
-                (XSLT, "accumulator") if self.plan.third => self.accumulator(node, declaration.precedence),
+                (XSLT, "accumulator") if self.plan.version3 => self.accumulator(node, declaration.precedence),
                 (XSLT, "attribute-set") => self.attribute_set(node),
                 (EXSLT_FUNCTIONS, "function") => self.function(node),
-                (XSLT, "function") if self.later => self.later_function(node),
+                (XSLT, "function") if self.version2 => self.version2_function(node),
                 (XSLT, "stylesheet" | "transform") => {}
                 (XSLT, _) => {}
                 _ if node == declaration.module.root => self.simplified(node, order as u32),
@@ -59,14 +59,14 @@ impl Compiler<'_> {
         }
         self.plan.globals = globals.into_iter().flatten().collect();
         self.check_calls();
-        if let (true, Some(last)) = (self.plan.third, declarations.last()) {
+        if let (true, Some(last)) = (self.plan.version3, declarations.last()) {
             self.at(last);
             self.plan.initial_mode = self.default_mode(last.module.root);
         }
         self.check_cycles(&references);
         self.check_sets();
         self.resolve_character_maps();
-        self.plan.writing = Writing::new(&self.plan.output, self.plan.later);
+        self.plan.writing = Writing::new(&self.plan.output, self.plan.version2);
         for rule in std::mem::take(&mut self.all_modes) {
             self.plan.modes.iter_mut().for_each(|mode| mode.rules.push(rule.clone()));
         }
@@ -161,18 +161,18 @@ impl Compiler<'_> {
                         if self.symbols.get(name).0.is_empty() {
                             self.error(node, "the name of a function needs a prefix".into());
                         }
-                        let next = (self.functions.len() + self.later_functions.len()) as u32;
+                        let next = (self.functions.len() + self.version2_functions.len()) as u32;
                         self.functions.entry(name).or_insert(next);
                     }
                 }
-                (XSLT, "function") if self.later => {
+                (XSLT, "function") if self.version2 => {
                     if let Some(name) = self.symbol_attribute(node, "name") {
                         let arity = self.function_arity(node);
                         if self.symbols.get(name).0.is_empty() {
                             self.error(node, "XTSE0740: the name of a function needs a prefix".into());
                         }
-                        let next = (self.functions.len() + self.later_functions.len()) as u32;
-                        let slot = *self.later_functions.entry((name, arity)).or_insert(next);
+                        let next = (self.functions.len() + self.version2_functions.len()) as u32;
+                        let slot = *self.version2_functions.entry((name, arity)).or_insert(next);
                         if function_precedence.insert(slot, declaration.precedence)
                             == Some(declaration.precedence)
                         {
@@ -184,20 +184,20 @@ impl Compiler<'_> {
                         }
                     }
                 }
-                (XSLT, "character-map") if self.later => self.character_map(node),
-                (XSLT, "mode") if self.plan.third => self.mode_declaration(node),
-                (XSLT, "accumulator") if self.plan.third => {}
-                (XSLT, "import-schema") if self.later => {
+                (XSLT, "character-map") if self.version2 => self.character_map(node),
+                (XSLT, "mode") if self.plan.version3 => self.mode_declaration(node),
+                (XSLT, "accumulator") if self.plan.version3 => {}
+                (XSLT, "import-schema") if self.version2 => {
                     self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
                 (XSLT, "import") => self.error(node, "xsl:import must come first".into()),
                 // What later versions allow at the top level is not known (3.0 section 3.10).
-                (XSLT, _) if self.plan.third && self.forwards => {}
+                (XSLT, _) if self.plan.version3 && self.forwards => {}
                 (XSLT, local)
                     if node != declaration.module.root
                         && (!self.forwards || super::instructions::is_instruction(local)) =>
                 {
-                    let message = match super::instructions::is_of_third(local) {
+                    let message = match super::instructions::is_of_version3(local) {
                         true => format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"),
                         false => format!("xsl:{local} is not allowed at the top level"),
                     };
@@ -220,7 +220,7 @@ impl Compiler<'_> {
             }
         }
         // Highest precedence first, then priority, then the last in the stylesheet.
-        if self.plan.third {
+        if self.plan.version3 {
             self.check_space(&space);
         }
         space.reverse();
@@ -257,11 +257,11 @@ impl Compiler<'_> {
         if test == "*" {
             return Some((0, SpaceTest::Any));
         }
-        if let Some(local) = test.strip_prefix("*:").filter(|local| self.later && xml::is_ncname(local)) {
+        if let Some(local) = test.strip_prefix("*:").filter(|local| self.version2 && xml::is_ncname(local)) {
             return Some((1, SpaceTest::Local(local.to_owned())));
         }
         if let Some(uri) = test.strip_prefix("Q{").and_then(|rest| rest.strip_suffix("}*"))
-            && self.plan.third
+            && self.plan.version3
             && !uri.contains('{')
         {
             return Some((1, SpaceTest::Namespace(uri.to_owned())));
@@ -313,7 +313,7 @@ impl Compiler<'_> {
         let (first, _) = properties_by_version();
         self.attributes(node, &[first, &["cdata-section-elements"]].concat(), &[]);
         self.empty(node);
-        let own = self.attribute(node, "name").filter(|_| self.later);
+        let own = self.attribute(node, "name").filter(|_| self.version2);
         let name = own.and_then(|name| self.symbol(node, &name));
         let mut output = match name {
             None => std::mem::take(&mut self.plan.output),
@@ -321,7 +321,7 @@ impl Compiler<'_> {
         };
         let place = self.place(node);
         self.used_maps.entry(name).or_default().1 = place;
-        if let Some(maps) = self.attribute(node, "use-character-maps").filter(|_| self.later) {
+        if let Some(maps) = self.attribute(node, "use-character-maps").filter(|_| self.version2) {
             for map in maps.split_ascii_whitespace() {
                 let map = self.symbol(node, map);
                 self.used_maps.entry(name).or_default().0.extend(map);
@@ -332,12 +332,12 @@ impl Compiler<'_> {
             if property == "method" && value.contains(':') {
                 self.expand(node, &value);
             }
-            if !self.later && super::later::is_attribute("output", property, false)
-                || property == "html-version" && !self.plan.third
+            if !self.version2 && super::version2::is_attribute("output", property, false)
+                || property == "html-version" && !self.plan.version3
             {
                 continue;
             }
-            if let Err(message) = output.set(property, &value, self.later)
+            if let Err(message) = output.set(property, &value, self.version2)
                 && !self.forwards
             {
                 self.error(node, message);
@@ -348,7 +348,7 @@ impl Compiler<'_> {
                 output.cdata_section_elements.push(name);
             }
         }
-        if self.plan.third {
+        if self.plan.version3 {
             for name in self.element_names(node, "suppress-indentation") {
                 if !output.suppress_indentation.contains(&name) {
                     output.suppress_indentation.push(name);
@@ -388,7 +388,7 @@ impl Compiler<'_> {
             "pattern-separator",
             "exponent-separator",
         ];
-        let characters = if self.plan.third { &CHARACTERS[..] } else { &CHARACTERS[..8] };
+        let characters = if self.plan.version3 { &CHARACTERS[..] } else { &CHARACTERS[..8] };
         let mut allowed = vec!["name", "infinity", "NaN"];
         allowed.extend(characters);
         self.attributes(node, &allowed, &[]);
@@ -401,7 +401,7 @@ impl Compiler<'_> {
             None => self.symbols.intern("", ""),
         };
         // From 2.0 on each attribute counts as the declaration of the highest import precedence has it that has it.
-        let mut declared = match self.plan.later {
+        let mut declared = match self.plan.version2 {
             true => formats.remove(&name).unwrap_or_default(),
             false => DeclaredFormat::default(),
         };
@@ -411,7 +411,7 @@ impl Compiler<'_> {
             if let Some(before) = declared.given.insert(attribute, given.clone())
                 && before.0 == given.0
                 && before.1 != given.1
-                && self.plan.later
+                && self.plan.version2
             {
                 self.error(node, format!("XTSE1290: this decimal format has two values for {attribute}"));
             }
@@ -425,7 +425,7 @@ impl Compiler<'_> {
                 wrong.push(format!("{attribute} must be one character"));
                 continue;
             };
-            if self.later && attribute == "zero-digit" && !xpath::format::is_zero_digit(character) {
+            if self.version2 && attribute == "zero-digit" && !xpath::format::is_zero_digit(character) {
                 wrong.push(format!("XTSE1295: zero-digit=\"{value}\" is no digit zero"));
             }
             *match attribute {
@@ -467,7 +467,7 @@ impl Compiler<'_> {
         if !has_match && doc.attribute(node, "", "name").is_none() {
             self.error(node, "xsl:template needs a match or a name attribute".into());
         }
-        if self.later && !has_match {
+        if self.version2 && !has_match {
             for name in ["priority", "mode"] {
                 if doc.attribute(node, "", name).is_some() {
                     self.error(node, format!("XTSE0500: an xsl:template without match has no {name}"));
@@ -481,9 +481,9 @@ impl Compiler<'_> {
             }
             number
         });
-        let modes = if self.later { self.template_modes(node) } else { Some(Vec::new()) };
+        let modes = if self.version2 { self.template_modes(node) } else { Some(Vec::new()) };
         let mode = match doc.attribute(node, "", "mode") {
-            _ if self.later => 0,
+            _ if self.version2 => 0,
             // "#all" and lists of modes are of later versions: such a rule is in no mode of this one.
             Some(mode) if self.forwards && !super::is_qname(mode.trim()) => usize::MAX,
             Some(mode) => {
@@ -496,7 +496,8 @@ impl Compiler<'_> {
         let returns = self.declared(node, "XTTE0505", "the result of the template");
         let template = self.plan.templates.len();
         let (parameters, mut body) = self.parameterised(node);
-        let returns = returns.filter(|declared| !super::later::surely_is(&body, &declared.ty)).map(Box::new);
+        let returns =
+            returns.filter(|declared| !super::version2::surely_is(&body, &declared.ty)).map(Box::new);
         if returns.is_none() {
             mark_tails(&mut body);
         }
@@ -512,7 +513,7 @@ impl Compiler<'_> {
             parameters,
             slots: self.slots,
             returns,
-            absent: self.plan.third && self.has_no_context(node),
+            absent: self.plan.version3 && self.has_no_context(node),
             precedence: self.precedence,
             imports_from: self.imports_from,
         });
@@ -525,7 +526,7 @@ impl Compiler<'_> {
                 precedence: self.precedence,
                 order,
             };
-            if self.later {
+            if self.version2 {
                 match &modes {
                     None => self.all_modes.push(rule),
                     Some(modes) => {
@@ -589,7 +590,7 @@ impl Compiler<'_> {
     fn global(&mut self, node: NodeId, is_parameter: bool) -> Option<Global> {
         self.attributes(node, &["name", "select"], &["name"]);
         let name = self.symbol_attribute(node, "name")?;
-        let required = is_parameter && self.later && self.yes_no(node, "required").unwrap_or(false);
+        let required = is_parameter && self.version2 && self.yes_no(node, "required").unwrap_or(false);
         let value = match required {
             false => self.binding(node),
             true => {
@@ -605,14 +606,14 @@ impl Compiler<'_> {
     }
 
     fn key(&mut self, node: NodeId) {
-        let content = self.later && doc_has_no(&self.module.doc, node, "use");
+        let content = self.version2 && doc_has_no(&self.module.doc, node, "use");
         self.attributes(
             node,
             &["name", "match", "use"],
             if content { &["name", "match"] } else { &["name", "match", "use"] },
         );
-        let typed = self.later;
-        let collation = match self.attribute(node, "collation").filter(|_| self.later) {
+        let typed = self.version2;
+        let collation = match self.attribute(node, "collation").filter(|_| self.version2) {
             Some(uri) => match Collation::find(&uri) {
                 Ok(collation) => collation,
                 Err(message) => return self.error(node, format!("XTSE1210: {message}")),
@@ -623,7 +624,7 @@ impl Compiler<'_> {
             if !self.has_content(node) {
                 self.error(node, "XTSE1205: xsl:key needs a use attribute or content".into());
             }
-        } else if self.later && self.has_content(node) {
+        } else if self.version2 && self.has_content(node) {
             self.error(node, "XTSE1205: xsl:key has both a use attribute and content".into());
         } else {
             self.empty(node);
@@ -633,7 +634,7 @@ impl Compiler<'_> {
         let source = self.attribute(node, "use").unwrap_or_default();
         let module = self.module.clone();
         let scope = crate::expr::ElementScope { doc: &module.doc, node };
-        let library = crate::expr::Library { variables: self.later, ..self.library() };
+        let library = crate::expr::Library { variables: self.version2, ..self.library() };
         let default = self.default_namespace(node);
         let dialect = crate::expr::Dialect { level: self.language(), namespace: &default };
         let compiled = match content {
@@ -649,7 +650,7 @@ impl Compiler<'_> {
             }
         };
         let slots = self.slots;
-        let composite = self.plan.third && self.yes_no(node, "composite").unwrap_or(false);
+        let composite = self.plan.version3 && self.yes_no(node, "composite").unwrap_or(false);
         if let Some(pattern) = pattern {
             let place = self.place(node);
             let keys = self.plan.keys.entry(name).or_default();
@@ -689,7 +690,7 @@ impl Compiler<'_> {
         let body: Vec<_> = self.body(node).into_iter().collect();
         let is_attribute = |op: &Op| match op {
             Op::Attribute { .. } => true,
-            Op::Later(later) => matches!(**later, crate::later::Later::Attribute { .. }),
+            Op::Version2(version2) => matches!(**version2, crate::version2::Version2::Attribute { .. }),
             _ => false,
         };
         let body = body.into_iter().filter(|i| is_attribute(&i.op)).collect();
@@ -723,7 +724,7 @@ impl Compiler<'_> {
             parameters,
             slots: self.slots,
             body,
-            later: false,
+            version2: false,
             keeps: false,
             returns: None,
             place,
@@ -758,7 +759,8 @@ impl Compiler<'_> {
                     }
                     Some(next) if seen.get(next) == Some(&Seen::Open) || next == at => {
                         let Some(global) = self.plan.globals.get(next) else { return };
-                        let (place, code) = (global.place, if self.plan.later { "XTDE0640: " } else { "" });
+                        let (place, code) =
+                            (global.place, if self.plan.version2 { "XTDE0640: " } else { "" });
                         let name = self.symbols.show(global.name);
                         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
                         self.errors.push(crate::XsltError {

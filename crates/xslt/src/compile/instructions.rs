@@ -75,14 +75,14 @@ pub(crate) fn is_declaration(local: &str) -> bool {
 }
 
 /// The same for XSLT 2.0.
-pub(crate) fn is_available_later(local: &str) -> bool {
+pub(crate) fn is_available_in_2(local: &str) -> bool {
     is_available(local)
-        || super::later::INSTRUCTIONS.contains(&local)
-        || super::third::INSTRUCTIONS.contains(&local)
+        || super::version2::INSTRUCTIONS.contains(&local)
+        || super::version3::INSTRUCTIONS.contains(&local)
 }
 
 /// Whether it is an element of XSLT 3.0.
-pub(crate) fn is_of_third(local: &str) -> bool {
+pub(crate) fn is_of_version3(local: &str) -> bool {
     matches!(
         local,
         "accept"
@@ -157,7 +157,7 @@ impl Compiler<'_> {
     fn text_template(&mut self, node: NodeId, text: &str, place: Place, body: &mut Vec<Instruction>) {
         let op = match self.avt(node, text) {
             Avt::Fixed(text) => Op::text(&text, false),
-            template => Op::Later(Box::new(crate::later::Later::TextTemplate(template))),
+            template => Op::Version2(Box::new(crate::version2::Version2::TextTemplate(template))),
         };
         body.push(Instruction { op, place });
     }
@@ -191,7 +191,7 @@ impl Compiler<'_> {
                     pieces.push((std::mem::take(&mut body), true));
                 }
                 NodeKind::Element => {
-                    if self.plan.later && is_space(&run.text) && self.is_before_blank(child) {
+                    if self.plan.version2 && is_space(&run.text) && self.is_before_blank(child) {
                         run = TextRun::default();
                     }
                     self.end_run(node, &mut run, &mut body);
@@ -218,7 +218,7 @@ impl Compiler<'_> {
         doc.namespace(node) == XSLT
             && match doc.local(node) {
                 "sort" | "param" => true,
-                "context-item" | "on-completion" => self.plan.third,
+                "context-item" | "on-completion" => self.plan.version3,
                 _ => false,
             }
     }
@@ -247,7 +247,7 @@ impl Compiler<'_> {
             }
             match doc.kind(child) {
                 NodeKind::Text => run.add(child, doc.text(child)),
-                NodeKind::Element if self.plan.third && doc.is_element(child, XSLT, "context-item") => {
+                NodeKind::Element if self.plan.version3 && doc.is_element(child, XSLT, "context-item") => {
                     leading &= is_space(&run.text);
                     if is_space(&run.text) {
                         run = TextRun::default();
@@ -267,7 +267,7 @@ impl Compiler<'_> {
                 }
                 NodeKind::Element if doc.is_element(child, XSLT, "param") => {
                     leading &= is_space(&run.text);
-                    if self.plan.later && is_space(&run.text) {
+                    if self.plan.version2 && is_space(&run.text) {
                         run = TextRun::default();
                     }
                     self.end_run(node, &mut run, &mut body);
@@ -276,9 +276,9 @@ impl Compiler<'_> {
                     }
                     self.attributes(child, &["name", "select"], &["name"]);
                     let Some(name) = self.symbol_attribute(child, "name") else { continue };
-                    if self.later {
+                    if self.version2 {
                         let slot = self.slots;
-                        let (ops, argument) = self.later_parameter(child, name);
+                        let (ops, argument) = self.version2_parameter(child, name);
                         if argument {
                             parameters.push((name, slot));
                         }
@@ -308,10 +308,10 @@ impl Compiler<'_> {
         self.end_run(node, &mut run, &mut body);
         if self.has_conditions(node) {
             let is_condition = |instruction: &Instruction| match &instruction.op {
-                Op::Later(later) => matches!(
-                    &**later,
-                    crate::later::Later::Third(third)
-                        if matches!(**third, crate::third::Third::Conditional { .. })
+                Op::Version2(version2) => matches!(
+                    &**version2,
+                    crate::version2::Version2::Version3(version3)
+                        if matches!(**version3, crate::version3::Version3::Conditional { .. })
                 ),
                 _ => false,
             };
@@ -330,7 +330,7 @@ impl Compiler<'_> {
 
     /// `select="$v"` where `$v` is a result tree fragment: that is no node-set (section 11.1).
     fn no_fragment(&mut self, node: NodeId) {
-        if self.plan.later {
+        if self.plan.version2 {
             return;
         }
         let Some(select) = self.attribute(node, "select") else { return };
@@ -351,7 +351,7 @@ impl Compiler<'_> {
     pub(super) fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
         if self.locals[self.depth..].iter().any(|(known, _)| *known == name)
             && !self.forwards
-            && !self.plan.later
+            && !self.plan.version2
         {
             let shown = self.symbols.show(name);
             self.error(node, format!("the variable ${shown} hides another one of this template"));
@@ -390,19 +390,19 @@ impl Compiler<'_> {
         let place = self.place(node);
         let op = match doc.namespace(node) {
             XSLT => {
-                let outer = (self.forwards, self.later);
-                if self.plan.later && super::later::own_version(doc, node).is_some() {
+                let outer = (self.forwards, self.version2);
+                if self.plan.version2 && super::version2::own_version(doc, node).is_some() {
                     self.at_version_of(node);
                 }
                 let op = self.instruction(node);
-                (self.forwards, self.later) = outer;
+                (self.forwards, self.version2) = outer;
                 op
             }
             EXSLT_FUNCTIONS if doc.local(node) == "result" && self.in_function => {
                 Some(Op::Result { value: self.binding(node) })
             }
             namespace => {
-                let outer = (self.forwards, self.later);
+                let outer = (self.forwards, self.version2);
                 if doc.attribute(node, XSLT, "version").is_some() {
                     self.at_version_of(node);
                 }
@@ -414,7 +414,7 @@ impl Compiler<'_> {
                     self.literal(node, body);
                     None
                 };
-                (self.forwards, self.later) = outer;
+                (self.forwards, self.version2) = outer;
                 op
             }
         };
@@ -451,7 +451,7 @@ impl Compiler<'_> {
             }
             _ => return self.unknown(node),
         };
-        Op::Later(Box::new(crate::later::Later::ResultDocument(Box::new(result))))
+        Op::Version2(Box::new(crate::version2::Version2::ResultDocument(Box::new(result))))
     }
 
     fn unknown(&mut self, node: NodeId) -> Op {
@@ -472,19 +472,19 @@ impl Compiler<'_> {
     fn instruction(&mut self, node: NodeId) -> Option<Op> {
         let module = self.module.clone();
         let doc = &module.doc;
-        if self.plan.third
-            && self.later
-            && let Some(op) = self.third_instruction(node)
+        if self.plan.version3
+            && self.version2
+            && let Some(op) = self.version3_instruction(node)
         {
             return op;
         }
-        let new = super::later::INSTRUCTIONS.contains(&doc.local(node))
+        let new = super::version2::INSTRUCTIONS.contains(&doc.local(node))
             // In an element of version 1.0 of a stylesheet of 2.0 only the meaning of what 1.0 has is that of 1.0.
             || doc.local(node) == "value-of"
                 && (doc.attribute(node, "", "select").is_none()
                     || doc.attribute(node, "", "separator").is_some());
-        if (self.later || self.plan.later && new)
-            && let Some(op) = self.later_instruction(node)
+        if (self.version2 || self.plan.version2 && new)
+            && let Some(op) = self.version2_instruction(node)
         {
             return op;
         }
@@ -502,14 +502,14 @@ impl Compiler<'_> {
                         _ => {}
                     }
                 }
-                if text.is_empty() && !self.plan.later {
+                if text.is_empty() && !self.plan.version2 {
                     return None;
                 }
                 if self.expands_text(node) && !raw {
                     let place = self.place(node);
                     let mut body = Vec::new();
                     self.text_template(node, &text, place, &mut body);
-                    return Some(Op::Later(Box::new(crate::later::Later::Sequential(body.into()))));
+                    return Some(Op::Version2(Box::new(crate::version2::Version2::Sequential(body.into()))));
                 }
                 Op::text(&text, raw)
             }
@@ -530,7 +530,7 @@ impl Compiler<'_> {
                 self.no_fragment(node);
                 let select = self.expression_attribute(node, "select");
                 let mode = match self.attribute(node, "mode") {
-                    _ if self.later => self.applied_mode(node),
+                    _ if self.version2 => self.applied_mode(node),
                     Some(mode) => self.mode(node, &mode),
                     None => 0,
                 };
@@ -538,7 +538,7 @@ impl Compiler<'_> {
             }
             "apply-imports" => {
                 self.attributes(node, &[], &[]);
-                self.only(node, if self.forwards || self.plan.later { &["with-param"] } else { &[] });
+                self.only(node, if self.forwards || self.plan.version2 { &["with-param"] } else { &[] });
                 Op::ApplyImports { arguments: self.arguments(node) }
             }
             "call-template" => {
@@ -546,8 +546,8 @@ impl Compiler<'_> {
                 self.only(node, &["with-param"]);
                 let name = self.symbol_attribute(node, "name")?;
                 let arguments = self.arguments(node);
-                if let (true, Some(template)) = (self.later, self.named.get(&name)) {
-                    self.calls.push(super::later::Call::new(*template, &arguments, self.place(node)));
+                if let (true, Some(template)) = (self.version2, self.named.get(&name)) {
+                    self.calls.push(super::version2::Call::new(*template, &arguments, self.place(node)));
                 }
                 match self.named.get(&name) {
                     Some(template) => Op::CallTemplate { template: *template, arguments, tail: false },
@@ -631,7 +631,7 @@ impl Compiler<'_> {
             "fallback" => return None,
             local => {
                 let fallback = doc.children(node).any(|n| doc.is_element(n, XSLT, "fallback"));
-                if is_of_third(local) && (!self.forwards || self.plan.third) {
+                if is_of_version3(local) && (!self.forwards || self.plan.version3) {
                     // What it has for processors without it runs in place of it.
                     if !fallback {
                         self.error(node, format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"));
@@ -690,20 +690,20 @@ impl Compiler<'_> {
         let mut sorts = Vec::new();
         for child in children {
             self.attributes(child, &["select", "lang", "data-type", "order", "case-order"], &[]);
-            let collation = if self.later { self.collation(child, "XTDE1035") } else { None };
+            let collation = if self.version2 { self.collation(child, "XTDE1035") } else { None };
             // (It may be a template, of which nothing is known here.)
             let stable = doc.attribute(child, "", "stable").filter(|value| !value.contains('{'));
-            if self.later && stable.is_some() {
+            if self.version2 && stable.is_some() {
                 self.yes_no(child, "stable");
             }
-            if self.later && doc.attribute(child, "", "stable").is_some() && !sorts.is_empty() {
+            if self.version2 && doc.attribute(child, "", "stable").is_some() && !sorts.is_empty() {
                 self.error(child, "XTSE1017: stable belongs to the first xsl:sort".into());
             }
-            if !self.later {
+            if !self.version2 {
                 self.empty(child);
             }
             let select = self.expression_attribute(child, "select");
-            let content = if self.later { self.body(child) } else { Body::default() };
+            let content = if self.version2 { self.body(child) } else { Body::default() };
             if select.is_some() && !content.is_empty() {
                 self.error(child, "XTSE1015: xsl:sort has both a select attribute and content".into());
             }
@@ -733,7 +733,7 @@ impl Compiler<'_> {
                 order: self.avt_attribute(child, "order"),
                 data_type: self.avt_attribute(child, "data-type"),
                 case_order: self.avt_attribute(child, "case-order"),
-                typed: self.later,
+                typed: self.version2,
                 words: doc.attribute(child, "", "lang").is_some()
                     || doc.attribute(child, "", "case-order").is_some(),
                 collation,
@@ -757,7 +757,7 @@ impl Compiler<'_> {
                 self.error(child, format!("the parameter \"{shown}\" is passed twice"));
             }
             let value = self.binding(child);
-            let tunnel = self.later && self.yes_no(child, "tunnel").unwrap_or(false);
+            let tunnel = self.version2 && self.yes_no(child, "tunnel").unwrap_or(false);
             arguments.push(Argument { name, value, tunnel, place: self.place(child) });
         }
         arguments.into()
@@ -832,7 +832,7 @@ impl Compiler<'_> {
                 Level::Single
             }
         };
-        if self.later && self.attribute(node, "value").is_some() {
+        if self.version2 && self.attribute(node, "value").is_some() {
             let more = ["select", "level", "count", "from"]
                 .into_iter()
                 .find(|name| self.attribute(node, name).is_some());
@@ -840,13 +840,13 @@ impl Compiler<'_> {
                 self.error(node, format!("XTSE0975: xsl:number has both value and {more}"));
             }
         }
-        let select = if self.later { self.expression_attribute(node, "select") } else { None };
-        let ordinal = if self.later { self.avt_attribute(node, "ordinal") } else { None };
-        let start_at = if self.plan.third { self.avt_attribute(node, "start-at") } else { None };
+        let select = if self.version2 { self.expression_attribute(node, "select") } else { None };
+        let ordinal = if self.version2 { self.avt_attribute(node, "ordinal") } else { None };
+        let start_at = if self.plan.version3 { self.avt_attribute(node, "start-at") } else { None };
         Op::Number(Box::new(Number {
             value: self.expression_attribute(node, "value"),
             select,
-            later: self.later,
+            version2: self.version2,
             start_at,
             ordinal,
             level,
@@ -892,14 +892,14 @@ impl Compiler<'_> {
         for attribute in list {
             let local = doc.local(attribute);
             if doc.namespace(attribute) == XSLT {
-                if self.later && matches!(local, "validation" | "type") {
+                if self.version2 && matches!(local, "validation" | "type") {
                     let lax = matches!(doc.text(attribute).trim(), "strip" | "preserve");
                     if local == "type" || !lax {
                         let message = format!("XTSE1660: there are no schemas: xsl:{local} is not supported");
                         self.error(node, message);
                     }
                 }
-                if self.later && local == "default-collation" {
+                if self.version2 && local == "default-collation" {
                     self.check_default_collation(node, doc.text(attribute));
                 }
                 // Those that mean something are read apart.
@@ -917,7 +917,7 @@ impl Compiler<'_> {
                     "inherit-namespaces",
                     "expand-text",
                 ];
-                if self.later && !self.forwards && !KNOWN.contains(&local) {
+                if self.version2 && !self.forwards && !KNOWN.contains(&local) {
                     self.error(node, format!("XTSE0805: there is no attribute xsl:{local}"));
                 }
                 continue;
@@ -941,7 +941,7 @@ impl Compiler<'_> {
         let mut namespaces: Vec<(Box<str>, Box<str>)> = Vec::new();
         for (prefix, uri) in scope_of(doc, node) {
             // What an alias names is there, what it stands for is not (XSLT 2.0 section 11.1.4).
-            let target = self.plan.later
+            let target = self.plan.version2
                 && !self.aliases.contains_key(&uri)
                 && self.aliases.values().any(|(target, ..)| *target == uri);
             if (uri == XSLT || excluded.contains(&uri)) && !target {

@@ -3,12 +3,12 @@
 
 mod declarations;
 mod instructions;
-pub(crate) mod later;
 mod scope;
 mod statics;
-mod third;
+pub(crate) mod version2;
+mod version3;
 
-pub(crate) use instructions::{is_available, is_available_later, is_declaration};
+pub(crate) use instructions::{is_available, is_available_in_2, is_declaration};
 pub(crate) use scope::is_qname;
 
 use crate::error::XsltError;
@@ -116,17 +116,17 @@ struct Compiler<'a> {
     sets: HashMap<Name, usize>,
     functions: HashMap<Name, u32>,
     /// `xsl:function`s by name and number of arguments.
-    later_functions: later::LaterFunctions,
+    version2_functions: version2::Version2Functions,
     /// `xsl:character-map`s: the maps each uses, and what it says itself.
-    character_maps: HashMap<Name, later::CharacterMap>,
+    character_maps: HashMap<Name, version2::CharacterMap>,
     /// By the name of an `xsl:output`: the maps that it names, and where it stands.
     used_maps: HashMap<Option<Name>, (Vec<Name>, Place)>,
     /// Calls of templates by 2.0, whose arguments are checked when all templates are known.
-    calls: Vec<later::Call>,
+    calls: Vec<version2::Call>,
     /// Static variables so far.
     statics: Vec<statics::StaticVariable>,
     /// The `xsl:iterate`s around.
-    iterates: third::Iterates,
+    iterates: version3::Iterates,
     /// Template rules of `mode="#all"`.
     all_modes: Vec<crate::pattern::Rule>,
     /// Import precedences of accumulators.
@@ -145,7 +145,7 @@ struct Compiler<'a> {
     imports_from: u32,
     forwards: bool,
     /// The version in effect is 2.0 or later, in a processor of 2.0.
-    later: bool,
+    version2: bool,
     locals: Vec<(Name, usize)>,
     slots: usize,
     /// Slots and names of variables that are result tree fragments.
@@ -195,7 +195,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         named: HashMap::new(),
         sets: HashMap::new(),
         functions: HashMap::new(),
-        later_functions: HashMap::new(),
+        version2_functions: HashMap::new(),
         character_maps: HashMap::new(),
         used_maps: HashMap::new(),
         calls: Vec::new(),
@@ -211,7 +211,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         precedence: 0,
         imports_from: 0,
         forwards: false,
-        later: false,
+        version2: false,
         locals: Vec::new(),
         slots: 0,
         fragments: Vec::new(),
@@ -423,7 +423,7 @@ impl Compiler<'_> {
                     // From 3.0 on it may stand anywhere.
                     let anywhere = matches!(self.options.processor, Processor::V3)
                         || self.options.processor == Processor::ByStylesheet
-                            && later::version_of(doc, root) >= 3.0;
+                            && version2::version_of(doc, root) >= 3.0;
                     if !imports_allowed && !anywhere {
                         self.error(child, "xsl:import must come before all other top-level elements".into());
                     }
@@ -457,7 +457,7 @@ impl Compiler<'_> {
 
     /// The outermost elements, `xsl:include` and `xsl:import` once more, as the version that is known now has them.
     fn check_modules(&mut self) {
-        if !self.plan.later {
+        if !self.plan.version2 {
             return;
         }
         for module in std::mem::take(&mut self.modules) {
@@ -572,12 +572,12 @@ impl Compiler<'_> {
             locals: &self.locals[self.depth..],
             globals: &self.globals,
             functions: &self.functions,
-            later_functions: &self.later_functions,
-            later: self.plan.later,
+            version2_functions: &self.version2_functions,
+            version2: self.plan.version2,
             symbols: &self.symbols,
             variables: true,
             current: true,
-            strict: self.later && !self.forwards,
+            strict: self.version2 && !self.forwards,
             referred: Some(&self.referred),
             unavailable: Some(&self.unavailable),
         }
@@ -585,9 +585,9 @@ impl Compiler<'_> {
 
     /// The language of expressions here.
     fn language(&self) -> Level {
-        match (self.plan.later, self.later) {
+        match (self.plan.version2, self.version2) {
             (false, _) => Level::V1,
-            (true, true) if self.plan.third => Level::V3,
+            (true, true) if self.plan.version3 => Level::V3,
             (true, true) => Level::V2,
             (true, false) => Level::Compatible,
         }
@@ -637,7 +637,7 @@ impl Compiler<'_> {
         let scope = ElementScope { doc: &module.doc, node };
         let mut names = std::mem::take(&mut self.plan.names);
         // XSLT 2.0 allows variables in all patterns.
-        let allowed = !definition || self.later;
+        let allowed = !definition || self.version2;
         let library = Library { variables: allowed, current: allowed, ..self.library() };
         let default = self.default_namespace(node);
         let dialect = Dialect { level: self.language(), namespace: &default };

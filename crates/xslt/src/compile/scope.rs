@@ -15,14 +15,14 @@ impl Compiler<'_> {
             let (namespace, local) = (doc.namespace(attribute), doc.local(attribute));
             let wrong = match namespace {
                 "" => {
-                    let later = self.plan.later
-                        && super::later::is_attribute(doc.local(node), local, self.plan.third);
-                    !allowed.contains(&local) && !later
+                    let version2 = self.plan.version2
+                        && super::version2::is_attribute(doc.local(node), local, self.plan.version3);
+                    !allowed.contains(&local) && !version2
                 }
                 XSLT => true,
                 _ => false,
             };
-            if local == "default-collation" && namespace.is_empty() && self.later {
+            if local == "default-collation" && namespace.is_empty() && self.version2 {
                 self.check_default_collation(node, doc.text(attribute));
             }
             if wrong && !self.forwards {
@@ -66,8 +66,8 @@ impl Compiler<'_> {
         match value.trim() {
             "yes" => Some(true),
             "no" => Some(false),
-            "true" | "1" if self.later => Some(true),
-            "false" | "0" if self.later => Some(false),
+            "true" | "1" if self.version2 => Some(true),
+            "false" | "0" if self.version2 => Some(false),
             _ => {
                 if !self.forwards {
                     self.error(node, format!("{name}=\"{value}\" must be yes or no"));
@@ -81,7 +81,7 @@ impl Compiler<'_> {
     pub(super) fn expand(&mut self, node: NodeId, qname: &str) -> Option<(String, String)> {
         let qname = qname.trim();
         let module = self.module.clone();
-        if self.plan.third
+        if self.plan.version3
             && let Some((uri, local)) = qname.strip_prefix("Q{").and_then(|rest| rest.split_once('}'))
             && !uri.contains('{')
             && xml::is_ncname(local)
@@ -115,7 +115,7 @@ impl Compiler<'_> {
     pub(super) fn symbol_attribute(&mut self, node: NodeId, name: &str) -> Option<Name> {
         let value = self.attribute(node, name)?;
         let symbol = self.symbol(node, &value)?;
-        if self.later && name == "name" && self.module.doc.local(node) != "call-template" {
+        if self.version2 && name == "name" && self.module.doc.local(node) != "call-template" {
             let (namespace, _) = self.symbols.get(symbol);
             let reserved = [
                 XSLT,
@@ -171,7 +171,7 @@ impl Compiler<'_> {
                     let Some(list) = doc.attribute(element, own, name) else { continue };
                     for prefix in list.split_ascii_whitespace() {
                         let declared = if prefix == "#default" { "" } else { prefix };
-                        if prefix == "#all" && (self.forwards || self.plan.later) {
+                        if prefix == "#all" && (self.forwards || self.plan.version2) {
                             excluded.extend(scope_of(doc, element).into_iter().map(|(_, uri)| uri));
                             continue;
                         }
@@ -208,19 +208,19 @@ impl Compiler<'_> {
                 self.error(node, format!("a \"}}\" without \"{{\" in \"{source}\""));
                 return Avt::Fixed("".into());
             }
-            let Some(end) = expression_end(rest, self.plan.third) else {
+            let Some(end) = expression_end(rest, self.plan.version3) else {
                 self.error(node, format!("a \"{{\" without \"}}\" in \"{source}\""));
                 return Avt::Fixed("".into());
             };
             if !text.is_empty() {
                 parts.push(AvtPart::Text(std::mem::take(&mut text).into()));
             }
-            if self.plan.third && is_blank(&rest[..end]) {
+            if self.plan.version3 && is_blank(&rest[..end]) {
                 rest = &rest[end + 1..];
                 continue;
             }
             let expr = self.expression(node, &rest[..end]);
-            parts.push(if self.later { AvtPart::Items(expr) } else { AvtPart::Expr(expr) });
+            parts.push(if self.version2 { AvtPart::Items(expr) } else { AvtPart::Expr(expr) });
             rest = &rest[end + 1..];
         }
         text.push_str(rest);

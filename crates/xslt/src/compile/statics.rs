@@ -2,7 +2,7 @@
 //! (`_name="{…}"`) and `use-when`.
 
 use super::XSLT;
-use super::later::{Named, Static, version_of};
+use super::version2::{Named, Static, version_of};
 use crate::expr::{ElementScope, namespace_of};
 use xml::{Document, NodeId, NodeKind};
 use xpath::atomic::Atomic;
@@ -30,13 +30,13 @@ pub(super) fn prepare(
         if !doc.is_attached(node) || is_gone(doc, node, &doomed) || version_of(doc, node) < 2.0 && !always {
             continue;
         }
-        let third = always || version_of(doc, node) >= 3.0;
+        let version3 = always || version_of(doc, node) >= 3.0;
         let of_xslt = doc.namespace(node) == XSLT;
         let own = if of_xslt { "" } else { XSLT };
         // In an element of a version that is still to come nothing is known, nor whether it is to be used.
-        let forwards = version_of(doc, node) > if third { 3.0 } else { 2.0 };
+        let forwards = version_of(doc, node) > if version3 { 3.0 } else { 2.0 };
         if let Some(source) = doc.attribute(node, own, "use-when").map(str::to_owned) {
-            match evaluate(&source, doc, node, known, third).and_then(|value| truth(&value)) {
+            match evaluate(&source, doc, node, known, version3).and_then(|value| truth(&value)) {
                 Ok(true) => {}
                 Ok(false) => {
                     doomed.push(node);
@@ -49,7 +49,7 @@ pub(super) fn prepare(
                 Err(message) => errors.push(format!("use-when=\"{source}\": {message}")),
             }
         }
-        if third && of_xslt {
+        if version3 && of_xslt {
             let shadows: Vec<(String, String)> = doc
                 .attributes(node)
                 .filter(|a| doc.namespace(*a).is_empty() && doc.local(*a).starts_with('_'))
@@ -58,7 +58,7 @@ pub(super) fn prepare(
             for (name, template) in shadows {
                 match filled(&template, doc, node, known) {
                     Ok(text) if name == "use-when" => {
-                        match evaluate(&text, doc, node, known, third).and_then(|value| truth(&value)) {
+                        match evaluate(&text, doc, node, known, version3).and_then(|value| truth(&value)) {
                             Ok(true) => {}
                             Ok(false) => doomed.push(node),
                             Err(message) => errors.push(format!("use-when=\"{text}\": {message}")),
@@ -72,7 +72,7 @@ pub(super) fn prepare(
                 doc.remove_attribute(node, "", &format!("_{name}"));
             }
         }
-        if third && of_xslt && matches!(doc.local(node), "variable" | "param") {
+        if version3 && of_xslt && matches!(doc.local(node), "variable" | "param") {
             let is_static = match doc.attribute(node, "", "static").map(str::trim) {
                 Some("yes" | "true" | "1") => true,
                 None | Some("no" | "false" | "0") => false,
@@ -81,7 +81,7 @@ pub(super) fn prepare(
                     false
                 }
             };
-            if is_static && let Err(message) = declare(doc, node, known, given, third) {
+            if is_static && let Err(message) = declare(doc, node, known, given, version3) {
                 errors.push(message);
             }
         }
@@ -100,8 +100,8 @@ pub(super) fn prepare(
 /// Whether no version of the language that is here has an element of that name.
 fn is_unknown(doc: &Document, node: NodeId) -> bool {
     let local = doc.local(node);
-    !super::is_available_later(local)
-        && !super::instructions::is_of_third(local)
+    !super::is_available_in_2(local)
+        && !super::instructions::is_of_version3(local)
         && !super::instructions::is_declaration(local)
 }
 
@@ -122,7 +122,7 @@ fn declare(
     node: NodeId,
     known: &mut Vec<StaticVariable>,
     given: &[(String, String)],
-    third: bool,
+    version3: bool,
 ) -> Result<(), String> {
     let name = doc.attribute(node, "", "name").unwrap_or_default().trim().to_owned();
     let top = doc.parent(node).is_some_and(|parent| doc.parent(parent) == Some(Document::ROOT));
@@ -133,7 +133,7 @@ fn declare(
         let unused = || {
             let own = if doc.namespace(child) == XSLT { "" } else { XSLT };
             let condition = doc.attribute(child, own, "use-when")?;
-            evaluate(condition, doc, child, known, third).and_then(|value| truth(&value)).ok()
+            evaluate(condition, doc, child, known, version3).and_then(|value| truth(&value)).ok()
         };
         let counts = match doc.kind(child) {
             NodeKind::Element => unused() != Some(false),
@@ -186,7 +186,7 @@ fn declare(
         let ty = xpath::parse_sequence_type(source)
             .and_then(|ty| SeqType::compile(&ty, source, &scope, ""))
             .map_err(|e| format!("{} (in as=\"{source}\")", e.sentence()))?;
-        let names = Named { doc, node, third: true };
+        let names = Named { doc, node, version3: true };
         let cx = Context::without_document(&names);
         value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
     }
@@ -202,7 +202,7 @@ fn evaluate(
     doc: &Document,
     node: NodeId,
     known: &[StaticVariable],
-    third: bool,
+    version3: bool,
 ) -> Result<Value, String> {
     let scope = ElementScope { doc, node };
     let library = Static { variables: known };
@@ -210,12 +210,12 @@ fn evaluate(
     let options = xpath::CompileOptions {
         namespaces: &scope,
         library: &library,
-        version: if third { Version::V31 } else { Version::V2 },
+        version: if version3 { Version::V31 } else { Version::V2 },
         default_element_namespace: &default,
         ..xpath::CompileOptions::default()
     };
     let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
-    let names = Named { doc, node, third };
+    let names = Named { doc, node, version3 };
     let values: Vec<Value> = known.iter().map(|(_, _, value)| value.clone()).collect();
     let cx = Context { locals: &values, node: xpath::Node::ABSENT, ..Context::without_document(&names) };
     expression.evaluate(&cx).map_err(|e| e.sentence())

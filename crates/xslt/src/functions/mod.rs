@@ -220,12 +220,12 @@ static LATER: &[Builtin] = table! {
 };
 
 /// The function of that name; `later`: in a processor of XSLT 2.0.
-pub(crate) fn find(namespace: &str, local: &str, later: bool) -> Option<(u32, &'static Builtin)> {
+pub(crate) fn find(namespace: &str, local: &str, version2: bool) -> Option<(u32, &'static Builtin)> {
     let found = |table: &'static [Builtin], from: usize| {
         let at = table.iter().position(|f| f.local == local && f.namespace == namespace)?;
         Some(((from + at) as u32, &table[at]))
     };
-    let added = if later { found(LATER, TABLE.len()) } else { None };
+    let added = if version2 { found(LATER, TABLE.len()) } else { None };
     added.or_else(|| found(TABLE, 0))
 }
 

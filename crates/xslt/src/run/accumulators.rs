@@ -4,7 +4,7 @@
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Place;
 use crate::names::Name;
-use crate::third::Accumulator;
+use crate::version3::Accumulator;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use xml::{NodeId, NodeKind};

@@ -286,12 +286,12 @@ impl<'h> ExprHost<'h, '_> {
             let name = self.engine.symbols.show(function.name);
             return Err(format!("{name}() takes at most {} arguments", function.parameters.len()));
         }
-        if function.later {
+        if function.version2 {
             let key = if function.keeps { super::memo::Memo::key(slot, args) } else { None };
             if let Some(known) = key.as_deref().and_then(|key| self.engine.memo.get(key)) {
                 return Ok(known);
             }
-            let value = self.later_function(function, args)?;
+            let value = self.version2_function(function, args)?;
             if let Some(key) = key {
                 self.engine.memo.put(key, &value);
             }
@@ -324,7 +324,7 @@ impl<'h> ExprHost<'h, '_> {
     }
 
     /// `xsl:function`: there is no context item in it; the result is what its body makes.
-    fn later_function(&self, function: &crate::model::Function, args: &[Value]) -> Result<Value, String> {
+    fn version2_function(&self, function: &crate::model::Function, args: &[Value]) -> Result<Value, String> {
         let engine = self.engine;
         let focus = Focus::new(Node::ABSENT, self.depth, self.next);
         let value = engine
@@ -485,7 +485,7 @@ impl<'h> ExprHost<'h, '_> {
                 let Some(format) = format else {
                     return Err(format!("there is no decimal format \"{}\"", text(2)?));
                 };
-                if engine.plan.later && self.xpath.expression.version() != xpath::Version::V1 {
+                if engine.plan.version2 && self.xpath.expression.version() != xpath::Version::V1 {
                     let given = args.first().and_then(|value| value.item(0)).map(|item| engine.atom(item));
                     let given = match given {
                         None => Atomic::Double(f64::NAN),
@@ -493,8 +493,8 @@ impl<'h> ExprHost<'h, '_> {
                         Some(_) => Atomic::Double(number(0)?),
                     };
                     let written =
-                        xpath::format::picture::format(&given, &text(1)?, format, engine.plan.third);
-                    let code = if engine.plan.third { "FODF1310" } else { "XTDE1310" };
+                        xpath::format::picture::format(&given, &text(1)?, format, engine.plan.version3);
+                    let code = if engine.plan.version3 { "FODF1310" } else { "XTDE1310" };
                     return written.map(Value::from).map_err(|e| format!("{code}: {e}"));
                 }
                 Value::from(format.format(number(0)?, &text(1)?)?)
@@ -511,11 +511,11 @@ impl<'h> ExprHost<'h, '_> {
                 let Some((namespace, local)) = self.resolve(&name) else {
                     return Err(format!("the prefix of \"{name}\" is not declared"));
                 };
-                crate::compile::later::system_property(
+                crate::compile::version2::system_property(
                     &namespace,
                     &local,
-                    engine.plan.later,
-                    engine.plan.third,
+                    engine.plan.version2,
+                    engine.plan.version3,
                 )
             }
             Function::ElementAvailable => {
@@ -528,10 +528,10 @@ impl<'h> ExprHost<'h, '_> {
                         } else {
                             self.lookup("").unwrap_or_default().to_owned()
                         };
-                        let available = match engine.plan.later {
+                        let available = match engine.plan.version2 {
                             true => {
-                                crate::compile::is_available_later(&local)
-                                    || engine.plan.third && crate::compile::is_declaration(&local)
+                                crate::compile::is_available_in_2(&local)
+                                    || engine.plan.version3 && crate::compile::is_declaration(&local)
                             }
                             false => crate::compile::is_available(&local),
                         };
@@ -546,11 +546,15 @@ impl<'h> ExprHost<'h, '_> {
             Function::FunctionAvailable if text(0)?.trim().starts_with("Q{}") => Value::Boolean(false),
             Function::FunctionAvailable => {
                 let available = self.resolve(&text(0)?).is_some_and(|(namespace, local)| {
-                    engine.plan.later
-                        && crate::compile::later::function_available(&namespace, &local, engine.plan.third)
+                    engine.plan.version2
+                        && crate::compile::version2::function_available(
+                            &namespace,
+                            &local,
+                            engine.plan.version3,
+                        )
                         || (namespace.is_empty()
                             && (functions::CORE.contains(&local.as_str()) || local == "current"))
-                        || functions::find(&namespace, &local, engine.plan.later).is_some()
+                        || functions::find(&namespace, &local, engine.plan.version2).is_some()
                         || engine.symbols.find(&namespace, &local).is_some_and(|name| {
                             engine.plan.functions.values().any(|function| function.name == name)
                         })
@@ -588,7 +592,7 @@ impl<'h> ExprHost<'h, '_> {
                     _ => {
                         let uri = found.map(|(system, _)| crate::resolver::join(engine.docs.uri(of), system));
                         let uri = uri.unwrap_or_default();
-                        match engine.plan.later {
+                        match engine.plan.version2 {
                             true => Value::Atomic(Atomic::Uri(uri.into())),
                             false => Value::from(uri),
                         }
@@ -824,7 +828,7 @@ impl<'h> ExprHost<'h, '_> {
                 match found {
                     Some(value) => value,
                     // An error from 3.0 on.
-                    None if engine.plan.third => {
+                    None if engine.plan.version3 => {
                         let code = if group { "XTDE1061" } else { "XTDE1071" };
                         return Err(format!("{code}: {}(): there is none here", builtin.local));
                     }
@@ -897,7 +901,8 @@ impl<'h> ExprHost<'h, '_> {
             Function::TypeAvailable => {
                 let available = self.resolve(&text(0)?);
                 Value::Boolean(
-                    available.is_some_and(|(ns, local)| crate::compile::later::type_available(&ns, &local)),
+                    available
+                        .is_some_and(|(ns, local)| crate::compile::version2::type_available(&ns, &local)),
                 )
             }
             Function::Evaluate => self.evaluated(&text(0)?, cx)?.unwrap_or(Value::NodeSet(NodeSet::new())),
@@ -916,13 +921,13 @@ impl<'h> ExprHost<'h, '_> {
             engine.plan.globals.iter().enumerate().map(|(at, global)| (global.name, at)).collect();
         let user: HashMap<Name, u32> =
             engine.plan.functions.iter().map(|(slot, f)| (f.name, *slot)).collect();
-        let later = HashMap::new();
+        let version2 = HashMap::new();
         let library = crate::expr::Library {
             locals: &locals,
             globals: &globals,
             functions: &user,
-            later_functions: &later,
-            later: engine.plan.later,
+            version2_functions: &version2,
+            version2: engine.plan.version2,
             symbols: engine.symbols,
             variables: true,
             current: true,
@@ -1171,7 +1176,7 @@ impl Engine<'_> {
 
     /// `unparsed-text()`: a file as text, by its encoding: a mark in it, the argument, UTF-8.
     fn unparsed_text(&self, href: &str, base: &str, encoding: Option<&str>) -> Result<String, String> {
-        let code = |number: u16| match self.plan.third {
+        let code = |number: u16| match self.plan.version3 {
             true => format!("FOUT{number}"),
             false => format!("XTDE{number}"),
         };

@@ -8,7 +8,6 @@ mod docs;
 mod fast;
 mod host;
 mod identity;
-mod later;
 mod matching;
 mod memo;
 mod nodes;
@@ -17,7 +16,8 @@ mod out;
 mod results;
 mod sort;
 mod stream;
-mod third;
+mod version2;
+mod version3;
 mod window;
 
 use crate::error::XsltError;
@@ -33,7 +33,6 @@ use crate::stack;
 use docs::{Bound, Docs};
 use host::ExprHost;
 use host::KeyIndex;
-use later::{Dynamic, NO_DYNAMIC};
 use out::{Destination, Out};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -41,6 +40,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use stream::Action;
+use version2::{Dynamic, NO_DYNAMIC};
 use xml::{Builder, Document, NodeId, NodeKind, WriteOptions};
 use xpath::atomic::{Atomic, Moment};
 use xpath::{Context, DocId, Expression, Node, NodeSet, Value, XPathError};
@@ -212,7 +212,7 @@ pub(crate) struct Frame {
     /// The call that the template ends with: made when it has ended.
     tail: Option<Box<Tail>>,
     /// What an `xsl:iterate` goes on with.
-    control: Option<Box<third::Control>>,
+    control: Option<Box<version3::Control>>,
 }
 
 /// A call of a template in place of the one that ended with it.
@@ -573,7 +573,7 @@ impl<'e> Engine<'e> {
     /// The built-in rules (section 5.8).
     /// Those of XSLT 2.0 pass parameters on.
     fn built_in(&self, focus: Focus, mode: usize, arguments: &[(Name, Value)], out: &mut Out<'_>) -> Res<()> {
-        let arguments = if self.plan.later { arguments } else { &[] };
+        let arguments = if self.plan.version2 { arguments } else { &[] };
         let node = focus.node;
         let no_match = self.plan.modes[mode].no_match;
         if node.doc == DocId::ATOMIC {
@@ -730,7 +730,7 @@ impl<'e> Engine<'e> {
                     self.run_rule((template as usize, rule), mode, &focus, arguments, out)?
                 }
                 Quick::BuiltIn => {
-                    let arguments = if self.plan.later { arguments } else { &[] };
+                    let arguments = if self.plan.version2 { arguments } else { &[] };
                     self.apply_children(focus, mode, arguments, out)?;
                 }
                 Quick::Ask => self.apply(focus, mode, arguments, out)?,
@@ -971,7 +971,7 @@ impl<'e> Engine<'e> {
                         self.run_template(*template, (focus.rule, focus.mode), &focus, arguments, out)
                     });
                 }
-                if self.plan.third
+                if self.plan.version3
                     && self.dynamic(focus.dynamic).is_some_and(|dynamic| dynamic.merged.is_some())
                 {
                     // A template that is called is in no group of xsl:merge (XSLT 3.0 section 5.3.4).
@@ -990,8 +990,8 @@ impl<'e> Engine<'e> {
                 return self.consume(Some((select, place)), Action::Loop(body), focus, frame, out);
             }
             Op::ForEach { select, sorts, body } => {
-                let mark = if self.plan.later { self.mark() } else { 0 };
-                let mut nodes = if self.plan.later {
+                let mark = if self.plan.version2 { self.mark() } else { 0 };
+                let mut nodes = if self.plan.version2 {
                     self.items(select, focus, frame, place)?
                 } else {
                     self.nodes(select, focus, frame, place)?
@@ -1007,7 +1007,7 @@ impl<'e> Engine<'e> {
                     self.tick(out)?;
                     self.exec(body, inner, frame, out)?;
                 }
-                if self.plan.later {
+                if self.plan.version2 {
                     self.release(mark);
                 }
             }
@@ -1044,7 +1044,7 @@ impl<'e> Engine<'e> {
                 out.pi(&name, text.trim_start());
             }
             Op::Copy { sets, body } => self.copy(sets, body, true, focus, frame, out)?,
-            Op::Later(later) => self.later(later, focus, frame, place, out)?,
+            Op::Version2(version2) => self.version2(version2, focus, frame, place, out)?,
             Op::CopyOf { select } => {
                 let value = self.value(select, focus, frame, place)?;
                 match &value {
@@ -1165,7 +1165,7 @@ impl<'e> Engine<'e> {
         {
             return self.apply_all(focus, mode, arguments, out);
         }
-        if self.plan.third {
+        if self.plan.version3 {
             // Items of any kind.
             let mark = self.mark();
             let mut items = self.items(select, focus, frame, place)?;
@@ -1302,7 +1302,7 @@ impl<'e> Engine<'e> {
         place: Place,
     ) -> Res<Cow<'t, str>> {
         let uri = self.avt(namespace, focus, frame, place)?;
-        if self.plan.later && uri.split('#').count() > 2 {
+        if self.plan.version2 && uri.split('#').count() > 2 {
             return Err(self.fail(place, format!("{code}: \"{uri}\" is no URI")));
         }
         Ok(uri)
@@ -1377,7 +1377,7 @@ impl<'e> Engine<'e> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        if out.attribute(prefix, uri, local, value) || !self.plan.later {
+        if out.attribute(prefix, uri, local, value) || !self.plan.version2 {
             return Ok(());
         }
         Err(self.fail(place, self.misplaced(&format!("the attribute {local}"), out)))
@@ -1410,7 +1410,7 @@ impl<'e> Engine<'e> {
                 self.string(select, focus, frame, *place).map(Cow::Owned)
             }
             body => {
-                let mut out = Out::text_only(self.plan.later);
+                let mut out = Out::text_only(self.plan.version2);
                 self.exec(body, focus, frame, &mut out)?;
                 Ok(Cow::Owned(out.into_text()))
             }
@@ -1500,7 +1500,7 @@ impl<'e> Engine<'e> {
         {
             // What is given from outside is text that becomes whatever type is declared, or needed.
             let value = match value {
-                Value::String(text) if self.plan.later => Value::from(Atomic::Untyped(text.clone())),
+                Value::String(text) if self.plan.version2 => Value::from(Atomic::Untyped(text.clone())),
                 value => value.clone(),
             };
             let Binding::As(typed) = &global.value else { return Ok(value) };
@@ -1695,7 +1695,11 @@ impl<'e> Engine<'e> {
 
     /// A message without its code, where the language has none: XSLT 1.0.
     fn coded(&self, message: String) -> String {
-        if self.plan.later { message } else { message[message.find(' ').map_or(0, |at| at + 1)..].to_owned() }
+        if self.plan.version2 {
+            message
+        } else {
+            message[message.find(' ').map_or(0, |at| at + 1)..].to_owned()
+        }
     }
 
     #[cold]
@@ -1833,7 +1837,7 @@ impl Focus {
 
 /// The mode that an `xsl:apply-templates` asks for.
 fn mode_of(mode: usize, focus: &Focus) -> usize {
-    if mode == crate::later::CURRENT_MODE { focus.mode as usize } else { mode }
+    if mode == crate::version2::CURRENT_MODE { focus.mode as usize } else { mode }
 }
 
 /// Used by the functions on node-sets.

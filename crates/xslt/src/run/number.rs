@@ -27,7 +27,7 @@ impl Engine<'_> {
     /// The text that `xsl:number` writes.
     pub(super) fn number(&self, number: &Number, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
         let numbers: Vec<f64> = match (&number.value, &number.select) {
-            (Some(value), _) if number.later => {
+            (Some(value), _) if number.version2 => {
                 let value = self.value(value, focus, frame, place)?;
                 let mut numbers = Vec::with_capacity(value.len());
                 for item in value.items() {
@@ -67,7 +67,7 @@ impl Engine<'_> {
         // No alphabet here has two ways to count: letter-value and lang make no difference.
         text(&number.letter_value)?;
         if let Some(lang) = text(&number.lang)?
-            && number.later
+            && number.version2
             && !lang.is_empty()
             && !is_language(&lang)
         {
@@ -91,7 +91,7 @@ impl Engine<'_> {
             }
         };
         let ordinal = text(&number.ordinal)?.is_some_and(|ordinal| !ordinal.is_empty());
-        if numbers.is_empty() && !number.later {
+        if numbers.is_empty() && !number.version2 {
             return Ok(String::new());
         }
         if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
@@ -101,7 +101,10 @@ impl Engine<'_> {
             (Some(separator), Some(size)) => Some((separator.as_str(), size)),
             _ => None,
         };
-        Ok(format_list(&numbers, &NumberFormat { format: &format, grouping, later: number.later, ordinal }))
+        Ok(format_list(
+            &numbers,
+            &NumberFormat { format: &format, grouping, version2: number.version2, ordinal },
+        ))
     }
 
     fn count(&self, number: &Number, focus: &Focus, frame: &Frame) -> Res<Vec<usize>> {
@@ -169,7 +172,7 @@ impl Engine<'_> {
                 }
                 current = before(doc, id);
             }
-            if number.later && count == 0 {
+            if number.version2 && count == 0 {
                 return Ok(Vec::new());
             }
             remember(key(Document::ROOT), node.id, count);
@@ -178,7 +181,7 @@ impl Engine<'_> {
         let mut numbers = Vec::new();
         let mut current = Some(node.id);
         while let Some(id) = current {
-            if !number.later && id != node.id && begins(id)? {
+            if !number.version2 && id != node.id && begins(id)? {
                 break;
             }
             if counts(id)? {
@@ -201,11 +204,11 @@ impl Engine<'_> {
                 }
                 remember(own, id, place);
                 numbers.push(place);
-                if number.level == Level::Single && !number.later {
+                if number.level == Level::Single && !number.version2 {
                     break;
                 }
             }
-            if number.later && (begins(id)? || number.level == Level::Single && !numbers.is_empty()) {
+            if number.version2 && (begins(id)? || number.level == Level::Single && !numbers.is_empty()) {
                 break;
             }
             current = doc.parent(id);

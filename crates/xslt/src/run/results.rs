@@ -2,10 +2,10 @@
 
 use super::out::{Destination, Out};
 use super::{Engine, Focus, Frame, Res, lookup};
-use crate::later::ResultDocument;
 use crate::model::{Avt, Place};
 use crate::names::Name;
 use crate::output::{OutputProperties, Writing};
+use crate::version2::ResultDocument;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! `xsl:sort` (XSLT 1.0 section 10).
 
-use super::later::TypedKey;
+use super::version2::TypedKey;
 use super::{Engine, Focus, Frame, Res};
 use crate::collation::{CollationKey, Texts};
 use crate::model::Sort;
@@ -35,7 +35,7 @@ impl Engine<'_> {
         frame: &mut Frame,
     ) -> Res<()> {
         // A single key is computed only where it may be of a wrong type.
-        if nodes.is_empty() || nodes.len() == 1 && !self.plan.later {
+        if nodes.is_empty() || nodes.len() == 1 && !self.plan.version2 {
             return Ok(());
         }
         let order = self.sorted_order(nodes, sorts, focus, frame, None)?;
@@ -94,7 +94,7 @@ impl Engine<'_> {
                 let focus = inner(at, node);
                 if let Some(groups) = groups {
                     let (group, key) = groups(at);
-                    let change = |dynamic: &mut super::later::Dynamic| {
+                    let change = |dynamic: &mut super::version2::Dynamic| {
                         dynamic.group = Some(group);
                         dynamic.key = Some(key);
                     };
@@ -193,7 +193,7 @@ impl Engine<'_> {
                 }
                 (None, Some(groups)) if !sort.body.is_empty() => {
                     let (group, key) = groups(at);
-                    let change = |dynamic: &mut super::later::Dynamic| {
+                    let change = |dynamic: &mut super::version2::Dynamic| {
                         dynamic.group = Some(group);
                         dynamic.key = Some(key);
                     };
@@ -205,7 +205,7 @@ impl Engine<'_> {
                 (Some(select), None) => self.value(select, inner, frame, sort.place)?,
                 (Some(select), Some(groups)) => {
                     let (group, key) = groups(at);
-                    let change = |dynamic: &mut super::later::Dynamic| {
+                    let change = |dynamic: &mut super::version2::Dynamic| {
                         dynamic.group = Some(group);
                         dynamic.key = Some(key);
                     };

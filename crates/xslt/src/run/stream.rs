@@ -169,7 +169,7 @@ impl<'e> Engine<'e> {
         );
         engine.steps.store(self.steps.load(Ordering::Relaxed), Ordering::Relaxed);
         engine.results = self.results.clone();
-        if self.plan.later {
+        if self.plan.version2 {
             engine.take_dynamics(self);
         }
         engine

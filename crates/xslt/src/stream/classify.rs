@@ -3,9 +3,9 @@
 use super::NotStreamable;
 use super::reach::{At, Downward, Use, downward, reach};
 use crate::expr::Expr;
-use crate::later::{Content, Grouping, Later};
 use crate::model::{Argument, Avt, AvtPart, Binding, Instruction, Op, Place, Plan, Sort};
 use crate::pattern::Anchor;
+use crate::version2::{Content, Grouping, Version2};
 use std::collections::HashMap;
 use xpath::{Type, Version};
 
@@ -134,7 +134,7 @@ impl Classifier<'_> {
     }
 
     fn version(&self) -> Version {
-        if self.plan.later { Version::V2 } else { Version::V1 }
+        if self.plan.version2 { Version::V2 } else { Version::V1 }
     }
 
     fn refuse(&mut self, place: Place, reason: String) {
@@ -322,56 +322,58 @@ impl Classifier<'_> {
             }
             Op::Unknown { fallback, .. } => fallback.as_ref().map_or(Ok(0), |body| self.body(body, base)),
             Op::Result { value } => self.binding(value, base, place),
-            Op::Later(later) => self.later(later, base, place),
+            Op::Version2(version2) => self.version2(version2, base, place),
         }
     }
 
     /// An instruction that only XSLT 2.0 has.
-    fn later(&mut self, later: &Later, base: At, place: Place) -> Reads {
-        match later {
-            Later::Sequence { select } | Later::CopyOf { select, .. } => {
+    fn version2(&mut self, version2: &Version2, base: At, place: Place) -> Reads {
+        match version2 {
+            Version2::Sequence { select } | Version2::CopyOf { select, .. } => {
                 self.expr(select, Use::Value, base, place).map(|_| 0)
             }
-            Later::TextTemplate(text) => self.avt(text, base, place).map(|()| 0),
-            Later::Values { content, .. } | Later::Comment { content } => self.content(content, base, place),
-            Later::Attribute { name, namespace, content, .. } => {
+            Version2::TextTemplate(text) => self.avt(text, base, place).map(|()| 0),
+            Version2::Values { content, .. } | Version2::Comment { content } => {
+                self.content(content, base, place)
+            }
+            Version2::Attribute { name, namespace, content, .. } => {
                 let name = self.avt(name, base, place);
                 let namespace = namespace.as_ref().map_or(Ok(()), |n| self.avt(n, base, place));
                 let reads = self.content(content, base, place);
                 name.and(namespace).and(reads)
             }
-            Later::Pi { name, content }
-            | Later::Namespace { name, content }
-            | Later::Message { content, terminate: name } => {
+            Version2::Pi { name, content }
+            | Version2::Namespace { name, content }
+            | Version2::Message { content, terminate: name } => {
                 let name = self.avt(name, base, place);
                 let reads = self.content(content, base, place);
                 name.and(reads)
             }
-            Later::Sequential(body) => self.body(body, base),
-            Later::Copy { select: Some(select), .. } => {
+            Version2::Sequential(body) => self.body(body, base),
+            Version2::Copy { select: Some(select), .. } => {
                 self.expr(select, Use::Value, base, place)?;
                 Err(self.at(place, "xsl:copy goes on with another node".into()))
             }
-            Later::Copy { sets, body, .. } => {
+            Version2::Copy { sets, body, .. } => {
                 let head = self.sets(sets, base, place);
                 let reads = self.body(body, base);
                 head.and(reads)
             }
-            Later::TunnelParam { value, .. } => {
+            Version2::TunnelParam { value, .. } => {
                 self.atomic &= is_atomic(value);
                 self.binding(value, base, place)
             }
-            Later::Convert { .. } => Ok(0),
-            Later::Third(_) => Err(self.at(place, "instructions of XSLT 3.0 are not followed".into())),
-            Later::NextMatch { arguments } => {
+            Version2::Convert { .. } => Ok(0),
+            Version2::Version3(_) => Err(self.at(place, "instructions of XSLT 3.0 are not followed".into())),
+            Version2::NextMatch { arguments } => {
                 self.arguments(arguments, base)?;
                 match base {
                     At::Focus => Err(self.at(place, "xsl:next-match goes on with the same node".into())),
                     _ => Ok(0),
                 }
             }
-            Later::Document { body } => self.inner(body, base, place),
-            Later::ResultDocument(result) => {
+            Version2::Document { body } => self.inner(body, base, place),
+            Version2::ResultDocument(result) => {
                 let own =
                     [&result.href, &result.format, &result.cdata_section_elements, &result.character_maps];
                 let values =
@@ -382,7 +384,7 @@ impl Classifier<'_> {
                 }
                 outcome.and(self.body(&result.body, base))
             }
-            Later::ForEachGroup(grouping) => {
+            Version2::ForEachGroup(grouping) => {
                 let select = self.expr(&grouping.select, Use::Exists, base, place).map(|_| ());
                 match &grouping.by {
                     Grouping::By(key) | Grouping::Adjacent(key) => {
@@ -397,7 +399,7 @@ impl Classifier<'_> {
                 let _ = self.body(&grouping.body, At::Below);
                 select.and(collation).map(|()| 0)
             }
-            Later::Analyze { select, regex, flags, matching, other } => {
+            Version2::Analyze { select, regex, flags, matching, other } => {
                 let select = self.expr(select, Use::Value, base, place).map(|_| ());
                 let regex = self.avt(regex, base, place);
                 let flags = flags.as_ref().map_or(Ok(()), |flags| self.avt(flags, base, place));
@@ -405,7 +407,7 @@ impl Classifier<'_> {
                 let _ = (self.body(matching, At::Elsewhere), self.body(other, At::Elsewhere));
                 select.and(regex).and(flags).map(|()| 0)
             }
-            Later::PerformSort { select, body, sorts } => {
+            Version2::PerformSort { select, body, sorts } => {
                 self.sorts(sorts);
                 let select =
                     select.as_ref().map_or(Ok(()), |e| self.expr(e, Use::Value, base, place).map(|_| ()));

@@ -44,8 +44,8 @@ pub(crate) struct Reach {
 /// Where `tree`, evaluated at `base`, reaches; and where its nodes lie. `functions`: the stylesheet has functions of its
 /// own.
 pub(crate) fn reach(tree: &Expr, version: Version, using: Use, base: At, functions: bool) -> (Reach, At) {
-    let later = version != Version::V1;
-    let mut walk = Walk { found: Reach::default(), focus: base, functions, later };
+    let version2 = version != Version::V1;
+    let mut walk = Walk { found: Reach::default(), focus: base, functions, version2 };
     let at = walk.expr(tree, using, base, false);
     (walk.found, at)
 }
@@ -56,7 +56,7 @@ struct Walk {
     focus: At,
     functions: bool,
     /// XPath 2.0: functions and operations may give nodes that they were given.
-    later: bool,
+    version2: bool,
 }
 
 impl Walk {
@@ -253,7 +253,7 @@ impl Walk {
             }
             _ => {
                 let all: Vec<At> = arguments.iter().map(|a| self.expr(a, Use::Value, base, inner)).collect();
-                if self.later && name != "document" && name != "doc"
+                if self.version2 && name != "document" && name != "doc"
                     || name != "node-set" && name != "document" && !prefix.is_empty()
                 {
                     return farthest(&all);

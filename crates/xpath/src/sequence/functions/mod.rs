@@ -14,8 +14,8 @@ mod output;
 mod random;
 mod sequences;
 mod strings;
-mod third;
 mod uris;
+mod version3;
 
 use super::operators::{Number, failed};
 use crate::atomic::{Atomic, AtomicType, Kind, Moment, NameValue};
@@ -80,7 +80,8 @@ impl Entry {
 static TABLES: [&[Entry]; 6] =
     [strings::TABLE, sequences::TABLE, numbers::TABLE, nodes::TABLE, dates::TABLE, uris::TABLE];
 
-static THIRD: [&[Entry]; 5] = [third::TABLE, higher::TABLE, json::TABLE, documents::TABLE, formats::TABLE];
+static VERSION3: [&[Entry]; 5] =
+    [version3::TABLE, higher::TABLE, json::TABLE, documents::TABLE, formats::TABLE];
 
 /// The function of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
@@ -91,8 +92,8 @@ pub(crate) fn find(name: &str) -> Option<&'static Entry> {
 pub(crate) const MATH: &str = "http://www.w3.org/2005/xpath-functions/math";
 
 /// The function of that name that XPath 3.1 adds or changes.
-pub(crate) fn find_third(name: &str) -> Option<&'static Entry> {
-    THIRD.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
+pub(crate) fn find_version3(name: &str) -> Option<&'static Entry> {
+    VERSION3.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
 }
 
 /// The namespaces of XPath 3.1's functions, with the prefixes that need no declaration.
@@ -118,8 +119,8 @@ pub(crate) fn usual_prefix(namespace: &str) -> &'static str {
 /// The function of XPath 3.1 of that name.
 pub(crate) fn find_in(namespace: &str, name: &str) -> Option<&'static Entry> {
     let table = match usual_prefix(namespace) {
-        "fn" => return find_third(name).or_else(|| find(name)),
-        "math" => third::MATH,
+        "fn" => return find_version3(name).or_else(|| find(name)),
+        "math" => version3::MATH,
         "map" => maps::TABLE,
         "array" => arrays::TABLE,
         _ => return None,

@@ -74,8 +74,8 @@ impl<'p> Run<'p> {
                 // All behind are content, too, or immediate without a position.
                 StreamPredicate::Content(_) => {
                     let rest = &step.predicates[k..];
-                    for later in rest {
-                        if let StreamPredicate::Immediate(scope) = later
+                    for further in rest {
+                        if let StreamPredicate::Immediate(scope) = further
                             && !self.immediate(*scope, position, item)
                         {
                             return (None, exhausted);

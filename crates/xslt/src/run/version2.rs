@@ -7,9 +7,9 @@ use super::out::{Destination, Out, Pending};
 use super::{Engine, Focus, Frame, NO_RULE, Res, host};
 use crate::collation::CollationKey;
 use crate::expr::Expr;
-use crate::later::{Content, ForEachGroup, Grouping, Later};
 use crate::model::{Argument, Avt, Declared, Function, Instruction, Op, Place, Sort};
 use crate::names::Name;
+use crate::version2::{Content, ForEachGroup, Grouping, Version2};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -46,39 +46,39 @@ enum End {
 pub(super) const NO_DYNAMIC: u32 = u32::MAX;
 
 impl<'e> Engine<'e> {
-    pub(super) fn later(
+    pub(super) fn version2(
         &self,
-        op: &Later,
+        op: &Version2,
         focus: Focus,
         frame: &mut Frame,
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
         match op {
-            Later::Sequential(body) => self.exec(body, focus, frame, out)?,
-            Later::Sequence { select } => {
+            Version2::Sequential(body) => self.exec(body, focus, frame, out)?,
+            Version2::Sequence { select } => {
                 let value = self.value(select, focus, frame, place)?;
                 self.write_items(&value, false, out, place)?;
             }
-            Later::Values { content, raw } => {
+            Version2::Values { content, raw } => {
                 let text = self.content(content, focus, frame, place)?;
                 out.text(&text, *raw);
             }
-            Later::TextTemplate(text) => {
+            Version2::TextTemplate(text) => {
                 let text = self.avt(text, focus, frame, place)?;
                 out.text(&text, false);
             }
-            Later::Attribute { name, namespace, scope, content } => {
+            Version2::Attribute { name, namespace, scope, content } => {
                 let (prefix, uri, local) =
                     self.attribute_name(name, namespace.as_ref(), scope, focus, frame, place)?;
                 let text = self.content(content, focus, frame, place)?;
                 self.put_attribute(&prefix, &uri, &local, &text, place, out)?;
             }
-            Later::Comment { content } => {
+            Version2::Comment { content } => {
                 let text = self.content(content, focus, frame, place)?;
                 out.comment(&text);
             }
-            Later::Pi { name, content } => {
+            Version2::Pi { name, content } => {
                 let name = self.avt(name, focus, frame, place)?;
                 let text = self.content(content, focus, frame, place)?;
                 if !xml::is_ncname(&name) || name.eq_ignore_ascii_case("xml") {
@@ -93,7 +93,7 @@ impl<'e> Engine<'e> {
                 }
                 out.pi(&name, text);
             }
-            Later::Namespace { name, content } => {
+            Version2::Namespace { name, content } => {
                 let prefix = self.avt(name, focus, frame, place)?;
                 let uri = self.content(content, focus, frame, place)?;
                 if !(prefix.is_empty() || xml::is_ncname(&prefix)) || prefix == "xmlns" {
@@ -104,11 +104,11 @@ impl<'e> Engine<'e> {
                 }
                 out.namespace(&prefix, &uri);
             }
-            Later::CopyOf { select, namespaces } => {
+            Version2::CopyOf { select, namespaces } => {
                 let value = self.value(select, focus, frame, place)?;
                 self.copy_items(&value, *namespaces, out, place)?;
             }
-            Later::Copy { select: Some(select), sets, body, namespaces } => {
+            Version2::Copy { select: Some(select), sets, body, namespaces } => {
                 let mark = self.mark();
                 let items = self.items(select, focus, frame, place)?;
                 match items.as_slice() {
@@ -129,7 +129,7 @@ impl<'e> Engine<'e> {
                 }
                 self.release(mark);
             }
-            Later::Copy { select: None, sets, body, namespaces } => match self.item(focus.node) {
+            Version2::Copy { select: None, sets, body, namespaces } => match self.item(focus.node) {
                 Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out, place)?,
                 Some(_) => self.copy(sets, body, *namespaces, focus, frame, out)?,
                 None => {
@@ -137,8 +137,8 @@ impl<'e> Engine<'e> {
                     return Err(self.fail(place, message.into()));
                 }
             },
-            Later::ForEachGroup(group) => self.for_each_group(group, focus, frame, place, out)?,
-            Later::Analyze { select, regex, flags, matching, other } => {
+            Version2::ForEachGroup(group) => self.for_each_group(group, focus, frame, place, out)?,
+            Version2::Analyze { select, regex, flags, matching, other } => {
                 let pattern = self.avt(regex, focus, frame, place)?;
                 let flags = match flags {
                     Some(flags) => self.avt(flags, focus, frame, place)?,
@@ -153,12 +153,12 @@ impl<'e> Engine<'e> {
                     };
                     self.fail(place, format!("{code}: {}", e.message))
                 };
-                if !self.plan.third && flags.contains('q') {
+                if !self.plan.version3 && flags.contains('q') {
                     let message = "XTDE1145: the flag q is of XSLT 3.0";
                     return Err(self.fail(place, message.into()));
                 }
                 let regex = xpath::regex::Regex::cached(&pattern, &flags).map_err(failed)?;
-                let parts = regex.analyze(&text, self.plan.third).map_err(failed)?;
+                let parts = regex.analyze(&text, self.plan.version3).map_err(failed)?;
                 let mut inner = Focus { position: 0, size: parts.len() as u32, rule: NO_RULE, ..focus };
                 for part in parts {
                     let mark = self.mark();
@@ -185,7 +185,7 @@ impl<'e> Engine<'e> {
                     self.release(mark);
                 }
             }
-            Later::PerformSort { select, body, sorts } => {
+            Version2::PerformSort { select, body, sorts } => {
                 let mark = self.mark();
                 let mut nodes = match select {
                     Some(select) => self.items(select, focus, frame, place)?,
@@ -199,7 +199,7 @@ impl<'e> Engine<'e> {
                 self.release(mark);
                 self.write_items(&value, false, out, place)?;
             }
-            Later::NextMatch { arguments } => {
+            Version2::NextMatch { arguments } => {
                 if focus.rule == NO_RULE {
                     return Err(
                         self.fail(place, "XTDE0560: xsl:next-match needs a current template rule".into())
@@ -214,15 +214,15 @@ impl<'e> Engine<'e> {
                     }
                 })?;
             }
-            Later::Document { body } => {
+            Version2::Document { body } => {
                 let value = self.tree(body, focus, frame, place)?;
                 self.write_items(&value, false, out, place)?;
             }
-            Later::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
-            Later::Message { content, terminate } => {
+            Version2::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
+            Version2::Message { content, terminate } => {
                 let text = match self.message_text(content, focus, frame, place) {
                     // What fails in a message ends nothing, from 3.0 on (section 23.1).
-                    Err(error) if self.plan.third && error.has_code() => error.message,
+                    Err(error) if self.plan.version3 && error.has_code() => error.message,
                     text => text?,
                 };
                 if let Some(messages) = self.options.messages {
@@ -235,7 +235,7 @@ impl<'e> Engine<'e> {
                     );
                 }
             }
-            Later::TunnelParam { slot, name, value, declared } => {
+            Version2::TunnelParam { slot, name, value, declared } => {
                 let passed = self.dynamic(focus.dynamic).and_then(|dynamic| {
                     dynamic.tunnel.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
                 });
@@ -245,8 +245,8 @@ impl<'e> Engine<'e> {
                     (None, _) => self.binding(value, focus, frame, place)?,
                 };
             }
-            Later::Third(op) => self.third(op, focus, frame, place, out)?,
-            Later::Convert { slot, declared } => {
+            Version2::Version3(op) => self.version3(op, focus, frame, place, out)?,
+            Version2::Convert { slot, declared } => {
                 if frame.passed & (1 << slot) != 0 {
                     let value = std::mem::replace(&mut frame.locals[*slot], Value::Empty);
                     frame.locals[*slot] = self.converted(value, declared, declared.code, place)?;
@@ -268,7 +268,7 @@ impl<'e> Engine<'e> {
     fn analyzed(&self, select: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
         let value = self.value(select, focus, frame, place)?;
         let wrong = match (value.len(), value.item(0)) {
-            (0, _) if self.plan.third => return Ok(String::new()),
+            (0, _) if self.plan.version3 => return Ok(String::new()),
             (1, Some(item)) => match self.atom(item) {
                 Atomic::Untyped(text) | Atomic::String(text) | Atomic::Uri(text) => {
                     return Ok(text.to_string());
@@ -389,7 +389,7 @@ impl<'e> Engine<'e> {
             }
             match item {
                 Item::Node(node)
-                    if self.plan.later
+                    if self.plan.version2
                         && !node.is_namespace()
                         && self.doc(node.doc).kind(node.id) == NodeKind::Attribute =>
                 {
@@ -576,7 +576,7 @@ impl<'e> Engine<'e> {
                         let message = "the function is its own value: an endless recursion";
                         return Err(self.fail(function.place, message.into()));
                     }
-                    if alike && next.later {
+                    if alike && next.version2 {
                         function = next;
                         passed = Cow::Owned(args);
                         continue;
@@ -600,12 +600,12 @@ impl<'e> Engine<'e> {
         let Some((last, before)) = body.split_last() else { return Ok(End::Value(Value::Empty)) };
         let quiet = |op: &Op| match op {
             Op::Variable { .. } | Op::Param { .. } => true,
-            Op::Later(later) => matches!(**later, Later::Convert { .. }),
+            Op::Version2(version2) => matches!(**version2, Version2::Convert { .. }),
             _ => false,
         };
         let ends = match &last.op {
             Op::If { .. } | Op::Choose { .. } => true,
-            Op::Later(later) => matches!(**later, Later::Sequence { .. }),
+            Op::Version2(version2) => matches!(**version2, Version2::Sequence { .. }),
             _ => false,
         };
         if !ends || !before.iter().all(|instruction| quiet(&instruction.op)) {
@@ -629,8 +629,8 @@ impl<'e> Engine<'e> {
                 }
                 self.function_end(otherwise, focus, frame, last.place)
             }
-            Op::Later(later) => {
-                let Later::Sequence { select } = &**later else { return Ok(End::Value(Value::Empty)) };
+            Op::Version2(version2) => {
+                let Version2::Sequence { select } = &**version2 else { return Ok(End::Value(Value::Empty)) };
                 let ended = self.with(select, focus, frame, last.place, |expression, cx| {
                     expression.evaluate_to_call(cx, crate::expr::USER_FUNCTION..crate::expr::UNKNOWN_FUNCTION)
                 })?;
@@ -654,8 +654,8 @@ impl<'e> Engine<'e> {
     ) -> Res<Value> {
         match body {
             [] => return Ok(Value::Empty),
-            [Instruction { op: Op::Later(later), place }] => {
-                if let Later::Sequence { select } = &**later {
+            [Instruction { op: Op::Version2(version2), place }] => {
+                if let Version2::Sequence { select } = &**version2 {
                     return self.value(select, focus, frame, *place);
                 }
             }
@@ -931,7 +931,7 @@ impl<'e> Engine<'e> {
                 let ends = matches!(op.by, Grouping::EndingWith(_));
                 let mut begin = true;
                 for node in &population {
-                    if node.as_atomic().is_some() && !self.plan.third {
+                    if node.as_atomic().is_some() && !self.plan.version3 {
                         return Err(
                             self.fail(place, "XTTE1120: patterns group nodes, not atomic values".into())
                         );
@@ -950,7 +950,7 @@ impl<'e> Engine<'e> {
             self.sort_groups(&mut groups, &op.sorts, focus, frame)?;
         }
         let mut inner = Focus { position: 0, size: groups.len() as u32, rule: NO_RULE, ..focus };
-        let keyed = !self.plan.third || matches!(op.by, Grouping::By(_) | Grouping::Adjacent(_));
+        let keyed = !self.plan.version3 || matches!(op.by, Grouping::By(_) | Grouping::Adjacent(_));
         for (key, members) in groups {
             self.tick(out)?;
             inner.node = members.first().copied().unwrap_or(Node::ABSENT);

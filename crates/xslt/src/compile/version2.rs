@@ -3,11 +3,11 @@
 
 use super::{Compiler, XSLT};
 use crate::expr::{ElementScope, Expr};
-use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later, ResultDocument};
 use crate::model::{Argument, Avt, Binding, Body, Declared, Function, Instruction, Op, Place, Typed};
 use crate::names::Name;
 use crate::output::{OutputProperties, PROPERTIES, properties_by_version};
 use crate::pattern::NoMatch;
+use crate::version2::{CURRENT_MODE, Content, ForEachGroup, Grouping, ResultDocument, Version2};
 use std::collections::{BTreeMap, HashMap};
 use xml::{Document, NodeId, NodeKind};
 use xpath::{Collation, Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, SeqType, Value};
@@ -104,10 +104,10 @@ const THIRD: [(&str, &[&str]); 14] = [
 ];
 
 /// Whether 2.0 allows an attribute that 1.0 does not.
-pub(super) fn is_attribute(element: &str, attribute: &str, third: bool) -> bool {
+pub(super) fn is_attribute(element: &str, attribute: &str, version3: bool) -> bool {
     STANDARD.contains(&attribute)
-        || third && matches!(attribute, "expand-text" | "default-mode" | "default-validation")
-        || third && THIRD.iter().any(|(name, more)| *name == element && more.contains(&attribute))
+        || version3 && matches!(attribute, "expand-text" | "default-mode" | "default-validation")
+        || version3 && THIRD.iter().any(|(name, more)| *name == element && more.contains(&attribute))
         || MORE.iter().any(|(name, more)| *name == element && more.contains(&attribute))
         || element == "output" && properties_by_version().1.contains(&attribute)
 }
@@ -138,7 +138,7 @@ pub(super) fn own_version(doc: &Document, element: NodeId) -> Option<&str> {
 
 impl Compiler<'_> {
     /// Whether some module is of version 2.0 or later: then all of the stylesheet runs in a processor of 2.0.
-    pub(super) fn is_later_stylesheet(&self) -> bool {
+    pub(super) fn is_version2_stylesheet(&self) -> bool {
         matches!(self.options.processor, super::Processor::V2 | super::Processor::V3)
             || self.options.processor != super::Processor::V1
                 && self.declarations.iter().any(|d| {
@@ -148,7 +148,7 @@ impl Compiler<'_> {
     }
 
     /// Whether some module is of version 3.0 or later, and nothing else was asked for: what of it is not there is an error then.
-    pub(super) fn is_third_stylesheet(&self) -> bool {
+    pub(super) fn is_version3_stylesheet(&self) -> bool {
         self.options.processor == super::Processor::V3
             || self.options.processor == super::Processor::ByStylesheet
                 && self.declarations.iter().any(|d| {
@@ -159,7 +159,7 @@ impl Compiler<'_> {
 
     /// Whether braces in the text of an element hold expressions (XSLT 3.0 section 5.6.2).
     pub(super) fn expands_text(&self, node: NodeId) -> bool {
-        if !self.plan.third {
+        if !self.plan.version3 {
             return false;
         }
         let doc = &self.module.doc;
@@ -261,10 +261,10 @@ impl Compiler<'_> {
 
     /// The version in effect at an element decides how expressions and errors are treated.
     pub(super) fn at_version_of(&mut self, node: NodeId) {
-        if self.plan.later {
+        if self.plan.version2 {
             let version = version_of(&self.module.doc, node);
-            self.forwards = version > if self.plan.third { 3.0 } else { 2.0 };
-            self.later = version >= 2.0;
+            self.forwards = version > if self.plan.version3 { 3.0 } else { 2.0 };
+            self.version2 = version >= 2.0;
         } else {
             self.forwards = self.is_forwards(node);
         }
@@ -272,7 +272,7 @@ impl Compiler<'_> {
 
     /// The namespace of unprefixed element names in expressions and patterns.
     pub(super) fn default_namespace(&self, node: NodeId) -> String {
-        if !self.plan.later {
+        if !self.plan.version2 {
             return String::new();
         }
         let doc = &self.module.doc;
@@ -295,7 +295,7 @@ impl Compiler<'_> {
 
     /// The sequence type in attribute `as`.
     fn declared_type(&mut self, node: NodeId) -> Option<SeqType> {
-        if !self.later {
+        if !self.version2 {
             return None;
         }
         let source = self.attribute(node, "as")?;
@@ -348,7 +348,7 @@ impl Compiler<'_> {
     }
 
     /// The parameter at `node`: what it does when the template begins. `true`: it takes the slot of an argument.
-    pub(super) fn later_parameter(&mut self, node: NodeId, name: Name) -> (Vec<Instruction>, bool) {
+    pub(super) fn version2_parameter(&mut self, node: NodeId, name: Name) -> (Vec<Instruction>, bool) {
         let place = self.place(node);
         let module = self.module.clone();
         let of_function =
@@ -357,7 +357,7 @@ impl Compiler<'_> {
         let declared = self.declared(node, if of_function { "XTTE0790" } else { "XTTE0590" }, &title);
         let required = self.flag(node, "required", false);
         if of_function && !required && module.doc.attribute(node, "", "required").is_some() {
-            let code = if self.plan.third { "XTSE0020" } else { "XTSE0090" };
+            let code = if self.plan.version3 { "XTSE0020" } else { "XTSE0090" };
             self.error(node, format!("{code}: {title} of a function is always required"));
         }
         let has_default = module.doc.attribute(node, "", "select").is_some() || self.has_content(node);
@@ -378,12 +378,12 @@ impl Compiler<'_> {
         };
         let slot = self.declare_local(node, name);
         if tunnel {
-            let op = Op::Later(Box::new(Later::TunnelParam { slot, name, value, declared }));
+            let op = Op::Version2(Box::new(Version2::TunnelParam { slot, name, value, declared }));
             return (vec![Instruction { op, place }], false);
         }
         let mut ops = vec![Instruction { op: Op::Param { slot, value }, place }];
         if let Some(declared) = declared {
-            ops.push(Instruction { op: Op::Later(Box::new(Later::Convert { slot, declared })), place });
+            ops.push(Instruction { op: Op::Version2(Box::new(Version2::Convert { slot, declared })), place });
         }
         (ops, true)
     }
@@ -399,7 +399,7 @@ impl Compiler<'_> {
         let mut content = self.content(node, &[]);
         let is_text = |instruction: &Instruction| match &instruction.op {
             Op::Text { .. } | Op::ValueOf { .. } => true,
-            Op::Later(later) => matches!(**later, Later::Values { .. }),
+            Op::Version2(version2) => matches!(**version2, Version2::Values { .. }),
             _ => false,
         };
         if content.select.is_none() && !content.body.iter().all(is_text) {
@@ -416,22 +416,22 @@ impl Compiler<'_> {
     }
 
     /// An instruction as 2.0 has it. `None`: it is the same as in 1.0.
-    pub(super) fn later_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
+    pub(super) fn version2_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
         let module = self.module.clone();
         let doc = &module.doc;
-        let later = |later: Later| Some(Some(Op::Later(Box::new(later))));
+        let version2 = |version2: Version2| Some(Some(Op::Version2(Box::new(version2))));
         match doc.local(node) {
             "sequence" => {
                 // With content in place of the attribute: 3.0.
-                if self.plan.third && doc.attribute(node, "", "select").is_none() {
+                if self.plan.version3 && doc.attribute(node, "", "select").is_none() {
                     self.attributes(node, &["select"], &[]);
                     let body = self.body_except(node, &["fallback"]);
-                    return later(Later::Sequential(body));
+                    return version2(Version2::Sequential(body));
                 }
                 self.attributes(node, &["select"], &["select"]);
                 self.only(node, &[]);
                 match self.expression_attribute(node, "select") {
-                    Some(select) => later(Later::Sequence { select }),
+                    Some(select) => version2(Version2::Sequence { select }),
                     None => Some(None),
                 }
             }
@@ -450,7 +450,7 @@ impl Compiler<'_> {
                         xpath.many = true;
                         Some(Some(Op::ValueOf { select: Expr::XPath(xpath), raw }))
                     }
-                    content => later(Later::Values { content, raw }),
+                    content => version2(Version2::Values { content, raw }),
                 }
             }
             "attribute"
@@ -464,7 +464,7 @@ impl Compiler<'_> {
                 self.check_fixed_name(node, &name, namespace.is_some());
                 let scope = self.scope(node);
                 let content = self.content(node, &[]);
-                later(Later::Attribute { name, namespace, scope, content })
+                version2(Version2::Attribute { name, namespace, scope, content })
             }
             local @ ("attribute" | "element") => {
                 self.no_schema(node);
@@ -476,19 +476,19 @@ impl Compiler<'_> {
             "comment" => {
                 self.attributes(node, &[], &[]);
                 let content = self.spaced_content(node);
-                later(Later::Comment { content })
+                version2(Version2::Comment { content })
             }
             "processing-instruction" => {
                 self.attributes(node, &["name"], &["name"]);
                 let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
                 let content = self.spaced_content(node);
-                later(Later::Pi { name, content })
+                version2(Version2::Pi { name, content })
             }
             "namespace" => {
                 self.attributes(node, &["name", "select"], &["name"]);
                 let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
                 let content = self.spaced_content(node);
-                later(Later::Namespace { name, content })
+                version2(Version2::Namespace { name, content })
             }
             "copy-of" => {
                 self.attributes(node, &["select"], &["select"]);
@@ -496,24 +496,25 @@ impl Compiler<'_> {
                 self.empty(node);
                 let namespaces = self.flag(node, "copy-namespaces", true);
                 match self.expression_attribute(node, "select") {
-                    Some(select) => later(Later::CopyOf { select, namespaces }),
+                    Some(select) => version2(Version2::CopyOf { select, namespaces }),
                     None => Some(None),
                 }
             }
             "copy" => {
-                let third = if self.plan.third {
+                let version3 = if self.plan.version3 {
                     &["use-attribute-sets", "select"][..]
                 } else {
                     &["use-attribute-sets"]
                 };
-                self.attributes(node, third, &[]);
+                self.attributes(node, version3, &[]);
                 self.flag(node, "inherit-namespaces", true);
-                let select = if self.plan.third { self.expression_attribute(node, "select") } else { None };
+                let select =
+                    if self.plan.version3 { self.expression_attribute(node, "select") } else { None };
                 self.no_schema(node);
                 let namespaces = self.flag(node, "copy-namespaces", true);
                 let sets = self.uses(node, "");
                 let body = self.body(node);
-                later(Later::Copy { select, sets, body, namespaces })
+                version2(Version2::Copy { select, sets, body, namespaces })
             }
             "for-each-group" => {
                 let attributes = [
@@ -526,7 +527,7 @@ impl Compiler<'_> {
                 ];
                 self.attributes(node, &attributes, &["select"]);
                 let collation = self.collation(node, "XTDE1110");
-                let composite = self.plan.third && self.flag(node, "composite", false);
+                let composite = self.plan.version3 && self.flag(node, "composite", false);
                 let Some(select) = self.expression_attribute(node, "select") else { return Some(None) };
                 let given: Vec<&str> = attributes[1..5]
                     .iter()
@@ -539,7 +540,7 @@ impl Compiler<'_> {
                 };
                 if !by.contains("-by") && !by.contains("adjacent") {
                     let name = if composite { "composite" } else { "collation" };
-                    if composite || collation.is_some() && self.plan.later {
+                    if composite || collation.is_some() && self.plan.version2 {
                         let message = format!("XTSE1090: {name} is for group-by and group-adjacent");
                         self.error(node, message);
                     }
@@ -556,7 +557,7 @@ impl Compiler<'_> {
                 self.sorts_first(node);
                 let body = self.body_except(node, &["sort"]);
                 match by {
-                    Some(by) => later(Later::ForEachGroup(Box::new(ForEachGroup {
+                    Some(by) => version2(Version2::ForEachGroup(Box::new(ForEachGroup {
                         select,
                         by,
                         collation,
@@ -594,7 +595,7 @@ impl Compiler<'_> {
                     last = last.max(place);
                     fine
                 });
-                if self.plan.third && !in_order {
+                if self.plan.version3 && !in_order {
                     let message = "XTSE0010: xsl:analyze-string holds an xsl:matching-substring, an xsl:non-matching-substring and fallbacks, in this order";
                     self.error(node, message.into());
                 }
@@ -605,7 +606,7 @@ impl Compiler<'_> {
                 }
                 let matching = matching.map(|n| self.body(n)).unwrap_or_default();
                 let other = other.map(|n| self.body(n)).unwrap_or_default();
-                later(Later::Analyze { select, regex, flags, matching, other })
+                version2(Version2::Analyze { select, regex, flags, matching, other })
             }
             "perform-sort" => {
                 self.attributes(node, &["select"], &[]);
@@ -616,19 +617,19 @@ impl Compiler<'_> {
                 }
                 self.sorts_first(node);
                 let body = self.body_except(node, &["sort"]);
-                later(Later::PerformSort { select, body, sorts })
+                version2(Version2::PerformSort { select, body, sorts })
             }
             "next-match" => {
                 self.attributes(node, &[], &[]);
                 self.only(node, &["with-param"]);
                 let arguments = self.arguments(node);
-                later(Later::NextMatch { arguments })
+                version2(Version2::NextMatch { arguments })
             }
             "document" => {
                 self.attributes(node, &["validation", "type"], &[]);
                 self.no_schema(node);
                 let body = self.body(node);
-                later(Later::Document { body })
+                version2(Version2::Document { body })
             }
             "result-document" => {
                 self.attributes(
@@ -659,14 +660,14 @@ impl Compiler<'_> {
                 );
                 self.no_schema(node);
                 let result = self.result_document(node);
-                later(Later::ResultDocument(Box::new(result)))
+                version2(Version2::ResultDocument(Box::new(result)))
             }
             "message" => {
                 self.attributes(node, &["terminate"], &[]);
                 let terminate = self.avt_attribute(node, "terminate").unwrap_or(Avt::Fixed("no".into()));
                 let select = self.expression_attribute(node, "select");
                 let content = Content { select, body: self.body(node), separator: None };
-                later(Later::Message { content, terminate })
+                version2(Version2::Message { content, terminate })
             }
             "variable" => {
                 self.attributes(node, &["name", "select"], &["name"]);
@@ -702,7 +703,7 @@ impl Compiler<'_> {
         for property in PROPERTIES {
             // "version" is that of the language.
             let attribute = if property == "version" { "output-version" } else { property };
-            if property == "html-version" && !self.plan.third {
+            if property == "html-version" && !self.plan.version3 {
                 continue;
             }
             let Some(value) = self.avt_attribute(node, attribute) else { continue };
@@ -718,7 +719,7 @@ impl Compiler<'_> {
             format: None,
             properties: properties.into(),
             cdata_section_elements: self.avt_attribute(node, "cdata-section-elements"),
-            suppress_indentation: match self.plan.third {
+            suppress_indentation: match self.plan.version3 {
                 true => self.avt_attribute(node, "suppress-indentation"),
                 false => None,
             },
@@ -752,7 +753,7 @@ impl Compiler<'_> {
 
     /// The mode where none is named: that of the nearest `default-mode` (XSLT 3.0 section 3.5.3).
     pub(super) fn default_mode(&mut self, node: NodeId) -> usize {
-        if !self.plan.third {
+        if !self.plan.version3 {
             return 0;
         }
         let module = self.module.clone();
@@ -783,7 +784,7 @@ impl Compiler<'_> {
                     let default = self.default_mode(node);
                     modes.push(default);
                 }
-                "#unnamed" if self.plan.third => modes.push(0),
+                "#unnamed" if self.plan.version3 => modes.push(0),
                 mode => modes.push(self.mode(node, mode)),
             }
         }
@@ -798,7 +799,7 @@ impl Compiler<'_> {
     pub(super) fn applied_mode(&mut self, node: NodeId) -> usize {
         match self.attribute(node, "mode").as_deref().map(str::trim) {
             None | Some("#default") => self.default_mode(node),
-            Some("#unnamed") if self.plan.third => 0,
+            Some("#unnamed") if self.plan.version3 => 0,
             Some("#current") => CURRENT_MODE,
             Some(mode) => {
                 let mode = mode.to_owned();
@@ -849,10 +850,10 @@ impl Compiler<'_> {
     }
 
     /// `xsl:function`.
-    pub(super) fn later_function(&mut self, node: NodeId) {
+    pub(super) fn version2_function(&mut self, node: NodeId) {
         self.attributes(node, &["name", "as", "override"], &["name"]);
-        let keeps = self.plan.third && self.flag(node, "cache", false);
-        if self.plan.third {
+        let keeps = self.plan.version3 && self.flag(node, "cache", false);
+        if self.plan.version3 {
             let own = self.yes_no(node, "override");
             let both = self.yes_no(node, "override-extension-function");
             if own.is_some() && both.is_some() && own != both {
@@ -872,8 +873,8 @@ impl Compiler<'_> {
         let (parameters, body) = self.parameterised(node);
         let place = self.place(node);
         let function =
-            Function { name, parameters, slots: self.slots, body, later: true, keeps, returns, place };
-        if let Some(slot) = self.later_functions.get(&(name, arity)) {
+            Function { name, parameters, slots: self.slots, body, version2: true, keeps, returns, place };
+        if let Some(slot) = self.version2_functions.get(&(name, arity)) {
             self.plan.functions.insert(*slot, function);
         }
     }
@@ -925,7 +926,7 @@ impl Compiler<'_> {
                 Some(name) => self.plan.outputs.entry(name).or_default(),
             };
             output.character_map = all;
-            if let (true, Some(message)) = (self.plan.later, output.contradiction()) {
+            if let (true, Some(message)) = (self.plan.version2, output.contradiction()) {
                 self.unplaced(message.to_owned(), place);
             }
         }
@@ -969,8 +970,8 @@ impl Compiler<'_> {
     /// Takes out the elements whose `use-when` is false, before anything else is read.
     pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) {
         let mut errors = Vec::new();
-        let third = self.options.processor == super::Processor::V3;
-        let given = (self.options.static_parameters, third);
+        let version3 = self.options.processor == super::Processor::V3;
+        let given = (self.options.static_parameters, version3);
         super::statics::prepare(doc, &mut self.statics, given, &mut errors);
         for message in errors {
             self.fail(uri, message);
@@ -985,7 +986,9 @@ pub(super) fn surely_is(body: &[Instruction], ty: &SeqType) -> bool {
     }
     let silent = |op: &Op| match op {
         Op::Param { .. } | Op::Variable { .. } => true,
-        Op::Later(later) => matches!(**later, Later::Convert { .. } | Later::TunnelParam { .. }),
+        Op::Version2(version2) => {
+            matches!(**version2, Version2::Convert { .. } | Version2::TunnelParam { .. })
+        }
         _ => false,
     };
     let begin = body.iter().take_while(|instruction| silent(&instruction.op)).count();
@@ -1044,7 +1047,7 @@ impl FunctionLibrary for Static<'_> {
 pub(super) struct Named<'d> {
     pub doc: &'d Document,
     pub node: NodeId,
-    pub third: bool,
+    pub version3: bool,
 }
 
 impl Host for Named<'_> {
@@ -1066,23 +1069,23 @@ impl Host for Named<'_> {
         let (prefix, local) = text.split_once(':').unwrap_or(("", &text));
         let namespace = crate::expr::namespace_of(self.doc, self.node, prefix).unwrap_or("");
         Ok(Some(match &*name.local {
-            "system-property" => system_property(namespace, local, true, self.third),
-            "element-available" => Value::Boolean(namespace == XSLT && super::is_available_later(local)),
+            "system-property" => system_property(namespace, local, true, self.version3),
+            "element-available" => Value::Boolean(namespace == XSLT && super::is_available_in_2(local)),
             "type-available" => Value::Boolean(type_available(namespace, local)),
             _ => {
                 let namespace = if prefix.is_empty() { "" } else { namespace };
-                Value::Boolean(function_available(namespace, local, self.third))
+                Value::Boolean(function_available(namespace, local, self.version3))
             }
         }))
     }
 }
 
 /// `system-property()`; `later`: of a processor of XSLT 2.0, `third`: of 3.0.
-pub(crate) fn system_property(namespace: &str, local: &str, later: bool, third: bool) -> Value {
+pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, version3: bool) -> Value {
     if namespace != XSLT {
         return Value::from("");
     }
-    if third {
+    if version3 {
         match local {
             "version" => return Value::from("3.0"),
             "xpath-version" => return Value::from("3.1"),
@@ -1092,7 +1095,7 @@ pub(crate) fn system_property(namespace: &str, local: &str, later: bool, third: 
             _ => {}
         }
     }
-    match (local, later) {
+    match (local, version2) {
         ("version", false) => Value::Number(1.0),
         ("version", true) => Value::from("2.0"),
         ("vendor", _) => Value::from("Busbar"),
@@ -1115,12 +1118,12 @@ pub(crate) fn type_available(namespace: &str, local: &str) -> bool {
 }
 
 /// Whether a function of XPath 2.0 or XSLT 2.0 (`third`: of 3.1 or 3.0) has that name.
-pub(crate) fn function_available(namespace: &str, local: &str, third: bool) -> bool {
+pub(crate) fn function_available(namespace: &str, local: &str, version3: bool) -> bool {
     const FUNCTIONS: &str = "http://www.w3.org/2005/xpath-functions";
     match namespace {
         "" | FUNCTIONS => {
             xpath::is_function(local)
-                || third && xpath::is_function_of(FUNCTIONS, local)
+                || version3 && xpath::is_function_of(FUNCTIONS, local)
                 || crate::functions::find("", local, true).is_some()
         }
         // Nothing can be cast to these.
@@ -1155,4 +1158,4 @@ impl Call {
 }
 
 /// Functions of the stylesheet by name and number of arguments.
-pub(crate) type LaterFunctions = HashMap<(Name, usize), u32>;
+pub(crate) type Version2Functions = HashMap<(Name, usize), u32>;

@@ -7,7 +7,7 @@ use crate::pattern::Pattern;
 
 /// An instruction.
 #[derive(Debug)]
-pub(crate) enum Later {
+pub(crate) enum Version2 {
     /// Instructions one after the other.
     Sequential(Body),
     /// `xsl:sequence`.
@@ -45,7 +45,7 @@ pub(crate) enum Later {
     /// `xsl:param` with `tunnel="yes"`; what is passed is of the declared type.
     TunnelParam { slot: usize, name: Name, value: Binding, declared: Option<Declared> },
     /// One of XSLT 3.0.
-    Third(Box<crate::third::Third>),
+    Version3(Box<crate::version3::Version3>),
     /// The conversion of a parameter if it was passed.
     Convert { slot: usize, declared: Declared },
 }

@@ -1,12 +1,12 @@
 //! The instructions of XSLT 3.0.
 
-use super::later::TypedKey;
 use super::out::{Destination, Out};
+use super::version2::TypedKey;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::error::XsltError;
-use crate::later::Content;
 use crate::model::Place;
-use crate::third::{CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeSource, Part, Third};
+use crate::version2::Content;
+use crate::version3::{CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeSource, Part, Version3};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use xml::NodeKind;
@@ -30,16 +30,16 @@ struct Merged {
 }
 
 impl<'e> Engine<'e> {
-    pub(super) fn third(
+    pub(super) fn version3(
         &self,
-        op: &Third,
+        op: &Version3,
         focus: Focus,
         frame: &mut Frame,
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
         match op {
-            Third::Iterate { select, params, body, completion } => {
+            Version3::Iterate { select, params, body, completion } => {
                 let mark = self.mark();
                 let items = self.items(select, focus, frame, place)?;
                 for IterateParam { slot, value, .. } in params {
@@ -79,18 +79,18 @@ impl<'e> Engine<'e> {
                 }
                 self.release(mark);
             }
-            Third::NextIteration { arguments } => {
+            Version3::NextIteration { arguments } => {
                 let mut values = Vec::with_capacity(arguments.len());
                 for (slot, argument) in arguments {
                     values.push((*slot, self.binding(&argument.value, focus, frame, argument.place)?));
                 }
                 frame.control = Some(Box::new(Control::Next(values)));
             }
-            Third::Break { content } => {
+            Version3::Break { content } => {
                 self.write_content(content, focus, frame, place, out)?;
                 frame.control = Some(Box::new(Control::Break));
             }
-            Third::Try { content, catches } => {
+            Version3::Try { content, catches } => {
                 let mark = self.mark();
                 // What it writes goes where the instruction stands, when it is known not to fail.
                 let destination = match out.destination() {
@@ -117,7 +117,7 @@ impl<'e> Engine<'e> {
                 self.caught(catch, &error, code, description, frame);
                 self.write_content(&catch.content, focus, frame, place, out)?;
             }
-            Third::Map { body } => {
+            Version3::Map { body } => {
                 let value = self.sequence_of(body, focus, frame, place)?;
                 let mut map = Map::new();
                 for item in value.items() {
@@ -139,7 +139,7 @@ impl<'e> Engine<'e> {
                 let value = Value::Atomic(Atomic::Map(Arc::new(map)));
                 self.write_items(&value, false, out, place)?;
             }
-            Third::MapEntry { key, content } => {
+            Version3::MapEntry { key, content } => {
                 let key = self.value(key, focus, frame, place)?;
                 let (1, Some(key)) = (key.len(), key.item(0)) else {
                     let message = format!("XPTY0004: a key is a single value, these are {} items", key.len());
@@ -155,7 +155,7 @@ impl<'e> Engine<'e> {
                 let value = Value::Atomic(Atomic::Map(Arc::new(entry)));
                 self.write_items(&value, false, out, place)?;
             }
-            Third::WherePopulated { body } => {
+            Version3::WherePopulated { body } => {
                 let value = self.sequence_of(body, focus, frame, place)?;
                 let mut kept = Vec::new();
                 for item in value.items() {
@@ -165,8 +165,8 @@ impl<'e> Engine<'e> {
                 }
                 self.write_items(&Value::from_items(kept), false, out, place)?;
             }
-            Third::Conditional { parts } => self.conditional(parts, focus, frame, place, out)?,
-            Third::SourceDocument { href, body } => {
+            Version3::Conditional { parts } => self.conditional(parts, focus, frame, place, out)?,
+            Version3::SourceDocument { href, body } => {
                 let href = self.avt(href, focus, frame, place)?;
                 let base = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
                 let node = match self.load(&href, base) {
@@ -179,7 +179,7 @@ impl<'e> Engine<'e> {
                 let focus = Focus { node, position: 1, size: 1, rule: NO_RULE, ..focus };
                 self.exec(body, focus, frame, out)?;
             }
-            Third::Assert { test, content, code } => {
+            Version3::Assert { test, content, code } => {
                 if !self.boolean(test, focus, frame, place)? {
                     let value = self.content_value(content, focus, frame, place)?;
                     let text = self.joined(&value, " ");
@@ -191,12 +191,12 @@ impl<'e> Engine<'e> {
                     return Err(self.fail(place, format!("{code}: xsl:assert: {text}")));
                 }
             }
-            Third::Merge { sources, action } => {
+            Version3::Merge { sources, action } => {
                 let mark = self.mark();
                 self.merge(sources, action, focus, frame, place, out)?;
                 self.release(mark);
             }
-            Third::ContextItem { required, absent, declared } => match self.item(focus.node) {
+            Version3::ContextItem { required, absent, declared } => match self.item(focus.node) {
                 None if *required => {
                     return Err(self.fail(place, "XTTE3090: the template needs a context item".into()));
                 }

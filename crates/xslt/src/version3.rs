@@ -1,13 +1,13 @@
 //! What XSLT 3.0 has beyond 2.0.
 
 use crate::expr::Expr;
-use crate::later::Content;
 use crate::model::{Argument, Avt, Binding, Body, Declared, Place};
 use crate::pattern::Pattern;
+use crate::version2::Content;
 
 /// An instruction.
 #[derive(Debug)]
-pub(crate) enum Third {
+pub(crate) enum Version3 {
     /// `xsl:iterate`.
     Iterate { select: Expr, params: Box<[IterateParam]>, body: Body, completion: Option<Content> },
     /// `xsl:next-iteration`: the slots of the parameters, and their values.

@@ -2,12 +2,12 @@
 
 use super::{Compiler, XSLT};
 use crate::expr::namespace_of;
-use crate::later::{Content, Later};
 use crate::model::{Argument, Body, Instruction, Op};
 use crate::names::Name;
-use crate::third::{
+use crate::version2::{Content, Version2};
+use crate::version3::{
     Accumulator, AccumulatorRule, CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeKey, MergeSource,
-    Part, Third,
+    Part, Version3,
 };
 use xml::{NodeId, NodeKind};
 
@@ -30,10 +30,11 @@ pub(super) const INSTRUCTIONS: [&str; 13] = [
 
 impl Compiler<'_> {
     /// An instruction of 3.0. `None`: it is none.
-    pub(super) fn third_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
+    pub(super) fn version3_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
         let module = self.module.clone();
         let doc = &module.doc;
-        let third = |third: Third| Some(Some(Op::Later(Box::new(Later::Third(Box::new(third))))));
+        let version3 =
+            |version3: Version3| Some(Some(Op::Version2(Box::new(Version2::Version3(Box::new(version3))))));
         match doc.local(node) {
             "iterate" => {
                 self.attributes(node, &["select"], &["select"]);
@@ -66,7 +67,7 @@ impl Compiler<'_> {
                 let body = self.body_except(node, &["param", "on-completion"]);
                 self.iterates.pop();
                 self.locals.truncate(visible);
-                third(Third::Iterate { select, params: params.into(), body, completion })
+                version3(Version3::Iterate { select, params: params.into(), body, completion })
             }
             "next-iteration" => {
                 self.attributes(node, &[], &[]);
@@ -84,13 +85,13 @@ impl Compiler<'_> {
                         }
                     }
                 }
-                third(Third::NextIteration { arguments: passed.into() })
+                version3(Version3::NextIteration { arguments: passed.into() })
             }
             "break" => {
                 self.attributes(node, &["select"], &[]);
                 self.in_tail_of_iterate(node);
                 let content = self.select_or_body(node);
-                third(Third::Break { content })
+                version3(Version3::Break { content })
             }
             "try" => {
                 self.attributes(node, &["select", "rollback-output"], &[]);
@@ -105,41 +106,41 @@ impl Compiler<'_> {
                 if catches.is_empty() {
                     self.error(node, "XTSE0010: xsl:try needs an xsl:catch".into());
                 }
-                third(Third::Try { content, catches: catches.into() })
+                version3(Version3::Try { content, catches: catches.into() })
             }
             "map" => {
                 self.attributes(node, &["on-duplicates"], &[]);
                 let body = self.body(node);
-                third(Third::Map { body })
+                version3(Version3::Map { body })
             }
             "map-entry" => {
                 self.attributes(node, &["key", "select"], &["key"]);
                 let Some(key) = self.expression_attribute(node, "key") else { return Some(None) };
                 let content = self.select_or_body(node);
-                third(Third::MapEntry { key, content })
+                version3(Version3::MapEntry { key, content })
             }
             "where-populated" => {
                 self.attributes(node, &[], &[]);
                 let body = self.body(node);
-                third(Third::WherePopulated { body })
+                version3(Version3::WherePopulated { body })
             }
             // Those in a body with others are read with it.
             "on-empty" => {
                 self.attributes(node, &["select"], &[]);
                 let content = self.select_or_body(node);
-                third(Third::Conditional { parts: [Part::OnEmpty(content)].into() })
+                version3(Version3::Conditional { parts: [Part::OnEmpty(content)].into() })
             }
             "on-non-empty" => {
                 self.attributes(node, &["select"], &[]);
                 let content = self.select_or_body(node);
-                third(Third::Conditional { parts: [Part::OnNonEmpty(content)].into() })
+                version3(Version3::Conditional { parts: [Part::OnNonEmpty(content)].into() })
             }
             "source-document" => {
                 let attributes = ["href", "streamable", "use-accumulators", "validation", "type"];
                 self.attributes(node, &attributes, &["href"]);
                 let Some(href) = self.avt_attribute(node, "href") else { return Some(None) };
                 let body = self.body(node);
-                third(Third::SourceDocument { href, body })
+                version3(Version3::SourceDocument { href, body })
             }
             "assert" => {
                 self.attributes(node, &["test", "select", "error-code"], &["test"]);
@@ -147,14 +148,14 @@ impl Compiler<'_> {
                 let code = self.avt_attribute(node, "error-code");
                 let select = self.expression_attribute(node, "select");
                 let content = Content { select, body: self.body(node), separator: None };
-                third(Third::Assert { test, content, code })
+                version3(Version3::Assert { test, content, code })
             }
             // All of its branches see the same; they come one after the other.
             "fork" => {
                 self.attributes(node, &[], &[]);
                 self.only(node, &["sequence", "for-each-group"]);
                 let body = self.body(node);
-                Some(Some(Op::Later(Box::new(Later::Sequential(body)))))
+                Some(Some(Op::Version2(Box::new(Version2::Sequential(body)))))
             }
             "merge" => {
                 self.attributes(node, &[], &[]);
@@ -181,7 +182,7 @@ impl Compiler<'_> {
                 };
                 self.attributes(*action, &[], &[]);
                 let action = self.body(*action);
-                third(Third::Merge { sources: sources.into(), action })
+                version3(Version3::Merge { sources: sources.into(), action })
             }
             _ => None,
         }
@@ -333,7 +334,7 @@ impl Compiler<'_> {
 
     /// The parts of a body in which `xsl:on-empty` and `xsl:on-non-empty` stand; `None`: there are none.
     pub(super) fn has_conditions(&self, node: NodeId) -> bool {
-        self.plan.third
+        self.plan.version3
             && !self.children_named(node, "on-empty").is_empty()
                 | !self.children_named(node, "on-non-empty").is_empty()
     }
@@ -353,9 +354,9 @@ impl Compiler<'_> {
                 parts.push(Part::Always(std::mem::take(&mut current).into()));
             }
             for instruction in piece {
-                if let Op::Later(later) = instruction.op
-                    && let Later::Third(third) = *later
-                    && let Third::Conditional { parts: own } = *third
+                if let Op::Version2(version2) = instruction.op
+                    && let Version2::Version3(version3) = *version2
+                    && let Version3::Conditional { parts: own } = *version3
                 {
                     // Behind one for nothing no other comes.
                     misplaced |= matches!(parts.last(), Some(Part::OnEmpty(_)));
@@ -370,8 +371,8 @@ impl Compiler<'_> {
             self.error(node, "XTSE0010: xsl:on-empty must come last".into());
         }
         let place = self.place(node);
-        let third = Third::Conditional { parts: parts.into() };
-        vec![Instruction { op: Op::Later(Box::new(Later::Third(Box::new(third)))), place }].into()
+        let version3 = Version3::Conditional { parts: parts.into() };
+        vec![Instruction { op: Op::Version2(Box::new(Version2::Version3(Box::new(version3)))), place }].into()
     }
 
     /// `xsl:accumulator`.
@@ -442,8 +443,8 @@ impl Compiler<'_> {
             self.error(node, "XTSE3088: an absent context item has no type".into());
         }
         let place = self.place(node);
-        let third = Third::ContextItem { required, absent, declared };
-        Some(Instruction { op: Op::Later(Box::new(Later::Third(Box::new(third)))), place })
+        let version3 = Version3::ContextItem { required, absent, declared };
+        Some(Instruction { op: Op::Version2(Box::new(Version2::Version3(Box::new(version3)))), place })
     }
 }
 
