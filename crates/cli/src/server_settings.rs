@@ -32,110 +32,176 @@ const TUNABLES: &[(&str, &str)] = &[
 /// Sections whose keys are tunables under their own names.
 const VERBATIM: [&str; 4] = ["synapse_properties.", "passthru_http.", "passthru_properties.", "synapse."];
 
-const OTHER_TRANSPORT: Fate = Fate::NoEffect("has no effect: the transports here are http and https");
-const PRIORITIES: Fate = Fate::Honoured("is honoured, where http.priorities does not say otherwise");
-const LISTEN: Fate = Fate::Mapped("is listen.http and listen.https here");
-const USERS: Fate = Fate::Honoured("is a user, where http.users does not name the same");
-const THREADS: Fate = Fate::NotNeeded("not needed here, because messages that wait hold no thread");
+const OTHER_TRANSPORT: Fate = Fate::NoEffect(
+    "has no effect: there is no such transport here; services that use it are named one by one",
+);
+const PRIORITIES: Fate = Fate::Honoured("is honoured, unless `http.priorities` is set in busbar.toml");
+const LISTEN: Fate = Fate::Mapped("is not read here: set `listen.http` and `listen.https` in busbar.toml");
+const USERS: Fate = Fate::Honoured("is read: a user, unless `http.users` in busbar.toml names the same");
+const THREADS: Fate = Fate::NotNeeded("is not needed: messages that wait hold no thread");
 
 /// Beginnings of keys of `deployment.toml`, the longer ones first, with what becomes of them.
 const KEYS: &[(&str, Fate)] = &[
-    ("transport.http.listener.port", Fate::Mapped("is listen.http here")),
-    ("transport.http.listener.secured_port", Fate::Mapped("is listen.https here")),
+    ("transport.http.listener.port", Fate::Mapped("is not read here: set `listen.http` in busbar.toml")),
+    (
+        "transport.http.listener.secured_port",
+        Fate::Mapped("is not read here: set `listen.https` in busbar.toml"),
+    ),
     ("transport.http.listener.bind_address", LISTEN),
     ("transport.http.listener.secured_bind_address", LISTEN),
     (
         "transport.http.listener.wsdl_epr_prefix",
-        Fate::NotNeeded("not needed here: addresses in a WSDL are those that the client asked"),
+        Fate::NotNeeded("is not needed: addresses in a WSDL are those that the client asked"),
     ),
     ("transport.http.listener.parameter.priorityConfigFile", PRIORITIES),
     ("transport.http.listener.priority_config_file", PRIORITIES),
-    ("transport.http.listener.secured_", Fate::Mapped("is [tls] here")),
+    ("transport.http.listener.secured_", Fate::Mapped("is not read here: set `[tls]` in busbar.toml")),
     ("transport.http.listener", LISTEN),
-    ("transport.http.io_buffer_size", Fate::Mapped("is limits.io_buffer_size here")),
-    ("transport.http.max_open_connections", Fate::Mapped("is limits.connections here")),
-    ("transport.http.max_http_connection_per_host_port", Fate::Mapped("is limits.backend_connections here")),
-    ("transport.http.preserve_http_user_agent", Fate::Mapped("is http.preserve_user_agent here")),
-    ("transport.http.preserve_http_server_name", Fate::Mapped("is http.preserve_server here")),
-    ("transport.http.preserve_http_headers", Fate::Mapped("is http.preserve_headers here")),
-    ("transport.http.disable_connection_keepalive", Fate::Mapped("is http.keep_alive here")),
+    (
+        "transport.http.io_buffer_size",
+        Fate::Mapped("is not read here: set `limits.io_buffer_size` in busbar.toml"),
+    ),
+    (
+        "transport.http.max_open_connections",
+        Fate::Mapped("is not read here: set `limits.connections` in busbar.toml"),
+    ),
+    (
+        "transport.http.max_http_connection_per_host_port",
+        Fate::Mapped("is not read here: set `limits.backend_connections` in busbar.toml"),
+    ),
+    (
+        "transport.http.preserve_http_user_agent",
+        Fate::Mapped("is not read here: set `http.preserve_user_agent` in busbar.toml"),
+    ),
+    (
+        "transport.http.preserve_http_server_name",
+        Fate::Mapped("is not read here: set `http.preserve_server` in busbar.toml"),
+    ),
+    (
+        "transport.http.preserve_http_headers",
+        Fate::Mapped("is not read here: set `http.preserve_headers` in busbar.toml"),
+    ),
+    (
+        "transport.http.disable_connection_keepalive",
+        Fate::Mapped("is not read here: set `http.keep_alive` in busbar.toml"),
+    ),
     (
         "transport.http.enable_message_size_validation",
-        Fate::Mapped("is limits.body here, for what a flow holds"),
+        Fate::Mapped("is not read here: set `limits.body` in busbar.toml, the size that a flow may hold"),
     ),
-    ("transport.http.max_message_size_bytes", Fate::Mapped("is limits.body here, for what a flow holds")),
+    (
+        "transport.http.max_message_size_bytes",
+        Fate::Mapped("is not read here: set `limits.body` in busbar.toml, the size that a flow may hold"),
+    ),
     ("transport.http.force_", Fate::NoEffect("has no effect: what is relayed is not read")),
-    ("transport.http.sender.ssl_profile", Fate::Mapped("is [[profile]] here")),
-    ("transport.http.sender.proxy", Fate::Honoured("is honoured, where [[proxy]] does not say otherwise")),
+    ("transport.http.sender.ssl_profile", Fate::Mapped("is not read here: set `[[profile]]` in busbar.toml")),
+    ("transport.http.sender.proxy", Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml")),
     (
         "transport.http.sender.non_proxy_hosts",
-        Fate::Honoured("is honoured, where [[proxy]] does not say otherwise"),
+        Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml"),
     ),
-    ("transport.http.proxy_profile", Fate::Honoured("is honoured, where [[proxy]] does not say otherwise")),
+    ("transport.http.proxy_profile", Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml")),
     (
         "transport.http.sender",
-        Fate::NotNeeded("not needed here: each endpoint has its own timeouts and TLS profile"),
+        Fate::NotNeeded("is not needed: each endpoint has its own timeouts and TLS profile"),
     ),
-    ("transport.http", THREADS),
+    ("transport.http.core_worker_pool", THREADS),
+    ("transport.http.max_worker_pool", THREADS),
+    ("transport.http.worker_pool", THREADS),
+    ("transport.http.io_threads", THREADS),
+    ("transport.http.", Fate::Unknown),
     (
-        "transport.blocking_http",
-        Fate::NotNeeded("not needed here, because blocking calls use the same client"),
+        "transport.https.",
+        Fate::NoEffect(
+            "has no effect, and WSO2 does not read it either: set `listen.https` and `[tls]` in busbar.toml",
+        ),
     ),
-    ("transport.", OTHER_TRANSPORT),
+    ("transport.local.", Fate::NotNeeded("is not needed: `local://` addresses always work")),
+    ("transport.ws", Fate::NotNeeded("is not needed: WebSockets come through the same ports")),
+    ("transport.vfs.", Fate::NoEffect("has no effect: the parameters of each service and address count")),
+    ("transport.blocking_http", Fate::NotNeeded("is not needed: blocking calls use the same client")),
+    ("transport.jms", OTHER_TRANSPORT),
+    ("transport.jndi", OTHER_TRANSPORT),
+    ("transport.rabbitmq", OTHER_TRANSPORT),
+    ("transport.mail", OTHER_TRANSPORT),
+    ("transport.fix", OTHER_TRANSPORT),
+    ("transport.hl7", OTHER_TRANSPORT),
+    ("transport.mqtt", OTHER_TRANSPORT),
+    ("transport.msmq", OTHER_TRANSPORT),
+    ("transport.sap", OTHER_TRANSPORT),
+    ("transport.tcp", OTHER_TRANSPORT),
+    ("transport.udp", OTHER_TRANSPORT),
+    ("transport.phase_order", Fate::NoEffect("has no effect: there are no Axis2 modules here")),
     (
         "server.hostname",
-        Fate::Mapped("is http.callback_address here; all else takes the address that the client asked"),
+        Fate::Mapped(
+            "is not read here: addresses are those that the client asked, or set `http.callback_address` in busbar.toml",
+        ),
     ),
-    ("server.offset", Fate::Mapped("is listen.http, listen.https and listen.admin here")),
-    ("server.hot_deployment", Fate::Honoured("is honoured, where deploy.watch does not say otherwise")),
-    ("server.", Fate::NotNeeded("not needed here: this bus is another server")),
-    ("keystore.", Fate::Mapped("is [tls] and [[profile]] here, with PEM files")),
-    ("truststore.", Fate::Mapped("is [[profile]] roots here, with PEM files")),
-    ("secrets.", Fate::Honoured("is looked up where the configuration names the secret")),
-    ("vault.", Fate::Mapped("is [vault] here")),
-    ("secure_vault.", Fate::Mapped("is [vault] here")),
-    ("http_access_log", Fate::Mapped("is log.access here")),
-    ("management_api", Fate::Mapped("is listen.admin here")),
+    (
+        "server.offset",
+        Fate::Mapped("is not read here: set `listen.http`, `listen.https` and `listen.admin` in busbar.toml"),
+    ),
+    ("server.hot_deployment", Fate::Honoured("is honoured, unless `deploy.watch` is set in busbar.toml")),
+    (
+        "server.enable_mtom",
+        Fate::NotNeeded("is not needed: the Content-Type says whether a message has attachments"),
+    ),
+    (
+        "server.enable_swa",
+        Fate::NotNeeded("is not needed: the Content-Type says whether a message has attachments"),
+    ),
+    ("server.", Fate::NotNeeded("is not needed: it describes a server of WSO2 itself")),
+    (
+        "keystore.",
+        Fate::Mapped("is not read here: set `[tls]` and `[[profile]]` in busbar.toml, with PEM files"),
+    ),
+    (
+        "truststore.",
+        Fate::Mapped("is not read here: set `roots` of a `[[profile]]` in busbar.toml, a PEM file"),
+    ),
+    ("secrets.", Fate::Honoured("is read: its value is looked up where the configuration names the secret")),
+    ("vault.", Fate::Mapped("is not read here: set `[vault]` in busbar.toml")),
+    ("secure_vault.", Fate::Mapped("is not read here: set `[vault]` in busbar.toml")),
+    ("http_access_log", Fate::Mapped("is not read here: set `log.access` in busbar.toml")),
+    ("management_api", Fate::Mapped("is not read here: set `listen.admin` in busbar.toml")),
     ("internal_apis.users.user.name", USERS),
     ("internal_apis.users.user.password", USERS),
     ("internal_apis.users", Fate::NoEffect("has no effect: users have neither roles nor rights here")),
     (
         "internal_apis.file_user_store",
-        Fate::Honoured("is honoured: where it is not enabled, `internal_apis.users` are none"),
+        Fate::Honoured("is honoured: without it `internal_apis.users` are not read"),
     ),
-    ("internal_apis", Fate::Mapped("is listen.admin here")),
+    ("internal_apis", Fate::Mapped("is not read here: set `listen.admin` in busbar.toml")),
     ("mediation.synapse.core_threads", THREADS),
     ("mediation.synapse.max_threads", THREADS),
     ("mediation.synapse.threads", THREADS),
     ("mediation.inbound", THREADS),
-    ("mediation.flow", Fate::NotNeeded("not needed here, because the admin address has metrics")),
-    ("mediation.stat", Fate::NotNeeded("not needed here, because the admin address has metrics")),
-    (
-        "mediation.synapse.temp_data",
-        Fate::NotNeeded("not needed here, because transformations write into one buffer"),
-    ),
+    ("mediation.flow", Fate::NotNeeded("is not needed: the admin address has metrics")),
+    ("mediation.stat", Fate::NotNeeded("is not needed: the admin address has metrics")),
+    ("mediation.synapse.temp_data", Fate::NotNeeded("is not needed: transformations write into one buffer")),
     (
         "mediation.synapse.script_mediator",
-        Fate::NotNeeded("not needed here, because each worker keeps its scripts compiled"),
+        Fate::NotNeeded("is not needed: each worker keeps its scripts compiled"),
     ),
     ("mediation.synapse.command_debugger", Fate::NoEffect("has no effect: there is no debugger")),
     ("mediation.synapse.event_debugger", Fate::NoEffect("has no effect: there is no debugger")),
-    ("message_builders", Fate::NotNeeded("not needed here: the media type decides how a message is read")),
-    (
-        "message_formatters",
-        Fate::NotNeeded("not needed here: the media type decides how a message is written"),
-    ),
+    ("message_builders", Fate::NotNeeded("is not needed: the media type decides how a message is read")),
+    ("message_formatters", Fate::NotNeeded("is not needed: the media type decides how a message is written")),
     ("custom_message_builders", Fate::NoEffect("has no effect, because builders are written in Java")),
     ("custom_message_formatters", Fate::NoEffect("has no effect, because formatters are written in Java")),
     ("synapse_handlers", Fate::NoEffect("has no effect, because handlers are written in Java")),
-    ("datasource", Fate::Honoured("is a data source, which mediators name as its `id` or as `jdbc/ID`")),
-    ("data_source", Fate::Mapped("is [[datasource]] here")),
+    (
+        "datasource",
+        Fate::Honoured("is read: a data source, which mediators name by its `id` or as `jdbc/ID`"),
+    ),
+    ("data_source", Fate::Mapped("is not read here: set `[[datasource]]` in busbar.toml")),
     ("cluster_config", Fate::NoEffect("has no effect: nodes do not coordinate")),
     ("dashboard_config", Fate::NoEffect("has no effect: the admin address serves what a dashboard shows")),
     ("service_catalog", Fate::NoEffect("has no effect: there is no service catalogue")),
-    ("monitoring", Fate::NotNeeded("not needed here, because the admin address has metrics and states")),
-    ("metrics", Fate::NotNeeded("not needed here, because the admin address has metrics and states")),
-    ("prometheus", Fate::NotNeeded("not needed here, because the admin address has metrics")),
+    ("monitoring", Fate::NotNeeded("is not needed: the admin address has metrics and states")),
+    ("metrics", Fate::NotNeeded("is not needed: the admin address has metrics and states")),
+    ("prometheus", Fate::NotNeeded("is not needed: the admin address has metrics")),
     ("opentelemetry", Fate::NoEffect("has no effect yet")),
     ("analytics", Fate::NoEffect("has no effect: nothing is published")),
     ("user_store", Fate::NoEffect("has no effect: there are no users of the server")),
@@ -145,7 +211,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("jndi", OTHER_TRANSPORT),
     ("broker", OTHER_TRANSPORT),
     ("system.parameter", Fate::NoEffect("has no effect: there is no Java machine")),
-    ("registry", Fate::NotNeeded("not needed here: the registry is files")),
+    ("registry", Fate::NotNeeded("is not needed: the registry is files")),
     ("transaction_counter", Fate::NoEffect("has no effect")),
 ];
 
@@ -377,7 +443,7 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
         if let Some(first) = shipped.first() {
             let names: Vec<_> = shipped.iter().map(|own| format!("`{}`", own.key)).collect();
             let message =
-                format!("not needed here, with the values that every server has: {}", names.join(", "));
+                format!("not needed here, with the values that every new project has: {}", names.join(", "));
             found.push(Diagnostic::new("server-setting", Severity::Note, message).at(place(first), ""));
         }
     }
@@ -535,7 +601,7 @@ mod tests {
         let shown: Vec<String> =
             found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
         for wanted in [
-            "note `internal_apis.users.user.name` is a user",
+            "note `internal_apis.users.user.name` is read: a user",
             "warning `internal_apis.users.user.is_admin` has no effect",
             "warning `internal_apis.users.user.password` has no effect: only a WSO2 server",
         ] {
@@ -586,11 +652,12 @@ mod tests {
             })
             .collect();
         for wanted in [
-            "deployment.toml:2:1 warning `server.hostname` is http.callback_address here",
+            "deployment.toml:2:1 warning `server.hostname` is not read here",
             "deployment.toml:5:1 note `mediation.synapse.global_timeout_interval` is honoured",
             "deployment.toml:7:1 note `transport.http.socket_timeout` is honoured",
-            "deployment.toml:9:1 note `transport.http.core_worker_pool_size` not needed here",
-            "deployment.toml:10:1 warning `transport.http.listener.port` is listen.http here",
+            "deployment.toml:9:1 note `transport.http.core_worker_pool_size` is not needed",
+            "deployment.toml:8:1 warning `transport.http.sockt_timeout` is not known and has no effect",
+            "deployment.toml:10:1 warning `transport.http.listener.port` is not read here: set `listen.http` in busbar.toml",
             "deployment.toml:15:1 warning `transport.jms.listener.name` has no effect",
             "deployment.toml:17:1 note `synapse_properties.synapse.xpath.dom.failover.enabled` is honoured",
             "deployment.toml:19:1 warning `whatever.x` is not known and has no effect",
@@ -600,7 +667,7 @@ mod tests {
             "deployment.toml:26:1 warning `passthru_properties.synapse.commons.json.output.autoPrimitive` has no effect: only a WSO2 server",
             "deployment.toml:29:1 note `passthru_properties.synapse.commons.enableXmlNilReadWrite` is honoured",
             "deployment.toml:1:1 warning `",
-            "synapse.properties:2:1 note `synapse.threads.core` not needed here",
+            "synapse.properties:2:1 note `synapse.threads.core` is not needed",
             "synapse.properties:3:1 note",
             "synapse.properties:4:1 warning `synapse.treads.core` is not known and has no effect",
         ] {
@@ -631,8 +698,8 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "warning `keystore.primary.alias` is [tls] and [[profile]] here, with PEM files",
-                "note not needed here, with the values that every server has: `server.hostname`, \
+                "warning `keystore.primary.alias` is not read here: set `[tls]` and `[[profile]]` in busbar.toml, with PEM files",
+                "note not needed here, with the values that every new project has: `server.hostname`, \
                  `keystore.primary.file_name`, `keystore.primary.password`",
             ]
         );

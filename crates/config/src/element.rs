@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// The namespace of every Synapse element.
 pub const SYNAPSE: &str = "http://ws.apache.org/ns/synapse";
 
+/// The namespace that Synapse elements had in Apache Synapse 2.0; such elements are read as those of [`SYNAPSE`].
+pub(crate) const SYNAPSE_2_0: &str = "http://synapse.apache.org/ns/2010/04/configuration";
+
 /// The namespace bound to the prefix `xml`.
 pub const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 

@@ -2,7 +2,7 @@
 //!
 //! The `xml` crate parses; here its tree becomes the shared, spanned one that configuration is read from.
 
-use crate::element::{Attribute, Child, Element, ElementData, Name, Scope, Text};
+use crate::element::{Attribute, Child, Element, ElementData, Name, SYNAPSE, SYNAPSE_2_0, Scope, Text};
 use diagnostics::{Diagnostic, FileId, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -114,6 +114,11 @@ fn tag_end(tag: &str) -> Option<usize> {
     None
 }
 
+/// The namespace that one of an earlier release is now.
+fn present(namespace: &str) -> &str {
+    if namespace == SYNAPSE_2_0 { SYNAPSE } else { namespace }
+}
+
 struct Builder<'a> {
     document: &'a Document,
     file: FileId,
@@ -129,7 +134,7 @@ impl<'a> Builder<'a> {
         let start_tag = self.span(node);
         let own: Vec<(Arc<str>, Arc<str>)> = document
             .namespace_declarations(node)
-            .map(|(prefix, uri)| (self.intern(prefix), self.intern(uri)))
+            .map(|(prefix, uri)| (self.intern(prefix), self.intern(present(uri))))
             .collect();
         let declares = !own.is_empty();
         let scope = outer.with(own);
@@ -184,7 +189,7 @@ impl<'a> Builder<'a> {
     fn name(&mut self, node: NodeId) -> Name {
         let document = self.document;
         Name {
-            namespace: self.intern(document.namespace(node)),
+            namespace: self.intern(present(document.namespace(node))),
             prefix: self.intern(document.prefix(node)),
             local: self.intern(document.local(node)),
         }
@@ -238,6 +243,19 @@ mod tests {
             assert_eq!(error.message, message, "{text}");
             assert_eq!(error.span().map(|span| sources.text(span)), Some(place), "{text}");
         }
+    }
+
+    #[test]
+    fn elements_of_apache_synapse_2_0_are_synapse_elements() {
+        let text = format!(
+            "<definitions xmlns='{SYNAPSE_2_0}'><p:log xmlns:p='{SYNAPSE_2_0}'/><x xmlns='u'/></definitions>"
+        );
+        let root = read(&text).1.expect("well-formed");
+        assert!(root.name().is_synapse("definitions"));
+        let inside: Vec<String> = root.elements().map(|own| own.namespace().to_owned()).collect();
+        assert_eq!(inside, [SYNAPSE, "u"]);
+        let written = root.to_xml_in_scope();
+        assert!(!written.contains(SYNAPSE_2_0) && read(&written).1.is_ok(), "{written}");
     }
 
     #[test]

@@ -548,7 +548,25 @@ fn many_files_are_summed_up() {
     assert_eq!(
         said(&loaded),
         [
-            "warning not-read 10000 paths are not read (files): they are of no kind that is known here, and nothing names them"
+            "warning not-read 10000 paths are not read (files): their kind is unknown, and no artifact refers to them"
+        ]
+    );
+}
+
+#[test]
+fn a_data_service_in_a_file_of_another_kind_is_named() {
+    let service = "<data name='S'><query id='q'/></data>";
+    let files = [
+        ("sequences/S.xml", &*sequence("S")),
+        ("data-services/S.xml", service),
+        ("data-services/Plain.xml", "<data/>"),
+    ];
+    let loaded = load(&directory("dbs", &files), &LoadOptions::default());
+    assert_eq!(
+        said(&loaded),
+        [
+            "warning not-read `data-services/S.xml` is not read (data services): the name of the file of a data service ends with .dbs: rename it",
+            "warning not-read `data-services/Plain.xml` is not read (files): their kind is unknown, and no artifact refers to them"
         ]
     );
 }

@@ -322,7 +322,7 @@ impl Connection {
         let connect = millis(number("redisConnectionTimeout", 0)?);
         let answer = millis(number("redisTimeout", 0)?);
         let port = u16::try_from(number("redisPort", 6379)?)
-            .map_err(|_| wrong("redisPort is no port".to_owned()))?;
+            .map_err(|_| wrong("redisPort is not a port".to_owned()))?;
         let most = usize::try_from(number("maxConnections", 8)?).unwrap_or(8).clamp(1, 10_000);
         let database = i64::try_from(number("dbNumber", 0)?).unwrap_or_default();
         let attempts = u32::try_from(number("maxAttempts", 5)?).unwrap_or(5).min(100);

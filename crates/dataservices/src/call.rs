@@ -80,7 +80,7 @@ The step waits without holding a worker.",
         ("<dataServiceCall/>", "`dataServiceCall` needs the attribute `serviceName`"),
     ],
     faults: &[
-        ("0", "the request asks for nothing that there is, a parameter is wrong, or the database fails"),
+        ("0", "there is no such data service or operation, a parameter is wrong, or the database fails"),
         ("601000", "the body cannot be read"),
     ],
 };
@@ -117,11 +117,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     if known.get(name).is_none() {
         let names: Vec<_> = known.names().map(str::to_owned).collect();
         compiler.diagnostics.push(
-            Diagnostic::error("unknown-data-service", format!("there is no data service `{name}`"))
-                .at(attribute.value_span, "nothing could answer")
+            Diagnostic::warning("unknown-data-service", format!("there is no data service `{name}`"))
+                .at(attribute.value_span, "messages that come here fault")
                 .did_you_mean(name, names.iter().map(String::as_str)),
         );
-        return None;
     }
     let word = |own: &str, default: &str| {
         let value = element.child(own).and_then(|own| own.attr("type")).map(str::trim);
@@ -189,17 +188,18 @@ fn collect(
             continue;
         }
         let name = own.attr("name").unwrap_or_default().trim().to_owned();
-        let of = compiler.configuration.data_services.get(service)?;
-        let names: Vec<String> = of.operations.iter().map(|own| own.name.value.clone()).collect();
-        if !own.is("operation") || !names.contains(&name) {
-            let found = Diagnostic::error(
-                "unknown-query",
-                format!("the data service `{service}` has no operation `{name}`"),
-            )
-            .at(own.start_tag(), "it would be asked for")
-            .did_you_mean(&name, names.iter().map(String::as_str));
-            compiler.diagnostics.push(found);
-            return None;
+        // A service that is not there is reported already.
+        if let Some(of) = compiler.configuration.data_services.get(service) {
+            let names: Vec<String> = of.operations.iter().map(|own| own.name.value.clone()).collect();
+            if !own.is("operation") || !names.contains(&name) {
+                let found = Diagnostic::warning(
+                    "unknown-query",
+                    format!("the data service `{service}` has no operation `{name}`"),
+                )
+                .at(own.start_tag(), "messages that come here fault")
+                .did_you_mean(&name, names.iter().map(String::as_str));
+                compiler.diagnostics.push(found);
+            }
         }
         let mut parameters = Vec::new();
         for parameter in own.children_named("param") {

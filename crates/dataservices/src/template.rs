@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 /// # Errors
 /// What is wrong with the description.
 pub(crate) fn read(of: &DataResult, json: &Key) -> Result<DataResult, String> {
-    let whole: Value =
-        serde_json::from_str(&json.value).map_err(|error| format!("it is no JSON: {error}"))?;
+    // Names and columns often stand there without quotes (`{rows: {id: $id}}`), as WSO2 reads them.
+    let whole = message::lenient::read(&json.value).map_err(|error| format!("it is no JSON: {error}"))?;
     let Value::Object(whole) = whole else { return Err("it is no object".to_owned()) };
     let (Some((element, inside)), 1) = (whole.iter().next(), whole.len()) else {
         return Err(format!("it has {} members: the one that is around all rows is expected", whole.len()));

@@ -666,6 +666,14 @@ fn what_is_wrong_is_found_when_it_loads() {
         (
             format!(
                 "{}{}",
+                query("one", "select 1 nin", "<result outputType='json'>{ results:{ nin:$nin} }</result>"),
+                operation("one", &[])
+            ),
+            "",
+        ),
+        (
+            format!(
+                "{}{}",
                 query("one", "select 1", "<result outputType='json'>{\"a\":1}</result>"),
                 operation("one", &[])
             ),
@@ -1143,6 +1151,35 @@ fn flows_ask_without_http() {
         ask(&tested, "POST", "/services/P", &[("Content-Type", "application/xml")], "<sum><n>41</n></sum>");
     assert!(answer.status == 200 && answer.body.contains("<s>42</s>"), "{answer:?}");
     assert!(answer.headers.get("Sum").is_some_and(|sum| sum.contains("<s>42</s>")), "{answer:?}");
+}
+
+/// As every key that leads nowhere: a warning when the configuration loads, a fault of the message that needs it.
+#[test]
+fn a_flow_that_asks_for_what_is_not_there_faults_when_it_gets_there() {
+    let calls = |service: &str, operation: &str| {
+        format!(
+            "<proxy name='P'><target><inSequence><filter source='//n' regex='1'><then><dataServiceCall serviceName='{service}'>\
+             <source type='inline'/><operations type='single'><operation name='{operation}'/></operations></dataServiceCall>\
+             </then></filter><respond/></inSequence></target></proxy>"
+        )
+    };
+    let inside = format!(
+        "{}{}",
+        query("one", "select 1 a", "<result element='R'><element name='a' column='a'/></result>"),
+        operation("one", &[])
+    );
+    for (service, asked, found) in [
+        ("Shopp", "one", "unknown-data-service: there is no data service `Shopp`"),
+        ("Shop", "two", "unknown-query: the data service `Shop` has no operation `two`"),
+    ] {
+        let tested = tested("", &memory("not_there"), &inside, &calls(service, asked));
+        assert_eq!(tested.found, [found], "{service}");
+        let headers = [("Content-Type", "application/xml")];
+        let passes = ask(&tested, "POST", "/services/P", &headers, "<r><n>0</n></r>");
+        assert_eq!(passes.status, 200, "{passes:?}");
+        let faults = ask(&tested, "POST", "/services/P", &headers, "<r><n>1</n></r>");
+        assert_eq!(faults.status, 500, "{faults:?}");
+    }
 }
 
 fn with_resource(one: &str, resource: &str) -> Tested {

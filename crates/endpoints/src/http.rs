@@ -60,7 +60,7 @@ pub fn compile(
         Ok(template) => template,
         Err(error) => {
             let place = kind.uri_template.span.part(error.span.start, error.span.len().max(1));
-            compiler.error("bad-template", format!("`{text}` is no URI template"), place, error.message);
+            compiler.error("bad-template", format!("`{text}` is not a URI template"), place, error.message);
             return None;
         }
     };

@@ -600,7 +600,10 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
         };
     }
     if let Some((transport, instead)) = crate::scheme::other_transport(url) {
-        let message = format!("there is no transport `{transport}` here");
+        let message = match transport {
+            "local" => format!("`{url}` does not name a proxy service of this server"),
+            _ => format!("there is no transport `{transport}` here"),
+        };
         compiler.warning("unsupported-transport", message.as_str(), span, instead);
         return Err(Fault::with_code(code::NO_TRANSPORT, message));
     }

@@ -20,7 +20,7 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
         ("vfs", FILES),
         ("file", FILES),
         ("mailto", MAIL),
-        ("local", "within the server only proxy services can be called: local://services/NAME"),
+        ("local", "write local://services/NAME with the name of a proxy service"),
         ("tcp", SOCKETS),
         ("udp", SOCKETS),
         ("fix", SOCKETS),

@@ -76,7 +76,7 @@ impl FromStr for Url {
         let port = match port {
             None if https => 443,
             None => 80,
-            Some(port) => port.parse().map_err(|_| format!("'{port}' is no port"))?,
+            Some(port) => port.parse().map_err(|_| format!("'{port}' is not a port"))?,
         };
         if host.is_empty() || host.contains('@') {
             return Err(format!("'{text}' names no host"));

@@ -87,7 +87,7 @@ copy of it is put around them. With `json-eval` the values become an array, or w
             "<aggregate><completeCondition timeout=\"soon\"/><onComplete><respond/></onComplete></aggregate>",
             "`soon` is no number of seconds",
         ),
-        ("<aggregate><onComplete/></aggregate>", "nothing happens with what `aggregate` makes"),
+        ("<aggregate><onComplete/></aggregate>", "nothing uses the result of `aggregate`"),
     ],
     faults: &[
         (
@@ -198,7 +198,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         _ => {
             compiler.warning(
                 "no-effect",
-                "nothing happens with what `aggregate` makes",
+                "nothing uses the result of `aggregate`",
                 complete.unwrap_or(element).start_tag(),
                 "put mediators into `onComplete`, or name a sequence",
             );

@@ -33,7 +33,8 @@ Sources: `custom` what an expression selects (elements, texts and strings; attri
 body, or the JSON; `envelope` all of it; `property` what a property of default scope holds; `inline` an element or a text, in which
 `{expressions}` are filled in, or the entry `key`. With `clone=\"false\"` the source is moved, not copied.
 
-Targets: `custom` the first node that an expression selects, `body`, `envelope`, `property`, and for JSON `key`, the name of a
+Targets: `custom` the first node that an expression selects, in the message or in the XML that a property holds
+(`$ctx:list/item`); `get-property('list')` is the property itself, `body`, `envelope`, `property`, and for JSON `key`, the name of a
 member. Actions: `replace` puts the source in the place of the target; `child` into it, at its end; `sibling` behind it; `remove` takes the
 JSONPaths of the source, with commas between them, out of the payload. A text that replaces an element is its text then; one that
 replaces the body, and is a JSON object or array, is the payload. A text property is a text, never XML.
@@ -87,7 +88,7 @@ JSON. The content type stays. A source that gives nothing is logged, and a custo
         ("<enrich><source type=\"body\"/><target type=\"envelope\"/></enrich>", "`enrich` cannot do this"),
         ("<enrich><source type=\"property\"/><target type=\"body\"/></enrich>", "needs the attribute `property`"),
         ("<enrich><source type=\"inline\"/><target type=\"body\"/></enrich>", "inline content is missing"),
-        ("<enrich><source type=\"body\"/><target xpath=\"//a\" action=\"swap\"/></enrich>", "`swap` is no action"),
+        ("<enrich><source type=\"body\"/><target xpath=\"//a\" action=\"swap\"/></enrich>", "`swap` is not an action"),
     ],
     faults: &[
         ("0", "a custom target selects nothing, a JSONPath finds nothing, or the new envelope is none"),
@@ -155,7 +156,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         "sibling" => Action::Sibling,
         "remove" => Action::Remove,
         other => {
-            let message = format!("`{other}` is no action");
+            let message = format!("`{other}` is not an action");
             compiler.error(
                 "bad-value",
                 message,
@@ -577,6 +578,57 @@ mod tests {
             "<enrich><source xpath='json-eval($.t)'/><target type='property' property='p'/></enrich>",
         );
         assert_eq!(tested.run(JSON, body).property("p").as_deref(), Some("\"txt\""));
+    }
+
+    #[test]
+    fn what_a_property_holds_is_changed_where_it_is() {
+        let kept = "<enrich><source type='inline'><l xmlns=''><a n='1'>x</a></l></source><target type='property' property='p'/></enrich>";
+        let om = "<property name='p' scope='operation' type='OM'><l xmlns=''/></property>";
+        for (before, scope, source, target, after) in [
+            (kept, "", "xpath='//i'", "action='child' xpath='$ctx:p'", "<l><a n=\"1\">x</a><i>1</i></l>"),
+            (kept, "", "xpath='//i'", "action='child' xpath='$ctx:p/a'", "<l><a n=\"1\">x<i>1</i></a></l>"),
+            (kept, "", "xpath='//i'", "action='sibling' xpath='$ctx:p/a'", "<l><a n=\"1\">x</a><i>1</i></l>"),
+            (kept, "", "xpath='//i'", "xpath='$ctx:p//a'", "<l><i>1</i></l>"),
+            (kept, "", "xpath='//i/text()'", "xpath='$ctx:p/a/@n'", "<l><a n=\"1\">x</a></l>"),
+            (kept, "", "xpath='//i/text()'", "xpath='$ctx:p'", "<l><a n=\"1\">x</a>1</l>"),
+            (kept, "", "xpath='//none'", "xpath='$ctx:p'", "<l><a n=\"1\">x</a></l>"),
+            (kept, "", "xpath='//i'", "xpath='get-property(\"p\")'", "<i>1</i>"),
+            (
+                kept,
+                "",
+                "xpath='//i'",
+                "action='child' xpath='get-property(\"p\")'",
+                "<l><a n=\"1\">x</a><i>1</i></l>",
+            ),
+            (
+                kept,
+                "",
+                "xpath='//i'",
+                "action='child' xpath='get-property(\"new\")'",
+                "<l><a n=\"1\">x</a></l>",
+            ),
+            (
+                om,
+                "operation",
+                "xpath='//i'",
+                "action='child' xpath='get-property(\"operation\", \"p\")'",
+                "<l><i>1</i></l>",
+            ),
+        ] {
+            let read = if scope.is_empty() { "$ctx:p".to_owned() } else { format!("${scope}:p") };
+            let text = format!(
+                "{before}<enrich><source {source}/><target {target}/></enrich>\
+                 <enrich><source xpath='{read}'/><target type='body'/></enrich>"
+            );
+            assert_eq!(run(&text, XML, "<r><i>1</i></r>").as_deref(), Ok(after), "{source} {target}");
+        }
+        for target in
+            ["xpath='$ctx:p'", "action='sibling' xpath='$ctx:p'", "xpath='$ctx:p/none'", "xpath='$ctx:none'"]
+        {
+            let text = format!("{kept}<enrich><source xpath='//i'/><target {target}/></enrich>");
+            let fault = run(&text, XML, "<r><i>1</i></r>").expect_err(target);
+            assert!(fault.contains("Invalid Target"), "{target}: {fault}");
+        }
     }
 
     #[test]

@@ -64,10 +64,10 @@ A body that cannot be read is no reason not to make a fault, as long as no expre
     needs: &[(Need::Whole, "always: the blocks of the SOAP header go into the fault")],
     refused: &[
         ("<makefault/>", "`makefault` needs a code"),
-        ("<makefault><code value=\"Client\"/><reason value=\"no\"/></makefault>", "`Client` is no fault code"),
+        ("<makefault><code value=\"Client\"/><reason value=\"no\"/></makefault>", "`Client` is not a fault code"),
         (
             "<makefault><code xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" value=\"s:Sender\"/><reason value=\"no\"/></makefault>",
-            "`s:Sender` is no fault code",
+            "`s:Sender` is not a fault code",
         ),
         (
             "<makefault><code xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" value=\"s:Server\"/><reason/></makefault>",
@@ -203,7 +203,12 @@ fn code(element: &Element, version: SoapVersion, compiler: &mut Compiler<'_>) ->
         Some((_, local)) if !codes.contains(&local) => format!("expected one of {}", codes.join(", ")),
         Some((_, local)) => return Some(local.to_owned()),
     };
-    compiler.error("bad-value", format!("`{}` is no fault code", attribute.value), attribute.value_span, why);
+    compiler.error(
+        "bad-value",
+        format!("`{}` is not a fault code", attribute.value),
+        attribute.value_span,
+        why,
+    );
     None
 }
 
@@ -458,17 +463,17 @@ mod tests {
             ("<makefault/>".to_owned(), "`makefault` needs a code"),
             (
                 r#"<makefault><code value="Server"/><reason value="x"/></makefault>"#.to_owned(),
-                "`Server` is no fault code",
+                "`Server` is not a fault code",
             ),
             (
                 format!(
                     r#"<makefault version="soap12"><code {S11} value="s:Receiver"/><reason value="x"/></makefault>"#
                 ),
-                "`s:Receiver` is no fault code",
+                "`s:Receiver` is not a fault code",
             ),
             (
                 format!(r#"<makefault><code {S11} value="s:Sender"/><reason value="x"/></makefault>"#),
-                "`s:Sender` is no fault code",
+                "`s:Sender` is not a fault code",
             ),
             (
                 format!(r#"<makefault><code {S11} value="s:Server"/></makefault>"#),

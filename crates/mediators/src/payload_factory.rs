@@ -237,7 +237,7 @@ fn report_fault(template: &Template, place: impl Fn(&json::Fault) -> Span, compi
     if let Some(fault) = &template.fault {
         compiler.warning(
             "bad-json-template",
-            "what this template makes is no JSON",
+            "the result of this template is not JSON",
             place(fault),
             fault.why.as_str(),
         );
@@ -250,7 +250,7 @@ fn report(missing: Option<usize>, place: Span, compiler: &mut Compiler<'_>) {
             "missing-argument",
             format!("the template has ${number}, but there is no such argument"),
             place,
-            "from there on the template is copied as it is",
+            "from there on, the template is copied without changes",
         );
     }
 }

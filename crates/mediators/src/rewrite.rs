@@ -308,7 +308,7 @@ impl Action {
                     None | Some("") => None,
                     Some(port) => Some(
                         port.parse::<u16>()
-                            .map_err(|_| Fault::new(format!("`{port}` is no port")))?
+                            .map_err(|_| Fault::new(format!("`{port}` is not a port")))?
                             .to_string(),
                     ),
                 }
@@ -595,7 +595,7 @@ mod tests {
             ("http://h/a", r#"fragment="host" value="h2:99""#, wrong),
             ("http://h/a", r#"fragment="host" value="[::x]""#, wrong),
             ("http://h/a", r#"fragment="protocol" value="a/b""#, wrong),
-            ("http://h/a", r#"fragment="port" value="x""#, "`x` is no port"),
+            ("http://h/a", r#"fragment="port" value="x""#, "`x` is not a port"),
             ("http://h/a", r#"fragment="path" type="replace" regex="a" value="$1""#, "cannot replace"),
         ] {
             let made = rewritten(url, &format!("<action {action}/>"));

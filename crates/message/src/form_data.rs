@@ -49,33 +49,64 @@ pub fn to_xml(
     Ok(root)
 }
 
+/// The namespace in which `file` is a file, with its attributes `name`, `filename`, `content-type` and `charset`.
+const FORM_DATA: &str = "http://org.apache.axis2/xsd/form-data";
+
 /// The form of an element: a part per child element. The second is its content type.
 pub fn from_xml(document: &Document, element: NodeId) -> (Bytes, String) {
-    let mut parts = Vec::new();
-    for child in document.children(element).filter(|&child| document.kind(child) == NodeKind::Element) {
-        let name = quoted(&member_name(document.local(child)));
-        let text = document.string_value(child);
-        let mut part = Part { headers: Default::default(), content: Bytes::new() };
-        let disposition = match document.attribute(child, "", "filename") {
-            Some(file) => {
-                let own = document.attribute(child, "", "content-type").unwrap_or("application/octet-stream");
-                part.headers.append("Content-Type", own);
-                let compact: String = text.split_ascii_whitespace().collect();
-                let content = base64::engine::general_purpose::STANDARD.decode(compact);
-                part.content = content.map_or_else(|_| Bytes::from(text.into_owned()), Bytes::from);
-                format!("form-data; name=\"{name}\"; filename=\"{}\"", quoted(file))
-            }
-            None => {
-                part.content = Bytes::from(text.into_owned());
-                format!("form-data; name=\"{name}\"")
-            }
-        };
-        part.headers.append("Content-Disposition", disposition);
-        parts.push(part);
-    }
+    let children = document.children(element).filter(|&child| document.kind(child) == NodeKind::Element);
+    let parts: Vec<Part> = children.map(|child| part(document, child)).collect();
     let boundary = multipart::new_boundary(&parts);
     let content_type = format!("multipart/form-data; boundary={boundary}");
     (Bytes::from(multipart::write(&parts, &boundary)), content_type)
+}
+
+fn part(document: &Document, element: NodeId) -> Part {
+    let attribute = |name: &str| document.attribute(element, "", name);
+    let is_file = document.namespace(element) == FORM_DATA && document.local(element) == "file";
+    let file = attribute("filename").or(is_file.then_some("esb-generated-file"));
+    let own = member_name(document.local(element));
+    let name = quoted(attribute("name").filter(|_| file.is_some()).unwrap_or(&own));
+    let text = document.string_value(element);
+    let mut part = Part { headers: Default::default(), content: Bytes::new() };
+    let disposition = match file {
+        Some(file) => {
+            let default = if is_file { "text/plain" } else { "application/octet-stream" };
+            let mut content_type = attribute("content-type").unwrap_or(default).to_owned();
+            if let Some(charset) = attribute("charset").filter(|_| !content_type.contains("charset=")) {
+                content_type = format!("{content_type}; charset={charset}");
+            }
+            part.headers.append("Content-Type", content_type);
+            let compact: String = text.split_ascii_whitespace().collect();
+            let content = base64::engine::general_purpose::STANDARD.decode(compact);
+            part.content = content.map_or_else(|_| Bytes::from(text.into_owned()), Bytes::from);
+            format!("form-data; name=\"{name}\"; filename=\"{}\"", quoted(file))
+        }
+        None if document.children(element).any(|child| document.kind(child) == NodeKind::Element) => {
+            part.headers.append("Content-Type", "application/xml");
+            let mut plain = Document::new();
+            copy_plainly(document, element, &mut plain, Document::ROOT);
+            part.content = Bytes::from(xml::to_string(&plain, Document::ROOT));
+            format!("form-data; name=\"{name}\"")
+        }
+        None => {
+            part.content = Bytes::from(text.into_owned());
+            format!("form-data; name=\"{name}\"")
+        }
+    };
+    part.headers.append("Content-Disposition", disposition);
+    part
+}
+
+/// Copies an element with its elements and texts, without namespaces and attributes.
+fn copy_plainly(from: &Document, element: NodeId, to: &mut Document, parent: NodeId) {
+    let own = to.append_element(parent, "", "", from.local(element));
+    let mut elements =
+        from.children(element).filter(|&child| from.kind(child) == NodeKind::Element).peekable();
+    if elements.peek().is_none() {
+        to.append_text(own, &from.string_value(element));
+    }
+    elements.for_each(|child| copy_plainly(from, child, to, own));
 }
 
 #[cfg(test)]
@@ -118,6 +149,36 @@ mod tests {
             ]
         );
         assert_eq!(parts[1].content_type(), "image/png");
+    }
+
+    #[test]
+    fn files_and_complex_fields_of_a_form() {
+        let text = "<root xmlns:f='http://org.apache.axis2/xsd/form-data'><f:file name='doc' filename='a.pdf' \
+            content-type='application/pdf'>AQI=\n  </f:file><f:file charset='UTF-8'>not base64</f:file>\
+            <upload name='u' filename='b.bin'>AQI=</upload><plain name='n'>1</plain>\
+            <x:town xmlns:x='urn:x' a='1'><x:name>Bern</x:name><in><zip>3000</zip></in></x:town></root>";
+        let document = Document::parse(text.as_bytes().to_vec(), &xml::ParseOptions::default()).unwrap();
+        let (out, content_type) = from_xml(&document, document.document_element().unwrap());
+        let parts = multipart::parse(&out, multipart::boundary(&content_type).unwrap()).unwrap();
+        let shown: Vec<_> = parts
+            .iter()
+            .map(|part| {
+                let file = part.file_name().map(|own| own.into_owned()).unwrap_or_default();
+                let kind = part.headers.get("Content-Type").unwrap_or("-");
+                let content = String::from_utf8_lossy(&part.content);
+                format!("{} {file} {kind} {content}", part.name().unwrap())
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "doc a.pdf application/pdf \u{1}\u{2}",
+                "file esb-generated-file text/plain; charset=UTF-8 not base64",
+                "u b.bin application/octet-stream \u{1}\u{2}",
+                "plain  - 1",
+                "town  application/xml <town><name>Bern</name><in><zip>3000</zip></in></town>"
+            ]
+        );
     }
 
     #[test]

@@ -292,7 +292,7 @@ impl Reader<'_> {
             }
         }
         if resolved.is_empty() && is_complete {
-            let message = format!("`{shown}` holds nothing for this server");
+            let message = format!("`{shown}` has nothing for this server");
             self.problems.push(
                 Diagnostic::warning("empty-archive", message).at(application.span, "no dependency applies"),
             );

@@ -147,7 +147,7 @@ impl<R: Read> Read for Counted<R> {
 pub(crate) fn in_words(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => "permission denied: this user may not read it".to_owned(),
-        ErrorKind::NotFound => "it is not there (a link that leads nowhere?)".to_owned(),
+        ErrorKind::NotFound => "it does not exist (a broken link?)".to_owned(),
         // The kind has no stable name yet.
         _ if error.to_string().contains("symbolic links") => "its links lead in a circle".to_owned(),
         _ => diagnostics::io_reason(error),

@@ -19,6 +19,7 @@ pub(crate) enum Reason {
     Elsewhere,
     Capitals,
     Registry,
+    DataService,
     NoArtifact,
     Unlisted,
     Unknown,
@@ -34,12 +35,14 @@ impl Reason {
     fn explained(self) -> (&'static str, &'static str, Severity) {
         use Severity::{Note, Warning};
         match self {
-            Reason::Connector => {
-                ("connectors", "their operations run without them, or are named where they are used", Note)
-            }
+            Reason::Connector => (
+                "connectors",
+                "Busbar has operations of its own; those that it lacks are reported where they are used",
+                Note,
+            ),
             Reason::Java => (
                 "Java code",
-                "Java cannot run here: write the logic as script or as a service of its own",
+                "Busbar runs no Java: write the logic as a script, or as a service of its own",
                 Warning,
             ),
             Reason::WebApplication => {
@@ -53,51 +56,56 @@ impl Reason {
             }
             Reason::Keystore => (
                 "keystores",
-                "certificates and keys are PEM files here: [tls], [[profile]] and vault.key in busbar.toml",
+                "Busbar reads certificates and keys from PEM files: see [tls], [[profile]] and vault.key in busbar.toml",
                 Warning,
             ),
             Reason::SetAside => {
-                ("files that were set aside", "the name says that they are not in use", Warning)
+                ("files that were set aside", "their names end like those of copies (.bak, .old, …)", Warning)
             }
-            Reason::Tenant => {
-                ("tenants", "there is one tenant here, that of synapse-configs/default", Warning)
-            }
+            Reason::Tenant => ("tenants", "only the super tenant, synapse-configs/default, is read", Warning),
             Reason::OtherServer => (
                 "configuration of other parts of the server",
-                "busbar.toml has the settings of this bus",
+                "Busbar's own settings are in busbar.toml",
                 Warning,
             ),
             Reason::Elsewhere => (
                 "artifacts",
-                "they lie in no directory of artifacts; move them to the one of their kind (api, sequences, …)",
+                "they are not in a directory of artifacts: move each to the directory of its kind (api, sequences, …)",
                 Warning,
             ),
             Reason::Transports => (
                 "transports of the server",
-                "of axis2.xml only `hotdeployment`, the forward proxy of the sender (`http.proxyHost`, …) and `priorityConfigFile` have an effect; busbar.toml has the settings of this bus",
+                "of axis2.xml only `hotdeployment`, the forward proxy of the sender (`http.proxyHost`, …) and `priorityConfigFile` have an effect: everything else is set in busbar.toml",
                 Warning,
             ),
             Reason::Capitals => (
                 "artifacts",
-                "a server reads files whose names end with .xml in small letters; rename them",
+                "a server reads only names that end with .xml in small letters: rename them",
                 Warning,
             ),
-            Reason::Registry => ("a registry", "the configuration names another one", Warning),
-            Reason::NoArtifact => {
-                ("XML files", "their root element is no artifact, and nothing names them", Warning)
+            Reason::Registry => {
+                ("a registry", "the configuration names another directory as the registry", Warning)
             }
-            Reason::Unlisted => {
-                ("parts of an archive", "no artifact that the archive depends on names them", Warning)
+            Reason::DataService => {
+                ("data services", "the name of the file of a data service ends with .dbs: rename it", Warning)
             }
-            Reason::Unknown => {
-                ("files", "they are of no kind that is known here, and nothing names them", Warning)
-            }
+            Reason::NoArtifact => (
+                "XML files",
+                "their root elements are not artifacts, and no artifact refers to them",
+                Warning,
+            ),
+            Reason::Unlisted => (
+                "parts of an archive",
+                "no artifact in the list of dependencies of the archive refers to them",
+                Warning,
+            ),
+            Reason::Unknown => ("files", "their kind is unknown, and no artifact refers to them", Warning),
             Reason::UnitTest => ("tests", "they are not part of what runs", Note),
-            Reason::BuildOutput => ("what a build made", "its sources are read", Note),
+            Reason::BuildOutput => ("results of a build", "the sources are read instead", Note),
             Reason::Unpacked => {
-                ("archives that a server has unpacked", "the archives themselves are read", Note)
+                ("archives that a server has unpacked", "the archives themselves are read instead", Note)
             }
-            Reason::ServerPart => ("parts of the server", "this bus brings its own", Note),
+            Reason::ServerPart => ("parts of the server", "Busbar has its own", Note),
             Reason::Tooling => ("files for people and tools", "they are not part of what runs", Note),
         }
     }

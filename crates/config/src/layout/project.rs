@@ -12,7 +12,7 @@ use super::library::{self, BrokenFiles};
 use super::not_read::{NotRead, Reason, by_name};
 use super::{ArtifactFile, Layout};
 use crate::configuration::ArtifactKind;
-use crate::element::SYNAPSE;
+use crate::element::{SYNAPSE, SYNAPSE_2_0};
 use crate::mounts::Mount;
 use diagnostics::{Diagnostic, SourceMap, Span};
 use std::collections::HashSet;
@@ -290,6 +290,10 @@ impl<'a> Project<'a> {
                 }
             } else if is_xml {
                 self.not_read.add(Reason::Capitals, entry.path);
+            } else if entry.extension() == "xml"
+                && root_element(&entry.path).is_some_and(|root| root.is_data_service())
+            {
+                self.not_read.add(Reason::DataService, entry.path);
             } else {
                 self.not_read.add(by_name(&entry.name, &entry.extension()), entry.path);
             }
@@ -408,6 +412,7 @@ impl<'a> Project<'a> {
             "project" => self.not_read.add(Reason::Tooling, path),
             "unit-test" | "mock-service" => self.not_read.add(Reason::UnitTest, path),
             _ if root.kind().is_some() => self.loose.push(path),
+            _ if root.is_data_service() => self.not_read.add(Reason::DataService, path),
             _ => self.not_read.add(by_name, path),
         }
     }
@@ -748,6 +753,10 @@ impl Root {
         ArtifactKind::of_element(&self.local).filter(|_| is_ours)
     }
 
+    fn is_data_service(&self) -> bool {
+        &*self.local == "data" && self.is_named
+    }
+
     fn is_descriptor(&self) -> bool {
         matches!(&*self.local, "artifact" | "artifacts")
     }
@@ -767,7 +776,7 @@ fn root_element(path: &Path) -> Option<Root> {
             attributes.into_iter().any(|own| matches!(own.name.local(), "name" | "key" | "provider"));
         return Some(Root {
             local: name.local().to_owned(),
-            is_synapse: name.namespace() == SYNAPSE,
+            is_synapse: [SYNAPSE, SYNAPSE_2_0].contains(&name.namespace()),
             has_namespace: !name.namespace().is_empty(),
             is_named,
         });

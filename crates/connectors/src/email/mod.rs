@@ -339,7 +339,7 @@ impl Connection {
         };
         let host = text("host")?.ok_or_else(|| wrong("the connection has no host".to_owned()))?;
         let port = match text("port")? {
-            Some(port) => port.parse().map_err(|_| wrong(format!("`{port}` is no port")))?,
+            Some(port) => port.parse().map_err(|_| wrong(format!("`{port}` is not a port")))?,
             None => default_port,
         };
         let mut time = |name: &str, default: Duration| -> Result<Duration, Failure> {

@@ -315,7 +315,7 @@ impl Reader<'_> {
         };
         let port = key.parse::<u16>().ok().filter(|port| *port > 0);
         let Some(port) = port else {
-            let error = Diagnostic::error("bad-value", format!("`{key}` is no port"));
+            let error = Diagnostic::error("bad-value", format!("`{key}` is not a port"));
             let mut error = error.at(key.span, "expected 1 to 65535");
             let near = number::PORT.parse(&key).err().flatten();
             error.help.extend(near.map(|near| format!("did you mean `{near}`?")));
@@ -494,19 +494,19 @@ mod tests {
             (
                 "protocol='http'",
                 parameter("inbound.http.port", "0"),
-                "bad-value: `0` is no port",
+                "bad-value: `0` is not a port",
                 "expected 1 to 65535",
             ),
             (
                 "protocol='http'",
                 parameter("inbound.http.port", "-1"),
-                "bad-value: `-1` is no port",
+                "bad-value: `-1` is not a port",
                 "expected 1 to 65535",
             ),
             (
                 "protocol='http'",
                 parameter("inbound.http.port", "18446744073709551616"),
-                "bad-value: `18446744073709551616` is no port",
+                "bad-value: `18446744073709551616` is not a port",
                 "expected 1 to 65535",
             ),
             (
@@ -569,13 +569,13 @@ mod tests {
             (
                 "protocol='http'",
                 parameter("inbound.http.port", "65536"),
-                "bad-value: `65536` is no port",
+                "bad-value: `65536` is not a port",
                 "expected 1 to 65535",
             ),
             (
                 "protocol='http'",
                 parameter("inbound.http.port", "http"),
-                "bad-value: `http` is no port",
+                "bad-value: `http` is not a port",
                 "expected 1 to 65535",
             ),
             (

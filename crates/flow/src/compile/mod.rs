@@ -370,7 +370,7 @@ impl Compiler<'_> {
                 continue; // compiling mediators reports what is none
             }
             let expected = if allowed.is_empty() {
-                "ignored: nothing may stand here".to_owned()
+                "ignored: no content is allowed here".to_owned()
             } else {
                 format!("ignored: expected {}", quoted(allowed))
             };
@@ -478,7 +478,7 @@ impl Compiler<'_> {
                     }
                     Outcome::Fault => Diagnostic::warning(
                         "bad-expression",
-                        format!("`{text}` will be a fault for each message that comes here"),
+                        format!("`{text}` cannot be evaluated: each message faults here"),
                     ),
                 };
                 let found = found.at(place, error.message.clone());

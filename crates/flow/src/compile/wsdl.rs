@@ -54,12 +54,23 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
         if matches!(&published.source, WsdlSource::Key(key) if compiler.is_not_fetched(&key.value)) {
             return Wsdl::default();
         }
+        let message = "the WSDL of this proxy cannot be read";
         if safe {
             let label = "nothing is there; enablePublishWSDLSafeMode: the service is inactive";
-            compiler.warning("unreadable-wsdl", "the WSDL of this proxy cannot be read", span, label);
+            compiler.warning("unreadable-wsdl", message, span, label);
             return Wsdl { inactive: true, ..Wsdl::default() };
         }
-        compiler.error("unreadable-wsdl", "the WSDL of this proxy cannot be read", span, "nothing is there");
+        // Samples and projects name files that come with a server of WSO2 and not with the project.
+        if matches!(published.source, WsdlSource::Uri(_)) {
+            compiler.warning(
+                "unreadable-wsdl",
+                message,
+                span,
+                "there is no such file: a generated one is published",
+            );
+        } else {
+            compiler.error("unreadable-wsdl", message, span, "nothing is there");
+        }
         return Wsdl::default();
     };
     of(proxy, published, bytes, span, compiler)

@@ -68,6 +68,17 @@ impl Direct {
     }
 }
 
+/// The property whose value an XPath starts with, `$ctx:a/b` or `get-property('a')`: its scope, its name, and whether the
+/// function reads it.
+pub(crate) fn holder(text: &str) -> Option<(Scope, &str, bool)> {
+    let text = text.trim();
+    let Some((scope, rest)) = library::property_prefix(text) else {
+        return property(text).map(|(scope, name, function, _)| (scope, name, function));
+    };
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).unwrap_or(rest.len());
+    (end > 0).then_some((scope, &rest[..end], false))
+}
+
 /// A property at the beginning: scope, name, whether by `get-property`, and what follows.
 fn property(text: &str) -> Option<(Scope, &str, bool, &str)> {
     if let Some((scope, rest)) = library::property_prefix(text) {
@@ -141,6 +152,20 @@ mod tests {
             "get-property('x', 'SYSTEM_TIME')",
         ] {
             assert!(Direct::of(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn which_property_an_expression_starts_with() {
+        for (text, found) in [
+            ("$ctx:a", Some((Scope::Default, "a", false))),
+            (" $axis2:a.b/c[1]", Some((Scope::Axis2, "a.b", false))),
+            ("get-property('operation', 'a')", Some((Scope::Operation, "a", true))),
+            ("$ctx:", None),
+            ("$body/a", None),
+            ("//a[. = $ctx:b]", None),
+        ] {
+            assert_eq!(holder(text), found, "{text}");
         }
     }
 

@@ -484,6 +484,35 @@ impl Expression {
         }
     }
 
+    /// The property whose value the XPath starts with: its scope, its name, and whether `get-property` reads it.
+    pub fn property(&self) -> Option<(library::Scope, &str, bool)> {
+        direct::holder(self.xpath()?.source())
+    }
+
+    /// The first node that an XPath which starts with a property selects in the XML of that property; `None`: it selects none.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn node_of_property(
+        &self,
+        context: &mut Context,
+    ) -> Result<Option<(Arc<XmlValue>, xml::NodeId)>, Fault> {
+        let (Kind::XPath(xpath), Some((scope, name, _))) = (&self.kind, self.property()) else {
+            return Ok(None);
+        };
+        let Some(Value::Xml(held)) = scope.get(context, name) else { return Ok(None) };
+        let first = self.on_tree(xpath, context, |expression, cx| {
+            Ok(match expression.evaluate(cx)? {
+                xpath::Value::NodeSet(nodes) => nodes.iter().find(|node| !node.is_namespace()).copied(),
+                _ => None,
+            })
+        })?;
+        let Some(first) = first else { return Ok(None) };
+        let host = SynapseHost::new(context);
+        let own = host.document(first.doc).is_some_and(|document| Arc::ptr_eq(document, &held));
+        Ok(own.then_some((held, first.id)))
+    }
+
     /// The JSON values that a `json-eval` selects: the items of an array, or the one value; the value of a `${…}` as
     /// JSON, XML as its text.
     ///

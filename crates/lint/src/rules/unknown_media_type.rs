@@ -110,7 +110,7 @@ fn said(property: &Element) -> Option<Finding> {
         "messageType" => "no type that messages are written in",
         _ => "no registered type",
     };
-    let finding = Finding::new(format!("`{value}` is no media type"), attribute.value_span, label);
+    let finding = Finding::new(format!("`{value}` is not a media type"), attribute.value_span, label);
     let lower = value.to_ascii_lowercase();
     let Some((kind, subtype)) = lower.split_once('/') else {
         let meant =

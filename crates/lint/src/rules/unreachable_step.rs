@@ -68,7 +68,7 @@ fn check(look: &mut Look<'_>) {
         {
             let message = format!("`{}` never runs", dead.local());
             found.push(
-                Finding::new(message, dead.start_tag(), "no message comes here")
+                Finding::new(message, dead.start_tag(), "no message gets here")
                     .and(end.start_tag(), "the flow ends here"),
             );
         }

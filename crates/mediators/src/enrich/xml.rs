@@ -1,7 +1,7 @@
 //! Nodes and texts go from place to place of the XML view.
 
 use super::{Action, Enrich, Source, Target, filled, invalid_target, parsed};
-use flow::{Context, Fault};
+use flow::{Context, Fault, library};
 use message::{Envelope, Value, XmlValue};
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -37,7 +37,17 @@ impl Enrich {
         match &self.target {
             Target::Property(name) => {
                 self.detach(&moved, context)?;
-                return self.to_property(name, part, context);
+                return self.to_property(library::Scope::Default, name, part, context);
+            }
+            // What a property holds is changed where it is.
+            Target::Custom(expression) if let Some((scope, name, function)) = expression.property() => {
+                if function {
+                    self.detach(&moved, context)?;
+                    return self.to_property(scope, name, part, context);
+                }
+                let (held, place) = expression.node_of_property(context)?.ok_or_else(invalid_target)?;
+                self.detach(&moved, context)?;
+                return self.into_property(scope, name, &held, place, &part, context);
             }
             Target::Envelope => {
                 let Part::Nodes(xml) = &part else { return Err(invalid_target()) };
@@ -142,37 +152,54 @@ impl Enrich {
         Ok((Some(Part::Nodes(Arc::new(copy))), if moves { nodes } else { Vec::new() }))
     }
 
-    fn to_property(&self, name: &Arc<str>, part: Part, context: &mut Context) -> Result<(), Fault> {
-        let value = match part {
-            // An element has no place for a text among its children here, as where the target is in the message.
-            Part::Text(_)
-                if self.action == Action::Child
-                    && matches!(context.properties.get(name), Some(Value::Xml(_))) =>
+    /// The source is the property then, or is appended to the element that the property holds.
+    fn to_property(
+        &self,
+        scope: library::Scope,
+        name: &str,
+        part: Part,
+        context: &mut Context,
+    ) -> Result<(), Fault> {
+        let held = match scope.get(context, name) {
+            Some(Value::Xml(held)) if self.action == Action::Child => Some(held),
+            Some(Value::String(text))
+                if self.action == Action::Child && matches!(self.target, Target::Property(_)) =>
             {
-                return Ok(());
+                parsed(&text).filter(|_| matches!(part, Part::Nodes(_))).map(Arc::new)
             }
-            Part::Text(text) => Value::from(text),
-            Part::Nodes(xml) => {
-                let held = match context.properties.get(name) {
-                    Some(Value::Xml(held)) if self.action == Action::Child => Some(Arc::clone(held)),
-                    Some(Value::String(text)) if self.action == Action::Child => parsed(text).map(Arc::new),
-                    _ => None,
-                };
-                match held.and_then(|held| held.nodes.first().copied().map(|first| (held, first))) {
-                    Some((held, first)) => {
-                        let mut document = (*held.document).clone();
-                        for &node in &xml.nodes {
-                            document.copy_from(first, &xml.document, node);
-                        }
-                        let nodes = held.nodes.clone();
-                        Value::Xml(Arc::new(XmlValue { document: Arc::new(document), nodes }))
-                    }
-                    None => Value::Xml(xml),
-                }
-            }
+            _ => None,
         };
-        context.properties.set(Arc::clone(name), value);
+        let first = held.as_ref().and_then(|held| held.nodes.first().copied());
+        if let (Some(held), Some(first)) = (held, first) {
+            return self.into_property(scope, name, &held, first, &part, context);
+        }
+        let value = match part {
+            Part::Text(text) => Value::from(text),
+            Part::Nodes(xml) => Value::Xml(xml),
+        };
+        scope.set(context, name, value);
         Ok(())
+    }
+
+    /// Puts the source at, into or behind a node of the XML that a property holds.
+    fn into_property(
+        &self,
+        scope: library::Scope,
+        name: &str,
+        held: &XmlValue,
+        place: NodeId,
+        part: &Part,
+        context: &mut Context,
+    ) -> Result<(), Fault> {
+        let moves = self.action != Action::Child && matches!(part, Part::Nodes(_));
+        if moves && held.document.kind(place) == NodeKind::Element && held.nodes.contains(&place) {
+            return Err(invalid_target()
+                .because("the element is the whole value of the property: nothing has a place beside it"));
+        }
+        let mut document = (*held.document).clone();
+        put(&mut document, place, part, self.action);
+        let value = XmlValue { document: Arc::new(document), nodes: held.nodes.clone() };
+        if scope.set(context, name, Value::Xml(Arc::new(value))) { Ok(()) } else { Err(invalid_target()) }
     }
 }
 
