@@ -118,6 +118,7 @@ impl Running {
         let switches = Switches::read(settings.deploy.state.as_deref(), &services.states);
         let mut loaded = read(start, &services, None)?;
         loaded.plan.generation = 1;
+        let seen = seen.with_registry(loaded.good.configuration().registry.directory());
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = Workers::start(start.workers.unwrap_or_else(cores))
             .map_err(|error| format!("cannot start the workers: {error}"))?;
@@ -400,19 +401,17 @@ fn watch(start: &Start, reloader: &Arc<Reloader>) {
         return;
     }
     let watch = Watch {
-        path: start.path.clone(),
-        settings: start.source.as_ref().and_then(|source| source.file.clone()),
         interval: deploy.interval.map_or(INTERVAL, |time| time.0),
         quiet: deploy.quiet.map_or(QUIET, |time| time.0),
     };
-    let (compares, takes) = (Arc::clone(reloader), Arc::clone(reloader));
+    let (looks, compares, takes) = (Arc::clone(reloader), Arc::clone(reloader), Arc::clone(reloader));
     let take = move || {
         // What a panic says is in the log; the next change may be a better one.
         let reload = std::panic::AssertUnwindSafe(|| reload(&takes, Cause::Change));
         let _ = std::panic::catch_unwind(reload);
         !takes.stops()
     };
-    if let Err(error) = watch.start(move |seen| compares.differs(seen), take) {
+    if let Err(error) = watch.start(move || looks.look(), move |seen| compares.differs(seen), take) {
         tracing::error!(target: "busbar::start", "the configuration is not watched: {error}");
     }
 }
@@ -561,6 +560,8 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     }
     engine.server_name.clone_from(&settings.server_name);
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
+    engine.system = Arc::clone(&settings.system);
+    message::Kind::name(settings.kinds.clone());
     crate::tunables::apply(&settings.wso2, engine)?;
     crate::secrets::open(&settings.vault, engine)?;
     services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));

@@ -95,7 +95,7 @@ impl Reloader {
     /// wrong.
     pub fn reload(&self, cause: Cause) -> Result<String, String> {
         let mut in_force = lock(&self.in_force);
-        let seen = look(&self.start);
+        let seen = look_with(&self.start, &in_force.good);
         let is_same = !self.is_other(&in_force, &seen);
         let renewed = self.settings(&in_force);
         // Signals come from whoever rotates logs, too.
@@ -166,10 +166,18 @@ impl Reloader {
         }
         self.switches.restore(&loaded.plan);
         lock(&self.history).add(&loaded.plan, &good, changes, cause, is_same);
+        let seen = std::mem::take(&mut in_force.seen);
+        in_force.seen = seen.with_registry(good.configuration().registry.directory());
         in_force.good = good;
         self.bus.swap(loaded.plan, services);
         self.listeners.follow(prepared, &self.bus);
         Ok(said)
+    }
+
+    /// What lies there now, the registry that is in force included.
+    pub fn look(&self) -> Snapshot {
+        let root = lock(&self.in_force).good.configuration().registry.directory().map(Path::to_owned);
+        look(&self.start).with_registry(root.as_deref())
     }
 
     /// Whether something lies there that was not taken.
@@ -225,7 +233,7 @@ impl Reloader {
             return Err(NotRolledBack::Failed(why));
         };
         // What lies there now is what the rollback holds against.
-        let seen = look(&self.start);
+        let seen = look_with(&self.start, &in_force.good);
         let services = self.bus.services();
         let loaded = again(&whole, target.faulty.clone(), &in_force.good, &services);
         loaded.log(|diagnostic| diagnostic.severity >= Severity::Error);
@@ -320,6 +328,11 @@ pub fn look(start: &Start) -> Snapshot {
     Snapshot::of(&start.path, named)
 }
 
+/// The same, with the registry of a configuration.
+pub fn look_with(start: &Start, good: &LastGood) -> Snapshot {
+    look(start).with_registry(good.configuration().registry.directory())
+}
+
 /// A number for settings and the files that they name.
 fn fingerprint(settings: &Settings) -> u64 {
     let tls = &settings.tls;
@@ -336,6 +349,8 @@ fn fingerprint(settings: &Settings) -> u64 {
     );
     let mut hasher = DefaultHasher::new();
     settings.written.to_string().hash(&mut hasher);
+    settings.system.hash(&mut hasher);
+    format!("{:?}", settings.kinds).hash(&mut hasher);
     for file in files.into_iter().flatten() {
         config::read_file(file).ok().hash(&mut hasher);
     }

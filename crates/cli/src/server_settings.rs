@@ -3,6 +3,8 @@
 
 use crate::tunables::{self, Fate};
 use diagnostics::{Diagnostic, Severity, SourceMap, Span};
+use message::Kind;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -29,6 +31,25 @@ const TUNABLES: &[(&str, &str)] = &[
     ("transport.http.sender.connection_timeout", "http.connection.timeout"),
 ];
 
+/// Puts what a key says into a setting here; `None`: it says nothing that this could be.
+type Translate = fn(&toml::Value) -> Option<toml::Value>;
+
+/// Keys of `deployment.toml` and of `passthru-http.properties` that are settings of `[http]` here.
+const HTTP: &[(&str, &str, &str, Translate)] = &[
+    ("transport.http.preserve_http_user_agent", "http.user.agent.preserve", "preserve_user_agent", same),
+    ("transport.http.preserve_http_server_name", "http.server.preserve", "preserve_server", same),
+    ("transport.http.preserve_http_headers", "http.headers.preserve", "preserve_headers", kept_headers),
+    ("transport.http.disable_connection_keepalive", "http.connection.disable.keepalive", "keep_alive", opposite),
+    ("transport.http.block_service_list", "http.block_service_list", "list_services", opposite),
+    ("transport.http.correlation_header_name", "correlation_header_name", "correlation_header", header_name),
+];
+
+/// The section of properties of the Java machine.
+const SYSTEM: &str = "system.parameter.";
+
+/// What requests can keep; the others that WSO2 names are kept anyway.
+const KEPT: [&str; 5] = ["Host", "Expect", "Date", "Server", "User-Agent"];
+
 /// Sections whose keys are tunables under their own names.
 const VERBATIM: [&str; 4] = ["synapse_properties.", "passthru_http.", "passthru_properties.", "synapse."];
 
@@ -39,6 +60,7 @@ const PRIORITIES: Fate = Fate::Honoured("is honoured, unless `http.priorities` i
 const LISTEN: Fate = Fate::Mapped("is not read here: set `listen.http` and `listen.https` in busbar.toml");
 const USERS: Fate = Fate::Honoured("is read: a user, unless `http.users` in busbar.toml names the same");
 const THREADS: Fate = Fate::NotNeeded("is not needed: messages that wait hold no thread");
+const AS_HTTP: Fate = Fate::Honoured("is honoured, unless `[http]` is set in busbar.toml");
 
 /// Beginnings of keys of `deployment.toml`, the longer ones first, with what becomes of them.
 const KEYS: &[(&str, Fate)] = &[
@@ -68,22 +90,6 @@ const KEYS: &[(&str, Fate)] = &[
     (
         "transport.http.max_http_connection_per_host_port",
         Fate::Mapped("is not read here: set `limits.backend_connections` in busbar.toml"),
-    ),
-    (
-        "transport.http.preserve_http_user_agent",
-        Fate::Mapped("is not read here: set `http.preserve_user_agent` in busbar.toml"),
-    ),
-    (
-        "transport.http.preserve_http_server_name",
-        Fate::Mapped("is not read here: set `http.preserve_server` in busbar.toml"),
-    ),
-    (
-        "transport.http.preserve_http_headers",
-        Fate::Mapped("is not read here: set `http.preserve_headers` in busbar.toml"),
-    ),
-    (
-        "transport.http.disable_connection_keepalive",
-        Fate::Mapped("is not read here: set `http.keep_alive` in busbar.toml"),
     ),
     (
         "transport.http.enable_message_size_validation",
@@ -188,7 +194,10 @@ const KEYS: &[(&str, Fate)] = &[
     ("mediation.synapse.event_debugger", Fate::NoEffect("has no effect: there is no debugger")),
     ("message_builders", Fate::NotNeeded("is not needed: the media type decides how a message is read")),
     ("message_formatters", Fate::NotNeeded("is not needed: the media type decides how a message is written")),
-    ("custom_message_builders", Fate::NoEffect("has no effect, because builders are written in Java")),
+    (
+        "custom_message_builders",
+        Fate::Honoured("is honoured where a builder of Axis2 or WSO2 reads a type that nothing else tells"),
+    ),
     ("custom_message_formatters", Fate::NoEffect("has no effect, because formatters are written in Java")),
     ("synapse_handlers", Fate::NoEffect("has no effect, because handlers are written in Java")),
     (
@@ -210,7 +219,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("admin_service", Fate::NoEffect("has no effect: there are no admin services")),
     ("jndi", OTHER_TRANSPORT),
     ("broker", OTHER_TRANSPORT),
-    ("system.parameter", Fate::NoEffect("has no effect: there is no Java machine")),
+    ("system.parameter.", Fate::Honoured("is what `get-property('system', …)` gives")),
     ("registry", Fate::NotNeeded("is not needed: the registry is files")),
     ("transaction_counter", Fate::NoEffect("has no effect")),
 ];
@@ -272,6 +281,122 @@ pub fn tunables(path: &Path) -> toml::Table {
         }
     }
     table
+}
+
+/// What the settings of the server at `path` say for `[http]`, by its names here; those of `deployment.toml` last.
+pub fn http(path: &Path) -> toml::Table {
+    let mut table = toml::Table::new();
+    for file in directories(path).iter().flat_map(|directory| FILES.map(|name| directory.join(name))) {
+        let Ok(text) = read(&file) else { continue };
+        let mut flat = Vec::new();
+        if is_toml(&file) {
+            flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
+        } else {
+            flat.extend(config::properties(&text).into_iter().map(|(key, own)| (key, toml::Value::String(own))));
+        }
+        for (key, value) in flat.into_iter().filter(|(_, value)| !value.as_str().is_some_and(is_filled_in)) {
+            let Some((.., name, translate)) = translation(&key) else { continue };
+            if let Some(own) = translate(&value) {
+                table.insert((*name).to_owned(), own);
+            }
+        }
+    }
+    table
+}
+
+/// What a key is in `[http]`.
+fn translation(key: &str) -> Option<&'static (&'static str, &'static str, &'static str, Translate)> {
+    let property = VERBATIM.iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key);
+    HTTP.iter().find(|(toml, own, ..)| *toml == key || *own == property)
+}
+
+fn truth(value: &toml::Value) -> Option<bool> {
+    value.as_bool().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+fn same(value: &toml::Value) -> Option<toml::Value> {
+    truth(value).map(toml::Value::Boolean)
+}
+
+fn opposite(value: &toml::Value) -> Option<toml::Value> {
+    truth(value).map(|own| toml::Value::Boolean(!own))
+}
+
+fn kept_headers(value: &toml::Value) -> Option<toml::Value> {
+    let text = match value {
+        toml::Value::Array(all) => all.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(","),
+        value => value.as_str()?.to_owned(),
+    };
+    let named = |own: &&str| text.split(',').any(|name| name.trim().eq_ignore_ascii_case(own));
+    Some(KEPT.iter().copied().filter(named).map(toml::Value::from).collect::<Vec<_>>().into())
+}
+
+fn header_name(value: &toml::Value) -> Option<toml::Value> {
+    let name = value.as_str()?.trim();
+    (!name.is_empty() && name.bytes().all(message::is_token_byte)).then(|| toml::Value::from(name))
+}
+
+/// The properties of the Java machine that the settings of the server at `path` name, for flows that ask for them.
+pub fn system(path: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for directory in directories(path) {
+        let Ok(text) = read(&directory.join("deployment.toml")) else { continue };
+        let mut flat = Vec::new();
+        flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
+        for (key, value) in flat {
+            let Some(name) = key.strip_prefix(SYSTEM) else { continue };
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            if !is_filled_in(&text) {
+                found.insert(name.to_owned(), text);
+            }
+        }
+    }
+    found
+}
+
+/// How bodies of types are read that nothing else tells, by the builders of the server at `path`: `[[custom_message_builders]]` of
+/// `deployment.toml`, then the `messageBuilder`s of `axis2.xml`.
+pub fn kinds(path: &Path) -> Vec<(String, Kind)> {
+    let mut found = Vec::new();
+    for directory in directories(path) {
+        if let Ok(text) = read(&directory.join("deployment.toml"))
+            && let Ok(table) = text.parse::<toml::Table>()
+        {
+            for own in table.get("custom_message_builders").and_then(toml::Value::as_array).into_iter().flatten() {
+                let text = |name: &str| own.get(name)?.as_str();
+                found.extend(text("content_type").zip(text("class").and_then(read_by)).map(named));
+            }
+        }
+        let files = ["axis2.xml", "axis2/axis2.xml"].map(|name| directory.join(name));
+        let Some(bytes) = files.iter().find_map(|file| config::read_file(file).ok()) else { continue };
+        let Ok(document) = xml::Document::parse(bytes, &xml::ParseOptions::trusted()) else { continue };
+        let Some(root) = document.document_element() else { continue };
+        let builders = document.children(root).filter(|node| document.local(*node) == "messageBuilders");
+        for own in builders.flat_map(|node| document.children(node)) {
+            let text = |name: &str| document.attribute(own, "", name);
+            found.extend(text("contentType").zip(text("class").and_then(read_by)).map(named));
+        }
+    }
+    found
+}
+
+fn named((name, kind): (&str, Kind)) -> (String, Kind) {
+    (name.trim().to_owned(), kind)
+}
+
+/// How a builder reads, by its class.
+fn read_by(class: &str) -> Option<Kind> {
+    Some(match class.trim().rsplit('.').next()? {
+        "JsonStreamBuilder" | "JsonBuilder" | "JSONBuilder" | "JSONOMBuilder" | "JSONStreamBuilder" => Kind::Json,
+        "ApplicationXMLBuilder" => Kind::Xml,
+        "SOAPBuilder" => Kind::Soap11,
+        "PlainTextBuilder" => Kind::Text,
+        "BinaryBuilder" | "BinaryRelayBuilder" => Kind::Binary,
+        "XFormURLEncodedBuilder" => Kind::Form,
+        "MultipartFormDataBuilder" => Kind::FormData,
+        "MIMEBuilder" => Kind::Related,
+        _ => return None,
+    })
 }
 
 /// What the settings of the server at `path` say of hot deployment: `server.hot_deployment` of `deployment.toml`, else the parameter
@@ -472,9 +597,13 @@ fn without_secrets(text: &str, keys: &[Written]) -> String {
 
 fn finding(own: &Written, is_toml: bool) -> Diagnostic {
     let key = own.key.as_str();
-    let fate = match if is_toml { fate(key) } else { tunables::fate(key) } {
+    let fate = match if is_toml { fate(key) } else { property_fate(key) } {
         Fate::Honoured(_)
-            if own.is_filled_in && (is_honoured(tunable(key)) || key.starts_with("internal_apis.users.")) =>
+            if own.is_filled_in
+                && (is_honoured(tunable(key))
+                    || translation(key).is_some()
+                    || key.starts_with(SYSTEM)
+                    || key.starts_with("internal_apis.users.")) =>
         {
             Fate::NoEffect("has no effect: only a WSO2 server can fill in its value; write the value itself")
         }
@@ -495,8 +624,16 @@ fn finding(own: &Written, is_toml: bool) -> Diagnostic {
     }
 }
 
+/// What becomes of a key of a file of properties.
+fn property_fate(key: &str) -> Fate {
+    if translation(key).is_some() { AS_HTTP } else { tunables::fate(key) }
+}
+
 /// What becomes of a key of `deployment.toml`.
 fn fate(key: &str) -> Fate {
+    if translation(key).is_some() {
+        return AS_HTTP;
+    }
     let name = tunable(key);
     if name != key {
         return tunables::fate(name);
@@ -681,6 +818,54 @@ mod tests {
             found.iter().map(|own| diagnostics::render::human(own, &sources, Default::default())).collect();
         assert!(rendered.contains("password = ***"), "{rendered}");
         assert!(!rendered.contains("hidden") && !rendered.contains("hunter2"), "{rendered}");
+    }
+
+    #[test]
+    fn settings_of_http_take_effect_where_nothing_else_is_said() {
+        let root = std::env::temp_dir().join(format!("busbar-server-http-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        std::fs::write(
+            root.join("conf/passthru-http.properties"),
+            "http.user.agent.preserve=true\nhttp.headers.preserve=Content-Type, date,HOST\nhttp.connection.disable.keepalive=yes\n\
+             http.block_service_list = true\n",
+        )
+        .unwrap();
+        let toml = root.join("conf/deployment.toml");
+        let text = "[transport.http]\ncorrelation_header_name = 'X-Trace'\npreserve_http_headers = ['Server']\n\
+            [[custom_message_builders]]\nclass = 'org.wso2.micro.integrator.core.json.JsonStreamBuilder'\ncontent_type = 'application/x-own'\n\
+            [system.parameter]\n'my.host' = 'h'\nmine.port = 7\n'my.secret' = '$env{X}'\n\
+            [passthru_properties]\n'http.server.preserve' = false\n'http.connection.disable.keepalive' = '$env{X}'\n";
+        std::fs::write(&toml, text).unwrap();
+        let load = |set: &[String]| crate::settings::Settings::load(&root, None, set).unwrap().http;
+        let (own, set) = (load(&[]), load(&["http.correlation_header=mine".to_owned()]));
+        let (found, system) = (report(&root, &[toml], &mut SourceMap::new()), system(&root));
+        std::fs::write(
+            root.join("conf/axis2.xml"),
+            "<axisconfig><messageBuilders><messageBuilder contentType='text/html' class='org.apache.axis2.format.PlainTextBuilder'/>\
+             <messageBuilder contentType='x/y' class='org.acme.Own'/></messageBuilders></axisconfig>",
+        )
+        .unwrap();
+        let kinds = kinds(&root);
+        std::fs::remove_dir_all(&root).unwrap();
+        let system: Vec<_> = system.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(system, ["mine.port=7", "my.host=h"]);
+        let own = |name: &str, kind| (name.to_owned(), kind);
+        assert_eq!(kinds, [own("application/x-own", Kind::Json), own("text/html", Kind::Text)]);
+        assert!(own.preserve_user_agent && !own.preserve_server && own.keep_alive && !own.list_services);
+        assert_eq!((own.correlation_header.as_str(), set.correlation_header.as_str()), ("X-Trace", "mine"));
+        assert_eq!(own.preserve_headers, ["Server"], "deployment.toml counts");
+        let shown: Vec<_> =
+            found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        for wanted in [
+            "note `transport.http.correlation_header_name` is honoured, where [http] does not say otherwise",
+            "note `transport.http.preserve_http_headers` is honoured, where [http] does not say otherwise",
+            "note `passthru_properties.http.server.preserve` is honoured, where [http] does not say otherwise",
+            "note `system.parameter.my.host` is what",
+            "warning `system.parameter.my.secret` has no effect: only a WSO2 server",
+            "warning `passthru_properties.http.connection.disable.keepalive` has no effect: only a WSO2 server",
+        ] {
+            assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use crate::proxies::ForwardProxy;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::secrets::Vault;
@@ -58,6 +60,12 @@ pub struct Settings {
     /// Secrets that settings name and that cannot be had: the setting, and why.
     #[serde(skip)]
     pub(crate) missing_secrets: Vec<String>,
+    /// Properties of system scope, of the settings of a WSO2 server.
+    #[serde(skip)]
+    pub(crate) system: Arc<BTreeMap<String, String>>,
+    /// How bodies of types are read that nothing else tells, by the settings of a WSO2 server.
+    #[serde(skip)]
+    pub(crate) kinds: Vec<(String, message::Kind)>,
     /// All of these as they were written, file, environment and command line together.
     #[serde(skip)]
     pub(crate) written: toml::Table,
@@ -469,6 +477,15 @@ impl Settings {
         if !errors.is_empty() {
             return Err(errors.join("\n"));
         }
+        let of_server = crate::server_settings::http(configuration);
+        if !of_server.is_empty()
+            && let Some(http) =
+                table.entry("http").or_insert_with(|| toml::Table::new().into()).as_table_mut()
+        {
+            for (name, value) in of_server {
+                http.entry(name).or_insert(value);
+            }
+        }
         // What was written keeps the names: it is compared, and shown.
         let mut filled = table.clone();
         let missing = crate::secrets::fill_in(&mut filled, configuration);
@@ -498,6 +515,8 @@ impl Settings {
         if settings.http.priorities.is_none() {
             settings.http.priorities = crate::server_settings::priorities(configuration);
         }
+        settings.kinds = crate::server_settings::kinds(configuration);
+        settings.system = Arc::new(crate::server_settings::system(configuration));
         settings.deploy.watch =
             settings.deploy.watch.or_else(|| crate::server_settings::hot_deployment(configuration));
         table.insert("wso2".to_owned(), settings.wso2.clone().into());

@@ -90,6 +90,16 @@ impl Snapshot {
         looked.snapshot
     }
 
+    /// Looks at the registry too, where it lies elsewhere.
+    pub fn with_registry(self, root: Option<&Path>) -> Snapshot {
+        let Some(root) = root.filter(|root| !self.directories.iter().any(|own| own == root)) else {
+            return self;
+        };
+        let mut looked = Looking { snapshot: self, ..Looking::default() };
+        looked.perhaps(root);
+        looked.snapshot
+    }
+
     /// Whether a file has come, gone or changed since; those of which `is_ours` says so do not count.
     pub fn differs(&self, before: &Snapshot, is_ours: impl Fn(&Path) -> bool) -> bool {
         let is_theirs = |(path, _): &(&PathBuf, _)| !is_ours(path);
@@ -273,6 +283,11 @@ mod tests {
         assert_eq!(before.directories(), std::slice::from_ref(&root));
         fs::write(root.join("other.xml"), "1").unwrap();
         assert!(!Snapshot::of(&root.join("c.xml"), None).differs(&before, |_| false));
+        let registry = || Snapshot::of(&root.join("c.xml"), None).with_registry(Some(&root.join("api")));
+        let told = registry();
+        assert_eq!(told.directories(), [root.clone(), root.join("api")]);
+        fs::write(root.join("api/s.xml"), "1").unwrap();
+        assert!(registry().differs(&told, |_| false));
         fs::write(root.join("busbar.toml"), "").unwrap();
         assert!(Snapshot::of(&root.join("c.xml"), None).differs(&before, |_| false));
         fs::remove_dir_all(&root).unwrap();

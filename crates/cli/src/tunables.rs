@@ -15,14 +15,28 @@ const HONOURED: &[(&str, Set)] = &[
     ("synapse.global_timeout_interval", |settings, value| settings.global_timeout = milliseconds(value)),
     ("http.connection.timeout", |settings, value| settings.connect_timeout = milliseconds(value)),
     ("http.socket.timeout", |settings, value| settings.socket_timeout = milliseconds(value)),
+    ("synapse.sal.endpoints.sesssion.timeout.default", |settings, value| {
+        settings.session_timeout = milliseconds(value);
+    }),
+    // -1 is what WSO2 has for none.
+    ("synapse.global_endpoint_suspend_duration", |settings, value| {
+        settings.suspension.initial = Some(value).filter(|&value| value >= 0);
+    }),
 ];
 
 /// A switch of the engine.
 type Flag = fn(&mut Settings) -> &mut bool;
 
 /// Switches of the engine, `true` or `false`.
-const SWITCHES: &[(&str, Flag)] =
-    &[("synapse.xpath.dom.failover.enabled", |settings| &mut settings.xpath_failover)];
+const SWITCHES: &[(&str, Flag)] = &[
+    ("synapse.xpath.dom.failover.enabled", |settings| &mut settings.xpath_failover),
+    ("synapse.override_endpoint_suspend_config_with_global_values", |settings| {
+        &mut settings.suspension.overrides
+    }),
+];
+
+/// The factor of suspensions, which is no whole number.
+const FACTOR: &str = "synapse.global_endpoint_suspend_progression_factor";
 
 /// Puts a switch of the JSON mapping where it belongs; the error says what was expected.
 type Switch = fn(&mut Mapping, &str) -> Result<(), String>;
@@ -168,20 +182,11 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("build.message.on.failover.enable", "is not needed: what may be sent again is kept"),
     ("maximum.failover", "has no effect: each member of a group is tried once"),
     ("suspend.duration.on.maximum", "has no effect: each member of a group is tried once"),
-    ("synapse.global_endpoint_suspend_duration", "has no effect yet: write suspendOnFailure"),
-    (
-        "synapse.override_endpoint_suspend_config_with_global_values",
-        "has no effect yet: write suspendOnFailure",
-    ),
     ("synapse.clear.mediation.cache", "is not needed: a reload compiles schemas anew"),
     ("payloadFactory.forcefully.enable.DTD", "has no effect: messages have no DTD"),
     ("synapse.connection.", "has no effect: resources are read from files, local entries once at the start"),
     ("synapse.http.proxy", "has no effect: resources are read from files"),
     ("messaging_callback.", "has no effect: there are no consumers of queues yet"),
-    (
-        "synapse.sal.endpoints.sesssion.timeout.default",
-        "has no effect: sessions of endpoint groups are not there yet",
-    ),
     ("synapse.blocking.call.disable.thread.switch", "is not needed: nothing waits on a thread"),
     ("synapse.observers", "has no effect, because observers are written in Java"),
     ("synapse.wsdl.resolver", "has no effect, because resolvers are written in Java"),
@@ -264,6 +269,11 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
             set(Arc::make_mut(&mut settings.cors), text.trim())
                 .map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
         }
+        if name == FACTOR {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let factor = text.trim().parse().map_err(|_| format!("wso2.\"{name}\": `{text}`: expected a number"))?;
+            settings.suspension.factor = Some(factor);
+        }
         let number = match value {
             toml::Value::Integer(number) => Some(*number),
             toml::Value::String(text) => text.trim().parse().ok(),
@@ -306,7 +316,7 @@ pub fn fate(name: &str) -> Fate {
     let honoured = HONOURED.iter().map(|(own, _)| *own);
     let honoured =
         honoured.chain(SWITCHES.iter().map(|(own, _)| *own)).chain(MAPPING.iter().map(|(own, _)| *own));
-    if honoured.chain(CORS.iter().map(|(own, _)| *own)).any(|own| own == name) {
+    if honoured.chain(CORS.iter().map(|(own, _)| *own)).chain([FACTOR]).any(|own| own == name) {
         return Fate::Honoured("is honoured");
     }
     match NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
@@ -320,7 +330,7 @@ pub fn fate(name: &str) -> Fate {
 /// All names, those of families without what follows.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let honoured = HONOURED.iter().map(|(own, _)| *own).chain(SWITCHES.iter().map(|(own, _)| *own));
-    let honoured = honoured.chain(CORS.iter().map(|(own, _)| *own));
+    let honoured = honoured.chain(CORS.iter().map(|(own, _)| *own)).chain([FACTOR]);
     honoured.chain(MAPPING.iter().map(|(own, _)| *own)).chain(NOT_NEEDED.iter().map(|(own, _)| *own))
 }
 

@@ -5,7 +5,6 @@
 //! same but later.
 
 use crate::snapshot::Snapshot;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Longest wait for rest, in times of `quiet`: where files never cease to change, those of a moment are taken, and what of them
@@ -16,13 +15,9 @@ const RESTLESS: u32 = 20;
 const SHARE: u32 = 10;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is watched, and how.
-#[derive(Clone, Debug)]
+/// How it is watched.
+#[derive(Clone, Copy, Debug)]
 pub struct Watch {
-    /// The configuration.
-    pub path: PathBuf,
-    /// The settings file, where it is named.
-    pub settings: Option<PathBuf>,
     /// How often somebody looks, whatever the system tells.
     pub interval: Duration,
     /// For how long nothing may change before changes are taken.
@@ -30,31 +25,32 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches, on a thread of its own, until the process ends or `take` says that it is over. `differs`: whether something is other than
-    /// what was taken last. `take` takes it.
+    /// Watches, on a thread of its own, until the process ends or `take` says that it is over. `look` says what is there,
+    /// `differs` whether something is other than what was taken last. `take` takes it.
     ///
     /// # Errors
     /// There is no thread.
     pub fn start(
         self,
+        look: impl Fn() -> Snapshot + Send + 'static,
         differs: impl Fn(&Snapshot) -> bool + Send + 'static,
         take: impl Fn() -> bool + Send + 'static,
     ) -> std::io::Result<()> {
-        let run = move || self.run(&differs, &take);
+        let run = move || self.run(&look, &differs, &take);
         std::thread::Builder::new().name("watch".to_owned()).spawn(run).map(drop)
     }
 
-    fn run(&self, differs: &dyn Fn(&Snapshot) -> bool, take: &dyn Fn() -> bool) {
+    fn run(&self, look: Look<'_>, differs: &dyn Fn(&Snapshot) -> bool, take: &dyn Fn() -> bool) {
         let mut teller = Teller::new();
         loop {
-            let seen = self.look(&mut teller);
+            let seen = looked(look, &mut teller);
             if !differs(&seen) {
                 // At most one look in that time, whatever goes on beside the configuration.
                 std::thread::sleep(self.quiet);
                 teller.wait(self.interval);
                 continue;
             }
-            if !differs(&self.at_rest(seen, &mut teller)) {
+            if !differs(&self.at_rest(seen, look, &mut teller)) {
                 continue;
             }
             let began = Instant::now();
@@ -65,22 +61,11 @@ impl Watch {
         }
     }
 
-    fn look(&self, teller: &mut Teller) -> Snapshot {
-        loop {
-            teller.forget();
-            let seen = Snapshot::of(&self.path, self.settings.as_deref());
-            // What happened in new directories before they were watched was not told.
-            if !teller.follow(seen.directories()) {
-                return seen;
-            }
-        }
-    }
-
     /// Waits until nothing changes any more.
-    fn at_rest(&self, mut seen: Snapshot, teller: &mut Teller) -> Snapshot {
+    fn at_rest(&self, mut seen: Snapshot, look: Look<'_>, teller: &mut Teller) -> Snapshot {
         for _ in 0..RESTLESS {
             std::thread::sleep(self.quiet);
-            let next = self.look(teller);
+            let next = looked(look, teller);
             let is_at_rest = !next.differs(&seen, |_| false);
             seen = next;
             if is_at_rest {
@@ -88,6 +73,20 @@ impl Watch {
             }
         }
         seen
+    }
+}
+
+/// Says what is there.
+type Look<'a> = &'a dyn Fn() -> Snapshot;
+
+fn looked(look: Look<'_>, teller: &mut Teller) -> Snapshot {
+    loop {
+        teller.forget();
+        let seen = look();
+        // What happened in new directories before they were watched was not told.
+        if !teller.follow(seen.directories()) {
+            return seen;
+        }
     }
 }
 
@@ -196,7 +195,7 @@ impl Teller {
         Teller
     }
 
-    fn follow(&mut self, _directories: &[PathBuf]) -> bool {
+    fn follow(&mut self, _directories: &[std::path::PathBuf]) -> bool {
         false
     }
 

@@ -211,7 +211,8 @@ pub fn compile(
     };
     let checks = Checks::of(endpoint, address.fixed(), compiler).ok()?;
     let (written, states) = (address.written(), &compiler.services.states);
-    let state = State::of(&identity, &written, Policy::of(definition), states);
+    let policy = Policy::of(definition, &compiler.services.settings.suspension);
+    let state = State::of(&identity, &written, policy, states);
     let state = state.with_checks(checks, &identity, &written, states);
     let leaf = LeafEndpoint {
         anonymous: endpoint.name.is_none(),

@@ -14,9 +14,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xml::NodeKind;
 
-/// How long a session lasts without a message, unless its endpoint says so.
-const TIMEOUT: Duration = Duration::from_secs(600);
-
 /// Longest name of a session, in bytes: clients choose it.
 const LONGEST: usize = 256;
 
@@ -92,7 +89,8 @@ impl Sessions {
 impl SessionBalance {
     /// A group with sessions.
     pub fn new(group: Group, session: &Session, compiler: &Compiler<'_>) -> SessionBalance {
-        let timeout = session.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(TIMEOUT);
+        let timeout = session.timeout.filter(|timeout| !timeout.is_zero());
+        let timeout = timeout.unwrap_or(compiler.services.settings.session_timeout);
         let table = compiler.services.states.get(&group.identity);
         SessionBalance { group, kind: session.kind, timeout, table }
     }

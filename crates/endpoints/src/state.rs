@@ -15,7 +15,7 @@ use crate::health::{Checks, Settings, Verdict};
 use config::endpoint::Definition;
 use flow::endpoint::{Cause, Standing};
 use flow::health::{Change, Health};
-use flow::{Identity, States};
+use flow::{Identity, States, Suspension};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -62,8 +62,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The policy of a definition.
-    pub fn of(definition: &Definition) -> Policy {
+    /// The policy of a definition, with what the settings say for all endpoints.
+    pub fn of(definition: &Definition, all: &Suspension) -> Policy {
         let mark = &definition.mark_for_suspension;
         let suspend = &definition.suspend_on_failure;
         Policy {
@@ -71,8 +71,14 @@ impl Policy {
             retries: mark.retries_before_suspension,
             retry_delay: mark.retry_delay,
             suspending: suspend.error_codes.clone(),
-            initial: suspend.initial_duration,
-            factor: suspend.progression_factor,
+            initial: match all.initial {
+                Some(initial) if all.overrides || suspend.initial_duration < 0 => initial,
+                _ => suspend.initial_duration,
+            },
+            factor: match (suspend.progression_factor, all.factor) {
+                (Some(own), _) if !all.overrides => own,
+                (own, all) => all.or(own).unwrap_or(1.0),
+            },
             maximum: suspend.maximum_duration,
         }
     }
@@ -317,6 +323,25 @@ mod tests {
         state.succeeded();
         fails(&state, 101_503, at);
         assert!(state.is_ready(at + milliseconds(1000)), "one success starts over");
+    }
+
+    /// Each row: what the endpoint says, what is said for all, and the initial suspension and factor that count.
+    #[test]
+    fn what_is_said_for_all_endpoints_counts_where_one_says_nothing_or_always() {
+        let all = |initial, factor, overrides| Suspension { initial, factor, overrides };
+        for (own, all, expected) in [
+            ((-1, None), all(None, None, true), (-1, 1.0)),
+            ((-1, None), all(Some(500), Some(2.0), false), (500, 2.0)),
+            ((1000, Some(1.0)), all(Some(500), Some(2.0), false), (1000, 1.0)),
+            ((1000, Some(3.0)), all(Some(500), Some(2.0), true), (500, 2.0)),
+            ((1000, Some(3.0)), all(None, None, true), (1000, 3.0)),
+        ] {
+            let mut definition = Definition::default();
+            let suspend = &mut definition.suspend_on_failure;
+            (suspend.initial_duration, suspend.progression_factor) = own;
+            let policy = Policy::of(&definition, &all);
+            assert_eq!((policy.initial, policy.factor), expected, "{own:?} {all:?}");
+        }
     }
 
     /// Each row: initial, factor, maximum, and the suspensions that follow each other (milliseconds).

@@ -97,6 +97,7 @@ async fn ask_now(bus: &Bus, service: &str) -> (u16, String) {
     let head = RequestHead {
         method: Method::Post,
         target: format!("/services/{service}"),
+        absolute: None,
         version: Version::Http11,
         headers,
     };

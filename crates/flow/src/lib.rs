@@ -52,7 +52,7 @@ pub use runtime::plan::Plan;
 pub use runtime::priority::Priorities;
 pub use runtime::reference::SequenceRef;
 pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
-pub use runtime::services::{Services, Settings};
+pub use runtime::services::{Services, Settings, Suspension};
 pub use runtime::{
     aggregation, artifacts, authority, context, correlation, data, endpoint, events, executor, fault, guard,
     mediator, observers, plan, reference, scope, services, stage,

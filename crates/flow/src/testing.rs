@@ -303,6 +303,7 @@ impl Tested {
         let head = RequestHead {
             method: Method::new(method),
             target: target.to_owned(),
+            absolute: None,
             version: Version::Http11,
             headers: fields(headers),
         };

@@ -4,6 +4,7 @@ mod support;
 
 use flow::testing::{self, Tested};
 use message::{Coding, Headers};
+use std::io::{Read, Write};
 use support::{mirror, split, value};
 
 /// A bus whose main sequence runs `mediators`; `ENDPOINT` is the address of a mirror.
@@ -467,5 +468,35 @@ fn fault_sequences_answer_what_cannot_be_read() {
             let answer = tested.ask("POST", "/", headers, body);
             assert!(answer.body.contains("601000"), "{media} {headers:?} {body}: {answer:?}");
         }
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_502_with_what_the_fault_sequence_says() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let half = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let (mut seen, mut some) = (Vec::new(), [0; 1024]);
+            while let Ok(read @ 1..) = stream.read(&mut some) {
+                seen.extend_from_slice(&some[..read]);
+                if seen.windows(4).any(|bytes| bytes == b"<a/>") {
+                    break;
+                }
+            }
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 100\r\n\r\n<a><b>";
+            let _ = stream.write_all(answer);
+        }
+    });
+    let endpoint = format!("<endpoint><address uri='{half}'/></endpoint>");
+    let fault = "<!--top--><sequence name='fault'><payloadFactory media-type='json'><format>{\"code\":$1}</format>\
+        <args><arg expression=\"$ctx:ERROR_CODE\"/></args></payloadFactory><respond/></sequence>";
+    for flow in [
+        format!("<in><send>{endpoint}</send></in><out><log level='full'/><send/></out>"),
+        format!("<call>{endpoint}</call><property name='b' expression='//b'/><respond/>"),
+    ] {
+        let answer =
+            bus(&format!("{flow}{fault}")).ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
+        assert_eq!((answer.status, answer.body.as_str()), (502, "{\"code\":101501}"), "{flow}");
     }
 }

@@ -45,7 +45,7 @@ fn facts_of_a_service() {
         ("default", "ARTIFACT_NAME", "proxyP"),
         ("default", "SERVER_IP", "127.0.0.1"),
         ("default", "IsClientDoingREST", "true"),
-        ("default", "IsClientDoingSOAP11", "false"),
+        ("default", "IsClientDoingSOAP11", "true"),
         ("axis2", "REMOTE_ADDR", "127.0.0.1"),
         ("axis2", "REMOTE_HOST", "127.0.0.1"),
         ("axis2", "CLIENT_REMOTE_PORT", "9"),
@@ -85,7 +85,7 @@ fn facts_of_a_service() {
 #[test]
 fn facts_of_an_api() {
     let rows = [
-        ("default", "SYNAPSE_REST_API", "Orders"),
+        ("default", "SYNAPSE_REST_API", "Orders:v1.2"),
         ("default", "REST_API_CONTEXT", "/orders"),
         ("default", "SYNAPSE_REST_API_VERSION", "1.2"),
         ("default", "SYNAPSE_REST_API_VERSION_STRATEGY", "url"),
@@ -99,7 +99,7 @@ fn facts_of_an_api() {
         ("default", "uri.var.id", "7"),
         ("default", "uri.var.x", "a b"),
         ("default", "query.param.x", "a b"),
-        ("default", "ARTIFACT_NAME", "apiOrders"),
+        ("default", "ARTIFACT_NAME", "apiOrders:v1.2"),
         ("default", "proxy.name", ""),
         ("axis2", "REST_URL_POSTFIX", "/7/items?x=a%20b"),
         ("axis2", "SERVICE_PREFIX", "http://bus:8280/"),

@@ -110,6 +110,8 @@ pub struct RequestHead {
     /// The request target in origin form (`/path?query`) as received, `*` for OPTIONS, `host:port` for
     /// CONNECT. An absolute form is reduced to its origin form and its authority becomes the Host header.
     pub target: String,
+    /// The scheme of a target that was in absolute form: its client takes this server for its forward proxy.
+    pub absolute: Option<&'static str>,
     /// The version the client speaks.
     pub version: Version,
     /// The fields, as received, hop-by-hop ones included.

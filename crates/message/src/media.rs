@@ -1,5 +1,7 @@
 //! Media types: what a Content-Type header says, and which reading of a body it asks for.
 
+use std::sync::{PoisonError, RwLock};
+
 /// The type of the root part of an XOP package, and of one that is relayed alone.
 pub const XOP: &str = "application/xop+xml";
 
@@ -91,6 +93,9 @@ fn trim(text: &str) -> &str {
     }
 }
 
+/// What [`Kind::name`] was told.
+static NAMED: RwLock<Vec<(String, Kind)>> = RwLock::new(Vec::new());
+
 /// How a body of some media type is read and written (the builders and formatters of WSO2's default mapping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -156,8 +161,14 @@ impl Kind {
         {
             Kind::Binary
         } else {
-            Kind::Unknown
+            let named = NAMED.read().unwrap_or_else(PoisonError::into_inner);
+            named.iter().find(|(name, _)| is(name)).map_or(Kind::Unknown, |(_, kind)| *kind)
         }
+    }
+
+    /// Says what media types are that nothing else tells, for the whole process; what was said before is forgotten.
+    pub fn name(types: Vec<(String, Kind)>) {
+        *NAMED.write().unwrap_or_else(PoisonError::into_inner) = types;
     }
 
     /// Whether the body is XML text.
@@ -204,5 +215,15 @@ mod tests {
         ] {
             assert_eq!(MediaType::parse(value).kind(), kind, "{value}");
         }
+    }
+
+    #[test]
+    fn types_that_nothing_tells_are_what_was_said() {
+        let own = |name: &str, kind| (name.to_owned(), kind);
+        Kind::name(vec![own("application/x-own", Kind::Json), own("application/xml", Kind::Binary)]);
+        let read = ["application/X-Own", "application/xml", "application/x-other"].map(Kind::of);
+        Kind::name(Vec::new());
+        assert_eq!(read, [Kind::Json, Kind::Xml, Kind::Unknown]);
+        assert_eq!(Kind::of("application/x-own"), Kind::Unknown);
     }
 }

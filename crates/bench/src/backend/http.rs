@@ -114,6 +114,7 @@ mod tests {
         let head = RequestHead {
             method: Method::new(method),
             target: target.into(),
+            absolute: None,
             version: Version::Http11,
             headers,
         };

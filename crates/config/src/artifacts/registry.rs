@@ -217,6 +217,11 @@ impl Registry {
         Registry { resources: Arc::new(Resources::after(&before.resources)), ..self.clone() }
     }
 
+    /// The directory it is, unless it is on another server.
+    pub fn directory(&self) -> Option<&Path> {
+        if self.url.is_some() { None } else { self.root.as_deref() }
+    }
+
     /// Whether a flow wrote this file.
     pub fn is_written(&self, path: &Path) -> bool {
         let relative = self.root.as_deref().and_then(|root| path.strip_prefix(root).ok());

@@ -135,8 +135,8 @@ pub struct SuspendOnFailure {
     /// The first suspension in milliseconds; negative (the default, -1): the global default (30 s).
     pub initial_duration: i64,
     /// Every further suspension lasts this many times the last one; where that is negative, the global default.
-    /// Default 1.
-    pub progression_factor: f32,
+    /// `None`: as the settings say, else once.
+    pub progression_factor: Option<f32>,
     /// The longest suspension in milliseconds. Default: without a limit.
     pub maximum_duration: i64,
 }
@@ -146,7 +146,7 @@ impl Default for SuspendOnFailure {
         SuspendOnFailure {
             error_codes: Vec::new(),
             initial_duration: -1,
-            progression_factor: 1.0,
+            progression_factor: None,
             maximum_duration: i64::MAX,
         }
     }
@@ -384,7 +384,7 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
     if let Some(key) = read::child_text(element, "progressionFactor")
         && let Some(factor) = read::number(&key, "progressionFactor", "a number", diagnostics)
     {
-        suspend.progression_factor = factor;
+        suspend.progression_factor = Some(factor);
     }
     suspend
 }

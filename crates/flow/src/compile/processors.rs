@@ -2,14 +2,16 @@
 
 use super::Compiler;
 use super::number::{self, COUNT, MILLISECONDS, Unit};
-use crate::runtime::processor::{Forwarding, Kind, Pace, Processor, RECIPIENTS, Sampling};
+use crate::runtime::processor::{Failover, Forwarding, Kind, Pace, Processor, RECIPIENTS, Sampling};
 use crate::runtime::reference::SequenceRef;
 use crate::state::identity::Identity;
 use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
 use diagnostics::{Diagnostic, Severity, Span};
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
+use stores::Store;
 
 /// Shortest pause between two looks into a store.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -33,6 +35,7 @@ const PARAMETERS: &[&str] = &[
     "target.endpoint",
     "concurrency",
     "sequence",
+    "message.target.store.name",
     "pinnedServers",
 ];
 
@@ -64,19 +67,20 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
         compiler.error("unknown-store", message, store.span, why);
         return None;
     }
-    if matches!(own.kind, ProcessorKind::Forwarding | ProcessorKind::Sampling) {
+    if own.kind != ProcessorKind::Custom {
         check_names(own, compiler);
     }
     let kind = match own.kind {
         ProcessorKind::Forwarding => Kind::Forwarding(Box::new(forwarding(own, compiler)?)),
         ProcessorKind::Sampling => Kind::Sampling(sampling(own, compiler)?),
-        ProcessorKind::Failover | ProcessorKind::Custom => {
+        ProcessorKind::Failover => Kind::Failover(failover(own, compiler)?),
+        ProcessorKind::Custom => {
             let message = format!("the message processor `{name}` is not executable yet");
             compiler.error(
                 "unsupported-artifact",
                 message,
                 own.class.span,
-                "expected a forwarding or sampling processor",
+                "expected a forwarding, sampling or failover processor",
             );
             return None;
         }
@@ -255,46 +259,11 @@ fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<For
         return None;
     }
     let endpoint = key.map(|key| compiler.endpoint_key(&key));
-    // Both spellings are in use; WSO2 reads the first ones only.
-    let either = |first: &'static str, second: &'static str| {
-        if own.parameter(first).is_some() { first } else { second }
-    };
-    let name = either("max.delivery.attempts", "max.deliver.attempts");
-    // Less than none is without end, as in WSO2.
-    let attempts = match own.parameter(name).and_then(|text| text.trim().parse::<i64>().ok()) {
-        Some(below) if below < 0 => 0,
-        _ => number(own, name, 4, COUNT, compiler)?,
-    };
-    let name = either("max.delivery.drop", "max.deliver.drop");
-    let drop = text(own, name).is_some_and(|word| match word {
-        "Enabled" => true,
-        "Disabled" => false,
-        word => {
-            let truth = number::truth(word).or_else(|near| near.ok_or(()));
-            let near = truth.map(|truth| if truth { "Enabled" } else { "Disabled" }).ok();
-            let near = near.or_else(|| diagnostics::nearest(word, ["Enabled", "Disabled"]));
-            let label = "counts as Disabled, as in WSO2; expected Enabled or Disabled";
-            doubtful(own, name, label, near.map(str::to_owned), compiler);
-            false
-        }
-    });
-    let failed = match own.parameter("message.processor.failMessagesStore").map(str::trim) {
+    let attempts = attempts(own, 4, compiler)?;
+    let drop = drops(own, compiler);
+    let failed = match own.parameter("message.processor.failMessagesStore") {
         None => None,
-        Some(name)
-            if compiler
-                .configuration
-                .message_stores
-                .get(name)
-                .is_some_and(|store| store.kind == config::StoreKind::Memory) =>
-        {
-            Some(compiler.services.stores.memory(name))
-        }
-        Some(name) => {
-            let message = format!("the failMessagesStore `{name}` cannot be used");
-            let span = place(own, "message.processor.failMessagesStore");
-            compiler.error("unknown-store", message, span, "no in-memory message store");
-            return None;
-        }
+        Some(_) => Some(other_store(own, "message.processor.failMessagesStore", compiler)?),
     };
     let mut accepted = Vec::new();
     let codes = text(own, "non.retry.status.codes").unwrap_or_default();
@@ -311,7 +280,7 @@ fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<For
     Some(Forwarding {
         endpoint,
         retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
-        attempts: u32::try_from(attempts).ok().filter(|&most| most > 0),
+        attempts,
         drop,
         failed,
         reply: sequence(own, "message.processor.reply.sequence", compiler),
@@ -319,6 +288,73 @@ fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<For
         deactivate: sequence(own, "message.processor.deactivate.sequence", compiler),
         accepted,
     })
+}
+
+fn failover(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Failover> {
+    let name = "message.target.store.name";
+    if text(own, name) == Some(own.message_store.value.as_str()) {
+        let message = format!("the message processor `{}` moves messages to where they are", own.name.value);
+        compiler.error("bad-value", message, place(own, name), "expected another message store");
+        return None;
+    }
+    Some(Failover {
+        target: other_store(own, name, compiler)?,
+        retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
+        attempts: attempts(own, 0, compiler)?,
+        drop: drops(own, compiler),
+        fault: sequence(own, "message.processor.fault.sequence", compiler),
+        deactivate: sequence(own, "message.processor.deactivate.sequence", compiler),
+    })
+}
+
+/// That of two spellings which is used; WSO2 reads the first ones only.
+fn either(own: &MessageProcessor, first: &'static str, second: &'static str) -> &'static str {
+    if own.parameter(first).is_some() { first } else { second }
+}
+
+/// How many attempts there are with a message; `Some(None)`: no end of them. `None` after a recorded error.
+fn attempts(own: &MessageProcessor, default: u64, compiler: &mut Compiler<'_>) -> Option<Option<u32>> {
+    let name = either(own, "max.delivery.attempts", "max.deliver.attempts");
+    // Less than none is without end, as in WSO2.
+    let most = match own.parameter(name).and_then(|text| text.trim().parse::<i64>().ok()) {
+        Some(below) if below < 0 => 0,
+        _ => number(own, name, default, COUNT, compiler)?,
+    };
+    Some(u32::try_from(most).ok().filter(|&most| most > 0))
+}
+
+/// Whether a message is dropped after its last attempt.
+fn drops(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
+    let name = either(own, "max.delivery.drop", "max.deliver.drop");
+    text(own, name).is_some_and(|word| match word {
+        "Enabled" => true,
+        "Disabled" => false,
+        word => {
+            let truth = number::truth(word).or_else(|near| near.ok_or(()));
+            let near = truth.map(|truth| if truth { "Enabled" } else { "Disabled" }).ok();
+            let near = near.or_else(|| diagnostics::nearest(word, ["Enabled", "Disabled"]));
+            let label = "counts as Disabled, as in WSO2; expected Enabled or Disabled";
+            doubtful(own, name, label, near.map(str::to_owned), compiler);
+            false
+        }
+    })
+}
+
+/// The store that a parameter names. `None` after a recorded error.
+fn other_store(
+    own: &MessageProcessor,
+    parameter: &'static str,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn Store>> {
+    let name = own.parameter(parameter).unwrap_or_default().trim();
+    let store = compiler.configuration.message_stores.get(name);
+    if store.is_some_and(|store| store.kind == config::StoreKind::Memory) {
+        return Some(compiler.services.stores.memory(name));
+    }
+    let word = parameter.rsplit("processor.").next().unwrap_or(parameter);
+    let message = format!("the {word} `{name}` cannot be used");
+    compiler.error("unknown-store", message, place(own, parameter), "no in-memory message store");
+    None
 }
 
 fn sampling(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Sampling> {
@@ -351,7 +387,7 @@ mod tests {
             .collect();
         let synapse = config::SYNAPSE;
         let text = format!(
-            "<definitions xmlns='{synapse}'><messageStore name='M'/><sequence name='S'/><sequence name='main'/><sequence name='fault'/>\
+            "<definitions xmlns='{synapse}'><messageStore name='M'/><messageStore name='N'/><sequence name='S'/><sequence name='main'/><sequence name='fault'/>\
              <endpoint name='E'><address uri='http://127.0.0.1:1/'/></endpoint>\
              <messageProcessor name='P' class='org.apache.synapse.message.processor.impl.{kind}' messageStore='M' {}>{parameters}\
              </messageProcessor></definitions>",
@@ -362,6 +398,7 @@ mod tests {
 
     const FORWARDING: &str = "forwarder.ScheduledMessageForwardingProcessor";
     const SAMPLING: &str = "sampler.SamplingProcessor";
+    const FAILOVER: &str = "failover.FailoverScheduledMessageForwardingProcessor";
 
     #[test]
     fn good_parameters() {
@@ -373,6 +410,11 @@ mod tests {
             ),
             (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=-1;is.active=FALSE"),
             (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=50;non.retry.status.codes=400, 404,"),
+            (FAILOVER, "message.target.store.name=N"),
+            (
+                FAILOVER,
+                "message.target.store.name=N;interval=10;client.retry.interval=5;max.delivery.attempts=2;max.delivery.drop=Enabled;message.processor.deactivate.sequence=S",
+            ),
             (FORWARDING, "interval=;cronExpression=;max.delivery.attempts=;is.active=true"),
             (
                 FORWARDING,
@@ -515,6 +557,27 @@ mod tests {
                 "bad-value: the parameter `concurrency` should not be `many`",
                 "counts as 1",
                 1,
+            ),
+            (
+                FAILOVER,
+                "interval=1000",
+                "missing-parameter: the processor needs the parameter `message.target.store.name`",
+                "is missing",
+                0,
+            ),
+            (
+                FAILOVER,
+                "message.target.store.name=X",
+                "unknown-store: the message.target.store.name `X` cannot be used",
+                "no in-memory",
+                0,
+            ),
+            (
+                FAILOVER,
+                "message.target.store.name=M",
+                "bad-value: the message processor `P` moves messages to where they are",
+                "another",
+                0,
             ),
             (
                 SAMPLING,

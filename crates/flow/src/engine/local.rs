@@ -50,6 +50,7 @@ pub(crate) async fn send(
         content_type: content_type.map(Arc::from),
         method: request.method.clone(),
         target: request.target.to_owned(),
+        absolute: None,
         service_length: request.target.len(),
         received: transport::clock::now(),
         host: Arc::clone(&outer.host),

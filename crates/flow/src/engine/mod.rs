@@ -959,11 +959,13 @@ pub(crate) fn drive_to_end(
 /// Hands a fault to the innermost handler. `Some`: there is none left.
 pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     fault.place = fault.place.or(context.place);
+    let mut answer_is_lost = false;
     if context.payload.is_unread() && matches!(fault.status, 400 | 413) {
         // The body cannot be had. A handler that reads it must not fail by that again.
         context.payload.give_up();
         if context.progress.asked.is_answered() {
             // It was the backend's.
+            answer_is_lost = true;
             fault.status = 502;
             if matches!(fault.code, Code::Number(code::GENERAL | code::PAYLOAD)) {
                 fault.code = Code::Number(code::SND_IO_ERROR_RECEIVING);
@@ -991,7 +993,9 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     let handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
     context.progress.failure = Some(Failure { status, handled, ready_in });
     // WSO2: what fails behind the answer of an endpoint, other than sending, is no success, whatever it answered.
-    if context.progress.resumed && !fault.is_of_endpoint() {
+    if context.progress.resumed && answer_is_lost {
+        context.set_axis2("HTTP_SC", Value::Integer(502));
+    } else if context.progress.resumed && !fault.is_of_endpoint() {
         context.set_axis2("HTTP_SC", Value::Integer(500));
     }
     if context.properties.get("ERROR_CODE").is_none() {

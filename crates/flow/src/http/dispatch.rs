@@ -115,6 +115,7 @@ impl Bus {
             service_length: head.target.len(),
             method: head.method,
             target: head.target,
+            absolute: head.absolute,
             received,
             through: through.flatten(),
         };

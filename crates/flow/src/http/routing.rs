@@ -71,7 +71,9 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     if !cors::note(&settings, context) {
         return Dispatched::Answer(Response::empty(403));
     }
-    let has_body = !context.payload.is_empty();
+    let has_body = !context.payload.is_empty() && context.headers.get("Content-Length") != Some("0");
+    let forwards = (inbound.method.as_str() == "OPTIONS").then(|| context.headers.get("Max-Forwards")?.parse().ok());
+    let forwards: Option<u32> = forwards.flatten();
     let request = RequestFacts {
         method: inbound.method.as_str(),
         sub_path: &sub_path,
@@ -80,6 +82,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         user_agent: context.headers.get("User-Agent"),
         secure: inbound.secure,
         listener,
+        is_last: forwards == Some(0),
     };
     let choice = choose(&api.rules, &request);
     // A browser that asks what it may ask has no credentials with it.
@@ -109,6 +112,9 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     }
     match choice {
         Choice::Resource { index, variables } => {
+            if let Some(left) = forwards.and_then(|forwards| forwards.checked_sub(1)) {
+                context.headers.set("Max-Forwards", &left.to_string());
+            }
             context.owner = Owner::Resource(candidate.index, index);
             context.properties.set("SYNAPSE_RESOURCE", Value::from(api.resources[index].label.as_str()));
             for (name, value) in variables {
@@ -163,7 +169,7 @@ fn set_properties(
     properties.set("REST_API_CONTEXT", text(if context_path.is_empty() { "/" } else { context_path }));
     properties.set("REST_URL_PREFIX", Value::from(format!("{}://{}", inbound.scheme(), inbound.host)));
     properties.set("RESOURCE_PATH", text(sub_path));
-    properties.set("SYNAPSE_REST_API", text(&api.name));
+    properties.set("SYNAPSE_REST_API", Value::from(api.qualified_name().as_ref()));
     properties.set("SYNAPSE_REST_API_VERSION", text(&api.version));
     properties.set("SYNAPSE_REST_API_VERSION_STRATEGY", text(api.version_strategy));
     if let Some(query) = inbound.query() {

@@ -198,6 +198,7 @@ impl Conversation {
         let head = RequestHead {
             method: Method::Post,
             target: self.target.clone(),
+            absolute: None,
             version: Version::Http11,
             headers,
         };

@@ -41,13 +41,7 @@ impl Forwarding {
             }
             Attempt::Failed(context, why) => (context, why),
         };
-        let attempts = tries.failed(&message);
-        tracing::warn!(
-            processor = work.processor.name,
-            message_id = message.id,
-            place = work.place(),
-            "attempt {attempts} failed: {why}"
-        );
+        let attempts = work.attempt_failed(&message, tries, &why);
         if self.attempts.is_none_or(|most| attempts < most) {
             return Pause::Retry;
         }
@@ -91,7 +85,7 @@ impl Forwarding {
             };
             note_failure(&mut context, Some(code), &fault.message);
             if !one_way {
-                self.faulted(context.branch(), work).await;
+                work.told(context.branch(), self.fault.as_ref()).await;
             }
             return Attempt::Failed(context, why);
         }
@@ -105,7 +99,7 @@ impl Forwarding {
             let code = Refusals::of(&context).contains(status).then(|| Value::Integer(status.into()));
             note_failure(&mut context, code, &why);
             if !one_way {
-                self.faulted(context.branch(), work).await;
+                work.told(context.branch(), self.fault.as_ref()).await;
             }
             return Attempt::Failed(context, why);
         }
@@ -138,37 +132,19 @@ impl Forwarding {
         }
     }
 
-    /// Runs the fault sequence.
-    async fn faulted(&self, mut context: Box<Context>, work: &Work) {
-        if let Some(list) = self.fault.as_ref().and_then(|own| list_of(own, &mut context)) {
-            work.through(context, list).await;
-        }
-    }
-
     /// The last attempt has failed.
-    async fn give_up(&self, message: &Message, mut context: Box<Context>, work: &Work) {
+    async fn give_up(&self, message: &Message, context: Box<Context>, work: &Work) {
         if let Some(store) = &self.failed {
-            let moved = match work.context(message).to_stored() {
-                Ok(copy) => store.store(copy).await.map_err(|error| error.to_string()),
-                Err(fault) => Err(fault.to_string()),
-            };
-            return match moved {
-                Ok(()) => work.ack(message).await,
-                Err(why) => work.deactivate(&why),
-            };
+            if let Err(why) = work.moved(message, &**store).await {
+                work.deactivate(&why);
+            }
+            return;
         }
         if self.drop {
-            tracing::error!(
-                processor = work.processor.name,
-                message_id = message.id,
-                "the message is dropped after its last attempt"
-            );
-            return work.ack(message).await;
+            return work.drop_last(message).await;
         }
         work.deactivate("a message could not be delivered; it stays in the store");
-        if let Some(list) = self.deactivate.as_ref().and_then(|own| list_of(own, &mut context)) {
-            work.through(context, list).await;
-        }
+        work.told(context, self.deactivate.as_ref()).await;
     }
 }
 

@@ -4,6 +4,7 @@
 //! then, so a reload neither stops it nor waits for it. Whoever has a message of a store in hand holds the claim on
 //! that store: no message is in two hands, whichever processors come and go.
 
+mod failover;
 mod forwarding;
 mod sampling;
 
@@ -14,13 +15,14 @@ use crate::runtime::mediator::ListId;
 use crate::runtime::panics::caught;
 use crate::runtime::plan::Plan;
 use crate::runtime::processor::{Kind, Pace, Processor};
+use crate::runtime::reference::SequenceRef;
 use crate::runtime::scope::{Begun, Outcome};
 use crate::runtime::services::Services;
 use schedule::LONGEST_WAIT;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
-use stores::Message;
+use stores::{Message, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -175,6 +177,7 @@ impl Runner {
             let wait = match (pause, &processor.kind, &processor.pace) {
                 (Pause::Inactive, ..) => None,
                 (Pause::Retry, Kind::Forwarding(forwarding), _) => Some(forwarding.retry),
+                (Pause::Retry, Kind::Failover(failover), _) => Some(failover.retry),
                 (_, _, Pace::Interval(interval)) => Some(*interval),
                 (Pause::Turn, _, Pace::Cron { cron, zone, .. }) => {
                     if schedule::put_back(began, now).is_some() {
@@ -224,6 +227,7 @@ impl Work {
         let next = async {
             match &self.processor.kind {
                 Kind::Forwarding(forwarding) => forwarding.next(self, tries).await,
+                Kind::Failover(failover) => failover.next(self, tries).await,
                 Kind::Sampling(sampling) => {
                     sampling.next(self).await;
                     Pause::Turn
@@ -272,6 +276,46 @@ impl Work {
         let begun = Begun::new(&mut context);
         let failed = matches!(run_branch(context, list).await, Branched::Failed(_));
         begun.outcome().await == Outcome::Completed && !failed
+    }
+
+    /// Puts the message into another store; `Err`: why not.
+    async fn moved(&self, message: &Message, to: &dyn Store) -> Result<(), String> {
+        let copy = self.context(message).to_stored().map_err(|fault| fault.to_string())?;
+        to.store(copy).await.map_err(|error| error.to_string())?;
+        self.ack(message).await;
+        Ok(())
+    }
+
+    /// Counts an attempt that failed, with a line in the log.
+    fn attempt_failed(&self, message: &Message, tries: &mut Tries, why: &str) -> u32 {
+        let attempts = tries.failed(message);
+        tracing::warn!(
+            processor = self.processor.name,
+            message_id = message.id,
+            place = self.place(),
+            "attempt {attempts} failed: {why}"
+        );
+        attempts
+    }
+
+    /// Drops a message after its last attempt.
+    async fn drop_last(&self, message: &Message) {
+        tracing::error!(
+            processor = self.processor.name,
+            message_id = message.id,
+            "the message is dropped after its last attempt"
+        );
+        self.ack(message).await;
+    }
+
+    /// Runs one of the processor's own sequences, if there is one.
+    async fn told(&self, mut context: Box<Context>, sequence: Option<&SequenceRef>) {
+        let list = sequence.and_then(|own| {
+            own.resolve(&mut context).inspect_err(|fault| tracing::error!("{fault}")).ok()
+        });
+        if let Some(list) = list {
+            self.through(context, list).await;
+        }
     }
 
     /// Takes the processor out of service, until somebody activates it or its definition changes.

@@ -303,7 +303,7 @@ pub fn is_reserved(b: u8) -> bool {
     )
 }
 
-/// Percent-decoding as UTF-8; a plus is a plus. `None` where it is malformed.
+/// Percent-decoding as UTF-8, what is none as U+FFFD; a plus is a plus. `None` where it is malformed.
 fn decode(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut percents = bytes.iter().enumerate().filter(|(_, b)| **b == b'%');
@@ -314,7 +314,7 @@ fn decode(text: &str) -> Option<String> {
     if !well_formed {
         return None;
     }
-    percent_decode_str(text).decode_utf8().ok().map(|text| text.into_owned())
+    Some(percent_decode_str(text).decode_utf8_lossy().into_owned())
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -453,6 +453,8 @@ pub struct RequestFacts<'a> {
     pub secure: bool,
     /// The name of the listener: `default`, or an inbound endpoint.
     pub listener: &'a str,
+    /// Whether it goes no further (`Max-Forwards: 0`): OPTIONS is answered here, whatever the resource lists.
+    pub is_last: bool,
 }
 
 /// What becomes of a request.
@@ -465,7 +467,7 @@ pub enum Choice {
         /// The variables of its template.
         variables: Variables,
     },
-    /// An OPTIONS request to a resource that does not list OPTIONS: answered with 200 and this `Allow`.
+    /// An OPTIONS request that goes no further, or to a resource that does not list OPTIONS: answered with 200 and this `Allow`.
     Options {
         /// The resource's position among the resources of the API.
         index: usize,
@@ -540,7 +542,9 @@ pub fn choose(resources: &[ResourceRule], request: &RequestFacts<'_>) -> Choice 
     match dispatch(resources, request.sub_path, |resource| resource.accepts(request)) {
         Err(MalformedEncoding { .. }) => Choice::BadRequest,
         Ok(Some((index, variables))) => match resources.get(index) {
-            Some(resource) if request.method == "OPTIONS" && !resource.lists("OPTIONS") => {
+            Some(resource)
+                if request.method == "OPTIONS" && (request.is_last || !resource.lists("OPTIONS")) =>
+            {
                 Choice::Options { index, allow: allowed(resource) }
             }
             _ => Choice::Resource { index, variables },

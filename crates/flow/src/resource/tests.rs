@@ -60,7 +60,9 @@ fn templates() {
         let expected = expected.map(|values| values.into_iter().map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(found, expected, "{text} {path}");
     }
-    for path in ["/%zz", "/%", "/%4", "/%ff"] {
+    let other = template("/{a}").matches("/caf%E9").expect("well encoded");
+    assert_eq!(other, Some(vec![("a".to_owned(), "caf\u{fffd}".to_owned())]), "not UTF-8");
+    for path in ["/%zz", "/%", "/%4"] {
         assert!(template("/{a}").matches(path).is_err(), "{path}");
     }
     assert_eq!(template("/{a}/x/{+b.c}").variables().collect::<Vec<_>>(), ["a", "b.c"]);
@@ -116,6 +118,7 @@ fn request<'a>(method: &'a str, sub_path: &'a str) -> RequestFacts<'a> {
         user_agent: None,
         secure: false,
         listener: "default",
+        is_last: false,
     }
 }
 
@@ -179,6 +182,11 @@ fn refusals() {
     ] {
         assert_eq!(choose(&resources, &request(method, path)), expected, "{method} {path}");
     }
+    let listed = [rule("OPTIONS GET", "/a")];
+    let options = request("OPTIONS", "/a");
+    assert_eq!(index(&choose(&listed, &options)), Some(0));
+    let last = RequestFacts { is_last: true, ..options };
+    assert_eq!(choose(&listed, &last), Choice::Options { index: 0, allow: allow(&["OPTIONS", "GET"]) });
 }
 
 #[test]

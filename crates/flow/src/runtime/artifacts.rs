@@ -13,6 +13,7 @@ use crate::state::metrics::Counters;
 use crate::wsdl::Wsdl;
 use diagnostics::Span;
 use message::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A proxy service of the plan.
@@ -97,6 +98,16 @@ pub struct Api {
     /// The definition that was given for it (`publishSwagger`, or packed in its archive).
     pub(crate) definition: Option<Arc<[u8]>>,
     pub(crate) counters: Arc<Counters>,
+}
+
+impl Api {
+    /// The name with the version, as WSO2 registers it: `Orders:v1.2`.
+    pub(crate) fn qualified_name(&self) -> Cow<'_, str> {
+        match self.version.as_str() {
+            "" => Cow::Borrowed(&self.name),
+            version => Cow::Owned(format!("{}:v{version}", self.name)),
+        }
+    }
 }
 
 /// A resource of an API.

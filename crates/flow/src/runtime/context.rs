@@ -27,6 +27,8 @@ pub struct Inbound {
     pub method: Method,
     /// The request target as received: path and query.
     pub target: String,
+    /// The scheme of a target that was in absolute form, whose authority is the `Host` header.
+    pub absolute: Option<&'static str>,
     /// Length of the part of `target` that names the service; what follows is `REST_URL_POSTFIX`.
     pub service_length: usize,
     /// Whether it came over https.
@@ -65,6 +67,14 @@ impl Inbound {
     /// Whether no client sent it ([`Inbound::of_nobody`]).
     pub(crate) fn is_of_nobody(&self) -> bool {
         self.peer.ip().is_unspecified()
+    }
+
+    /// What the client asked for: path and query, or the URL of another server where it takes this one for its proxy.
+    fn to(&self) -> String {
+        match self.absolute {
+            Some(scheme) => format!("{scheme}://{}{}", self.host, self.target),
+            None => self.target.clone(),
+        }
     }
 
     /// Path and query after the service's own path; empty if there is nothing.
@@ -647,7 +657,9 @@ impl Context {
         match (name, self.owner) {
             ("proxy.name", Owner::Proxy(_)) => Some(Value::from(self.owner_name())),
             ("ARTIFACT_NAME", Owner::Proxy(_)) => Some(Value::from(format!("proxy{}", self.owner_name()))),
-            ("ARTIFACT_NAME", Owner::Resource(..)) => Some(Value::from(format!("api{}", self.owner_name()))),
+            ("ARTIFACT_NAME", Owner::Resource(api, _)) => {
+                Some(Value::from(format!("api{}", self.plan.apis.get(api)?.qualified_name())))
+            }
             ("ARTIFACT_NAME", Owner::Inbound(_)) => {
                 Some(Value::from(format!("inboundendpoint{}", self.owner_name())))
             }
@@ -662,7 +674,8 @@ impl Context {
             ("SERVER_HOST", _) => Some(Value::from(host_name())),
             ("IsClientDoingREST", _) => Some(Value::Boolean(self.is_rest())),
             ("IsClientDoingSOAP11", _) => {
-                Some(Value::Boolean(self.inbound.client == Client::Soap(SoapVersion::V11)))
+                // A client that sends no SOAP counts as one of SOAP 1.1, as in WSO2.
+                Some(Value::Boolean(self.inbound.client != Client::Soap(SoapVersion::V12)))
             }
             _ => None,
         }
@@ -709,7 +722,7 @@ impl Context {
     pub fn to(&self) -> Option<String> {
         match &self.addressing.to {
             Some(to) => Some(to.clone()),
-            None => (self.request_headers && !self.response).then(|| self.inbound.target.clone()),
+            None => (self.request_headers && !self.response).then(|| self.inbound.to()),
         }
     }
 

@@ -45,6 +45,7 @@ pub(crate) struct Claim(pub(crate) tokio::sync::Mutex<()>);
 pub(crate) enum Kind {
     Forwarding(Box<Forwarding>),
     Sampling(Sampling),
+    Failover(Failover),
 }
 
 /// Each recipient has an answer of its own, or none: there is nothing to go by whether the message was delivered.
@@ -68,6 +69,19 @@ pub(crate) struct Forwarding {
     pub(crate) deactivate: Option<SequenceRef>,
     /// Statuses that are no failures.
     pub(crate) accepted: Vec<u16>,
+}
+
+/// Moves each message to another store, which takes it as soon as it can.
+pub(crate) struct Failover {
+    pub(crate) target: Arc<dyn Store>,
+    /// The time between two attempts.
+    pub(crate) retry: Duration,
+    /// `None`: without end.
+    pub(crate) attempts: Option<u32>,
+    /// After the last attempt: drop the message and go on.
+    pub(crate) drop: bool,
+    pub(crate) fault: Option<SequenceRef>,
+    pub(crate) deactivate: Option<SequenceRef>,
 }
 
 /// Runs a sequence with some messages at each interval.

@@ -952,6 +952,7 @@ mod tests {
                 head: message::RequestHead {
                     method: message::Method::Post,
                     target: "/".to_owned(),
+                    absolute: None,
                     version: message::Version::Http11,
                     headers: message::Headers::new(),
                 },

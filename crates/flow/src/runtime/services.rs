@@ -72,6 +72,13 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Longest silence on a connection in use, also before the head of the answer (`http.socket.timeout`). Default 180 s.
     pub socket_timeout: Duration,
+    /// How long all endpoints are suspended.
+    pub suspension: Suspension,
+    /// How long a session with a member of a group lasts without a message, where the group does not say
+    /// (`synapse.sal.endpoints.sesssion.timeout.default`). Default 600 s.
+    pub session_timeout: Duration,
+    /// Properties of system scope, where no flow has set them (`[system.parameter]` of a WSO2 server).
+    pub system: Arc<std::collections::BTreeMap<String, String>>,
     /// Most messages that may be on their way at the same time, those whose client has its 202 included: others are refused with
     /// 503. Default 10,000.
     pub flows: usize,
@@ -153,6 +160,17 @@ pub struct Settings {
     pub script_stack: usize,
 }
 
+/// What holds for the suspension of all endpoints.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Suspension {
+    /// The first suspension in milliseconds, where an endpoint says none (`synapse.global_endpoint_suspend_duration`).
+    pub initial: Option<i64>,
+    /// How many times the last one every further one lasts (`synapse.global_endpoint_suspend_progression_factor`).
+    pub factor: Option<f32>,
+    /// They count whatever an endpoint says (`synapse.override_endpoint_suspend_config_with_global_values`).
+    pub overrides: bool,
+}
+
 /// Where keys for WS-Security are (`[security]`).
 #[derive(Clone, Default)]
 pub struct Security {
@@ -190,6 +208,9 @@ impl Default for Settings {
             global_timeout: Duration::from_secs(120),
             connect_timeout: Duration::from_secs(10),
             socket_timeout: Duration::from_secs(180),
+            suspension: Suspension::default(),
+            session_timeout: Duration::from_secs(600),
+            system: Arc::default(),
             flows: 10_000,
             nesting: 512,
             steps: 10_000_000,

@@ -21,6 +21,7 @@ impl Inbound {
             method,
             service_length: target.len(),
             target,
+            absolute: None,
             secure: false,
             tls: None,
             peer: NOBODY,

@@ -81,18 +81,19 @@ pub(crate) fn request(
     if method == Method::Connect {
         return Err(refuse(501, "CONNECT is not spoken here"));
     }
-    let (target, authority) = origin_form(&method, target).map_err(|why| refuse(400, why))?;
-    if let Some(authority) = authority
+    let (target, named) = origin_form(&method, target).map_err(|why| refuse(400, why))?;
+    if let Some((_, authority)) = named
         && host != Some(authority.as_bytes())
     {
         headers.set("Host", authority); // RFC 9112, 3.2.2: the target wins
     }
+    let absolute = named.map(|(scheme, _)| scheme);
     let facts = RequestFacts {
         length,
         keep_alive: seen.keep_alive(version),
         expects_continue: seen.expects == Expects::Continue && version == Version::Http11,
     };
-    Ok(Some((size, RequestHead { method, target, version, headers }, facts)))
+    Ok(Some((size, RequestHead { method, target, absolute, version, headers }, facts)))
 }
 
 type Read<'a> = (usize, Method, &'a str, Version, Facts<'a>);
@@ -510,18 +511,15 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |n, &d| Some(n * 10 + digit(d)?))
 }
 
-/// The origin form of a request target and the authority an absolute form names.
-fn origin_form<'a>(method: &Method, target: &'a str) -> Result<(String, Option<&'a str>), &'static str> {
+/// The origin form of a request target, and the scheme and authority an absolute form names.
+fn origin_form<'a>(method: &Method, target: &'a str) -> Result<(String, Option<Named<'a>>), &'static str> {
     let target = without_fragment(target);
     if target.starts_with('/') || (target == "*" && *method == Method::Options) {
         return Ok((target.to_owned(), None));
     }
-    let rest = match target.split_once("://") {
-        Some((scheme, rest))
-            if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") =>
-        {
-            rest
-        }
+    let (scheme, rest) = match target.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => ("http", rest),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => ("https", rest),
         _ => return Err("invalid request target"),
     };
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
@@ -529,8 +527,11 @@ fn origin_form<'a>(method: &Method, target: &'a str) -> Result<(String, Option<&
         return Err("invalid request target");
     }
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    Ok((path, Some(authority)))
+    Ok((path, Some((scheme, authority))))
 }
+
+/// Scheme and authority.
+type Named<'a> = (&'static str, &'a str);
 
 /// A target without a fragment: none has one (RFC 9112, 3.2), and the library of HTTP/2 leaves it out.
 #[inline]

@@ -90,7 +90,9 @@ impl Scope {
             },
             Scope::Operation => context.operation(name),
             Scope::Variable => context.variables.get(name).cloned(),
-            Scope::System => system(name).or_else(|| Scope::Environment.get(context, name)),
+            Scope::System => system(name)
+                .or_else(|| Some(Value::from(context.services.settings.system.get(name)?.as_str())))
+                .or_else(|| Scope::Environment.get(context, name)),
             Scope::Environment => context.plan().injector().environment(name).map(Value::from),
             Scope::File => context.plan().injector().property(name).map(Value::from),
             Scope::Registry => context.plan().registry_text(name).map(Value::from),
