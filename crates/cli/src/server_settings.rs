@@ -39,7 +39,12 @@ const HTTP: &[(&str, &str, &str, Translate)] = &[
     ("transport.http.preserve_http_user_agent", "http.user.agent.preserve", "preserve_user_agent", same),
     ("transport.http.preserve_http_server_name", "http.server.preserve", "preserve_server", same),
     ("transport.http.preserve_http_headers", "http.headers.preserve", "preserve_headers", kept_headers),
-    ("transport.http.disable_connection_keepalive", "http.connection.disable.keepalive", "keep_alive", opposite),
+    (
+        "transport.http.disable_connection_keepalive",
+        "http.connection.disable.keepalive",
+        "keep_alive",
+        opposite,
+    ),
     ("transport.http.block_service_list", "http.block_service_list", "list_services", opposite),
     ("transport.http.correlation_header_name", "correlation_header_name", "correlation_header", header_name),
 ];
@@ -292,7 +297,9 @@ pub fn http(path: &Path) -> toml::Table {
         if is_toml(&file) {
             flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
         } else {
-            flat.extend(config::properties(&text).into_iter().map(|(key, own)| (key, toml::Value::String(own))));
+            flat.extend(
+                config::properties(&text).into_iter().map(|(key, own)| (key, toml::Value::String(own))),
+            );
         }
         for (key, value) in flat.into_iter().filter(|(_, value)| !value.as_str().is_some_and(is_filled_in)) {
             let Some((.., name, translate)) = translation(&key) else { continue };
@@ -362,7 +369,9 @@ pub fn kinds(path: &Path) -> Vec<(String, Kind)> {
         if let Ok(text) = read(&directory.join("deployment.toml"))
             && let Ok(table) = text.parse::<toml::Table>()
         {
-            for own in table.get("custom_message_builders").and_then(toml::Value::as_array).into_iter().flatten() {
+            for own in
+                table.get("custom_message_builders").and_then(toml::Value::as_array).into_iter().flatten()
+            {
                 let text = |name: &str| own.get(name)?.as_str();
                 found.extend(text("content_type").zip(text("class").and_then(read_by)).map(named));
             }
@@ -387,7 +396,9 @@ fn named((name, kind): (&str, Kind)) -> (String, Kind) {
 /// How a builder reads, by its class.
 fn read_by(class: &str) -> Option<Kind> {
     Some(match class.trim().rsplit('.').next()? {
-        "JsonStreamBuilder" | "JsonBuilder" | "JSONBuilder" | "JSONOMBuilder" | "JSONStreamBuilder" => Kind::Json,
+        "JsonStreamBuilder" | "JsonBuilder" | "JSONBuilder" | "JSONOMBuilder" | "JSONStreamBuilder" => {
+            Kind::Json
+        }
         "ApplicationXMLBuilder" => Kind::Xml,
         "SOAPBuilder" => Kind::Soap11,
         "PlainTextBuilder" => Kind::Text,

@@ -271,7 +271,8 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
         }
         if name == FACTOR {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let factor = text.trim().parse().map_err(|_| format!("wso2.\"{name}\": `{text}`: expected a number"))?;
+            let factor =
+                text.trim().parse().map_err(|_| format!("wso2.\"{name}\": `{text}`: expected a number"))?;
             settings.suspension.factor = Some(factor);
         }
         let number = match value {

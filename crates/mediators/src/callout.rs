@@ -269,7 +269,7 @@ fn keep_status(answer: &Context, context: &mut Context) {
 /// The SOAP fault that an answer is: its reason is the message, and its code is the code where that is a number.
 fn soap_fault(answer: &mut Context) -> Option<Fault> {
     let envelope = answer.envelope().ok().filter(|envelope| envelope.has_fault())?;
-    let texts = envelope.fault().map(|fault| (fault, envelope.fault_texts(fault)));
+    let texts = envelope.any_fault().map(|fault| (fault, envelope.fault_texts(fault)));
     let number = texts.as_ref().and_then(|(fault, _)| {
         let document = &envelope.document;
         let own =
@@ -375,10 +375,14 @@ mod tests {
         let soap_fault = testing::backend(
             "HTTP/1.1 500 Oops\r\nContent-Type: application/soap+xml\r\n\r\n<e:Envelope xmlns:e=\"http://www.w3.org/2003/05/soap-envelope\"><e:Body><e:Fault/></e:Body></e:Envelope>",
         );
+        let inner = testing::backend(
+            "HTTP/1.1 500 Oops\r\nContent-Type: text/xml\r\n\r\n<e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Body><e:Fault><faultcode>e:Server</faultcode><faultstring>boom</faultstring></e:Fault></e:Body></e:Envelope>",
+        );
         let ok = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\n\r\n<r/>");
         for (address, inside, wanted) in [
             ("http://127.0.0.1:1/", "", "401002: "),
             (soap_fault.as_str(), "", "401000: the service answered with a SOAP fault"),
+            (inner.as_str(), "", "401000: boom"),
             (ok.as_str(), r#"<source key="none"/>"#, "0: the source of the callout is no XML element"),
             (
                 ok.as_str(),

@@ -7,6 +7,7 @@ mod xml;
 
 use ::xml::{Document, ParseOptions};
 use config::Element;
+use flow::library::Scope;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     Mediator, Need, Page, Settings, Values,
@@ -31,10 +32,12 @@ const PAGE: Page = Page {
 
 Sources: `custom` what an expression selects (elements, texts and strings; attributes need `string(@a)`); `body` the first element of the
 body, or the JSON; `envelope` all of it; `property` what a property of default scope holds; `inline` an element or a text, in which
-`{expressions}` are filled in, or the entry `key`. With `clone=\"false\"` the source is moved, not copied.
+`{expressions}` are filled in, or the entry `key`. With `clone=\"false\"` elements are moved, not copied, where they get
+another place in a tree; what a property only holds stays in the message.
 
 Targets: `custom` the first node that an expression selects, in the message or in the XML that a property holds
-(`$ctx:list/item`); `get-property('list')` is the property itself, `body`, `envelope`, `property`, and for JSON `key`, the name of a
+(`$ctx:list/item`), or the property that `get-property` with a literal name (of default, axis2 or operation scope) stands for; `body`,
+`envelope`, `property`, and for JSON `key`, the name of a
 member. Actions: `replace` puts the source in the place of the target; `child` into it, at its end; `sibling` behind it; `remove` takes the
 JSONPaths of the source, with commas between them, out of the payload. A text that replaces an element is its text then; one that
 replaces the body, and is a JSON object or array, is the payload. A text property is a text, never XML.
@@ -56,7 +59,7 @@ JSON. The content type stays. A source that gives nothing is logged, and a custo
                 Attribute::optional("xpath", Values::Expression, "for `custom`: the expression"),
                 Attribute::optional("property", Values::Text, "for `property`: its name"),
                 Attribute::optional("key", Values::Text, "for `inline`: an entry instead of what is inside"),
-                Attribute::optional("clone", Values::Boolean, "false: it is moved").or("true"),
+                Attribute::optional("clone", Values::Boolean, "false: elements are moved").or("true"),
             ],
         )
         .with("element or text"),
@@ -133,7 +136,7 @@ enum Target {
     Key(JsonPath, String),
     Envelope,
     Body,
-    Property(Arc<str>),
+    Property(Scope, Arc<str>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +278,10 @@ fn target(onto: &str, action: Action, to: &Element, compiler: &mut Compiler<'_>)
                 compiler.error("bad-value", "the whole payload is the type body", place, "use type=\"body\"");
                 return None;
             }
-            Target::Custom(expression)
+            match property_named(expression.source()) {
+                Some((scope, name)) => Target::Property(scope, Arc::from(name)),
+                None => Target::Custom(expression),
+            }
         }
         "key" => {
             let attribute = required(to, "xpath", compiler)?;
@@ -294,7 +300,9 @@ fn target(onto: &str, action: Action, to: &Element, compiler: &mut Compiler<'_>)
         }
         "envelope" => Target::Envelope,
         "body" => Target::Body,
-        "property" => Target::Property(Arc::from(&*required(to, "property", compiler)?.value)),
+        "property" => {
+            Target::Property(Scope::Default, Arc::from(&*required(to, "property", compiler)?.value))
+        }
         other => {
             let message = format!("`{other}` is no kind of target");
             let expected = "expected custom, envelope, body, property or key";
@@ -302,6 +310,26 @@ fn target(onto: &str, action: Action, to: &Element, compiler: &mut Compiler<'_>)
             return None;
         }
     })
+}
+
+/// The property that an XPath of nothing but `get-property` with literals names.
+fn property_named(xpath: &str) -> Option<(Scope, &str)> {
+    let inside = xpath.trim().strip_prefix("get-property(")?.strip_suffix(')')?;
+    match inside.split_once(',') {
+        None => Some((Scope::Default, literal(inside)?)),
+        Some((scope, name)) => {
+            let scope = Scope::of(literal(scope)?)?;
+            let writable = matches!(scope, Scope::Default | Scope::Axis2 | Scope::Operation);
+            Some((scope, literal(name)?)).filter(|_| writable)
+        }
+    }
+}
+
+/// The text of an XPath literal.
+fn literal(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    text.strip_prefix(quote)?.strip_suffix(quote).filter(|inside| !inside.contains(quote))
 }
 
 /// Splits at the commas between paths: not those in brackets, parentheses or quotes.
@@ -397,7 +425,7 @@ impl Enrich {
         };
         let target = match &self.target {
             Target::Custom(expression) => expression.is_json(),
-            Target::Envelope => false,
+            Target::Envelope | Target::Property(Scope::Axis2 | Scope::Operation, _) => false,
             _ => true,
         };
         source && target && context.payload.is_json()
@@ -431,6 +459,7 @@ mod tests {
     use flow::testing;
 
     const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const SOAP: &str = r#" xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/""#;
     const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
     fn run(inside: &str, headers: &[(&str, &str)], body: &str) -> Result<String, String> {
@@ -464,6 +493,16 @@ mod tests {
             ("xpath='//i'", "xpath='//b/@ref'", "<r><a><i>1</i></a><b ref=\"1\"><n>old</n></b></r>"),
             ("xpath='string(//b/@ref)'", "xpath='//n'", "<r><a><i>1</i></a><b ref=\"x\"><n>x</n></b></r>"),
             ("xpath='//i'", "xpath='//n/text()'", "<r><a><i>1</i></a><b ref=\"x\"><n><i>1</i></n></b></r>"),
+            (
+                "xpath='//i/text()' clone='false'",
+                "xpath='//n'",
+                "<r><a><i>1</i></a><b ref=\"x\"><n>1</n></b></r>",
+            ),
+            (
+                "xpath='//i' clone='false'",
+                "xpath='//b/@ref'",
+                "<r><a><i>1</i></a><b ref=\"1\"><n>old</n></b></r>",
+            ),
             ("xpath='//none'", "xpath='//n'", "<r><a><i>1</i></a><b ref=\"x\"><n>old</n></b></r>"),
             ("xpath='//b/@ref'", "xpath='//n'", "<r><a><i>1</i></a><b ref=\"x\"><n>old</n></b></r>"),
             ("xpath='//i'", "type='body'", "<i>1</i>"),
@@ -629,6 +668,72 @@ mod tests {
             let fault = run(&text, XML, "<r><i>1</i></r>").expect_err(target);
             assert!(fault.contains("Invalid Target"), "{target}: {fault}");
         }
+    }
+
+    #[test]
+    fn a_property_is_named_by_get_property_and_what_it_only_holds_stays_in_the_message() {
+        let held = "<property name='p' type='OM'><w xmlns=''/></property>";
+        for (before, source, target, payload, scope, after) in [
+            (
+                "",
+                "xpath='//a' clone='false'",
+                "type='property' property='p'",
+                "<r><a>1</a></r>",
+                Scope::Default,
+                "1",
+            ),
+            (
+                "",
+                "type='body' clone='false'",
+                "type='property' property='p'",
+                "<r><a>1</a></r>",
+                Scope::Default,
+                "<r><a>1</a></r>",
+            ),
+            (
+                held,
+                "xpath='//a' clone='false'",
+                "type='property' property='p' action='child'",
+                "<r/>",
+                Scope::Default,
+                "<w><a>1</a></w>",
+            ),
+            ("", "xpath='//a'", "xpath=\"get-property('p')\"", "<r><a>1</a></r>", Scope::Default, "1"),
+            (
+                held,
+                "xpath='//a'",
+                "xpath=\"get-property('p')\" action='child'",
+                "<r><a>1</a></r>",
+                Scope::Default,
+                "<w><a>1</a></w>",
+            ),
+            ("", "xpath='//a'", "xpath=\"get-property('axis2', 'p')\"", "<r><a>1</a></r>", Scope::Axis2, "1"),
+            (
+                "",
+                "type='inline'>so<",
+                "xpath=\"get-property('operation','p')\"",
+                "<r><a>1</a></r>",
+                Scope::Operation,
+                "so",
+            ),
+        ] {
+            let source = match source.strip_suffix("<") {
+                Some(open) => format!("<source {open}</source>"),
+                None => format!("<source {source}/>"),
+            };
+            let text = format!("{before}<enrich>{source}<target {target}/></enrich>");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let mut end = tested.run(XML, "<r><a>1</a></r>");
+            let value = scope.get(&end.context, "p").map(|value| value.to_string().replace(SOAP, ""));
+            assert_eq!((end.payload().as_str(), value.as_deref()), (payload, Some(after)), "{text}");
+        }
+        let fault = run(
+            "<enrich><source xpath='//a'/><target xpath=\"get-property('transport','p')\"/></enrich>",
+            XML,
+            "<r><a/></r>",
+        );
+        assert!(fault.is_err(), "{fault:?}");
     }
 
     #[test]

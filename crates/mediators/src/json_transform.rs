@@ -9,7 +9,7 @@ use flow::{
     Mediator, Need, Page, Values,
 };
 use message::json::{Mapping, is_json_number};
-use message::regex::Pattern;
+use message::regex::{Pattern, Search};
 use schema::{Draft, JsonSchema, Resolver, Source, Violation};
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "With a `schema` the values get its types: texts of digits become numbers, `true` and `false` booleans, numbers and booleans texts, and one value
-where an array is expected becomes an array of one; in objects and arrays as deep as `properties`, `additionalProperties` and `items` go. What the schema says
+where an array is expected becomes an array of one; in objects and arrays as deep as `properties`, `patternProperties`,
+`additionalProperties`, `items` and `additionalItems` go. What the schema says
 nothing about stays. What has its types then has to keep all rules of the schema, as with `validate`. A value that cannot have its type or breaks
 a rule is an error, and the message says where it is.
 
@@ -284,14 +285,20 @@ impl Schema {
                     return Err(format!("{} has no `{missing}`, which is required", name(place)));
                 }
                 let known = schema.get("properties").and_then(Json::as_object);
+                let by_pattern = patterns(schema);
                 let others = schema.get("additionalProperties").filter(|others| others.is_object());
                 let mut typed = serde_json::Map::new();
-                for (key, member) in members {
+                for (key, mut member) in members {
                     let place = format!("{place}/{key}");
-                    let member = match known.and_then(|known| known.get(&key)).or(others) {
-                        Some(schema) => self.typed(member, schema, &place, depth + 1)?,
-                        None => member,
-                    };
+                    let own = known.and_then(|known| known.get(&key)).into_iter();
+                    let alike = by_pattern.iter().filter(|(pattern, _)| pattern.is_match(&key) == Ok(true));
+                    let mut rules: Vec<&Json> = own.chain(alike.map(|(_, schema)| *schema)).collect();
+                    if rules.is_empty() {
+                        rules.extend(others);
+                    }
+                    for schema in rules {
+                        member = self.typed(member, schema, &place, depth + 1)?;
+                    }
                     typed.insert(key, member);
                 }
                 Ok(Json::Object(typed))
@@ -305,7 +312,10 @@ impl Schema {
                 for (index, item) in items.into_iter().enumerate() {
                     let place = format!("{place}/{index}");
                     let schema = match schema.get("items") {
-                        Some(Json::Array(each)) => each.get(index),
+                        Some(Json::Array(each)) => {
+                            let others = || schema.get("additionalItems").filter(|others| others.is_object());
+                            each.get(index).or_else(others)
+                        }
                         other => other,
                     };
                     typed.push(match schema {
@@ -318,6 +328,12 @@ impl Schema {
             kind => scalar(value, kind, place),
         }
     }
+}
+
+/// `patternProperties`; what is no regular expression is found when the rules are loaded.
+fn patterns(schema: &Json) -> Vec<(Search, &Json)> {
+    let all = schema.get("patternProperties").and_then(Json::as_object).into_iter().flatten();
+    all.filter_map(|(pattern, schema)| Some((Search::compile(pattern).ok()?, schema))).collect()
 }
 
 fn is(value: &Json, kind: &str) -> bool {
@@ -537,6 +553,16 @@ mod tests {
                 r#"{"a":null}"#,
             ),
             (r#"{"type":"object","additionalProperties":{"type":"integer"}}"#, r#"{"z":"3"}"#, r#"{"z":3}"#),
+            (
+                r#"{"type":"object","properties":{"n":{}},"patternProperties":{"^n":{"type":"integer"},"x$":{"type":"string"}},"additionalProperties":{"type":"boolean"}}"#,
+                r#"{"n":"1","n2":"2","ax":3,"other":"true"}"#,
+                r#"{"n":1,"n2":2,"ax":"3","other":true}"#,
+            ),
+            (
+                r#"{"type":"array","items":[{"type":"string"}],"additionalItems":{"type":"integer"}}"#,
+                r#"[1,"2","3"]"#,
+                r#"["1",2,3]"#,
+            ),
         ] {
             let flow = with_schema(schema);
             assert!(flow.found.is_empty(), "{:?}", flow.found);

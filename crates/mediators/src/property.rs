@@ -209,7 +209,7 @@ impl Property {
         };
         let value = match (value, &self.pick) {
             (Some(Value::String(text)), Some((pattern, group))) => {
-                Some(Value::from(pattern.group(&text, *group)?.unwrap_or("")))
+                pattern.group(&text, *group)?.map(Value::from)
             }
             (value, _) => value,
         };
@@ -302,9 +302,13 @@ fn evaluate(expression: &Expression, kind: Type, context: &mut Context) -> Resul
             Some(other) => xml_value::parse(&other.to_string()).map(Some).map_err(fault),
         };
     }
-    match expression.string(context)? {
-        None => Ok(None),
-        Some(text) => convert(&text, kind, true).map_err(fault),
+    match (expression.string(context)?, kind) {
+        (Some(text), _) => convert(&text, kind, true).map_err(fault),
+        (None, Type::Boolean) => Ok(Some(Value::Boolean(false))),
+        (None, Type::Integer(..) | Type::Long | Type::Double | Type::Float) => {
+            Err(fault("it has no value, which is no number".to_owned()))
+        }
+        (None, _) => Ok(None),
     }
 }
 
@@ -473,6 +477,42 @@ mod tests {
             let scope = flow::library::Scope::of(scope).unwrap();
             let value = scope.get(&end.context, "p").map(|value| value.to_string());
             assert_eq!(value.as_deref(), wanted, "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn of_several_elements_apache_synapse_takes_the_texts() {
+        let text = r#"<property name="p" expression="//k"/>"#;
+        let registry = registry(testing::endpoints);
+        let body = "<o><k>1<z>2</z></k><k><z>3</z></k><k>4</k></o>";
+        for (tested, wanted) in [
+            (testing::synapse(&registry, text), "1<k><z>3</z></k>4"),
+            (testing::main(&registry, text), "<k>1<z>2</z></k><k><z>3</z></k><k>4</k>"),
+        ] {
+            let soap = r#" xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/""#;
+            let found = tested.run(&[("Content-Type", "application/xml")], body).property("p");
+            assert_eq!(found.map(|found| found.replace(soap, "")).as_deref(), Some(wanted));
+        }
+    }
+
+    #[test]
+    fn null_of_a_type_is_false_or_no_number() {
+        for (attributes, wanted) in [
+            (r#"expression="$ctx:none" type="BOOLEAN""#, Some("Boolean(false)")),
+            (r#"expression="$ctx:none" type="STRING""#, Some(r#"String("old")"#)),
+            (r#"expression="$ctx:none" type="OM""#, Some(r#"String("old")"#)),
+            // The group is there, but nothing is in it.
+            (r#"expression="'zz'" pattern="(a)?(.*)" group="1""#, Some(r#"String("old")"#)),
+            (r#"expression="'zz'" pattern="(a)?(.*)" group="2""#, Some(r#"String("zz")"#)),
+            (r#"expression="$ctx:none" type="INTEGER""#, None),
+            (r#"expression="$trp:none" type="DOUBLE""#, None),
+        ] {
+            let end = run(&format!(r#"<property name="p" value="old"/><property name="p" {attributes}/>"#));
+            let value = end.context.properties.get("p").map(|value| format!("{value:?}"));
+            match wanted {
+                Some(_) => assert_eq!(value.as_deref(), wanted, "{attributes}"),
+                None => assert!(end.fault().is_some_and(|fault| fault.contains("no number")), "{attributes}"),
+            }
         }
     }
 

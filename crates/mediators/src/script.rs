@@ -704,7 +704,10 @@ mod tests {
             mc.setProperty('o', 'op', 'operation'); mc.setVariable('v', {k: [1]}); mc.removeProperty('gone');
             mc.setTo('http://to'); mc.setReplyTo(mc.getTo()); mc.setSoapAction('urn:b'); mc.setResponse(true);
             mc.setProperty('read', [mc.getProperty('X-H', 'transport'), mc.getProperty('o', 'operation'), mc.isSOAP11(), mc.isResponse(), mc.getReplyTo().getAddress()].join());
-            mc.setProperty('count', mc.getPropertyKeySet().length); mc.getServiceLog().info('said');
+            mc.setProperty('count', mc.getPropertyKeySet().length);
+            var keys = mc.getPropertyKeySet(), all = []; for (var it = keys.iterator(); it.hasNext();) all.push(it.next());
+            mc.setProperty('keys', [keys.contains('x'), keys.contains('none'), keys.size() === all.length, keys.isEmpty(), keys.toArray().length === all.length].join());
+            mc.getServiceLog().info('said');
             mc.setProperty('entry', String(mc.getEntry('e').*::b));";
         let text = format!(
             "<property name='x' value='1' type='INTEGER'/><property name='gone' value='1'/><script language='nashornJs'><![CDATA[{script}]]></script><!--top--><localEntry key='e'><a><b>in</b></a></localEntry>"
@@ -715,6 +718,7 @@ mod tests {
         assert_eq!(end.property("a").as_deref(), Some("2"));
         assert_eq!(end.property("read").as_deref(), Some("h,op,true,true,http://to"));
         assert_eq!(end.property("count").as_deref(), Some("3"));
+        assert_eq!(end.property("keys").as_deref(), Some("true,false,true,false,true"));
         assert_eq!(end.property("entry").as_deref(), Some("in"));
         assert_eq!(end.context.headers.get("Content-Type"), Some("application/json"));
         assert_eq!(end.context.addressing.to.as_deref(), Some("http://to"));

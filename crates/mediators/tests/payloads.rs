@@ -484,7 +484,8 @@ fn an_answer_that_breaks_off_is_502_with_what_the_fault_sequence_says() {
                     break;
                 }
             }
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 100\r\n\r\n<a><b>";
+            let answer =
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 100\r\n\r\n<a><b>";
             let _ = stream.write_all(answer);
         }
     });

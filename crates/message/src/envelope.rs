@@ -196,19 +196,23 @@ impl Envelope {
         })
     }
 
-    /// Whether it is a fault, or around one: what a REST client's backend answers under `text/xml` is plain XML here,
-    /// also where that is an envelope.
+    /// Whether it is a fault, or around one.
     pub fn has_fault(&self) -> bool {
+        self.any_fault().is_some()
+    }
+
+    /// The fault that it is, or is around: what a REST client's backend answers under `text/xml` is plain XML here, also where that is
+    /// an envelope.
+    pub fn any_fault(&self) -> Option<NodeId> {
         let soap = |node: NodeId, name: &str| {
             self.document.local(node) == name
                 && SoapVersion::of_namespace(self.document.namespace(node)).is_some()
         };
         let first = |node: NodeId, name: &str| self.elements_of(node).find(|&child| soap(child, name));
-        let inner = || self.payload().filter(|&payload| soap(payload, "Envelope"));
-        self.fault().is_some()
-            || inner()
-                .and_then(|envelope| first(envelope, "Body"))
-                .is_some_and(|body| first(body, "Fault").is_some())
+        self.fault().or_else(|| {
+            let inner = self.payload().filter(|&payload| soap(payload, "Envelope"))?;
+            first(first(inner, "Body")?, "Fault")
+        })
     }
 
     /// The reason text of a fault and the text of its detail.

@@ -63,13 +63,17 @@ impl Pattern {
         decided(self.whole.run(value, |engine| engine.is_match(value)))
     }
 
-    /// The text of a group of a whole match; `None` if the value does not match or has no such group.
+    /// The text of a group of a whole match: empty if the value does not match or the pattern has no such group, `None` if the group
+    /// took no part in the match.
     ///
     /// # Errors
     /// As [`Pattern::matches`].
     pub fn group<'v>(&self, value: &'v str, group: usize) -> Result<Option<&'v str>, Stop> {
         let captures = decided(self.whole.run(value, |engine| engine.captures(value)))?;
-        Ok(captures.and_then(|captures| captures.get(group)).map(|matched| matched.as_str()))
+        Ok(match captures {
+            Some(captures) if group < captures.len() => captures.get(group).map(|matched| matched.as_str()),
+            _ => Some(""),
+        })
     }
 }
 
@@ -386,7 +390,9 @@ mod tests {
         let pattern = Pattern::compile(r"(\d{4})-.*").unwrap();
         assert_eq!(pattern.group("2024-01-02", 1), Ok(Some("2024")));
         assert_eq!(pattern.group("2024-01-02", 0), Ok(Some("2024-01-02")));
-        assert_eq!(pattern.group("x", 1), Ok(None));
+        assert_eq!(pattern.group("x", 1), Ok(Some("")));
+        assert_eq!(pattern.group("2024-01-02", 2), Ok(Some("")));
+        assert_eq!(Pattern::compile("(a)?b").unwrap().group("b", 1), Ok(None));
     }
 
     #[test]

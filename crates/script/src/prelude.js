@@ -210,6 +210,22 @@
   }
   log.fatal = text => native.log('error', String(text));
 
+  /** Names, with what a set of Java has. */
+  const keySet = names => {
+    const own = {
+      contains: name => names.includes(String(name)),
+      size: () => names.length,
+      isEmpty: () => names.length === 0,
+      toArray: () => names.slice(),
+      iterator: () => {
+        let at = 0;
+        return { hasNext: () => at < names.length, next: () => names[at++] };
+      },
+    };
+    for (const name of ownKeys(own)) defineProperty(names, name, { value: own[name] });
+    return names;
+  };
+
   const mc = {
     getPayloadXML: () => back(native.payload()),
     setPayloadXML: value => native.setPayload(asList(value)),
@@ -234,11 +250,11 @@
     getProperty: (name, scope) => back(native.get(scopeOf(scope), String(name))),
     setProperty: (name, value, scope) => native.set(scopeOf(scope), String(name), ...kept(value)),
     removeProperty: (name, scope) => native.remove(scopeOf(scope), String(name)),
-    getPropertyKeySet: () => native.names('default'),
+    getPropertyKeySet: () => keySet(native.names('default')),
     getVariable: name => back(native.get('variable', String(name))),
     setVariable: (name, value) => native.set('variable', String(name), ...kept(value)),
     removeVariable: name => native.remove('variable', String(name)),
-    getVariableKeySet: () => native.names('variable'),
+    getVariableKeySet: () => keySet(native.names('variable')),
     getEntry: key => back(native.entry(String(key))),
     getLocalEntry: key => back(native.entry(String(key))),
     getServiceLog: () => log,

@@ -436,6 +436,9 @@ fn failed(
     if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
         context.payload.put_back(body);
     }
+    if blocking {
+        context.properties.set("blocking.sender.error", Value::from("true"));
+    }
     let client_gone = matches!(error.kind, SendErrorKind::RequestBody(_));
     let message = match number {
         code::CONNECTION_FAILED => "Error connecting to the back end".to_owned(),

@@ -370,9 +370,9 @@ impl Expression {
             return Ok(Some(text.unwrap_or_default()));
         }
         Ok(self.value(context)?.map(|value| match &value {
-            // Of several elements Apache Synapse takes the texts, WSO2 the elements.
+            // Of several elements Apache Synapse takes the texts directly in them, WSO2 the elements.
             Value::Xml(xml) if xml.nodes.len() > 1 && context.services.settings.synapse_dialect => {
-                xml.nodes.iter().map(|&node| xml.document.string_value(node)).collect()
+                xml.nodes.iter().map(|&node| synapse_string(&xml.document, node, true)).collect()
             }
             value => value.to_string(),
         }))
@@ -503,7 +503,7 @@ impl Expression {
         let Some(Value::Xml(held)) = scope.get(context, name) else { return Ok(None) };
         let first = self.on_tree(xpath, context, |expression, cx| {
             Ok(match expression.evaluate(cx)? {
-                xpath::Value::NodeSet(nodes) => nodes.iter().find(|node| !node.is_namespace()).copied(),
+                xpath::Value::NodeSet(nodes) => nodes.iter().find(|node| !node.is_namespace()),
                 _ => None,
             })
         })?;

@@ -72,7 +72,8 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         return Dispatched::Answer(Response::empty(403));
     }
     let has_body = !context.payload.is_empty() && context.headers.get("Content-Length") != Some("0");
-    let forwards = (inbound.method.as_str() == "OPTIONS").then(|| context.headers.get("Max-Forwards")?.parse().ok());
+    let forwards =
+        (inbound.method.as_str() == "OPTIONS").then(|| context.headers.get("Max-Forwards")?.parse().ok());
     let forwards: Option<u32> = forwards.flatten();
     let request = RequestFacts {
         method: inbound.method.as_str(),

@@ -22,7 +22,7 @@ impl Enrich {
             context.payload.set_json_value(root.clone());
         }
         match (&self.target, self.action) {
-            (Target::Custom(_) | Target::Body | Target::Property(_), Action::Sibling) => {
+            (Target::Custom(_) | Target::Body | Target::Property(..), Action::Sibling) => {
                 skip("JSON has no siblings", context)
             }
             (Target::Custom(expression), action) => put(value, fixed(expression)?, action, root, context),
@@ -31,15 +31,17 @@ impl Enrich {
                 Ok(())
             }
             (Target::Body, _) => skip("only an object or array can replace a JSON payload", context),
-            (Target::Property(name), Action::Child) => match context.properties.get(name).and_then(json_of) {
-                Some(Json::Array(mut items)) => {
-                    items.push(value);
-                    context.properties.set(Arc::clone(name), Value::Json(Arc::new(Json::Array(items))));
-                    Ok(())
+            (Target::Property(_, name), Action::Child) => {
+                match context.properties.get(name).and_then(json_of) {
+                    Some(Json::Array(mut items)) => {
+                        items.push(value);
+                        context.properties.set(Arc::clone(name), Value::Json(Arc::new(Json::Array(items))));
+                        Ok(())
+                    }
+                    _ => skip("the property holds no JSON array", context),
                 }
-                _ => skip("the property holds no JSON array", context),
-            },
-            (Target::Property(name), _) => {
+            }
+            (Target::Property(_, name), _) => {
                 context.properties.set(Arc::clone(name), property_of(value));
                 Ok(())
             }
@@ -74,7 +76,7 @@ impl Enrich {
 
     fn remove(&self, paths: &[JsonPath], root: Json, context: &mut Context) -> Result<(), Fault> {
         let mut value = match &self.target {
-            Target::Property(name) => context
+            Target::Property(_, name) => context
                 .properties
                 .get(name)
                 .and_then(json_of)
@@ -90,7 +92,7 @@ impl Enrich {
             }
         }
         match &self.target {
-            Target::Property(name) => context.properties.set(Arc::clone(name), property_of(value)),
+            Target::Property(_, name) => context.properties.set(Arc::clone(name), property_of(value)),
             _ => context.payload.set_json_value(value),
         }
         Ok(())

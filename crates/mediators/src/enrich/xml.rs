@@ -1,7 +1,8 @@
 //! Nodes and texts go from place to place of the XML view.
 
 use super::{Action, Enrich, Source, Target, filled, invalid_target, parsed};
-use flow::{Context, Fault, library};
+use flow::library::Scope;
+use flow::{Context, Fault};
 use message::{Envelope, Value, XmlValue};
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ impl Enrich {
     pub(super) fn xml(&self, context: &mut Context) -> Result<(), Fault> {
         if self.action == Action::Remove || matches!(self.target, Target::Key(..)) {
             return match self.target {
-                Target::Body | Target::Property(_) => Ok(()),
+                Target::Body | Target::Property(..) => Ok(()),
                 _ => Err(invalid_target()),
             };
         }
@@ -27,27 +28,34 @@ impl Enrich {
             None => {
                 tracing::error!(message_id = %context.message_id(), "enrich: the source is empty");
                 match &self.target {
-                    Target::Property(name) => context.properties.set(Arc::clone(name), Value::from("")),
+                    Target::Property(Scope::Default, name) => {
+                        context.properties.set(Arc::clone(name), Value::from(""));
+                    }
                     Target::Envelope => return Err(invalid_target()),
                     _ => {}
                 }
                 return Ok(());
             }
         };
+        // What a property holds is changed where it is.
+        if let Target::Custom(expression) = &self.target
+            && let Some((scope, name, false)) = expression.property()
+        {
+            let (held, place) = expression.node_of_property(context)?.ok_or_else(invalid_target)?;
+            detach(&moved, context)?;
+            return self.into_property(scope, name, &held, place, &part, context);
+        }
         match &self.target {
-            Target::Property(name) => {
-                self.detach(&moved, context)?;
-                return self.to_property(library::Scope::Default, name, part, context);
-            }
-            // What a property holds is changed where it is.
-            Target::Custom(expression) if let Some((scope, name, function)) = expression.property() => {
-                if function {
-                    self.detach(&moved, context)?;
-                    return self.to_property(scope, name, part, context);
+            Target::Property(scope, name) => {
+                let (value, in_tree) = self.for_property(*scope, name, part, context);
+                // What a property only holds stays in the message.
+                if in_tree {
+                    detach(&moved, context)?;
                 }
-                let (held, place) = expression.node_of_property(context)?.ok_or_else(invalid_target)?;
-                self.detach(&moved, context)?;
-                return self.into_property(scope, name, &held, place, &part, context);
+                return match value {
+                    Some(value) => crate::property::set(*scope, Arc::clone(name), value, context),
+                    None => Ok(()),
+                };
             }
             Target::Envelope => {
                 let Part::Nodes(xml) = &part else { return Err(invalid_target()) };
@@ -76,7 +84,10 @@ impl Enrich {
             }
             _ => context.envelope()?.payload(),
         };
-        self.detach(&moved, context)?;
+        let document = &context.envelope()?.document;
+        if place.is_none_or(|place| document.kind(place) != NodeKind::Attribute) {
+            detach(&moved, context)?;
+        }
         let action = self.action;
         let envelope = context.envelope_mut()?;
         match place {
@@ -86,15 +97,7 @@ impl Enrich {
         envelope.refresh().map_err(|why| Fault::new(format!("enrich broke the SOAP envelope: {why}")))
     }
 
-    fn detach(&self, nodes: &[NodeId], context: &mut Context) -> Result<(), Fault> {
-        if !nodes.is_empty() {
-            let document = &mut context.envelope_mut()?.document;
-            nodes.iter().for_each(|&node| document.detach(node));
-        }
-        Ok(())
-    }
-
-    /// The source, copied, and the nodes of the message that have to leave their places.
+    /// The source, copied, and the elements of the message that have to leave their places where they get another.
     fn xml_source(&self, context: &mut Context) -> Result<(Option<Part>, Vec<NodeId>), Fault> {
         let own = |value: Option<&Value>| match value {
             Some(Value::Xml(xml)) => Some(Part::Nodes(Arc::clone(xml))),
@@ -115,7 +118,7 @@ impl Enrich {
                     nodes.into_iter().filter(|&node| kinds.contains(&document.kind(node))).collect();
                 if nodes.iter().all(|&node| document.kind(node) == NodeKind::Text) && !nodes.is_empty() {
                     let text = nodes.iter().map(|&node| document.text(node)).collect();
-                    return Ok((Some(Part::Text(text)), if self.clone { Vec::new() } else { nodes }));
+                    return Ok((Some(Part::Text(text)), Vec::new()));
                 }
                 nodes
             }
@@ -152,39 +155,10 @@ impl Enrich {
         Ok((Some(Part::Nodes(Arc::new(copy))), if moves { nodes } else { Vec::new() }))
     }
 
-    /// The source is the property then, or is appended to the element that the property holds.
-    fn to_property(
-        &self,
-        scope: library::Scope,
-        name: &str,
-        part: Part,
-        context: &mut Context,
-    ) -> Result<(), Fault> {
-        let held = match scope.get(context, name) {
-            Some(Value::Xml(held)) if self.action == Action::Child => Some(held),
-            Some(Value::String(text))
-                if self.action == Action::Child && matches!(self.target, Target::Property(_)) =>
-            {
-                parsed(&text).filter(|_| matches!(part, Part::Nodes(_))).map(Arc::new)
-            }
-            _ => None,
-        };
-        let first = held.as_ref().and_then(|held| held.nodes.first().copied());
-        if let (Some(held), Some(first)) = (held, first) {
-            return self.into_property(scope, name, &held, first, &part, context);
-        }
-        let value = match part {
-            Part::Text(text) => Value::from(text),
-            Part::Nodes(xml) => Value::Xml(xml),
-        };
-        scope.set(context, name, value);
-        Ok(())
-    }
-
     /// Puts the source at, into or behind a node of the XML that a property holds.
     fn into_property(
         &self,
-        scope: library::Scope,
+        scope: Scope,
         name: &str,
         held: &XmlValue,
         place: NodeId,
@@ -201,6 +175,52 @@ impl Enrich {
         let value = XmlValue { document: Arc::new(document), nodes: held.nodes.clone() };
         if scope.set(context, name, Value::Xml(Arc::new(value))) { Ok(()) } else { Err(invalid_target()) }
     }
+
+    /// What the property holds then (`None`: what it held), and whether the nodes are in the tree that it held.
+    fn for_property(
+        &self,
+        scope: Scope,
+        name: &str,
+        part: Part,
+        context: &mut Context,
+    ) -> (Option<Value>, bool) {
+        let held = match self.action {
+            Action::Child => scope.get(context, name),
+            _ => None,
+        };
+        match part {
+            // An element has no place for a text among its children here, as where the target is in the message.
+            Part::Text(_) if matches!(held, Some(Value::Xml(_))) => (None, false),
+            Part::Text(text) => (Some(Value::from(text)), false),
+            Part::Nodes(xml) => {
+                let held = match held {
+                    Some(Value::Xml(held)) => Some(held),
+                    Some(Value::String(text)) => parsed(&text).map(Arc::new),
+                    _ => None,
+                };
+                match held.and_then(|held| held.nodes.first().copied().map(|first| (held, first))) {
+                    Some((held, first)) => {
+                        let mut document = (*held.document).clone();
+                        for &node in &xml.nodes {
+                            document.copy_from(first, &xml.document, node);
+                        }
+                        let nodes = held.nodes.clone();
+                        let value = XmlValue { document: Arc::new(document), nodes };
+                        (Some(Value::Xml(Arc::new(value))), true)
+                    }
+                    None => (Some(Value::Xml(xml)), false),
+                }
+            }
+        }
+    }
+}
+
+fn detach(nodes: &[NodeId], context: &mut Context) -> Result<(), Fault> {
+    if !nodes.is_empty() {
+        let document = &mut context.envelope_mut()?.document;
+        nodes.iter().for_each(|&node| document.detach(node));
+    }
+    Ok(())
 }
 
 fn append(document: &mut Document, parent: NodeId, part: &Part) {

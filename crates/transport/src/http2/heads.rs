@@ -77,7 +77,8 @@ pub(super) fn request(parts: &http::request::Parts, limits: HeadLimits) -> Resul
         }
         headers.append(name.as_str(), sound(value.as_bytes()).ok_or(refuse(400, "invalid header value"))?);
     }
-    let head = RequestHead { method, target: target.to_owned(), version: Version::Http2, headers, absolute: None };
+    let head =
+        RequestHead { method, target: target.to_owned(), version: Version::Http2, headers, absolute: None };
     Ok(Received { head, length, expects_continue })
 }
 

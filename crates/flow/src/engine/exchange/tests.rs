@@ -85,6 +85,8 @@ fn what_could_not_be_sent_can_be_sent_again() {
     let mut blocking = dead.context(&[TEXT], "it");
     let fault = sent(&mut blocking, destination(&dead, true)).expect_err("nobody is there");
     assert_eq!(fault.code.to_string(), code::BLOCKING_SENDER_FAILED.to_string());
+    assert!(blocking.properties.get("blocking.sender.error").is_some_and(Value::is_true));
+    assert!(context.properties.get("blocking.sender.error").is_none());
 }
 
 #[test]

@@ -227,11 +227,10 @@ fn unavailable(prefix: &str, local: &str) -> Option<String> {
 }
 
 impl FunctionLibrary for Library {
-    fn function(&self, prefix: &str, _uri: Option<&str>, local: &str, arity: usize) -> Function {
-        if prefix == "fn" {
-            return Function::Core;
-        }
-        if let Some(why) = unavailable(prefix, local) {
+    fn function(&self, prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
+        // As with WSO2, a prefix that stands for no namespace says nothing.
+        let plain = prefix == "fn" || uri.is_none();
+        if let Some(why) = unavailable(if plain { "" } else { prefix }, local) {
             return Function::Unavailable(why);
         }
         let known = |name: &str| match (prefix, local) {
@@ -239,6 +238,7 @@ impl FunctionLibrary for Library {
             _ => name == local && (name != "vault-lookup" || prefix == "wso2"),
         };
         match FUNCTIONS.iter().position(|(name, _)| known(name)) {
+            None if plain && !prefix.is_empty() => Function::Core,
             None => Function::Unknown,
             Some(slot) => {
                 let arities = &FUNCTIONS[slot].1;
