@@ -34,6 +34,7 @@ pub const CATEGORIES: [(&str, &str); 27] = [
     ("busbar::wire", "heads and bodies of services with the wire log switched on"),
     ("busbar_admin", "the admin address"),
     ("busbar_config", "reading configurations"),
+    ("busbar_connectors", "operations of connectors"),
     ("busbar_endpoints", "endpoints"),
     ("busbar_flow", "the engine"),
     ("busbar_mediators", "mediators"),

@@ -35,6 +35,8 @@ const QUIET: Duration = Duration::from_millis(500);
 
 /// How long a stop waits for the work of messages: service managers kill after 30 s, and what is given up has to be logged.
 const DRAIN: Duration = Duration::from_secs(25);
+/// How long what was cut then may clear away.
+const CLEARING: Duration = Duration::from_secs(3);
 
 /// Where a bus listens.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +147,11 @@ impl Running {
         let https = match (start.addresses.https, &settings.tls.certificate) {
             (None, None) => None,
             (address, _) => {
-                let server = bind(address.unwrap_or(parse(HTTPS)), Some(server_tls(settings)?), "https")?;
+                let server = bind(
+                    address.unwrap_or(parse(HTTPS)),
+                    Some(server_tls(settings, settings.http.http2)?),
+                    "https",
+                )?;
                 let address = server.local_addr();
                 servers.push(("https", server));
                 Some(address)
@@ -208,8 +214,8 @@ impl Running {
         let cut: u64 = draining.join_all().await.into_iter().sum();
         if cut > 0 {
             tracing::warn!(target: "busbar::start", "{cut} connections were cut at the end of the drain");
-            // Their flows end on their workers.
-            scopes.drained(Duration::from_millis(500)).await;
+            // Their flows end on their workers, and file operations clear away what they have made.
+            scopes.drained(CLEARING).await;
         }
     }
 

@@ -1,11 +1,13 @@
 //! Certificates of listeners: the one of an https listener without any (made at the start, for localhost, trusted by nobody), and
 //! what is to be said of those that clients refuse, or will soon.
 
+use flow::inbound::{Store, Stores};
 use jiff::{SignedDuration, Timestamp};
+use security::keys::Entry;
 use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use transport::ServerTls;
+use transport::{ClientVerify, ServerTls, ServerTlsParts};
 
 /// Makes a self-signed certificate for `localhost` and the loopback addresses.
 ///
@@ -27,6 +29,51 @@ pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
     config.alpn_protocols = protocols[usize::from(!http2)..].iter().map(|name| name.to_vec()).collect();
     tracing::warn!("https uses a certificate made at the start; configure tls.certificate and tls.key");
     Ok(ServerTls::from_config(Arc::new(config)))
+}
+
+/// The certificate of a listener from key stores of Java: the first private key of the one, and the certificates of the other as authorities.
+///
+/// # Errors
+/// One of them cannot be read, or has nothing of that.
+pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
+    let name = stores.keys.files.first().map(|own| own.display().to_string()).unwrap_or_default();
+    let mut entries = entries(&stores.keys)?;
+    let Some(at) = entries.iter().position(|own| own.key.is_some()) else {
+        return Err(format!("{name}: it has no private key"));
+    };
+    let Entry { key, chain: mut certificates, .. } = entries.swap_remove(at);
+    if certificates.len() < 2 {
+        // Of PEM, what follows the certificate is what issued it.
+        certificates.extend(entries.into_iter().filter(|own| own.key.is_none()).flat_map(|own| own.chain));
+    }
+    let client_roots = match &stores.trusted {
+        Some(store) => self::entries(store)?.into_iter().flat_map(|own| own.chain).collect(),
+        None => Vec::new(),
+    };
+    let client_verify = stores.client_verify;
+    if client_verify != ClientVerify::None && client_roots.is_empty() {
+        return Err("the trust store has no certificates".to_owned());
+    }
+    let key = key.map(|own| own.to_vec()).unwrap_or_default();
+    let parts = ServerTlsParts { name, certificates, key, client_roots, client_verify, http1_only: !http2 };
+    ServerTls::of_parts(parts).map_err(|error| error.to_string())
+}
+
+/// What is in a key store.
+fn entries(store: &Store) -> Result<Vec<Entry>, String> {
+    let mut bytes = Vec::new();
+    for file in &store.files {
+        let read =
+            std::fs::read(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+        bytes.extend(read);
+        // Of PEM each part begins a line.
+        if store.files.len() > 1 {
+            bytes.push(b'\n');
+        }
+    }
+    security::keys::entries(&bytes, &store.password, store.key_password.as_deref()).map_err(|why| {
+        format!("{}: {why}", store.files.first().map(|own| own.display().to_string()).unwrap_or_default())
+    })
 }
 
 /// A certificate that ends within this time is reported.

@@ -31,6 +31,8 @@ struct Open {
     server: Arc<Server>,
     /// The certificate that its endpoint asks for.
     tls: Option<Tls>,
+    /// Only WebSockets are opened there.
+    websocket: bool,
 }
 
 /// Listeners of a plan that is not in force yet.
@@ -53,14 +55,17 @@ impl Listeners {
         let mut prepared = Prepared::default();
         for endpoint in plan.inbound_endpoints().to_vec() {
             let Some(port) = endpoint.port else { continue };
-            let tls = match endpoint.tls.as_ref().map(|tls| certificate(tls, settings)).transpose() {
+            let http2 = speaks_http2(endpoint.websocket, settings);
+            let read = endpoint.tls.as_ref().map(|tls| certificate(tls, http2, settings));
+            let tls = match read.transpose() {
                 Err(why) if self.has(port, endpoint.tls.as_ref()) => {
                     plan.hold_inbound(port, &format!("{why}; it keeps the certificate that it has"));
                     continue;
                 }
                 read => read.map(|read| read.zip(endpoint.tls.clone())),
             };
-            let opened = tls.and_then(|tls| self.listener(port, tls, settings, &mut prepared));
+            let opened =
+                tls.and_then(|tls| self.listener(port, tls, endpoint.websocket, settings, &mut prepared));
             if let Err(why) = opened {
                 plan.leave_out_inbound(port, &why);
             }
@@ -75,14 +80,16 @@ impl Listeners {
             let Some(port) = endpoint.port else { continue };
             let address = SocketAddr::new(self.host, port);
             let is_open = lock(&self.open).contains_key(&port);
+            let http2 = speaks_http2(endpoint.websocket, settings);
             let bound = || Server::bind(address, None, server_limits(settings)).map(drop);
-            let usable =
-                match endpoint.tls.as_ref().map_or(Ok(()), |tls| certificate(tls, settings).map(drop)) {
-                    // See `prepare`.
-                    Err(_) if self.has(port, endpoint.tls.as_ref()) => Ok(()),
-                    Ok(()) if !is_open => bound().map_err(|error| cannot_listen(address, &error)),
-                    usable => usable,
-                };
+            let read =
+                endpoint.tls.as_ref().map_or(Ok(()), |tls| certificate(tls, http2, settings).map(drop));
+            let usable = match read {
+                // See `prepare`.
+                Err(_) if self.has(port, endpoint.tls.as_ref()) => Ok(()),
+                Ok(()) if !is_open => bound().map_err(|error| cannot_listen(address, &error)),
+                usable => usable,
+            };
             if let Err(why) = usable {
                 plan.leave_out_inbound(port, &why);
             }
@@ -98,6 +105,7 @@ impl Listeners {
         &self,
         port: u16,
         tls: Option<(ServerTls, Tls)>,
+        websocket: bool,
         settings: &Settings,
         prepared: &mut Prepared,
     ) -> Result<(), String> {
@@ -109,7 +117,7 @@ impl Listeners {
         let given_up = {
             let mut open = lock(&self.open);
             match open.get(&port) {
-                Some(own) if own.tls.is_some() == tls.is_some() => {
+                Some(own) if own.tls.is_some() == tls.is_some() && own.websocket == websocket => {
                     prepared.renewed.extend(tls.map(|(read, tls)| (port, tls, read)));
                     return Ok(());
                 }
@@ -122,8 +130,9 @@ impl Listeners {
             self.end(own);
         }
         let (read, tls) = tls.unzip();
+        let limits = limits_of(websocket, settings);
         let server = loop {
-            match Server::bind(address, read.clone(), server_limits(settings)) {
+            match Server::bind(address, read.clone(), limits.clone()) {
                 Ok(server) => break server,
                 // Its sockets close when the workers get to it.
                 Err(error)
@@ -136,7 +145,7 @@ impl Listeners {
                 Err(error) => return Err(cannot_listen(address, &error)),
             }
         };
-        prepared.opened.push((port, Open { server: Arc::new(server), tls }));
+        prepared.opened.push((port, Open { server: Arc::new(server), tls, websocket }));
         Ok(())
     }
 
@@ -174,6 +183,13 @@ impl Listeners {
         lock(&self.open).values().map(|own| Arc::clone(&own.server)).collect()
     }
 
+    /// Other settings are in force.
+    pub fn set_limits(&self, settings: &Settings) {
+        for own in lock(&self.open).values() {
+            own.server.set_limits(limits_of(own.websocket, settings));
+        }
+    }
+
     /// Stops accepting, and lets the requests that were taken end, however long that takes.
     fn end(&self, own: &Open) {
         let server = Arc::clone(&own.server);
@@ -186,12 +202,13 @@ impl Listeners {
 
 /// The certificates of inbound endpoints that cannot be used: a finding for each endpoint.
 pub fn unusable_certificates(plan: &Plan) -> Vec<Diagnostic> {
-    let stores = plan.inbound_endpoints().iter().filter_map(|own| match &own.tls {
-        Some(Tls::Own(options)) => Some((own, options)),
+    let read = plan.inbound_endpoints().iter().filter_map(|own| match &own.tls {
+        Some(Tls::Own(options)) => Some((own, ServerTls::new(options).map_err(|why| why.to_string()))),
+        Some(Tls::Stores(stores)) => Some((own, crate::certificate::of_stores(stores, true))),
         _ => None,
     });
     let now = jiff::Timestamp::now();
-    let found = stores.filter_map(|(own, options)| match ServerTls::new(options) {
+    let found = read.filter_map(|(own, read)| match read {
         Ok(tls) => {
             let why = crate::certificate::remark(&tls, now)?;
             let message = format!("the inbound endpoint `{}`: {why}", own.name);
@@ -212,12 +229,28 @@ fn warn_of_expiry(who: &str, tls: &ServerTls) {
     }
 }
 
+/// Whether HTTP/2 is spoken on the port of an endpoint. Not where only WebSockets are opened: a client that is offered both would choose
+/// the one that opens none (RFC 8441 is not spoken).
+fn speaks_http2(websocket: bool, settings: &Settings) -> bool {
+    settings.http.http2 && !websocket
+}
+
+fn limits_of(websocket: bool, settings: &Settings) -> ServerLimits {
+    ServerLimits { http2: speaks_http2(websocket, settings), ..server_limits(settings) }
+}
+
 /// Reads the certificate of an inbound endpoint, and says where it is about to expire.
-fn certificate(tls: &Tls, settings: &Settings) -> Result<ServerTls, String> {
+fn certificate(tls: &Tls, http2: bool, settings: &Settings) -> Result<ServerTls, String> {
     match tls {
-        Tls::OfBus => server_tls(settings),
+        Tls::OfBus => server_tls(settings, http2),
+        Tls::Stores(stores) => {
+            let tls = crate::certificate::of_stores(stores, http2)?;
+            let file = stores.keys.files.first().map(|own| own.display().to_string()).unwrap_or_default();
+            warn_of_expiry(&format!("the https inbound endpoint of {file}"), &tls);
+            Ok(tls)
+        }
         Tls::Own(options) => {
-            let options = ServerTlsOptions { http1_only: !settings.http.http2, ..options.clone() };
+            let options = ServerTlsOptions { http1_only: !http2, ..options.clone() };
             let tls = ServerTls::new(&options).map_err(|error| error.to_string())?;
             warn_of_expiry(
                 &format!("the https inbound endpoint of {}", options.certificates.display()),
@@ -258,16 +291,16 @@ pub fn server_limits(settings: &Settings) -> ServerLimits {
     server
 }
 
-/// Certificate and key of the https listener.
+/// Certificate and key of the https listener; whether it offers HTTP/2.
 ///
 /// # Errors
 /// They cannot be read.
-pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
+pub fn server_tls(settings: &Settings, http2: bool) -> Result<ServerTls, String> {
     use transport::ClientVerify;
     let tls = &settings.tls;
     let (certificates, key) = match (&tls.certificate, &tls.key) {
         (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
-        (None, None) => return crate::certificate::self_signed(settings.http.http2),
+        (None, None) => return crate::certificate::self_signed(http2),
         _ => return Err("tls: certificate and key go together".to_owned()),
     };
     let client_verify = match tls.client_verify.as_deref() {
@@ -278,7 +311,7 @@ pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
             return Err(format!("tls.client_verify: `{other}`; expected none, optional or require"));
         }
     };
-    let http1_only = !settings.http.http2;
+    let http1_only = !http2;
     let options = ServerTlsOptions {
         certificates,
         key,

@@ -266,7 +266,8 @@ impl Reloader {
                 return Ok(None);
             }
             let services = Arc::new(services(&settings)?.in_place_of(&self.bus.services()));
-            let tls = settings.tls.certificate.as_ref().map(|_| server_tls(&settings)).transpose()?;
+            let tls = settings.tls.certificate.as_ref().map(|_| server_tls(&settings, settings.http.http2));
+            let tls = tls.transpose()?;
             Ok(Some(Renewed { settings, read, services, tls }))
         });
         new.unwrap_or_else(|why| {
@@ -289,9 +290,7 @@ impl Reloader {
         for (_, server) in &self.servers {
             server.set_limits(server_limits(&settings));
         }
-        for server in self.listeners.servers() {
-            server.set_limits(server_limits(&settings));
-        }
+        self.listeners.set_limits(&settings);
         bound_memory(&settings);
         if let (Some((_, server)), Some(tls)) = (https, tls) {
             server.set_tls(tls);

@@ -3,7 +3,6 @@
 
 mod support;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -121,6 +120,58 @@ fn h2spec_passes_but_for_explained_cases() {
     known.sort_unstable();
     let wanted = ledger.lines().find_map(|line| line.strip_suffix(" passed")).unwrap();
     assert_eq!((now, passed.as_str()), (known, wanted), "{failures}\n{summary}\n{}", bus.stderr());
+}
+
+/// Where only WebSockets are opened, HTTP/2 is not offered: who could do both opens one.
+#[test]
+fn ports_of_websockets_speak_http1() {
+    if !is_there("curl") {
+        return skipped("curl is not installed");
+    }
+    let ports = [("ws", free_port()), ("wss", free_port()), ("https", free_port()), ("http", free_port())];
+    let endpoints: String = ports
+        .iter()
+        .map(|(protocol, port)| {
+            let name = if protocol.starts_with("ws") { "inbound.ws.port" } else { "inbound.http.port" };
+            format!(
+                "<inboundEndpoint name='{protocol}' protocol='{protocol}' sequence='S'><parameters><parameter name='{name}'>{port}</parameter></parameters></inboundEndpoint>"
+            )
+        })
+        .collect();
+    let path = configuration("h2-ws", &format!("<sequence name='S'><respond/></sequence>{endpoints}"));
+    let bus = Process::run(&path, &[]);
+    let asked = |protocol: &str, version: &str| {
+        let (_, port) = ports.iter().find(|own| own.0 == protocol).unwrap();
+        let scheme = if matches!(protocol, "wss" | "https") { "https" } else { "http" };
+        let url = format!("{scheme}://127.0.0.1:{port}/x");
+        let out = Command::new("curl")
+            .args(["-s", "-k", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", version, &url])
+            .output()
+            .unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    // What is no handshake is told so (426).
+    assert_eq!(asked("wss", "--http2"), "1.1 426", "{}", bus.stderr());
+    assert_eq!(asked("https", "--http2"), "2 200");
+    assert_eq!(asked("http", "--http2-prior-knowledge"), "2 200");
+    assert!(
+        !asked("ws", "--http2-prior-knowledge").starts_with("2 2"),
+        "{}",
+        asked("ws", "--http2-prior-knowledge")
+    );
+    assert_eq!(asked("ws", "--http1.1"), "1.1 426");
+    // One that becomes another is opened anew.
+    let other = endpoints
+        .replace("protocol='wss'", "protocol='https'")
+        .replace("inbound.ws.port", "inbound.http.port");
+    let other = other.replace("name='ws' protocol='ws'", "name='ws' protocol='http'");
+    support::configure(&path, &format!("<sequence name='S'><respond/></sequence>{other}"));
+    bus.signal("HUP");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while asked("wss", "--http2") != "2 200" {
+        assert!(Instant::now() < deadline, "{}", bus.stderr());
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]
@@ -316,9 +367,7 @@ fn resident(process: &Process) -> u64 {
 /// Ten thousand WebSockets, or as many as descriptors allow: each echoes, and takes little.
 #[test]
 fn websockets_pass_through() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
-    let most = usize::try_from(maximum.unwrap_or(1 << 20)).unwrap_or(usize::MAX);
+    let most = support::descriptors();
     // Client and backend are in this process.
     let count = (most.saturating_sub(1500) / 2).min(10_000);
     if count < 10_000 {

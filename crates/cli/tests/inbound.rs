@@ -6,7 +6,7 @@ mod support;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::{Process, ask, configuration, configure, exchange, free_port};
+use support::{Process, ask, busbar, configuration, configure, exchange, free_port};
 
 /// An endpoint whose sequence answers with its version.
 fn endpoint(name: &str, port: u16, version: usize) -> String {
@@ -186,4 +186,136 @@ fn requests_with_a_priority_go_first() {
     bus.signal("HUP");
     bus.says("request-priorities.xml:2: there is no condition `equals`", 1);
     assert_eq!(support::ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 200);
+}
+
+/// Key stores of Java as they lie in projects: the certificate is the store's, clients are checked against the other one, and a wrong password leaves the
+/// endpoint out.
+#[test]
+fn key_stores_of_java_are_used() {
+    use std::process::Command;
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("inbound-stores");
+    let _ = std::fs::remove_dir_all(&root);
+    std::fs::create_dir_all(&root).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        Command::new(program)
+            .args(arguments)
+            .current_dir(&root)
+            .output()
+            .is_ok_and(|out| out.status.success())
+    };
+    let made = |name: &str| {
+        let subject = format!("/CN={name}");
+        let (key, certificate, store) = (format!("{name}.key"), format!("{name}.pem"), format!("{name}.p12"));
+        run(
+            "openssl",
+            &[
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-keyout",
+                &key,
+                "-out",
+                &certificate,
+                "-days",
+                "90",
+                "-subj",
+                &subject,
+                "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            ],
+        ) && run(
+            "openssl",
+            &[
+                "pkcs12",
+                "-export",
+                "-in",
+                &certificate,
+                "-inkey",
+                &key,
+                "-out",
+                &store,
+                "-passout",
+                "pass:secret",
+                "-name",
+                name,
+            ],
+        )
+    };
+    let curl = |port: u16, more: &[&str]| {
+        let url = format!("https://localhost:{port}/");
+        let mut all = vec!["-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "20"];
+        all.extend(more);
+        all.push(&url);
+        let out = Command::new("curl").args(all).current_dir(&root).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    if !run("curl", &["--version"]) || !made("server") || !made("client") {
+        let needed = std::env::var("CI").as_deref() == Ok("true");
+        assert!(!needed, "openssl and curl are needed");
+        return println!("skipped: openssl or curl is not installed");
+    }
+    let mut stores = vec![("PKCS12", "server.p12")];
+    let of_java = [
+        "-importkeystore",
+        "-srckeystore",
+        "server.p12",
+        "-srcstoretype",
+        "PKCS12",
+        "-srcstorepass",
+        "secret",
+        "-destkeystore",
+        "server.jks",
+        "-deststoretype",
+        "JKS",
+        "-deststorepass",
+        "secret",
+        "-noprompt",
+    ];
+    if run("keytool", &of_java) {
+        stores.push(("JKS", "server.jks"));
+    } else {
+        println!("skipped: keytool is not installed");
+    }
+    for (kind, file) in stores {
+        let (plain, checked, wrong) = (free_port(), free_port(), free_port());
+        let keys = |password: &str| {
+            format!(
+                "<parameter name='keystore'><KeyStore><Location>{file}</Location><Type>{kind}</Type><Password>{password}</Password>\
+                 <KeyPassword>{password}</KeyPassword></KeyStore></parameter>"
+            )
+        };
+        let one = |name: &str, port: u16, parameters: &str| {
+            format!(
+                "<inboundEndpoint xmlns='http://ws.apache.org/ns/synapse' name='{name}' protocol='https' sequence='S'><parameters>\
+                 <parameter name='inbound.http.port'>{port}</parameter>{parameters}</parameters></inboundEndpoint>"
+            )
+        };
+        let trust = "<parameter name='truststore'><TrustStore><Location>client.p12</Location><Type>PKCS12</Type><Password>secret</Password></TrustStore></parameter>\
+                     <parameter name='SSLVerifyClient'>require</parameter>";
+        let text = [
+            one("Plain", plain, &keys("secret")),
+            one("Checked", checked, &[keys("secret"), trust.to_owned()].concat()),
+            one("Wrong", wrong, &keys("wrong")),
+            "<sequence name='S'><respond/></sequence>".to_owned(),
+        ]
+        .concat();
+        let path = root.join("synapse.xml");
+        configure(&path, &text);
+        let bus = Process::run(&path, &[]);
+        assert_eq!(curl(plain, &["--cacert", "server.pem"]), "200", "{kind}: {}", bus.stderr());
+        assert_eq!(curl(plain, &["--cacert", "client.pem"]), "000", "{kind}: it is another certificate");
+        assert_eq!(curl(checked, &["--cacert", "server.pem"]), "000", "{kind}: nobody without a certificate");
+        let shown = ["--cacert", "server.pem", "--cert", "client.pem", "--key", "client.key"];
+        assert_eq!(curl(checked, &shown), "200", "{kind}: {}", bus.stderr());
+        assert_eq!(curl(wrong, &["-k"]), "000", "{kind}");
+        let said = bus.stderr();
+        assert!(
+            said.contains("`Wrong`") && said.contains("password") && !said.contains("secret<"),
+            "{kind}: {said}"
+        );
+        let checked = String::from_utf8(busbar(&["check", path.to_str().unwrap()]).stdout).unwrap();
+        assert!(checked.contains("unusable-certificate"), "{checked}");
+    }
 }

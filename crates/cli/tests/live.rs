@@ -667,7 +667,9 @@ fn endpoints_without_names_are_listed_with_what_happened_to_them() {
 }
 
 /// A task that runs each second, a processor with its store, and an inbound endpoint on a port of its own. What is stored is sent to an API of the inbound endpoint.
-fn beside(port: u16) -> String {
+/// A service asks another one and writes what it got by operations of connectors, and a service takes the files of a directory.
+fn beside(port: u16, files: &Path) -> String {
+    let files = files.display();
     format!(
         "<definitions xmlns='http://ws.apache.org/ns/synapse'>
         <sequence name='Answers'><respond/></sequence><sequence name='Runs'><drop/></sequence>
@@ -680,6 +682,15 @@ fn beside(port: u16) -> String {
         <endpoint name='Processing'><address uri='http://127.0.0.1:{port}/processed'/></endpoint>
         <messageProcessor name='M' class='org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor'
          messageStore='Waiting' targetEndpoint='Processing'><parameter name='interval'>1</parameter></messageProcessor>
+        <api name='Mirror' context='/mirror' binds-to='I'><resource methods='POST'><inSequence><respond/></inSequence></resource></api>
+        <localEntry key='Files'><file.init><workingDir>{files}</workingDir></file.init></localEntry>
+        <proxy name='Connected'><target><inSequence><http.post configKey='Http'><relativePath>/mirror</relativePath></http.post>
+         <file.write configKey='Files'><filePath>{{concat('written/', //n)}}</filePath><writeMode>Create New</writeMode><responseVariable>w</responseVariable></file.write>
+         <respond/></inSequence></target></proxy>
+        <proxy name='Taken' transports='vfs'><target><inSequence><property name='OUT_ONLY' value='true'/>
+         <send><endpoint><address uri='vfs:file://{files}/taken?transport.vfs.Append=true'/></endpoint></send></inSequence></target>
+         <parameter name='transport.vfs.FileURI'>file://{files}/in</parameter><parameter name='transport.vfs.ContentType'>text/plain</parameter>
+         <parameter name='transport.PollInterval'>50ms</parameter></proxy>
         </definitions>"
     )
 }
@@ -695,12 +706,24 @@ fn thirty_swaps_under_load_lose_nothing() {
     (0..30).for_each(|number| put(&root, &format!("Other{number}"), &proxy(&format!("Other{number}"), 0)));
     // What runs by itself and what listens elsewhere goes on as well.
     let port = free_port();
-    fs::write(root.join("synapse.xml"), beside(port)).unwrap();
+    let files = directory("load-files");
+    ["in", "taken", "written"].iter().for_each(|name| fs::create_dir_all(files.join(name)).unwrap());
+    fs::write(root.join("synapse.xml"), beside(port, &files)).unwrap();
+    let connection = |round: usize| {
+        let text = format!(
+            "<localEntry xmlns='http://ws.apache.org/ns/synapse' key='Http'><http.init><baseUrl>http://127.0.0.1:{port}</baseUrl>\
+             <timeoutDuration>{}</timeoutDuration></http.init></localEntry>",
+            60_000 + round
+        );
+        fs::write(root.join("local-entries/Http.xml"), text).unwrap();
+    };
+    fs::create_dir_all(root.join("local-entries")).unwrap();
+    connection(0);
     let bus = Process::watching(&root, &QUICK);
     let own_port = format!("127.0.0.1:{port}");
     let begun = Instant::now();
     let done = AtomicBool::new(false);
-    let names = ["Constant", "Changing", "Other7", "Coming", "Stores", "Inbound"];
+    let names = ["Constant", "Changing", "Other7", "Coming", "Stores", "Inbound", "Connected"];
     let answers = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
@@ -732,6 +755,15 @@ fn thirty_swaps_under_load_lose_nothing() {
         let swapping = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for round in 1..=SWAPS {
                 let before = in_force(&bus);
+                for number in 0..10 {
+                    let beside = files.join("beside");
+                    fs::write(&beside, "once;").unwrap();
+                    fs::rename(&beside, files.join(format!("in/{round}-{number}.txt"))).unwrap();
+                }
+                // What the operations under way are connected with changes, too.
+                if round % 6 == 3 {
+                    connection(round);
+                }
                 match round % 6 {
                     0 => put(&root, "Coming", &proxy("Coming", round)),
                     1 => put(&root, "Changing", &faulty("Changing")),
@@ -771,9 +803,17 @@ fn thirty_swaps_under_load_lose_nothing() {
     let processed = format!("busbar_requests_total{{kind=\"api\",service=\"Processed\"}} {stored}\n");
     eventually(&bus, "the store is empty", || admin(&bus, "GET", "/metrics").1.contains(&processed));
     assert_eq!(json(&bus, "GET", "/artifacts/messageStore/Waiting")["messages"], 0);
+    // What was written was written once, and each file was taken once.
+    let written = fs::read_dir(files.join("written")).unwrap().count();
+    assert_eq!(written, all[&("Connected", 200)]);
+    eventually(&bus, "all files are taken", || fs::read_dir(files.join("in")).unwrap().next().is_none());
+    for (round, number) in (1..=SWAPS).flat_map(|round| (0..10).map(move |number| (round, number))) {
+        let taken = fs::read_to_string(files.join(format!("taken/{round}-{number}.txt"))).unwrap_or_default();
+        assert_eq!(taken, "once;", "{round}-{number}: {}", bus.stderr());
+    }
     // What the bus has counted is what was asked.
     let (_, metrics) = admin(&bus, "GET", "/metrics");
-    for name in ["Constant", "Changing", "Other7", "Stores"] {
+    for name in ["Constant", "Changing", "Other7", "Stores", "Connected"] {
         let label =
             format!("busbar_requests_total{{kind=\"proxy\",service=\"{name}\"}} {}\n", all[&(name, 200)]);
         assert!(metrics.contains(&label), "{label}");

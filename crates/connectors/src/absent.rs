@@ -33,7 +33,7 @@ const NEEDS: &[(&[&str], &str)] = &[
         ],
         "it needs a client for its broker: not in this version",
     ),
-    (&["ftp", "sftp", "fileconnector"], "it needs a file transport to other machines: not in this version"),
+    (&["ftp", "sftp"], "it needs a file transport to other machines: not in this version"),
     (&["ai"], "it needs a client for a language model: call its HTTP interface with `http.post`"),
 ];
 

@@ -992,3 +992,97 @@ fn a_directory_is_not_copied_into_what_a_link_to_it_names() {
         assert_eq!(place.names(), ["s/a.txt", "s/up"], "{to}");
     }
 }
+
+#[test]
+fn a_document_is_split_by_the_elements_that_are_selected() {
+    let orders = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><p:orders xmlns:p=\"u\" day=\"1\"><p:order n=\"1\">\u{e4}</p:order><other/><p:order n=\"2\"><line/></p:order></p:orders>";
+    let place = Place::new("elements")
+        .with(&[("d.xml", "<!DOCTYPE a [<!ENTITY e \"x\">]><a>&e;</a>"), ("bad.xml", "<a>")]);
+    let latin: Vec<u8> = orders.chars().map(|c| c as u8).collect();
+    fs::write(place.0.join("in.xml"), latin).unwrap();
+    let split = |from: &str, xpath: &str| {
+        let inside = format!(
+            "<sourceFilePath>{from}</sourceFilePath><targetDirectory>out</targetDirectory><splitMode>XPATH Expression</splitMode>\
+             <xpathExpression>{xpath}</xpathExpression><responseVariable>v</responseVariable>"
+        );
+        place.run(&operation("splitFile", &inside))
+    };
+    let end = split("in.xml", "//*[local-name() = 'order']");
+    assert_eq!(end.fault(), None, "{:?}", end.property("ERROR_DETAIL"));
+    assert!(end.context.variables.get("v").unwrap().to_string().contains(r#""numberOfSplits":2"#));
+    let parts = ["out/p:orders1.xml", "out/p:orders2.xml"].map(|name| place.read(name).unwrap());
+    assert!(
+        parts[0].ends_with("<p:orders xmlns:p=\"u\"><p:order n=\"1\">\u{e4}</p:order></p:orders>"),
+        "{parts:?}"
+    );
+    assert!(
+        parts[1].ends_with("<p:orders xmlns:p=\"u\"><p:order n=\"2\"><line/></p:order></p:orders>"),
+        "{parts:?}"
+    );
+    assert!(
+        parts.iter().all(|own| own.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")),
+        "{parts:?}"
+    );
+    // The root has nothing around it, and what selects nothing makes nothing.
+    let end = split("in.xml", "/*");
+    assert_eq!(
+        (end.fault(), place.read("out/p:orders1.xml").map(|own| own.contains("other"))),
+        (None, Some(true))
+    );
+    let end = split("in.xml", "//none");
+    assert!(end.context.variables.get("v").unwrap().to_string().contains(r#""numberOfSplits":0"#));
+    let there = place.names();
+    for (from, xpath, code, says) in [
+        ("in.xml", "//p:order", "700107", "prefix"),
+        ("in.xml", "1 + 1", "700107", "selects no elements"),
+        ("in.xml", "//@n", "700108", "no element"),
+        ("in.xml", "{${vars.none}}", "700107", "not given"),
+        ("bad.xml", "//a", "700108", "bad.xml"),
+        ("d.xml", "//a", "700108", "d.xml"),
+        ("none.xml", "//a", "700102", "none.xml"),
+    ] {
+        let (found, detail) = failed(&split(from, xpath));
+        assert!(found == code && detail.contains(says), "{from} {xpath}: {found} {detail}");
+    }
+    assert_eq!(place.names(), there, "what fails leaves nothing");
+}
+
+#[test]
+fn the_contents_of_a_directory_are_a_list() {
+    let place = Place::new("contents").with(&[
+        ("d/b.txt", "bb"),
+        ("d/a.txt", "a"),
+        ("d/c.csv", "c"),
+        ("d/deep/z.txt", "z"),
+    ]);
+    let property = "<resultPropertyName>all</resultPropertyName>";
+    for (inside, wanted) in [
+        ("<directoryPath>d</directoryPath>", r#"["YQ==","YmI=","Yw=="]"#),
+        ("<directoryPath>d</directoryPath><matchingPattern>.*txt</matchingPattern>", r#"["YQ==","YmI="]"#),
+        (
+            "<directoryPath>d</directoryPath><recursive>true</recursive><sortingOrder>Descending</sortingOrder>",
+            r#"["eg==","Yw==","YmI=","YQ=="]"#,
+        ),
+        (
+            "<directoryPath>d</directoryPath><sortingAttribute>Size</sortingAttribute><sortingOrder>Descending</sortingOrder>",
+            r#"["YmI=","Yw==","YQ=="]"#,
+        ),
+    ] {
+        let mut end = place.run(&operation("fetchDirectoryContent", &format!("{inside}{property}")));
+        assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
+        assert_eq!(end.property("all").as_deref(), Some(wanted), "{inside}");
+        assert_eq!(end.write(message::Format::Json), r#"{"a":1}"#, "the message stays as it was");
+    }
+    let inside = "<directoryPath>d</directoryPath><responseVariable>v</responseVariable>";
+    let end = place.run(&operation("fetchDirectoryContent", inside));
+    let variable = end.context.variables.get("v").unwrap().to_string();
+    assert!(variable.contains(r#""fetchDirectoryContent":["YQ==","YmI=","Yw=="]"#), "{variable}");
+    for (inside, code) in [
+        (format!("<directoryPath>none</directoryPath>{property}"), "700102"),
+        (format!("<directoryPath>d/a.txt</directoryPath>{property}"), "700102"),
+        (format!("<directoryPath>d</directoryPath><matchingPattern>(</matchingPattern>{property}"), "700107"),
+        ("<directoryPath>d</directoryPath>".to_owned(), "700107"),
+    ] {
+        assert_eq!(failed(&place.run(&operation("fetchDirectoryContent", &inside))).0, code, "{inside}");
+    }
+}

@@ -170,10 +170,6 @@ fn the_rest_of_files_and_csv() {
         let result = end.context.variables.get("r").unwrap().to_string();
         assert_eq!(result.contains("a.txt"), has_names, "{result}");
     }
-    let split = "<file.splitFile configKey='d'><sourceFilePath>in/a.txt</sourceFilePath><targetDirectory>p</targetDirectory>\
-                 <splitMode>XPATH Expression</splitMode><xpathExpression>//a</xpathExpression></file.splitFile>";
-    let end = main(&steps(split)).run(&[XML], "<a/>");
-    assert_eq!(end.property("ERROR_CODE").as_deref(), Some("700107"));
     fs::remove_dir_all(&directory).unwrap();
 
     let csv = "<CSV.csvToXml><rootElementTag>r</rootElementTag><rootElementNamespace>p</rootElementNamespace>\

@@ -63,7 +63,21 @@ const PREPARING: &[&str] =
     &["header", "payloadFactory", "enrich", "xslt", "fastXSLT", "datamapper", "jsontransform", "rewrite"];
 
 /// Operations of connectors that read files, and are seen by nobody either.
-const READING: &[&str] = &["file.read", "file.listFiles", "file.checkExist", "file.exploreZipFile"];
+const READING: &[&str] = &[
+    "file.read",
+    "file.listFiles",
+    "file.fetchDirectoryContent",
+    "file.checkExist",
+    "file.exploreZipFile",
+    "fileconnector.read",
+    "fileconnector.readALine",
+    "fileconnector.readSpecifiedLines",
+    "fileconnector.search",
+    "fileconnector.isFileExist",
+    "fileconnector.listFileZip",
+    "fileconnector.getSize",
+    "fileconnector.getLastModifiedTime",
+];
 
 /// Whether a step changes the message, and nobody needs it where the message goes nowhere.
 pub fn prepares(step: &Element) -> bool {

@@ -251,7 +251,7 @@ impl Field {
         let (values, step) = match term.split_once('/') {
             None => (term, None),
             Some((values, step)) => {
-                let most = (self.high - self.low).max(1);
+                let most = self.longest_step();
                 (values, Some(number(step, self.name, 1, most).map_err(|why| self.of_step(step, why))?))
             }
         };
@@ -269,8 +269,13 @@ impl Field {
         Ok((from, to, step.unwrap_or(1)))
     }
 
+    /// The longest step: of what counts from 0 to the last value, of days and months their number, as in Quartz.
+    fn longest_step(&self) -> u32 {
+        if self.low == 1 { self.high } else { (self.high - self.low).max(1) }
+    }
+
     fn of_step(&self, step: Part<'_>, why: CronError) -> CronError {
-        let most = (self.high - self.low).max(1);
+        let most = self.longest_step();
         let help = format!("a step of {} is from 1 to {most}", self.name);
         CronError { help: Some(help), ..step.error(why.message, None) }
     }
@@ -352,6 +357,15 @@ mod tests {
             ("? 0 0 * * ?", "?", "`?` cannot stand in the seconds", "only in day of month"),
             ("0 0 0 ?,3 * ?", "?", "`?` cannot stand in the day of month", "it stands alone"),
             ("0 0/60 0 * * ?", "60", "the minutes cannot be `60`", "a step of minutes is from 1 to 59"),
+            (
+                "0 0 0 1/32 * ?",
+                "32",
+                "the day of month cannot be `32`",
+                "a step of day of month is from 1 to 31",
+            ),
+            ("0 0 0 1 1/13 ?", "13", "the month cannot be `13`", "a step of month is from 1 to 12"),
+            ("0 0 0 ? * 1/8", "8", "the day of week cannot be `8`", "a step of day of week is from 1 to 7"),
+            ("0 0 0/24 * * ?", "24", "the hours cannot be `24`", "a step of hours is from 1 to 23"),
             ("0 */0 0 * * ?", "0", "the minutes cannot be `0`", "a step of minutes is from 1 to 59"),
             ("0 0/ 0 * * ?", "", "a value is missing in the minutes", "a step of minutes"),
             ("0 5, 0 * * ?", "", "a value is missing in the minutes", "expected 0 to 59"),

@@ -58,6 +58,23 @@ pub struct ServerTlsOptions {
     pub http1_only: bool,
 }
 
+/// What a TLS listener is made from, where somebody else has read it. All of it is DER.
+#[derive(Clone, Default)]
+pub struct ServerTlsParts {
+    /// What messages call it.
+    pub name: String,
+    /// Certificate chain, the server's own first.
+    pub certificates: Vec<Vec<u8>>,
+    /// Private key: PKCS#8, PKCS#1 or SEC1.
+    pub key: Vec<u8>,
+    /// Authorities that client certificates must come from.
+    pub client_roots: Vec<Vec<u8>>,
+    /// Whether clients must show a certificate.
+    pub client_verify: ClientVerify,
+    /// HTTP/2 is not offered.
+    pub http1_only: bool,
+}
+
 /// The TLS configuration of a listener.
 #[derive(Clone)]
 pub struct ServerTls {
@@ -68,32 +85,69 @@ pub struct ServerTls {
 impl ServerTls {
     /// Reads and checks the files.
     pub fn new(options: &ServerTlsOptions) -> Result<ServerTls, TlsError> {
+        let roots = match (options.client_verify, &options.client_roots) {
+            (ClientVerify::None, _) => None,
+            (_, None) => return Err(TlsError("verifying clients needs client_roots".into())),
+            (_, Some(file)) => Some((roots(file)?, file.display().to_string())),
+        };
+        let made = ServerTls::made(
+            certificates(&options.certificates)?,
+            key(&options.key)?,
+            roots,
+            options.client_verify,
+            options.http1_only,
+        )?;
+        made.map_err(|e| TlsError(unusable(&e, &options.certificates, &options.key)))
+    }
+
+    /// Checks what was read elsewhere.
+    pub fn of_parts(parts: ServerTlsParts) -> Result<ServerTls, TlsError> {
+        let name = parts.name;
+        let key = PrivateKeyDer::try_from(parts.key)
+            .map_err(|why| TlsError(format!("the private key in {name} cannot be used: {why}")))?;
+        let roots = match parts.client_verify {
+            ClientVerify::None => None,
+            ClientVerify::Optional | ClientVerify::Require => {
+                let mut store = RootCertStore::empty();
+                // One that webpki cannot read is no authority; the others count.
+                store.add_parsable_certificates(parts.client_roots.into_iter().map(CertificateDer::from));
+                Some((store, "the trust store".to_owned()))
+            }
+        };
+        let chain = parts.certificates.into_iter().map(CertificateDer::from).collect();
+        let made = ServerTls::made(chain, key, roots, parts.client_verify, parts.http1_only)?;
+        made.map_err(|e| TlsError(unusable(&e, Path::new(&name), Path::new(&name))))
+    }
+
+    fn made(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        roots: Option<(RootCertStore, String)>,
+        client_verify: ClientVerify,
+        http1_only: bool,
+    ) -> Result<Result<ServerTls, rustls::Error>, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|e| TlsError(e.to_string()))?;
-        let builder = match (options.client_verify, &options.client_roots) {
-            (ClientVerify::None, _) => builder.with_no_client_auth(),
-            (_, None) => return Err(TlsError("verifying clients needs client_roots".into())),
-            (verify, Some(file)) => {
-                let mut verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots(file)?), provider());
-                if verify == ClientVerify::Optional {
+        let builder = match roots {
+            None => builder.with_no_client_auth(),
+            Some((roots, name)) => {
+                let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
+                if client_verify == ClientVerify::Optional {
                     verifier = verifier.allow_unauthenticated();
                 }
-                let verifier = verifier.build().map_err(|e| TlsError(format!("{}: {e}", file.display())))?;
+                let verifier = verifier.build().map_err(|e| TlsError(format!("{name}: {e}")))?;
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let chain = certificates(&options.certificates)?;
         let certificate = chain.first().cloned();
-        let mut config = builder
-            .with_single_cert(chain, key(&options.key)?)
-            .map_err(|e| TlsError(unusable(&e, &options.certificates, &options.key)))?;
-        config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
-        if options.http1_only {
-            config.alpn_protocols.remove(0);
-        }
-        Ok(ServerTls { config: Arc::new(config), certificate })
+        Ok(builder.with_single_cert(chain, key).map(|mut config| {
+            config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
+            if http1_only {
+                config.alpn_protocols.remove(0);
+            }
+            ServerTls { config: Arc::new(config), certificate }
+        }))
     }
 
     /// The server's own certificate, in DER; `None` where the configuration was made elsewhere.

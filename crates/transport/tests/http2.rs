@@ -437,6 +437,52 @@ fn floods_end_their_connection() {
     });
 }
 
+/// RFC 8441 is not spoken: it is not offered, a stream that asks for it is reset, and its connection goes on.
+#[test]
+fn a_websocket_is_not_opened_on_a_stream() {
+    let echo = start(Echo);
+    let mut stream = connect(echo.addr);
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    stream.write_all(&frame(4, 0, 0, b"")).unwrap();
+    let literal = |name: &str, value: &str| {
+        [&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
+    };
+    let fields = [
+        (":method", "CONNECT"),
+        (":protocol", "websocket"),
+        (":scheme", "http"),
+        (":path", "/chat"),
+        (":authority", "a"),
+        ("sec-websocket-version", "13"),
+    ];
+    let asks: Vec<u8> = fields.iter().flat_map(|(name, value)| literal(name, value)).collect();
+    stream.write_all(&frame(1, 4, 1, &asks)).unwrap();
+    let ordinary = [
+        literal(":method", "GET"),
+        literal(":scheme", "http"),
+        literal(":path", "/"),
+        literal(":authority", "a"),
+    ];
+    stream.write_all(&frame(1, 5, 3, &ordinary.concat())).unwrap();
+    let (mut offered, mut reset, mut answered) = (Vec::new(), None, false);
+    while reset.is_none() || !answered {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        stream.read_exact(&mut payload).unwrap();
+        match (head[3], head[8]) {
+            (4, _) => offered.extend(payload.chunks(6).map(|own| own[1])),
+            (3, 1) => reset = payload.last().copied(),
+            (1, 3) => answered = true,
+            (7, _) => panic!("the connection was ended"),
+            _ => {}
+        }
+    }
+    // PROTOCOL_ERROR; the setting has the number 8.
+    assert_eq!(reset, Some(1));
+    assert!(!offered.is_empty() && !offered.contains(&8), "{offered:?}");
+}
+
 fn head_of_slow() -> http::Request<()> {
     head("GET", "/slow", &[])
 }

@@ -169,3 +169,31 @@ fn services_that_share_what_is_written_down() {
         places.read("failed/vfs-move-failed-records.properties").is_empty()
     });
 }
+
+/// A file that somebody takes away while its message is on its way: it counts as processed, the log says where it is not, and what comes next is taken.
+#[test]
+fn a_file_that_vanishes_while_it_is_in_work() {
+    for action in ["MOVE", "DELETE"] {
+        let places = Places::new("vanished");
+        let backend = Process::backend(&["--delay", "1000"]);
+        let sequence = format!(
+            "<inSequence><log level='custom'><property name='took' expression='$trp:FILE_NAME'/></log><property name='FILE_LENGTH' scope='transport' action='remove'/>\
+             <call blocking='true'><endpoint><address uri='http://{}/echo'/></endpoint></call></inSequence>",
+            backend.http()
+        );
+        let parameters =
+            [("transport.vfs.ActionAfterProcess", action), ("transport.vfs.MoveAfterProcess", "@done@")];
+        let parameters = if action == "MOVE" { &parameters[..] } else { &parameters[..1] };
+        places.put("in/a.txt", "gone");
+        let bus = Process::run(&configuration("files-vanished", &places.proxy(parameters, &sequence)), &[]);
+        bus.says("took = a.txt", 1);
+        fs::remove_file(places.path("in/a.txt")).unwrap();
+        until("it has ended", &bus, || facts(&bus, "proxy/P")["processed"] == 1);
+        let said = bus.stderr().contains("a.txt was taken away by somebody");
+        assert_eq!(said, action == "MOVE", "{}", bus.stderr());
+        assert_eq!(facts(&bus, "proxy/P")["remembered"], 0);
+        places.put("in/b.txt", "next");
+        until("the next one is taken", &bus, || facts(&bus, "proxy/P")["processed"] == 2);
+        assert_eq!(places.names("in"), [""; 0]);
+    }
+}

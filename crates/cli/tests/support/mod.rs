@@ -26,6 +26,23 @@ pub fn configure(path: &Path, artifacts: &str) {
     std::fs::rename(&beside, path).unwrap();
 }
 
+/// Raises the limit of descriptors of this process, and of those that it starts, as far as the system lets it; what it is then.
+pub fn descriptors() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// Enough for 10,000 connections with both ends in one process.
+    const WANTED: u64 = 65_536;
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Whoever is root may have more than is allowed.
+    if maximum.is_some_and(|most| most < WANTED) {
+        let raised = Rlimit { current: Some(WANTED), maximum: Some(WANTED) };
+        if setrlimit(Resource::Nofile, raised).is_ok() {
+            return WANTED as usize;
+        }
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    usize::try_from(maximum.unwrap_or(1 << 20)).unwrap_or(usize::MAX)
+}
+
 /// A port that is free now, and that no outgoing connection gets meanwhile: it lies below the ports that Linux chooses from.
 pub fn free_port() -> u16 {
     static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);

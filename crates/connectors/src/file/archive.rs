@@ -49,28 +49,32 @@ fn compress(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     let to = required(parameters, "targetFilePath", context)?;
     let deep = parameters.is_true("includeSubDirectories", true, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to) = (files.path(&from)?, files.path(&to)?);
-        let known = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
-        if !known.is_dir() && !known.is_file() {
-            return Err(Failure::no_file(&from));
-        }
-        let mut partial = Partial::begin(&to, Existing::Replace, true)?;
-        let mut archive = ZipWriter::new(partial.file()?);
-        let mut count = 0;
-        let mut packed = 0;
-        if known.is_dir() {
-            pack(&mut archive, &from, "", deep, &to, (&mut count, &mut packed), files)?;
-        } else {
-            let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            pack_file(&mut archive, &from, &name, files)?;
-            packed = 1;
-        }
-        archive.finish().map_err(|why| broken(&to, why))?;
-        partial.finish()?;
+        let packed = pack_into(&files.path(&from)?, &files.path(&to)?, deep, files)?;
         let mut done = Done::default();
         done.members.insert("numberOfFilesAdded".to_owned(), packed.into());
         Ok(done)
     }))
+}
+
+/// Packs a file, or a directory, into a new archive; how many files it has.
+pub(super) fn pack_into(from: &Path, to: &Path, deep: bool, files: &Files) -> Result<u64, Failure> {
+    let known = fs::metadata(from).map_err(|error| Failure::io(from, &error))?;
+    if !known.is_dir() && !known.is_file() {
+        return Err(Failure::no_file(from));
+    }
+    let mut partial = Partial::begin(to, Existing::Replace, true)?;
+    let mut archive = ZipWriter::new(partial.file()?);
+    let (mut count, mut packed) = (0, 0);
+    if known.is_dir() {
+        pack(&mut archive, from, "", deep, to, (&mut count, &mut packed), files)?;
+    } else {
+        let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        pack_file(&mut archive, from, &name, files)?;
+        packed = 1;
+    }
+    archive.finish().map_err(|why| broken(to, why))?;
+    partial.finish()?;
+    Ok(packed)
 }
 
 fn pack(
@@ -137,52 +141,61 @@ fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
     let to = required(parameters, "targetDirectory", context)?;
     let names = parameters.is_true("includeFileNames", true, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to) = (files.path(&from)?, files.path(&to)?);
-        let mut archive = open(&from)?;
-        directories(&to).map_err(|error| Failure::io(&to, &error))?;
-        // Names of entries are paths below the target, and no more than that.
-        let inside = Root::at(&to);
-        let (mut total, mut content, mut made) = (0, Map::new(), Made::default());
-        for index in 0..archive.len() {
-            files.go_on()?;
-            let mut entry = archive.by_index(index).map_err(|why| broken(&from, why))?;
-            let name = entry.name().map_err(|why| broken(&from, why))?.replace('\\', "/");
-            let path = inside.resolve(&name).map_err(|why| why.about(&from))?;
-            if entry.is_dir() {
-                directories(&path).map_err(|error| Failure::io(&path, &error))?;
-                continue;
-            }
-            let is_new = is_new(&path);
-            let mut partial = Partial::begin(&path, Existing::Replace, true)?;
-            // What the archive says of its sizes is not trusted.
-            let mut bounded = (&mut entry).take(MOST_BYTES - total + 1);
-            total += partial.copy_from(&mut bounded, &files.cancel)?;
-            if total > MOST_BYTES {
-                return Err(broken(&from, format!("it unpacks to more than {MOST_BYTES} bytes")));
-            }
-            partial.finish()?;
-            made.add(path, is_new);
-            if names {
-                content.insert(name.replace('/', "--"), "extracted".into());
-            }
-        }
-        made.keep();
+        let unpacked = unpack(&files.path(&from)?, &files.path(&to)?, files)?;
+        let unpacked = unpacked.into_iter().filter(|_| names);
+        let content: Map<_, _> =
+            unpacked.map(|name| (name.replace('/', "--"), Json::from("extracted"))).collect();
         let mut done = Done::default();
         done.members.insert("zipFileContent".to_owned(), Json::Object(content));
         Ok(done)
     }))
 }
 
+/// Unpacks an archive into a directory: all of it, or nothing that was not there. The names of its files.
+pub(super) fn unpack(from: &Path, to: &Path, files: &Files) -> Result<Vec<String>, Failure> {
+    let mut archive = open(from)?;
+    directories(to).map_err(|error| Failure::io(to, &error))?;
+    // Names of entries are paths below the target, and no more than that.
+    let inside = Root::at(to);
+    let (mut total, mut names, mut made) = (0, Vec::new(), Made::default());
+    for index in 0..archive.len() {
+        files.go_on()?;
+        let mut entry = archive.by_index(index).map_err(|why| broken(from, why))?;
+        let name = entry.name().map_err(|why| broken(from, why))?.replace('\\', "/");
+        let path = inside.resolve(&name).map_err(|why| why.about(from))?;
+        if entry.is_dir() {
+            directories(&path).map_err(|error| Failure::io(&path, &error))?;
+            continue;
+        }
+        let is_new = is_new(&path);
+        let mut partial = Partial::begin(&path, Existing::Replace, true)?;
+        // What the archive says of its sizes is not trusted.
+        let mut bounded = (&mut entry).take(MOST_BYTES - total + 1);
+        total += partial.copy_from(&mut bounded, &files.cancel)?;
+        if total > MOST_BYTES {
+            return Err(broken(from, format!("it unpacks to more than {MOST_BYTES} bytes")));
+        }
+        partial.finish()?;
+        made.add(path, is_new);
+        names.push(name);
+    }
+    made.keep();
+    Ok(names)
+}
+
 fn explore(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
     let path = required(parameters, "zipFilePath", context)?;
     Ok(Arc::new(move |files| {
-        let path = files.path(&path)?;
-        let archive = open(&path)?;
-        let names: Json = archive.file_names().filter_map(|name| Some(Json::from(name.ok()?))).collect();
+        let names = names(&files.path(&path)?)?;
         let mut content = Map::new();
-        content.insert("file".to_owned(), names);
+        content.insert("file".to_owned(), names.into_iter().map(Json::from).collect());
         let mut done = Done::default();
         done.members.insert("zipFileContent".to_owned(), Json::Object(content));
         Ok(done)
     }))
+}
+
+/// The names of what is in an archive, directories with a slash at their ends.
+pub(super) fn names(path: &Path) -> Result<Vec<String>, Failure> {
+    Ok(open(path)?.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect())
 }

@@ -1,14 +1,17 @@
 //! `file.listFiles`: the names in a directory.
 
-use super::read::{facts, time};
+use super::read::{facts, time, whole};
 use super::{
     Body, Done, Failure, Files, Job, Reason, compile, compiled, expected, is_wanted, number, pattern,
     required,
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
+use crate::response::VARIABLE;
+use base64::Engine;
 use files::partial::is_partial;
 use flow::{Context, Definition, Pattern};
+use message::memory::Held;
 use serde_json::{Map, Value as Json};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -43,6 +46,23 @@ pub(super) const LIST_FILES: Definition = operation(
     |element, compiler| compile(element, "listFiles", Body::Unread, prepare, compiler),
 );
 
+pub(super) const FETCH: Definition = operation(
+    "file.fetchDirectoryContent",
+    "Reads the files of a directory into a list.",
+    parameters!(
+        "directoryPath",
+        "matchingPattern",
+        "recursive",
+        "sortingAttribute",
+        "sortingOrder",
+        "resultPropertyName"
+    ),
+    |element, compiler| compile(element, CONTENTS, Body::Kept, fetch, compiler),
+);
+
+/// The operation whose result is the contents of files.
+pub(super) const CONTENTS: &str = "fetchDirectoryContent";
+
 #[derive(Clone, Copy)]
 enum Order {
     Name,
@@ -67,6 +87,19 @@ struct Listing {
 }
 
 fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let listing = listing(parameters, context)?;
+    Ok(Arc::new(move |files| listing.run(files)))
+}
+
+fn fetch(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let listing = Listing { flat: true, ..listing(parameters, context)? };
+    if parameters.get(VARIABLE).is_none() {
+        required(parameters, "resultPropertyName", context)?;
+    }
+    Ok(Arc::new(move |files| listing.contents(files)))
+}
+
+fn listing(parameters: &Parameters, context: &mut Context) -> Result<Listing, Failure> {
     let mut word = |name: &str, words: &[&str]| -> Result<usize, Failure> {
         let Some(text) = parameters.text(name, context)? else { return Ok(0) };
         words.iter().position(|word| word.eq_ignore_ascii_case(&text)).ok_or_else(|| {
@@ -91,7 +124,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     let (include, exclude) = (patterns("includeFiles")?, patterns("excludeFiles")?);
     let recursive = parameters.is_true("recursive", false, context)?;
     let depth = number(parameters, "subDirectoryMaxDepth", context)?.unwrap_or(DEEPEST as u64);
-    let listing = Listing {
+    Ok(Listing {
         directory: required(parameters, "directoryPath", context)?,
         pattern: pattern(parameters, "matchingPattern", context)?,
         include,
@@ -103,8 +136,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
         order,
         descending,
         facts: parameters.is_true("appendFileAttributes", false, context)?,
-    };
-    Ok(Arc::new(move |files| listing.run(files)))
+    })
 }
 
 /// The regular expression of a pattern of Ant: `*` and `?` within a name, `**` across directories.
@@ -167,15 +199,50 @@ pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Res
 }
 
 impl Listing {
-    fn run(&self, files: &Files) -> Result<Done, Failure> {
+    fn directory(&self, files: &Files) -> Result<PathBuf, Failure> {
         let directory = files.path(&self.directory)?;
         let known = fs::metadata(&directory).map_err(|error| Failure::io(&directory, &error))?;
-        if !known.is_dir() {
-            return Err(Failure::new(
-                Reason::IllegalPath,
-                format!("{} is no directory", directory.display()),
-            ));
+        match known.is_dir() {
+            true => Ok(directory),
+            false => {
+                Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", directory.display())))
+            }
         }
+    }
+
+    /// The contents of the files, as base64, in their order.
+    fn contents(&self, files: &Files) -> Result<Done, Failure> {
+        let directory = self.directory(files)?;
+        let (mut count, mut all, mut held, mut total) = (0, Vec::new(), Held::NONE, 0);
+        self.below(&directory, &directory, 0, &mut count, &mut all, files)?;
+        self.sort(&mut all);
+        let mut contents = Vec::new();
+        for entry in &all {
+            let (bytes, _own) = match whole(&entry.path, files) {
+                Ok(read) => read,
+                // Somebody took it meanwhile.
+                Err(_) if fs::symlink_metadata(&entry.path).is_err() => continue,
+                Err(failure) => return Err(failure),
+            };
+            total += bytes.len();
+            if total > files.held {
+                let why = format!(
+                    "the files of {} have more than a flow may hold ({} bytes)",
+                    directory.display(),
+                    files.held
+                );
+                return Err(Failure::new(Reason::Configuration, why));
+            }
+            held.try_grow(bytes.len() / 3 * 4)?;
+            contents.push(Json::String(base64::engine::general_purpose::STANDARD.encode(bytes)));
+        }
+        let mut done = Done { held, ..Done::default() };
+        done.members.insert(CONTENTS.to_owned(), Json::Array(contents));
+        Ok(done)
+    }
+
+    fn run(&self, files: &Files) -> Result<Done, Failure> {
+        let directory = self.directory(files)?;
         let mut count = 0;
         let mut all = Vec::new();
         let tree = self.below(&directory, &directory, 0, &mut count, &mut all, files)?;
@@ -254,7 +321,7 @@ impl Listing {
             && !any(&self.exclude)?)
     }
 
-    fn sorted(&self, mut list: Vec<Entry>, files: &Files, paths: bool) -> Result<Json, Failure> {
+    fn sort(&self, list: &mut [Entry]) {
         match self.order {
             Order::Name => {}
             Order::Size => list.sort_by_key(|own| own.known.len()),
@@ -263,6 +330,10 @@ impl Listing {
         if self.descending {
             list.reverse();
         }
+    }
+
+    fn sorted(&self, mut list: Vec<Entry>, files: &Files, paths: bool) -> Result<Json, Failure> {
+        self.sort(&mut list);
         let shown =
             |own: &Entry| if paths { files.connection.root.shown(&own.path) } else { own.name.clone() };
         if !self.facts {

@@ -19,6 +19,8 @@ macro_rules! parameters {
 }
 
 mod archive;
+mod earlier;
+mod elements;
 mod list;
 mod locks;
 mod made;
@@ -57,12 +59,15 @@ pub(crate) const OPERATIONS: &[&Definition] = &[
     &transfer::RENAME,
     &transfer::DELETE,
     &list::LIST_FILES,
+    &list::FETCH,
     &archive::COMPRESS,
     &archive::UNZIP,
     &archive::EXPLORE,
     &parts::SPLIT,
     &parts::MERGE,
 ];
+
+pub(crate) use earlier::OPERATIONS as EARLIER;
 
 const INIT: Definition = operation(
     "file.init",
@@ -226,6 +231,8 @@ struct Files {
     cancel: meter::Cancel,
     /// Most bytes of a file that may become a payload.
     held: usize,
+    /// How long an expression may be evaluated.
+    time: Duration,
     /// The operation locks the file that it works on (`enableLock`).
     lock: bool,
 }
@@ -254,6 +261,10 @@ struct Done {
     content: Option<Content>,
     /// What is known of the file.
     attributes: Map<String, Json>,
+    /// What the result takes, for as long as the message is on its way.
+    held: Held,
+    /// What was not there: it is said in the log, and in the result.
+    missing: Option<String>,
 }
 
 /// The content of a file.
@@ -280,9 +291,28 @@ struct Connection {
     absent: Option<String>,
 }
 
+/// Where an operation finds its files.
+enum Where {
+    Connected(Connections<Connection>),
+    /// Everywhere on this machine: it has no connection.
+    Machine(Arc<Connection>),
+}
+
+impl Where {
+    fn find(&self, context: &mut Context) -> Result<Arc<Connection>, Failure> {
+        match self {
+            Where::Machine(connection) => Ok(Arc::clone(connection)),
+            Where::Connected(own) => {
+                own.find(context).map_err(|fault| Failure::new(Reason::Connection, fault.message))
+            }
+        }
+    }
+}
+
 struct Operation {
+    connector: &'static str,
     name: &'static str,
-    connections: Connections<Connection>,
+    place: Where,
     parameters: Parameters,
     prepare: Prepare,
     need: Need,
@@ -295,6 +325,8 @@ struct Operation {
 enum Body {
     /// It may be replaced, and is not read.
     Unread,
+    /// It is neither read nor replaced.
+    Kept,
     /// It is written.
     Written,
 }
@@ -314,11 +346,12 @@ fn compile(
     let own = match body {
         Body::Written if streams => Need::Headers,
         Body::Written if parameters.is_absent("contentOrExpression") => Need::Whole,
-        _ if parameters.get(VARIABLE).is_none() => Need::Replaces,
+        Body::Unread | Body::Written if parameters.get(VARIABLE).is_none() => Need::Replaces,
         _ => Need::Nothing,
     };
     let need = own.max(parameters.need()).max(connections.need());
-    Some(Box::new(Operation { name, connections, parameters, prepare, need, streams }))
+    let place = Where::Connected(connections);
+    Some(Box::new(Operation { connector: "file", name, place, parameters, prepare, need, streams }))
 }
 
 /// Reports values that are wrong for every message.
@@ -326,7 +359,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     let given: &[&str] = match name {
         "read" | "checkExist" | "delete" => &["path"],
         "write" => &["filePath"],
-        "createDirectory" | "listFiles" => &["directoryPath"],
+        "createDirectory" | "listFiles" | list::CONTENTS => &["directoryPath"],
         "copy" | "move" => &["sourcePath", "targetPath"],
         "rename" => &["path", "renameTo"],
         "compress" | "mergeFiles" => &["sourceDirectoryPath", "targetFilePath"],
@@ -379,7 +412,11 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
         ("readMode", "Between Lines", &["startLineNum", "endLineNum"]),
         ("splitMode", "Chunk Size", &["chunkSize"]),
         ("splitMode", "Line Count", &["lineCount"]),
+        ("splitMode", "XPATH Expression", &["xpathExpression"]),
     ];
+    if name == list::CONTENTS && parameters.get(VARIABLE).is_none() {
+        parameters.check_given(&["resultPropertyName"], element, compiler);
+    }
     for (_, _, names) in needed.iter().filter(|(own, word, _)| parameters.is_literally(own, word)) {
         parameters.check_given(names, element, compiler);
         // A line from 1, and no part is empty.
@@ -404,9 +441,8 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
             write::encoded(String::new(), Some(text)).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
-    parameters.check("splitMode", element, compiler, |text| match plain_word(text) == "xpathexpression" {
-        true => Err("files are not split by XPath here: read the file and use `iterate`".to_owned()),
-        false => Ok(()),
+    parameters.check("xpathExpression", element, compiler, |text| {
+        elements::compiled(text).map(|_| ()).map_err(|failure| failure.detail)
     });
     parameters.check_word("includeResultTo", &["Message Body", "Message Property"], element, compiler);
     parameters.check_word("fileFilterType", &["regex", "ant"], element, compiler);
@@ -421,10 +457,6 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
             });
         }
     }
-}
-
-fn plain_word(text: &str) -> String {
-    text.to_ascii_lowercase().replace([' ', '_'], "")
 }
 
 fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
@@ -464,10 +496,7 @@ impl Operation {
     }
 
     async fn perform(&self, context: &mut Context) -> Result<Done, Failure> {
-        let connection = self
-            .connections
-            .find(context)
-            .map_err(|fault| Failure::new(Reason::Connection, fault.message))?;
+        let connection = self.place.find(context)?;
         if let Some(why) = &connection.absent {
             return Err(Failure::new(Reason::Connection, why.as_str()));
         }
@@ -519,12 +548,21 @@ impl Operation {
 
     /// Puts the result where it belongs.
     fn deliver(&self, done: Done, place: Place, context: &mut Context) -> Result<Flow, Fault> {
-        let Done { members, content, attributes } = done;
+        let Done { members, content, attributes, held, missing } = done;
         if let Some(content) = content {
             return self.deliver_content(content, attributes, place, context);
         }
+        if let Some(missing) = missing {
+            let operation = format!("{}.{}", self.connector, self.name);
+            tracing::warn!(message_id = %context.message_id(), "{operation}: {missing}");
+        }
+        if self.name == list::CONTENTS {
+            context.hold(Arc::new(held));
+        }
         let mut result = Map::new();
-        result.insert("success".to_owned(), Json::Bool(true));
+        if matches!(self.place, Where::Connected(_)) {
+            result.insert("success".to_owned(), Json::Bool(true));
+        }
         result.extend(members);
         if place == Place::Body && !attributes.is_empty() {
             set_properties(&attributes, context);
@@ -536,7 +574,7 @@ impl Operation {
     /// Puts a result into the body or the variable, or the property that older connectors have for it.
     fn put(
         &self,
-        result: Map<String, Json>,
+        mut result: Map<String, Json>,
         attributes: Map<String, Json>,
         place: Place,
         context: &mut Context,
@@ -552,8 +590,16 @@ impl Operation {
                 let map = json!({ "headers": {}, "attributes": attributes });
                 context.variables.set(name, Value::Json(Arc::new(map)));
             }
+            Place::Body if self.name == list::CONTENTS => {
+                let property = self.parameters.text("resultPropertyName", context)?.unwrap_or_default();
+                let contents = result.remove(list::CONTENTS).unwrap_or_default();
+                context.properties.set(property, Value::Json(Arc::new(contents)));
+            }
             Place::Body => {
-                let xml = crate::result::xml(&format!("{}Result", self.name), &result);
+                let xml = match &self.place {
+                    Where::Connected(_) => crate::result::xml(&format!("{}Result", self.name), &result),
+                    Where::Machine(_) => earlier::xml(&result),
+                };
                 let to = self.parameters.text("includeResultTo", context)?.unwrap_or_default();
                 let property = self.parameters.text("resultPropertyName", context)?;
                 match property.filter(|_| to.eq_ignore_ascii_case("Message Property")) {
@@ -613,7 +659,7 @@ impl Operation {
             return *fault;
         }
         let (code, message) = failure.reason.code();
-        let detail = format!("file.{}: {}", self.name, failure.detail);
+        let detail = format!("{}.{}: {}", self.connector, self.name, failure.detail);
         if let Place::Variable(name) | Place::BodyAndVariable(name) = place {
             let error = json!({ "code": code.to_string(), "message": message, "detail": detail });
             let map =

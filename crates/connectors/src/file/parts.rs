@@ -2,7 +2,9 @@
 
 use super::list::{MOST, entries};
 use super::made::{Made, is_new};
-use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required};
+use super::{
+    Body, Done, Failure, Files, Job, Reason, compile, elements, is_wanted, number, pattern, required,
+};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use files::claim::turn;
@@ -11,12 +13,12 @@ use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(super) const SPLIT: Definition = operation(
     "file.splitFile",
-    "Splits a file by size or by lines.",
+    "Splits a file by size, by lines, or by the elements that an XPath selects.",
     parameters!(
         "sourceFilePath",
         "targetDirectory",
@@ -35,11 +37,21 @@ pub(super) const MERGE: Definition = operation(
     |element, compiler| compile(element, "mergeFiles", Body::Unread, merge, compiler),
 );
 
-/// How large a part is.
-#[derive(Clone, Copy)]
-enum Size {
+/// What a part is.
+pub(super) enum Part {
     Bytes(u64),
     Lines(u64),
+    /// One of the elements that an expression selects.
+    Element(Arc<xpath::Expression>),
+}
+
+/// Where the number of a part stands in its name.
+#[derive(Clone, Copy)]
+pub(super) enum Naming {
+    /// Behind what stands ahead of the first dot: `a0.txt`.
+    Within,
+    /// At the end: `a.txt0`.
+    Behind,
 }
 
 fn split(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
@@ -54,66 +66,76 @@ fn split(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
             )
         })
     };
-    let size = match mode.to_ascii_lowercase().replace([' ', '_'], "").as_str() {
-        "chunksize" => Size::Bytes(size("chunkSize")?),
-        "linecount" => Size::Lines(size("lineCount")?),
+    let part = match mode.to_ascii_lowercase().replace([' ', '_'], "").as_str() {
+        "chunksize" => Part::Bytes(size("chunkSize")?),
+        "linecount" => Part::Lines(size("lineCount")?),
         "xpathexpression" => {
-            let why = "files are not split by XPath here: read the file and use `iterate`";
-            return Err(Failure::new(Reason::Configuration, why));
+            Part::Element(elements::compiled(&required(parameters, "xpathExpression", context)?)?)
         }
         _ => return Err(Failure::new(Reason::Configuration, format!("there is no splitMode {mode}"))),
     };
     Ok(Arc::new(move |files| {
-        let (from, to) = (files.path(&from)?, files.path(&to)?);
-        let failed = |error: std::io::Error| Failure::io(&from, &error);
-        let known = fs::metadata(&from).map_err(failed)?;
-        if !known.is_file() {
-            return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", from.display())));
-        }
-        if let Size::Bytes(bytes) = size
-            && known.len().div_ceil(bytes) > MOST as u64
-        {
-            return Err(too_many(&from));
-        }
-        directories(&to).map_err(|error| Failure::io(&to, &error))?;
-        let mut reader = BufReader::with_capacity(64 << 10, File::open(&from).map_err(failed)?);
-        let (mut number, mut made) = (0, Made::default());
-        while !reader.fill_buf().map_err(failed)?.is_empty() {
-            if number >= MOST {
-                return Err(too_many(&from));
-            }
-            let path = part(&from, &to, number);
-            let is_new = is_new(&path);
-            let mut partial = Partial::begin(&path, Existing::Replace, false)?;
-            match size {
-                Size::Bytes(bytes) => {
-                    partial.copy_from(&mut (&mut reader).take(bytes), &files.cancel)?;
-                }
-                Size::Lines(lines) => copy_lines(&mut reader, partial.file()?, lines, &from, files)?,
-            }
-            partial.finish()?;
-            made.add(path, is_new);
-            number += 1;
-        }
-        made.keep();
+        let number = divide(&files.path(&from)?, &files.path(&to)?, &part, Naming::Within, files)?;
         let mut done = Done::default();
         done.members.insert("numberOfSplits".to_owned(), number.into());
         Ok(done)
     }))
 }
 
-fn too_many(path: &Path) -> Failure {
+/// Divides a file into files of a directory; how many.
+pub(super) fn divide(
+    from: &Path,
+    to: &Path,
+    part: &Part,
+    naming: Naming,
+    files: &Files,
+) -> Result<usize, Failure> {
+    let failed = |error: std::io::Error| Failure::io(from, &error);
+    let known = fs::metadata(from).map_err(failed)?;
+    if !known.is_file() {
+        return Err(Failure::no_file(from));
+    }
+    match part {
+        Part::Element(expression) => return elements::divide(from, to, expression, files),
+        Part::Bytes(bytes) if known.len().div_ceil(*bytes) > MOST as u64 => return Err(too_many(from)),
+        Part::Bytes(_) | Part::Lines(_) => {}
+    }
+    directories(to).map_err(|error| Failure::io(to, &error))?;
+    let mut reader = BufReader::with_capacity(64 << 10, File::open(from).map_err(failed)?);
+    let (mut number, mut made) = (0, Made::default());
+    while !reader.fill_buf().map_err(failed)?.is_empty() {
+        if number >= MOST {
+            return Err(too_many(from));
+        }
+        let path = to.join(named(from, naming, number));
+        let is_new = is_new(&path);
+        let mut partial = Partial::begin(&path, Existing::Replace, false)?;
+        match part {
+            Part::Bytes(bytes) => {
+                partial.copy_from(&mut (&mut reader).take(*bytes), &files.cancel)?;
+            }
+            Part::Lines(lines) => copy_lines(&mut reader, partial.file()?, *lines, from, files)?,
+            Part::Element(_) => {}
+        }
+        partial.finish()?;
+        made.add(path, is_new);
+        number += 1;
+    }
+    made.keep();
+    Ok(number)
+}
+
+pub(super) fn too_many(path: &Path) -> Failure {
     Failure::new(Reason::Configuration, format!("{} would become more than {MOST} files", path.display()))
 }
 
-/// The path of a part: the name of the file with a number behind its first part.
-fn part(from: &Path, directory: &Path, number: usize) -> PathBuf {
+/// The name of a part: that of the file with a number.
+fn named(from: &Path, naming: Naming, number: usize) -> String {
     let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = match name.split_once('.') {
-        Some((stem, extension)) => format!("{stem}{number}.{extension}"),
-        None => format!("{name}{number}"),
-    };
-    directory.join(name)
+    match (naming, name.split_once('.')) {
+        (Naming::Within, Some((stem, extension))) => format!("{stem}{number}.{extension}"),
+        _ => format!("{name}{number}"),
+    }
 }
 
 /// Copies so many lines, without holding one.
@@ -155,30 +177,7 @@ fn merge(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
         parameters.text("writeMode", context)?.is_some_and(|mode| mode.eq_ignore_ascii_case("overwrite"));
     Ok(Arc::new(move |files| {
         let (from, to) = (files.path(&from)?, files.path(&to)?);
-        if !fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?.is_dir() {
-            return Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", from.display())));
-        }
-        let _turn = turn(&to, &files.cancel)?;
-        let mut partial = Partial::begin(&to, Existing::Replace, true)?;
-        if !overwrites && fs::metadata(&to).is_ok() {
-            let mut old =
-                OpenOptions::new().read(true).open(&to).map_err(|error| Failure::io(&to, &error))?;
-            copy(&mut old, partial.file()?, &to, &files.cancel)?;
-        }
-        let (mut merged, mut total, mut count) = (0_u64, 0_u64, 0);
-        for entry in entries(&from, &mut count, files)? {
-            let wanted =
-                entry.known.is_file() && entry.path != to && is_wanted(&entry.name, pattern.as_deref())?;
-            if !wanted {
-                continue;
-            }
-            let mut file = File::open(&entry.path).map_err(|error| Failure::io(&entry.path, &error))?;
-            let bytes = partial.copy_from(&mut file, &files.cancel)?;
-            // Empty files are not counted.
-            merged += u64::from(bytes > 0);
-            total += bytes;
-        }
-        partial.finish()?;
+        let (merged, total) = join(&from, &to, pattern.as_deref(), overwrites, files)?;
         let mut detail = Map::new();
         detail.insert("numberOfMergedFiles".to_owned(), merged.into());
         detail.insert("totalWrittenBytes".to_owned(), total.into());
@@ -186,4 +185,36 @@ fn merge(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
         done.members.insert("detail".to_owned(), Json::Object(detail));
         Ok(done)
     }))
+}
+
+/// Puts the files of a directory one behind the other into a file, behind what is in it unless it `overwrites` that; how many files were not
+/// empty, and how many bytes they had.
+pub(super) fn join(
+    from: &Path,
+    to: &Path,
+    pattern: Option<&flow::Pattern>,
+    overwrites: bool,
+    files: &Files,
+) -> Result<(u64, u64), Failure> {
+    if !fs::metadata(from).map_err(|error| Failure::io(from, &error))?.is_dir() {
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", from.display())));
+    }
+    let _turn = turn(to, &files.cancel)?;
+    let mut partial = Partial::begin(to, Existing::Replace, true)?;
+    if !overwrites && fs::metadata(to).is_ok() {
+        let mut old = OpenOptions::new().read(true).open(to).map_err(|error| Failure::io(to, &error))?;
+        copy(&mut old, partial.file()?, to, &files.cancel)?;
+    }
+    let (mut merged, mut total, mut count) = (0_u64, 0_u64, 0);
+    for entry in entries(from, &mut count, files)? {
+        if !entry.known.is_file() || entry.path == to || !is_wanted(&entry.name, pattern)? {
+            continue;
+        }
+        let mut file = File::open(&entry.path).map_err(|error| Failure::io(&entry.path, &error))?;
+        let bytes = partial.copy_from(&mut file, &files.cancel)?;
+        merged += u64::from(bytes > 0);
+        total += bytes;
+    }
+    partial.finish()?;
+    Ok((merged, total))
 }

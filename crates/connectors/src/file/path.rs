@@ -2,6 +2,7 @@
 //! out of it. Symbolic links are followed: whoever may make links in the directory decides where they lead.
 
 use super::{Failure, Reason};
+use files::address::{self, Address, Wrong};
 use files::partial::is_partial;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,8 @@ pub(super) struct Root {
     directory: PathBuf,
     /// What it is called where a path leads out of it.
     name: &'static str,
+    /// Paths are addresses: absolute, or `file:///…`.
+    addresses: bool,
 }
 
 /// Why a name is refused that no operation lists.
@@ -25,17 +28,29 @@ impl Root {
         };
         let directory = configuration.join(directory);
         let directory = std::path::absolute(&directory).unwrap_or(directory);
-        Root { directory, name: "the working directory" }
+        Root { directory, name: "the working directory", addresses: false }
+    }
+
+    /// All of this machine, by addresses: absolute paths, and URLs whose `%20` and the like are decoded.
+    pub(super) fn machine() -> Root {
+        Root { directory: PathBuf::from("/"), name: "this machine", addresses: true }
     }
 
     /// The target directory of an archive.
     pub(super) fn at(directory: &Path) -> Root {
-        Root { directory: directory.to_owned(), name: "the target directory" }
+        Root { directory: directory.to_owned(), name: "the target directory", addresses: false }
     }
 
     /// The path that a parameter means.
     pub(super) fn resolve(&self, text: &str) -> Result<PathBuf, Failure> {
         let text = text.trim();
+        if self.addresses && !text.starts_with('/') {
+            let path = address(text)?;
+            return match path.file_name().and_then(|name| name.to_str()).is_some_and(is_partial) {
+                true => Err(Failure::new(Reason::IllegalPath, format!("{text}: {NOT_WHOLE}"))),
+                false => Ok(path),
+            };
+        }
         let text = text.strip_prefix("file://").unwrap_or(text);
         let refuse = |why: &str| Failure::new(Reason::IllegalPath, format!("{text}: {why}"));
         let path = files::path::below(&self.directory, text).map_err(|why| match why {
@@ -58,6 +73,14 @@ impl Root {
         let below = path.strip_prefix(&self.directory).unwrap_or(path);
         format!("/{}", below.display())
     }
+}
+
+/// The path of an address of this machine.
+fn address(text: &str) -> Result<PathBuf, Failure> {
+    Address::parse(text).map(|own| own.path).map_err(|wrong| match wrong {
+        Wrong::Scheme(scheme) => Failure::new(Reason::Connection, address::not_here(&scheme)),
+        Wrong::Text(why) => Failure::new(Reason::IllegalPath, format!("{text}: {why}")),
+    })
 }
 
 #[cfg(test)]
@@ -83,6 +106,23 @@ mod tests {
         ] {
             let path = root.resolve(text);
             assert_eq!(path.ok().as_deref(), wanted.map(Path::new), "{text:?}");
+        }
+        for (text, wanted) in [
+            ("/a/b%20c", Ok("/a/b%20c")),
+            (" file:///a/b%20c ", Ok("/a/b c")),
+            ("vfs:file:///a", Ok("/a")),
+            ("/a/../b", Ok("/b")),
+            ("/../b", Err(Reason::IllegalPath)),
+            ("a/b", Err(Reason::IllegalPath)),
+            ("file://a/b", Err(Reason::IllegalPath)),
+            ("file:///a/.busbar-1.tmp", Err(Reason::IllegalPath)),
+            ("sftp://u:secret@host/a", Err(Reason::Connection)),
+        ] {
+            let path = Root::machine().resolve(text);
+            if let Err(failure) = &path {
+                assert!(!failure.detail.contains("secret"), "{}", failure.detail);
+            }
+            assert_eq!(path.map_err(|own| own.reason), wanted.map(PathBuf::from), "{text:?}");
         }
         assert_eq!(Root::of(None, Path::new("/conf")).resolve("/etc/x").ok(), Some(PathBuf::from("/etc/x")));
         assert_eq!(

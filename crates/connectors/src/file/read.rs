@@ -43,7 +43,7 @@ pub(super) const READ: Definition = operation(
 
 /// What of a file is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
+pub(super) enum Part {
     All,
     /// Nothing but what is known of the file.
     Facts,
@@ -64,7 +64,19 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     if let Some(name) = &encoding {
         encoded(String::new(), Some(name))?;
     }
-    Ok(Arc::new(move |files| {
+    Ok(reading(path, pattern, part, streams, content_type, encoding))
+}
+
+/// Reads a part of a file, or of the first one of a directory that the pattern matches.
+pub(super) fn reading(
+    path: String,
+    pattern: Option<Arc<flow::Pattern>>,
+    part: Part,
+    streams: bool,
+    content_type: Option<String>,
+    encoding: Option<String>,
+) -> Job {
+    Arc::new(move |files| {
         let path = chosen(files.path(&path)?, pattern.as_deref())?;
         let lock = lock(&path, files)?;
         let attributes = facts(&path, files)?;
@@ -83,20 +95,24 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
             _ => content_type,
         };
         Ok(Done { content: Some(Content { bytes, content_type, held, open }), attributes, ..Done::default() })
-    }))
+    })
 }
 
 /// Whether the file becomes a body that is read as it is used. A variable or a property has to have all of it.
 fn streams(parameters: &Parameters, context: &mut Context) -> Result<bool, Failure> {
+    Ok(becomes_body(parameters, context)? && parameters.is_true("enableStreaming", false, context)?)
+}
+
+/// Whether what is read becomes the body.
+pub(super) fn becomes_body(parameters: &Parameters, context: &mut Context) -> Result<bool, Failure> {
     let to = parameters.text("includeResultTo", context)?.unwrap_or_default();
     let to_property = to.eq_ignore_ascii_case("Message Property")
         && parameters.text("resultPropertyName", context)?.is_some();
-    let becomes_body = match Place::of(parameters, context)? {
+    Ok(match Place::of(parameters, context)? {
         Place::Body => !to_property,
         Place::BodyAndVariable(_) => true,
         Place::Variable(_) => false,
-    };
-    Ok(becomes_body && parameters.is_true("enableStreaming", false, context)?)
+    })
 }
 
 /// A part of an open file.
@@ -272,6 +288,14 @@ pub(super) fn facts(path: &Path, files: &Files) -> Result<Map<String, Json>, Fai
     set("FILE_NAME", name);
     set("FILE_SIZE", known.len().to_string());
     Ok(facts)
+}
+
+/// The content of a file, of which the operation may hold so much.
+pub(super) fn whole(path: &Path, files: &Files) -> Result<(Vec<u8>, Held), Failure> {
+    if !fs::metadata(path).map_err(|error| Failure::io(path, &error))?.is_file() {
+        return Err(Failure::no_file(path));
+    }
+    read(path, Part::All, files)
 }
 
 /// A time as the connector writes it, in the zone of the system.

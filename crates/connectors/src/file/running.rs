@@ -36,8 +36,9 @@ pub(super) async fn run(
     let Some(place) = places::within(LONGEST_WAIT).await else { return Err(busy()) };
     let cancel = meter::Cancel::default();
     let _ends = Ends(cancel.clone());
-    let files =
-        Files { connection: Arc::clone(connection), cancel, held: context.services().limits.held, lock };
+    let services = context.services();
+    let (held, time) = (services.limits.held, services.settings.script_time);
+    let files = Files { connection: Arc::clone(connection), cancel, held, time, lock };
     let job = Arc::clone(job);
     // The work of the message goes on until the thread has cleared away what it began: a stop waits for that.
     let child = context.silent_child("a file operation");

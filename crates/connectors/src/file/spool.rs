@@ -79,7 +79,8 @@ pub(super) async fn spool(
     }
     let writing = described(parameters, context)?;
     let cancel = meter::Cancel::default();
-    let files = Files { connection: Arc::clone(connection), cancel, held: 0, lock: false };
+    let files =
+        Files { connection: Arc::clone(connection), cancel, held: 0, time: Duration::ZERO, lock: false };
     let begin = move || -> Result<(PathBuf, Partial), Failure> {
         let (path, _) = writing.place(&files)?;
         if writing.mode == Mode::Append {

@@ -199,7 +199,7 @@ fn rename(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
 }
 
 /// Moves one file or directory to a path: by a name where both are in one file system, else as a copy.
-fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Result<(), Failure> {
+pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Result<(), Failure> {
     let known = fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
     if files.connection.root.is(from) {
         return Err(Failure::new(Reason::IllegalPath, "the working directory itself is not moved"));
@@ -365,7 +365,7 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
 }
 
 /// Nothing goes from a directory into itself. `real`: what the paths are compared as.
-fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -> Result<(), Failure> {
+pub(super) fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -> Result<(), Failure> {
     match real(to).starts_with(real(from)) {
         false => Ok(()),
         true => {
@@ -376,7 +376,7 @@ fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -> Result<()
 }
 
 /// A path without links, as far as it is there.
-fn without_links(path: &Path) -> PathBuf {
+pub(super) fn without_links(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((fs::canonicalize(above).ok()?, above)));
     match there.map(|(real, above)| (real, path.strip_prefix(above))) {
         Some((real, Ok(rest))) => real.join(rest),
@@ -468,7 +468,7 @@ fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
 }
 
 /// Copies a file, or a directory with what is wanted of it.
-fn copy_all(
+pub(super) fn copy_all(
     from: &Path,
     to: &Path,
     pattern: Option<&Pattern>,

@@ -196,6 +196,11 @@ fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
     Ok(context.payload.write(format, &limits)?)
 }
 
+/// The body for a step that has no parameter for its type.
+pub(super) fn body_as_sent(context: &mut Context) -> Result<Bytes, Fault> {
+    body(None, context)
+}
+
 /// A text in an encoding; characters that it does not have become `?`.
 pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, Failure> {
     let Some(name) = encoding else { return Ok(text.into_bytes()) };
@@ -236,6 +241,21 @@ pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, F
 }
 
 impl Writing {
+    /// Bytes for a file, as they are; `position`: the line that they become of a file that is there.
+    pub(super) fn plain(path: String, mode: Mode, content: Bytes, position: Option<usize>) -> Writing {
+        Writing {
+            path,
+            mode,
+            content: Content::Bytes(content),
+            is_text: position.is_some(),
+            position,
+            new_line: false,
+            compress: false,
+            parents: true,
+            keeps_time: false,
+        }
+    }
+
     /// The file that is written, and the name of the content in it where that is an archive.
     pub(super) fn place(&self, files: &Files) -> Result<(PathBuf, String), Failure> {
         let mut path = files.path(&self.path)?;
@@ -254,7 +274,7 @@ impl Writing {
         self.compress && self.mode != Mode::Append
     }
 
-    fn run(&self, files: &Files) -> Result<Done, Failure> {
+    pub(super) fn run(&self, files: &Files) -> Result<Done, Failure> {
         let ((path, entry), zips) = (self.place(files)?, self.zips());
         // The file of a lock is beside the file.
         if let (true, true, Some(parent)) =
@@ -389,7 +409,8 @@ fn modified(path: &PathBuf) -> Option<SystemTime> {
     fs::metadata(path).and_then(|own| own.modified()).ok()
 }
 
-fn zip_into(
+/// An archive with one file in it.
+pub(super) fn zip_into(
     partial: &mut Partial,
     path: &Path,
     entry: &str,

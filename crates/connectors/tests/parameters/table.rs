@@ -112,6 +112,35 @@ const GOOD: &[(&str, &str)] = &[
         "file.splitFile",
         "sourceFilePath=in/a.txt;splitMode=Line Count;chunkSize=2;lineCount=1;xpathExpression=//a",
     ),
+    (
+        "file.fetchDirectoryContent",
+        "directoryPath=in;recursive=true;sortingAttribute=Size;sortingOrder=Descending;resultPropertyName=p",
+    ),
+    (
+        "fileconnector",
+        "source=ROOT/in/a.txt;destination=ROOT/out;inputContent=a;encoding=UTF-8;filePattern=.*txt;includeParentDirectory=true",
+    ),
+    (
+        "fileconnector",
+        "includeSubDirectories=true;setTimeout=1;setPassiveMode=true;setSoTimeout=1;setUserDirIsRoot=true;setStrictHostKeyChecking=no",
+    ),
+    (
+        "fileconnector",
+        "setAvoidPermission=true;sftpIdentities=k;sftpIdentityPassphrase=p;sourceSftpIdentities=k;sourceSftpIdentityPassphrase=p",
+    ),
+    ("fileconnector", "targetSftpIdentities=k;targetSftpIdentityPassphrase=p"),
+    ("fileconnector.append", "destination=ROOT/in/a.txt;position=1"),
+    ("fileconnector.archives", "source=ROOT/in;destination=ROOT/out/a.zip;fileName=n.txt"),
+    ("fileconnector.create", "filePath=ROOT/out/n.txt;source=ROOT/out/n.txt;isBinaryContent=false"),
+    ("fileconnector.listFileZip", "source=ROOT/a.zip"),
+    ("fileconnector.unzip", "source=ROOT/a.zip"),
+    ("fileconnector.read", "contentType=text/plain;streaming=true"),
+    ("fileconnector.search", "source=ROOT/in;recursiveSearch=true"),
+    ("fileconnector.send", "address=ROOT/out.json;append=true"),
+    ("fileconnector.splitFile", "chunkSize=2;numberOfLines=1;xpathExpression=//a"),
+    ("fileconnector.mergeFiles", "source=ROOT/in;destination=ROOT/out/m.txt"),
+    ("fileconnector.readSpecifiedLines", "contentType=text/plain;start=1;end=2"),
+    ("fileconnector.readALine", "lineNumber=1"),
     ("file.mergeFiles", "targetFilePath=out/m.txt;writeMode=Overwrite"),
     ("email", "folder=INBOX;connection=Mail;emailId=1@x;emailID=1@x;emailIndex=0;attachmentIndex=0"),
     (
@@ -208,6 +237,25 @@ const BASE: &[(&str, &[&str])] = &[
     ("file.exploreZipFile", &["zipFilePath"]),
     ("file.splitFile", &["sourceFilePath", "targetDirectory", "splitMode", "lineCount"]),
     ("file.mergeFiles", &["sourceDirectoryPath", "targetFilePath"]),
+    ("file.fetchDirectoryContent", &["directoryPath", "resultPropertyName"]),
+    ("fileconnector.append", &["destination", "inputContent"]),
+    ("fileconnector.archives", &["source", "destination"]),
+    ("fileconnector.copy", &["source", "destination"]),
+    ("fileconnector.create", &["source", "inputContent"]),
+    ("fileconnector.delete", &["source"]),
+    ("fileconnector.isFileExist", &["source"]),
+    ("fileconnector.listFileZip", &["source"]),
+    ("fileconnector.move", &["source", "destination"]),
+    ("fileconnector.read", &["source"]),
+    ("fileconnector.search", &["source", "filePattern"]),
+    ("fileconnector.unzip", &["source", "destination"]),
+    ("fileconnector.send", &["address"]),
+    ("fileconnector.getSize", &["source"]),
+    ("fileconnector.getLastModifiedTime", &["source"]),
+    ("fileconnector.splitFile", &["source", "destination", "chunkSize"]),
+    ("fileconnector.mergeFiles", &["source", "destination"]),
+    ("fileconnector.readSpecifiedLines", &["source"]),
+    ("fileconnector.readALine", &["source", "lineNumber"]),
     (
         "email.init",
         &["connectionType", "host", "port", "username", "password", "readTimeout", "connectionTimeout"],
@@ -253,6 +301,7 @@ const WITH: &[(&str, &str)] = &[
     ("file.read endLineNum", "readMode=Up To Line"),
     ("file.read lineNum", "readMode=Specific Line"),
     ("file resultPropertyName", "includeResultTo=Message Property"),
+    ("file.fetchDirectoryContent resultPropertyName", ""),
     ("file includeResultTo", "resultPropertyName=p"),
     ("file.write appendPosition", "writeMode=Append;filePath=in/a.txt"),
     ("file.listFiles includeFiles", "fileFilterType=ant"),
@@ -265,7 +314,18 @@ const WITH: &[(&str, &str)] = &[
     ("file.read filePattern", "path=in"),
     ("file.delete matchingPattern", "path=in"),
     ("file.splitFile chunkSize", "splitMode=Chunk Size"),
-    ("file.splitFile xpathExpression", "splitMode=XPATH Expression"),
+    ("file.splitFile xpathExpression", "splitMode=XPATH Expression;sourceFilePath=in/x.xml"),
+    ("fileconnector.copy filePattern", "source=ROOT/in"),
+    ("fileconnector.move filePattern", "source=ROOT/in"),
+    ("fileconnector.copy includeParentDirectory", "source=ROOT/in"),
+    ("fileconnector.move includeParentDirectory", "source=ROOT/in"),
+    ("fileconnector.copy includeSubDirectories", "source=ROOT/in"),
+    ("fileconnector.move includeSubDirectories", "source=ROOT/in"),
+    ("fileconnector.delete filePattern", "source=ROOT/in"),
+    ("fileconnector.delete includeSubDirectories", "source=ROOT/in;filePattern=.*txt"),
+    ("fileconnector.read filePattern", "source=ROOT/in"),
+    ("fileconnector.archives fileName", "inputContent=a"),
+    ("fileconnector.splitFile xpathExpression", "source=ROOT/in/x.xml;chunkSize="),
     ("csv skipHeader", "headerPresent=Present"),
     ("csv orderByColumn", "headerPresent=Present"),
     ("csv columnOrdering", "headerPresent=Present;orderByColumn=1"),
@@ -453,11 +513,12 @@ impl Surroundings {
     /// Everything as it was.
     fn fill(&self, connector: &str) {
         match connector {
-            "file" => {
+            "file" | "fileconnector" => {
                 let _ = fs::remove_dir_all(&self.root);
                 fs::create_dir_all(self.root.join("in/deep")).unwrap();
                 fs::write(self.root.join("in/a.txt"), "one\ntwo\nthree\n").unwrap();
                 fs::write(self.root.join("in/b.csv"), "1,2\n").unwrap();
+                fs::write(self.root.join("in/x.xml"), "<x><a/><a/></x>").unwrap();
                 fs::write(self.root.join("in/deep/c.txt"), "deep\n").unwrap();
                 let mut zip = zip::ZipWriter::new(fs::File::create(self.root.join("a.zip")).unwrap());
                 zip.start_file("a.txt", zip::write::SimpleFileOptions::default()).unwrap();
@@ -549,12 +610,12 @@ impl Surroundings {
             Some(code) => {
                 let message = end.property("ERROR_MESSAGE").unwrap_or_default();
                 assert!(!message.is_empty(), "{operation} {given:?}: no ERROR_MESSAGE");
-                let coded = connector == "file" || connector == "email" || connector == "redis";
+                let coded = connector.starts_with("file") || connector == "email" || connector == "redis";
                 let detail = end.property("ERROR_DETAIL").unwrap_or_default();
                 assert!(!coded || !detail.is_empty(), "{operation} {given:?}: no ERROR_DETAIL");
                 // A connector has its own codes.
                 let own = match &*connector {
-                    "file" => code.starts_with("7001") && message.starts_with("FILE:"),
+                    "file" | "fileconnector" => code.starts_with("7001") && message.starts_with("FILE:"),
                     "email" => code.starts_with("7002") && message.starts_with("EMAIL:"),
                     "redis" => message.starts_with("REDIS:"),
                     _ => true,

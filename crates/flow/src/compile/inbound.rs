@@ -1,12 +1,12 @@
 //! Inbound endpoints: `http`, `https`, `ws`, `wss` and their kin; for other protocols, what they need.
 
 use super::{Compiler, number, vfs};
-use crate::runtime::inbound::{Audience, Filter, InboundEndpoint, Tls};
+use crate::runtime::inbound::{Audience, Filter, InboundEndpoint, Store, Stores, Tls};
 use config::{Element, Key, ParameterValue};
 use diagnostics::{Diagnostic, Severity};
 use message::regex::Pattern;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use transport::{ClientVerify, ServerTlsOptions};
 
@@ -377,24 +377,18 @@ impl Reader<'_> {
         }
     }
 
-    /// The certificate of the key store, where that is PEM; else that of the bus. `None` after a recorded error: where clients have
+    /// The certificate of the key store, where that can be read; else that of the bus. `None` after a recorded error: where clients have
     /// to show certificates, and nobody would look at them.
     fn tls(&self, compiler: &mut Compiler<'_>) -> Option<Tls> {
         let root = compiler.configuration.root.clone();
         let client_verify = self.client_verify(compiler)?;
-        let certificates = self.store("keystore", compiler)?.and_then(|keystore| {
-            let certificates = store_file(keystore, &root, compiler)?;
-            let key = keystore.child("KeyLocation").map(|own| own.text().trim().to_owned());
-            let key = key.filter(|own| !own.is_empty()).map(|own| root.join(own));
-            Some((key.unwrap_or_else(|| certificates.clone()), certificates))
-        });
-        let client_roots =
-            self.store("truststore", compiler)?.and_then(|store| store_file(store, &root, compiler));
+        let keys = self.store("keystore", compiler)?.and_then(|own| store_of(own, &root, compiler));
+        let trusted = self.store("truststore", compiler)?.and_then(|own| store_of(own, &root, compiler));
         let verifies = client_verify != ClientVerify::None;
-        let lacking = match (&certificates, &client_roots) {
+        let lacking = match (&keys, &trusted) {
             _ if !verifies => None,
-            (None, _) => Some("a `keystore` that is PEM"),
-            (_, None) => Some("a `truststore` that is PEM, with the authorities of clients"),
+            (None, _) => Some("a `keystore` that can be read"),
+            (_, None) => Some("a `truststore` that can be read, with the authorities of clients"),
             _ => None,
         };
         if let Some(lacking) = lacking {
@@ -404,9 +398,26 @@ impl Reader<'_> {
             compiler.error("missing-parameter", message, span, label);
             return None;
         }
-        let Some((key, certificates)) = certificates else { return Some(Tls::OfBus) };
-        let own = ServerTlsOptions { key, certificates, client_roots, client_verify, http1_only: false };
-        Some(Tls::Own(own))
+        let trusted = trusted.filter(|_| verifies);
+        Some(match (keys, trusted) {
+            (None, _) => Tls::OfBus,
+            (Some((keys, true)), trusted) if trusted.as_ref().is_none_or(|own| own.1) => {
+                let mut files = keys.files.into_iter();
+                let certificates = files.next().unwrap_or_default();
+                let key = files.next().unwrap_or_else(|| certificates.clone());
+                let client_roots = trusted.and_then(|own| own.0.files.into_iter().next());
+                Tls::Own(ServerTlsOptions {
+                    key,
+                    certificates,
+                    client_roots,
+                    client_verify,
+                    http1_only: false,
+                })
+            }
+            (Some((keys, _)), trusted) => {
+                Tls::Stores(Stores { keys, trusted: trusted.map(|own| own.0), client_verify })
+            }
+        })
     }
 
     /// `SSLVerifyClient`; `None` after a recorded error.
@@ -443,8 +454,8 @@ impl Reader<'_> {
     }
 }
 
-/// The file of a key store or trust store; `None` (recorded): it is none that can be read.
-fn store_file(store: &Element, root: &Path, compiler: &mut Compiler<'_>) -> Option<PathBuf> {
+/// A key store or trust store, and whether it is PEM; `None` (recorded): it is none that can be read.
+fn store_of(store: &Element, root: &Path, compiler: &mut Compiler<'_>) -> Option<(Store, bool)> {
     let child = |name: &str| {
         store.child(name).map(|own| own.text().trim().to_owned()).filter(|text| !text.is_empty())
     };
@@ -455,19 +466,32 @@ fn store_file(store: &Element, root: &Path, compiler: &mut Compiler<'_>) -> Opti
     };
     let is_pem = child("Type").is_some_and(|kind| kind.eq_ignore_ascii_case("PEM"))
         || [".pem", ".crt", ".cer"].iter().any(|end| location.ends_with(end));
-    if !is_pem {
-        let is_there = root.join(&location).exists();
-        let why = if is_there { "it is no PEM" } else { "it is no PEM, and there is no such file" };
+    let mut files = vec![root.join(&location)];
+    if is_pem {
+        files.extend(child("KeyLocation").map(|key| root.join(key)));
+        return Some((Store { files, password: String::new(), key_password: None }, true));
+    }
+    let (password, key_password) = (child("Password").unwrap_or_default(), child("KeyPassword"));
+    let is_kept = |text: &str| text.starts_with('$') || text.contains("vault-lookup");
+    let why = if !files[0].exists() {
+        Some("there is no such file")
+    } else if is_kept(&password) || key_password.as_deref().is_some_and(is_kept) {
+        Some("its password is not written here, but in a vault of the server")
+    } else {
+        None
+    };
+    if let Some(why) = why {
         let message = format!("the store `{location}` cannot be read: {why}");
-        let label = "the certificate of the setting `[tls]` is used; for one of its own: `openssl pkcs12 -in STORE.p12 -nodes -out STORE.pem` (`keytool -importkeystore -deststoretype PKCS12` first, for JKS)";
+        let label = "the certificate of the setting `[tls]` is used; for one of its own, a store (JKS, PKCS#12 or PEM) that is there, below the configuration";
         compiler.warning("unsupported-keystore", message, store.span(), label);
         return None;
     }
-    Some(root.join(location))
+    Some((Store { files, password, key_password }, false))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::{self, Tested};
 
     fn tested(inside: &str) -> Tested {
@@ -543,7 +567,7 @@ mod tests {
             (
                 "protocol='https'",
                 format!("{port}{}", parameter("SSLVerifyClient", "require")),
-                "missing-parameter: certificates of clients cannot be checked without a `keystore` that is PEM",
+                "missing-parameter: certificates of clients cannot be checked without a `keystore` that can be read",
                 "else everybody would be let in",
             ),
             (
@@ -553,7 +577,7 @@ mod tests {
                     parameter("keystore", "<KeyStore><Location>a.jks</Location></KeyStore>"),
                     parameter("SSLVerifyClient", "Optional")
                 ),
-                "missing-parameter: certificates of clients cannot be checked without a `keystore` that is PEM",
+                "missing-parameter: certificates of clients cannot be checked without a `keystore` that can be read",
                 "else everybody would be let in",
             ),
             (
@@ -563,7 +587,7 @@ mod tests {
                     parameter("keystore", "<KeyStore><Location>a.pem</Location></KeyStore>"),
                     parameter("SSLVerifyClient", "REQUIRE")
                 ),
-                "missing-parameter: certificates of clients cannot be checked without a `truststore` that is PEM",
+                "missing-parameter: certificates of clients cannot be checked without a `truststore` that can be read",
                 "else everybody would be let in",
             ),
             (
@@ -608,8 +632,8 @@ mod tests {
                     "{port}{}",
                     parameter("keystore", "<KeyStore><Location>a.jks</Location><Type>JKS</Type></KeyStore>")
                 ),
-                "unsupported-keystore: the store `a.jks` cannot be read: it is no PEM, and there is no such file",
-                "openssl pkcs12",
+                "unsupported-keystore: the store `a.jks` cannot be read: there is no such file",
+                "JKS, PKCS#12 or PEM",
             ),
             (
                 "protocol='https'",
@@ -690,6 +714,245 @@ mod tests {
             let tested = tested(&inside);
             assert!(tested.reports(found), "{inside}: {:?}", tested.found);
             assert!(tested.reasons.iter().any(|own| own.contains(label)), "{inside}: {:?}", tested.reasons);
+        }
+    }
+
+    /// One endpoint of a protocol with its port and these parameters.
+    fn of(protocol: &Protocol, parameters: &[(&str, &str)]) -> Tested {
+        let mut all = parameter(protocol.port, "8285");
+        for (name, value) in parameters {
+            all += &parameter(name, value);
+        }
+        tested(&format!(
+            "<inboundEndpoint name='I' sequence='S' protocol='{}'><parameters>{all}</parameters></inboundEndpoint>",
+            protocol.name
+        ))
+    }
+
+    const PEM: &str = "<KeyStore><Location>a.pem</Location></KeyStore>";
+    const TRUSTED: &str = "<TrustStore><Location>b.pem</Location></TrustStore>";
+
+    type Good = (&'static [(&'static str, &'static str)], fn(&InboundEndpoint) -> String, &'static str);
+
+    /// What each parameter makes of an endpoint with TLS for WebSockets, which has all of them.
+    const GOOD: &[Good] = &[
+        (&[], |own| format!("{:?} {} {:?}", own.port, own.websocket, own.tls), "Some(8285) true Some(OfBus)"),
+        (
+            &[("api.dispatching.enabled", "TRUE")],
+            |own| matches!(own.filter, Filter::Apis).to_string(),
+            "true",
+        ),
+        (
+            &[("api.dispatching.enabled", "false")],
+            |own| matches!(own.filter, Filter::None).to_string(),
+            "true",
+        ),
+        (
+            &[("dispatch.filter.pattern", "/a.*")],
+            |own| match &own.filter {
+                Filter::Pattern(pattern) => format!("{:?}", (pattern.matches("/ab"), pattern.matches("/b"))),
+                _ => String::new(),
+            },
+            "(Ok(true), Ok(false))",
+        ),
+        // A pattern says more than that.
+        (
+            &[("dispatch.filter.pattern", "/a.*"), ("api.dispatching.enabled", "true")],
+            |own| matches!(own.filter, Filter::Pattern(_)).to_string(),
+            "true",
+        ),
+        (&[("keystore", PEM)], |own| names(own), "a.pem a.pem  None"),
+        (
+            &[(
+                "keystore",
+                "<KeyStore><Location>a.pem</Location><KeyLocation>k.pem</KeyLocation></KeyStore>",
+            )],
+            |own| names(own),
+            "k.pem a.pem  None",
+        ),
+        (
+            &[("keystore", PEM), ("truststore", TRUSTED), ("SSLVerifyClient", "Require")],
+            |own| names(own),
+            "a.pem a.pem b.pem Require",
+        ),
+        (
+            &[("keystore", PEM), ("truststore", TRUSTED), ("SSLVerifyClient", "optional")],
+            |own| names(own),
+            "a.pem a.pem b.pem Optional",
+        ),
+        (&[("SSLVerifyClient", "none")], |own| format!("{:?}", own.tls), "Some(OfBus)"),
+        (&[], |own| own.text_type.clone(), "text/plain"),
+        (&[("ws.default.content.type", "application/json")], |own| own.text_type.clone(), "application/json"),
+        (&[], |own| format!("{:?}", own.audience), "Client"),
+        (&[("ws.client.side.broadcast.level", "1")], |own| format!("{:?}", own.audience), "All"),
+        (&[("ws.client.side.broadcast.level", " 2 ")], |own| format!("{:?}", own.audience), "Others"),
+    ];
+
+    /// The files of a certificate of its own, and what is asked of clients.
+    fn names(own: &InboundEndpoint) -> String {
+        let Some(Tls::Own(tls)) = &own.tls else { return String::new() };
+        let name =
+            |path: &Path| path.file_name().map(|own| own.to_string_lossy().into_owned()).unwrap_or_default();
+        let roots = tls.client_roots.as_deref().map(name).unwrap_or_default();
+        format!("{} {} {roots} {:?}", name(&tls.key), name(&tls.certificates), tls.client_verify)
+    }
+
+    #[test]
+    fn good_values() {
+        let wss = PROTOCOLS.iter().find(|own| own.name == "wss").unwrap();
+        for (given, shows, wanted) in GOOD {
+            let tested = of(wss, given);
+            let plan = tested.bus.plan();
+            let own =
+                plan.inbound_endpoints().first().unwrap_or_else(|| panic!("{given:?}: {:?}", tested.found));
+            assert_eq!(shows(own), *wanted, "{given:?}");
+            assert!(tested.found.is_empty(), "{given:?}: {:?}", tested.found);
+        }
+        // What each protocol is.
+        for protocol in &PROTOCOLS {
+            let tested = of(protocol, &[]);
+            let plan = tested.bus.plan();
+            let own = plan.inbound_endpoints().first().unwrap();
+            let shown = (own.port, own.tls.is_some(), own.websocket);
+            assert_eq!(shown, (Some(8285), protocol.secure, protocol.websocket), "{}", protocol.name);
+            assert!(tested.found.is_empty(), "{}: {:?}", protocol.name, tested.found);
+        }
+        // The good values are of all parameters that there are; the wrong ones are in `what_loading_says`.
+        let given: Vec<&str> = GOOD.iter().flat_map(|own| own.0.iter().map(|own| own.0)).collect();
+        for name in PARAMETERS.iter().chain([&TEXT_TYPE, &AUDIENCE]) {
+            assert!(given.contains(name), "{name} has no good value");
+        }
+    }
+
+    /// What has no effect says so with its reason, whatever its value, and takes nothing away.
+    #[test]
+    fn parameters_without_effect() {
+        let wss = PROTOCOLS.iter().find(|own| own.name == "wss").unwrap();
+        let notes = NOT_NEEDED.iter().map(|own| ("not-needed", own));
+        for (rule, (name, why)) in notes.chain(FRAMES.iter().map(|own| ("ignored-parameter", own))) {
+            for value in ["10", "-1", "no such value", ""] {
+                let tested = of(wss, &[(name, value)]);
+                let says = format!("{rule}: the parameter `{name}` has no effect");
+                assert!(tested.reports(&says), "{name}={value}: {:?}", tested.found);
+                assert!(tested.reasons.iter().any(|own| own.contains(why)), "{name}: {:?}", tested.reasons);
+                assert_eq!(tested.bus.plan().inbound_endpoints().len(), 1, "{name}={value}");
+            }
+        }
+        // Those of TLS and of WebSockets mean nothing to a protocol without either.
+        let http = &PROTOCOLS[0];
+        for (name, value) in [("keystore", PEM), ("truststore", TRUSTED), ("SSLVerifyClient", "none")] {
+            let tested = of(http, &[(name, value)]);
+            assert!(tested.reports("ignored-parameter: "), "{name}: {:?}", tested.found);
+        }
+        for name in FRAMES.iter().map(|own| own.0).chain([TEXT_TYPE, AUDIENCE]) {
+            let tested = of(http, &[(name, "1")]);
+            assert!(tested.reports("unknown-parameter: "), "{name}: {:?}", tested.found);
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let endpoint = |attributes: &str, parameters: &str| {
+            tested(&format!(
+                "<inboundEndpoint name='I' sequence='S' {attributes}><parameters>{parameters}</parameters></inboundEndpoint>"
+            ))
+        };
+        let protocols =
+            OTHERS.iter().map(|(name, needs)| (format!("protocol='{name}'"), String::new(), *needs));
+        let classes =
+            CLASSES.iter().map(|(name, needs)| (format!("class='org.wso2.{name}'"), String::new(), *needs));
+        let behaviours = BEHAVIOURS.iter().map(|(name, needs)| {
+            ("class='com.example.Mine'".to_owned(), parameter("inbound.behavior", name), *needs)
+        });
+        let unknown = [("protocol='htp'".to_owned(), String::new(), "what is not there")];
+        for (attributes, parameters, needs) in protocols.chain(classes).chain(behaviours).chain(unknown) {
+            let tested = endpoint(&attributes, &parameters);
+            assert!(tested.reports("unsupported-artifact: "), "{attributes}: {:?}", tested.found);
+            assert!(tested.found.iter().any(|own| own.contains(needs)), "{attributes}: {:?}", tested.found);
+            assert!(tested.bus.plan().inbound_endpoints().is_empty(), "{attributes}");
+        }
+    }
+
+    /// Stores of Java that are there are read when the port is opened; what is not, or has its password in a vault, is said here.
+    #[test]
+    fn stores_of_java() {
+        let directory = std::env::temp_dir().join(format!("busbar-inbound-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        for name in ["k.jks", "t.p12"] {
+            std::fs::write(directory.join(name), "store").unwrap();
+        }
+        let https = PROTOCOLS.iter().find(|own| own.name == "https").unwrap();
+        let store = |element: &str, name: &str, inside: &str| {
+            format!("<{element}><Location>{}/{name}</Location>{inside}</{element}>", directory.display())
+        };
+        let keys =
+            store("KeyStore", "k.jks", "<Type>JKS</Type><Password>p</Password><KeyPassword>k</KeyPassword>");
+        let trusted = store("TrustStore", "t.p12", "<Password>t</Password>");
+        let tested =
+            of(https, &[("keystore", &keys), ("truststore", &trusted), ("SSLVerifyClient", "require")]);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        let plan = tested.bus.plan();
+        let Some(Tls::Stores(stores)) = &plan.inbound_endpoints()[0].tls else { panic!("no stores") };
+        assert_eq!((&*stores.keys.password, stores.keys.key_password.as_deref()), ("p", Some("k")));
+        assert_eq!(stores.trusted.as_ref().map(|own| &*own.password), Some("t"));
+        assert_eq!(stores.client_verify, ClientVerify::Require);
+        assert!(!format!("{stores:?}").contains("password"), "{stores:?}");
+        // Nobody is asked: nobody is trusted.
+        let tested = of(https, &[("keystore", &keys), ("truststore", &trusted)]);
+        let plan = tested.bus.plan();
+        assert!(matches!(&plan.inbound_endpoints()[0].tls, Some(Tls::Stores(own)) if own.trusted.is_none()));
+        for (keys, says) in [
+            (store("KeyStore", "none.jks", "<Password>p</Password>"), "there is no such file"),
+            (store("KeyStore", "k.jks", "<Password>$secret{p}</Password>"), "in a vault of the server"),
+            (
+                store("KeyStore", "k.jks", "<Password>{wso2:vault-lookup('p')}</Password>"),
+                "in a vault of the server",
+            ),
+        ] {
+            let tested = of(https, &[("keystore", &keys)]);
+            assert!(tested.reports("unsupported-keystore: "), "{keys}: {:?}", tested.found);
+            assert!(tested.found.iter().any(|own| own.contains(says)), "{keys}: {:?}", tested.found);
+            assert_eq!(tested.bus.plan().inbound_endpoints()[0].tls, Some(Tls::OfBus), "{keys}");
+            // Clients are not let in without being asked.
+            let tested =
+                of(https, &[("keystore", &keys), ("truststore", &trusted), ("SSLVerifyClient", "require")]);
+            assert!(tested.bus.plan().inbound_endpoints().is_empty(), "{keys}");
+        }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// Values that a key leads to, and those of the wrong kind.
+    #[test]
+    fn values_of_entries() {
+        let inside = |parameters: &str| {
+            format!(
+                "<localEntry key='port'>8285</localEntry><localEntry key='word'>often</localEntry>\
+                 <inboundEndpoint name='I' sequence='S' protocol='ws'><parameters>{parameters}</parameters></inboundEndpoint>"
+            )
+        };
+        let good = tested(&inside("<parameter name='inbound.ws.port' key='port'/>"));
+        assert!(good.found.is_empty(), "{:?}", good.found);
+        assert_eq!(good.bus.plan().inbound_endpoints()[0].port, Some(8285));
+        for (parameters, says) in [
+            (
+                "<parameter name='inbound.ws.port' key='none'/>".to_owned(),
+                "unknown-entry: there is no entry `none`",
+            ),
+            ("<parameter name='inbound.ws.port' key='word'/>".to_owned(), "bad-value: `often` is no port"),
+            (
+                format!(
+                    "{}<parameter name='dispatch.filter.pattern' key='none'/>",
+                    parameter("inbound.ws.port", "8285")
+                ),
+                "unknown-entry: there is no entry `none`",
+            ),
+            (
+                format!("{}{}", parameter("inbound.ws.port", "8285"), parameter("truststore", "b.pem")),
+                "ignored-parameter: the parameter `truststore` has no effect",
+            ),
+        ] {
+            let tested = tested(&inside(&parameters));
+            assert!(tested.reports(says), "{parameters}: {:?}", tested.found);
         }
     }
 

@@ -277,3 +277,208 @@ impl Reader<'_, '_> {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Tested};
+
+    fn tested(inside: &str) -> Tested {
+        let registry = testing::registry(Vec::new());
+        let text = format!(
+            "<definitions xmlns='{}'>{inside}<localEntry key='E'><e xmlns=''/></localEntry><sequence name='S'/><sequence name='main'/>\
+             <proxy name='P'><target inSequence='S'/></proxy></definitions>",
+            config::SYNAPSE
+        );
+        testing::configuration(&registry, &text)
+    }
+
+    fn task(trigger: &str, properties: &[(&str, &str)]) -> Tested {
+        let properties: String = properties
+            .iter()
+            .map(|(name, value)| match value.starts_with('<') {
+                true => format!("<property name='{name}'>{value}</property>"),
+                false => format!("<property name='{name}' value='{value}'/>"),
+            })
+            .collect();
+        tested(&format!("<task name='T'><trigger {trigger}/>{properties}</task>"))
+    }
+
+    type Good = (&'static [(&'static str, &'static str)], fn(&Task) -> String, &'static str);
+
+    /// What each property makes of a task.
+    const GOOD: &[Good] = &[
+        (&[("message", "x")], |own| shown(&own.injection.target), "main"),
+        (
+            &[("message", "x")],
+            |own| (own.injection.format == Format::Soap(SoapVersion::V12)).to_string(),
+            "true",
+        ),
+        (&[("message", "<a/>")], |own| source(&own.injection.source), "a message"),
+        (&[("registryKey", "E")], |own| source(&own.injection.source), "E"),
+        // The key counts, whatever the message.
+        (&[("registryKey", "E"), ("message", "x")], |own| source(&own.injection.source), "E"),
+        (&[("injectTo", "MAIN"), ("message", "x")], |own| shown(&own.injection.target), "main"),
+        (
+            &[("injectTo", "sequence"), ("sequenceName", "S"), ("message", "x")],
+            |own| shown(&own.injection.target),
+            "a sequence",
+        ),
+        (
+            &[("injectTo", "proxy"), ("proxyName", "P"), ("message", "x")],
+            |own| shown(&own.injection.target),
+            "P",
+        ),
+        (
+            &[("to", "http://h/p"), ("message", "x")],
+            |own| format!("{:?}", own.injection.to),
+            r#"Some("http://h/p")"#,
+        ),
+        (&[("to", " "), ("message", "x")], |own| format!("{:?}", own.injection.to), "None"),
+        (
+            &[("soapAction", "urn:a"), ("message", "x")],
+            |own| format!("{:?}", own.injection.soap_action),
+            r#"Some("urn:a")"#,
+        ),
+        (
+            &[("format", "POX"), ("message", "<a/>")],
+            |own| (own.injection.format == Format::Pox).to_string(),
+            "true",
+        ),
+        (&[("sequential", "true"), ("message", "x")], |own| own.injection.properties.len().to_string(), "0"),
+        (
+            &[("invokeHandlers", "true"), ("message", "x")],
+            |own| own.injection.properties.len().to_string(),
+            "0",
+        ),
+        (
+            &[("mine", "1"), ("message", "x")],
+            |own| own.injection.properties.iter().map(|own| own.0.to_string()).collect(),
+            "mine",
+        ),
+    ];
+
+    fn shown(target: &Target) -> String {
+        match target {
+            Target::Main => "main".to_owned(),
+            Target::Sequence(_) => "a sequence".to_owned(),
+            Target::Proxy(name) => name.clone(),
+        }
+    }
+
+    fn source(source: &Source) -> String {
+        match source {
+            Source::Key(key) => key.clone(),
+            Source::Message(_) => "a message".to_owned(),
+        }
+    }
+
+    /// Properties that are wrong, what is said of them, and whether the task is there all the same.
+    type Wrong = (&'static [(&'static str, &'static str)], &'static str, bool);
+    const WRONG: &[Wrong] = &[
+        (&[], "missing-property: the task needs the property `message`", false),
+        (&[("message", "  ")], "missing-property: the task needs the property `message`", false),
+        (&[("message", "&lt;a>")], "bad-value: the message is no XML", false),
+        (&[("message", "{")], "bad-value: the message is no JSON", false),
+        (&[("registryKey", "none")], "unknown-entry: there is no entry `none`", true),
+        (
+            &[("registryKey", "<a/>"), ("message", "x")],
+            "bad-value: the property `registryKey` is a text, not an element",
+            true,
+        ),
+        (
+            &[("injectTo", "sequense"), ("message", "x")],
+            "bad-value: `injectTo` should not be `sequense`",
+            true,
+        ),
+        (
+            &[("injectTo", "sequence"), ("message", "x")],
+            "missing-property: the task needs the property `sequenceName`",
+            false,
+        ),
+        (&[("injectTo", "sequence"), ("sequenceName", "none"), ("message", "x")], "unknown-sequence: ", true),
+        (
+            &[("injectTo", "proxy"), ("message", "x")],
+            "missing-property: the task needs the property `proxyName`",
+            false,
+        ),
+        (
+            &[("injectTo", "proxy"), ("proxyName", "none"), ("message", "x")],
+            "unknown-proxy: there is no proxy service `none`",
+            true,
+        ),
+        (&[("to", "<a/>"), ("message", "x")], "bad-value: the property `to` is a text, not an element", true),
+        (
+            &[("soapAction", "<a/>"), ("message", "x")],
+            "bad-value: the property `soapAction` is a text, not an element",
+            true,
+        ),
+        (&[("format", "soap13"), ("message", "x")], "bad-value: `format` should not be `soap13`", true),
+        (
+            &[("sequental", "true"), ("message", "x")],
+            "unknown-property: `sequental` becomes a property of the message",
+            true,
+        ),
+        (
+            &[("invokeHandler", "true"), ("message", "x")],
+            "unknown-property: `invokeHandler` becomes a property of the message",
+            true,
+        ),
+    ];
+
+    #[test]
+    fn properties() {
+        for (given, shows, wanted) in GOOD {
+            let tested = task("once='true'", given);
+            let plan = tested.bus.plan();
+            let own = plan.tasks.first().unwrap_or_else(|| panic!("{given:?}: {:?}", tested.found));
+            assert_eq!(shows(own), *wanted, "{given:?}");
+            assert!(tested.found.is_empty(), "{given:?}: {:?}", tested.found);
+        }
+        for (given, says, there) in WRONG {
+            let tested = task("once='true'", given);
+            assert!(tested.reports(says), "{given:?}: {:?}", tested.found);
+            assert_eq!(!tested.bus.plan().tasks.is_empty(), *there, "{given:?}: {:?}", tested.found);
+        }
+        let names = |all: &[&[(&'static str, &str)]]| -> Vec<&'static str> {
+            all.iter().flat_map(|own| own.iter().map(|own| own.0)).collect()
+        };
+        let good = names(&GOOD.iter().map(|own| own.0).collect::<Vec<_>>());
+        let wrong = names(&WRONG.iter().map(|own| own.0).collect::<Vec<_>>());
+        for name in PROPERTIES {
+            assert!(good.contains(name), "{name} has no good value");
+            // Those that have no effect have no wrong value; misspelt they do.
+            let without_effect = matches!(*name, "sequential" | "invokeHandlers");
+            assert!(wrong.contains(name) || without_effect, "{name} has no wrong value");
+        }
+    }
+
+    /// What attributes of `trigger` mean once the configuration is compiled; what is no trigger at all is said where it is read
+    /// (`config::artifacts::task`).
+    #[test]
+    fn triggers() {
+        for (trigger, wanted) in [
+            ("once='true'", "once false"),
+            ("interval='5'", "every 5s false"),
+            ("interval='5' count='1'", "every 5s, once false"),
+            ("interval='5' count='3' overlap='true'", "every 5s, 3 times true"),
+            ("cron='0 0 6 ? * MON-FRI' timeZone='UTC'", "cron 0 0 6 ? * MON-FRI (UTC) false"),
+            ("cron='0 0 6 L * ?' timeZone='UTC' overlap='false'", "cron 0 0 6 L * ? (UTC) false"),
+        ] {
+            let tested = task(trigger, &[("message", "x")]);
+            let plan = tested.bus.plan();
+            let own = plan.tasks.first().unwrap_or_else(|| panic!("{trigger}: {:?}", tested.found));
+            assert_eq!(format!("{} {}", own.trigger_text, own.overlap), wanted, "{trigger}");
+            assert!(tested.found.is_empty(), "{trigger}: {:?}", tested.found);
+        }
+        for (trigger, says, there) in [
+            ("cron='0 0 25 * * ?'", "bad-cron: `0 0 25 * * ?`: the hours cannot be `25`", false),
+            ("cron='0 0 6 * * ?' timeZone='Nowhere'", "bad-value: there is no time zone `Nowhere`", false),
+            ("cron='0 0 6 * * ? 1999' timeZone='UTC'", "never-due: ", true),
+        ] {
+            let tested = task(trigger, &[("message", "x")]);
+            assert!(tested.reports(says), "{trigger}: {:?}", tested.found);
+            assert_eq!(!tested.bus.plan().tasks.is_empty(), there, "{trigger}");
+        }
+    }
+}

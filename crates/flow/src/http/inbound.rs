@@ -16,7 +16,7 @@ use message::Known;
 use std::sync::Arc;
 use transport::{ConnectionInfo, Cut, Handler, Refused, Request, Response};
 
-pub use crate::runtime::inbound::{InboundEndpoint, Tls};
+pub use crate::runtime::inbound::{InboundEndpoint, Store, Stores, Tls};
 
 /// Chooses who serves a request that came through an inbound endpoint and is for no proxy service.
 pub(crate) fn dispatch(plan: &Plan, context: &mut Context, index: usize) -> Dispatched {

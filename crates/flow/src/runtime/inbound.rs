@@ -7,8 +7,9 @@ use crate::state::activation::Activation;
 use crate::state::metrics::Counters;
 use diagnostics::Span;
 use message::regex::Pattern;
+use std::path::PathBuf;
 use std::sync::Arc;
-use transport::ServerTlsOptions;
+use transport::{ClientVerify, ServerTlsOptions};
 
 /// An inbound endpoint of the plan.
 pub struct InboundEndpoint {
@@ -56,8 +57,38 @@ pub(crate) enum Audience {
 pub enum Tls {
     /// That of the https listener of the bus.
     OfBus,
-    /// Its own.
+    /// Its own, of PEM files.
     Own(ServerTlsOptions),
+    /// Its own, of stores of Java.
+    Stores(Stores),
+}
+
+/// The key store of a listener, and the trust store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stores {
+    /// With the private key and its certificates.
+    pub keys: Store,
+    /// With the authorities of clients.
+    pub trusted: Option<Store>,
+    /// Whether clients must show a certificate.
+    pub client_verify: ClientVerify,
+}
+
+/// A key store: JKS, PKCS#12 or PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Store {
+    /// The file; of PEM, another one may have the key.
+    pub files: Vec<PathBuf>,
+    /// Its password.
+    pub password: String,
+    /// That of the private key, if it is another one.
+    pub key_password: Option<String>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Store({:?})", self.files)
+    }
 }
 
 /// What becomes of requests that no API bound to the endpoint takes.

@@ -97,10 +97,18 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
                 _ => Ok(()),
             }
         }
-        Action::Move(directory) => match is_same(at)? {
-            true => moved(source, at, directory).map(|_| ()),
-            false => Ok(()),
-        },
+        Action::Move(directory) => {
+            if is_same(at)? {
+                return moved(source, at, directory).map(|_| ());
+            }
+            // Whoever looks for it where it should be now finds nothing.
+            let (path, to) = (at.path.display(), directory.display());
+            tracing::warn!(
+                source = source.label(),
+                "{path} was taken away by somebody while it was processed: it is not in {to}"
+            );
+            Ok(())
+        }
     }
 }
 

@@ -113,12 +113,38 @@ pub struct KeyStore {
 }
 
 /// An entry as it is in a store.
-struct Entry {
-    alias: String,
-    /// PKCS #8.
-    key: Option<Secret>,
-    /// Its own certificate first.
-    chain: Vec<Vec<u8>>,
+pub struct Entry {
+    /// Its name.
+    pub alias: String,
+    /// The private key of the first certificate, in DER (PKCS #8; of PEM also PKCS #1).
+    pub key: Option<Secret>,
+    /// Certificates in DER: its own first, then those that issued it.
+    pub chain: Vec<Vec<u8>>,
+}
+
+/// The entries of a key store (JKS, PKCS#12 or PEM, by what it begins with), with keys of any kind. `key_password` is that of the private keys,
+/// where it is another one.
+///
+/// # Errors
+/// As [`KeyStore::read`].
+pub fn entries(bytes: &[u8], password: &str, key_password: Option<&str>) -> Result<Vec<Entry>, String> {
+    if bytes.len() > LARGEST {
+        return Err("it is too large for a key store".to_owned());
+    }
+    let key_password = key_password.unwrap_or(password);
+    let entries = match bytes {
+        [0xfe, 0xed, 0xfe, 0xed, ..] => jks::read(bytes, password, key_password),
+        [0xce, 0xce, 0xce, 0xce, ..] => {
+            Err("a JCEKS key store is not read here: `keytool -importkeystore -deststoretype PKCS12`"
+                .to_owned())
+        }
+        [0x30, ..] => pkcs12::read(bytes, password),
+        _ => pem::read(bytes, key_password),
+    }?;
+    match entries.len() > ENTRIES {
+        true => Err("it has too many entries".to_owned()),
+        false => Ok(entries),
+    }
 }
 
 impl KeyStore {
@@ -127,25 +153,9 @@ impl KeyStore {
     /// # Errors
     /// It is none, the password is wrong, or what it has is encrypted in a way that is not known here.
     pub fn read(bytes: &[u8], password: &str, key_password: Option<&str>) -> Result<KeyStore, String> {
-        if bytes.len() > LARGEST {
-            return Err("it is too large for a key store".to_owned());
-        }
-        let key_password = key_password.unwrap_or(password);
-        let entries = match bytes {
-            [0xfe, 0xed, 0xfe, 0xed, ..] => jks::read(bytes, password, key_password),
-            [0xce, 0xce, 0xce, 0xce, ..] => {
-                Err("a JCEKS key store is not read here: `keytool -importkeystore -deststoretype PKCS12`"
-                    .to_owned())
-            }
-            [0x30, ..] => pkcs12::read(bytes, password),
-            _ => pem::read(bytes, key_password),
-        }?;
-        if entries.len() > ENTRIES {
-            return Err("it has too many entries".to_owned());
-        }
         let mut store = KeyStore::default();
         let mut skipped = None;
-        for entry in entries {
+        for entry in entries(bytes, password, key_password)? {
             let Some(first) = entry.chain.first() else { continue };
             // Keys of other kinds than RSA have no use here.
             let certificate = match Certificate::read(first) {

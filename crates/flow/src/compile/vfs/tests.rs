@@ -2,6 +2,7 @@
 
 use crate::runtime::source::{Action, Source};
 use crate::testing::{self, Tested};
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -68,149 +69,145 @@ fn a_proxy_service_without_a_directory_is_deployed() {
     assert!(!is_there(&wrong), "{:?}", wrong.found);
 }
 
+fn shown(value: impl Debug) -> String {
+    format!("{value:?}")
+}
+
+type Good = (&'static [(&'static str, &'static str)], fn(&Source) -> String, &'static str);
+
 /// What each parameter does to a source.
+const GOOD: &[Good] = &[
+    (&[], |own| shown(&own.address.path), r#""/in""#),
+    (
+        &[("FileURI", "/in/x%20y/*")],
+        |own| shown((&own.address.path, own.address.recursive)),
+        r#"("/in/x y", true)"#,
+    ),
+    (
+        &[("FileURI", "vfs:file:///in/a.xml")],
+        |own| shown((&own.address.path, own.address.directory)),
+        r#"("/in/a.xml", false)"#,
+    ),
+    (
+        &[("ContentType", "text/plain; charset=ISO-8859-1")],
+        |own| shown(&own.content_type),
+        r#"Some("text/plain; charset=ISO-8859-1")"#,
+    ),
+    (
+        &[("FileNamePattern", "a.*")],
+        |own| shown(own.pattern.as_ref().map(|own| own.matches("ab"))),
+        "Some(Ok(true))",
+    ),
+    (&[], |own| shown(own.pattern.is_none()), "true"),
+    (&[("FileProcessInterval", "7")], |own| shown(own.between), "7ms"),
+    (&[("FileProcessCount", "7")], |own| shown(own.most), "Some(7)"),
+    (&[("FileProcessCount", "0")], |own| shown(own.most), "None"),
+    (&[], |own| shown((&own.processed, &own.failed)), "(Delete, Delete)"),
+    (
+        &[("ActionAfterProcess", "delete"), ("ActionAfterFailure", "none")],
+        |own| shown((&own.processed, &own.failed)),
+        "(Delete, Nothing)",
+    ),
+    (
+        &[("ActionAfterProcess", "Move"), ("MoveAfterProcess", "file:///done")],
+        |own| shown(&own.processed),
+        r#"Move("/done")"#,
+    ),
+    (
+        &[("ActionAfterFailure", "MOVE"), ("MoveAfterFailure", "/failed/")],
+        |own| shown(&own.failed),
+        r#"Move("/failed")"#,
+    ),
+    (&[("MoveAfterFailedMove", "file:///stuck")], |own| shown(&own.failed_move), r#"Some("/stuck")"#),
+    (
+        &[("MoveTimestampFormat", "yyyy"), ("SubFolderTimestampFormat", "MM")],
+        |own| shown((own.moving.prefix.is_some(), own.moving.below.is_some())),
+        "(true, true)",
+    ),
+    (
+        &[],
+        |own| {
+            shown((
+                own.moving.prefix.is_some(),
+                own.moving.below.is_some(),
+                own.moving.create,
+                own.moving.touch,
+            ))
+        },
+        "(false, false, false, true)",
+    ),
+    (
+        &[("CreateFolder", "TRUE"), ("UpdateLastModified", " false ")],
+        |own| shown((own.moving.create, own.moving.touch)),
+        "(true, false)",
+    ),
+    (&[], |own| shown(own.locking), "Locking { beside: true, release: None }"),
+    (&[("Locking", "Disable")], |own| shown(own.locking.beside), "false"),
+    (
+        &[("AutoLockRelease", "true"), ("AutoLockReleaseInterval", "500"), ("LockReleaseSameNode", "true")],
+        |own| shown(own.locking.release),
+        "Some(Release { after: 500ms, own_machine: true })",
+    ),
+    (&[("Build", "true")], |own| shown(own.build), "true"),
+    (&[], |own| shown((own.build, own.retries, own.reconnect)), "(false, 3, 30s)"),
+    (
+        &[("MaxRetryCount", "0"), ("ReconnectTimeout", "0")],
+        |own| shown((own.retries, own.reconnect)),
+        "(0, 10ms)",
+    ),
+    (
+        &[("MaxRetryCount", "5"), ("ReconnectTimeout", "2")],
+        |own| shown((own.retries, own.reconnect)),
+        "(5, 2s)",
+    ),
+    (&[], |own| shown((&own.records.file, own.records.again)), "(None, 3s)"),
+    (
+        &[("FailedRecordsFileDestination", "file:///var/records"), ("FailedRecordNextRetryDuration", "5")],
+        |own| shown((&own.records.file, own.records.again)),
+        r#"(Some("/var/records/vfs-move-failed-records.properties"), 5ms)"#,
+    ),
+    (
+        &[("FailedRecordsFileName", "mine"), ("MoveFailedRecordTimestampFormat", "yyyy")],
+        |own| shown(&own.records.file),
+        r#"Some("./mine")"#,
+    ),
+    (
+        &[("FileSortAttribute", "size"), ("FileSortAscending", "false")],
+        |own| shown(own.order),
+        "Order { by: Size, ascending: false }",
+    ),
+    (
+        &[("FileSortAttribute", "Lastmodifiedtimestamp")],
+        |own| shown(own.order),
+        "Order { by: Modified, ascending: true }",
+    ),
+    (&[("FileSortAttribute", "NONE")], |own| shown(own.order), "Order { by: Name, ascending: true }"),
+    (&[("FileSizeLimit", "10")], |own| shown(own.largest), "Some(10)"),
+    (&[("FileSizeLimit", "-1")], |own| shown(own.largest), "None"),
+    (&[("CheckSizeInterval", "10")], |own| shown(own.stable), "Some(10ms)"),
+    (&[("CheckSizeInterval", "0")], |own| shown(own.stable), "None"),
+    (
+        &[("MinimumAge", "1"), ("MaximumAge", "2")],
+        |own| shown((own.youngest, own.oldest)),
+        "(Some(1s), Some(2s))",
+    ),
+    (&[("waitTimeBeforeRead", "3")], |own| shown(own.wait), "3ms"),
+    (&[("WaitTimeBeforeRead", "4")], |own| shown(own.wait), "4ms"),
+    (
+        &[("ReplyFileURI", "file:///out?transport.vfs.Append=true"), ("ReplyFileName", "a.xml")],
+        |own| shown(own.reply.as_ref().map(|own| (&own.address, &own.name))),
+        r#"Some(("vfs:file:///out?transport.vfs.Append=true", Some("a.xml")))"#,
+    ),
+    (
+        &[("ReplyFileURI", "VFS:file:///out")],
+        |own| shown(own.reply.as_ref().map(|own| (&own.address, &own.name))),
+        r#"Some(("VFS:file:///out", None))"#,
+    ),
+];
+
 #[test]
 fn good_values() {
-    fn shown(value: impl Debug) -> String {
-        format!("{value:?}")
-    }
-    type Case<'a> = (&'a [(&'a str, &'a str)], fn(&Source) -> String, &'a str);
-    let all: &[Case<'_>] = &[
-        (&[], |own| shown(&own.address.path), r#""/in""#),
-        (
-            &[("FileURI", "/in/x%20y/*")],
-            |own| shown((&own.address.path, own.address.recursive)),
-            r#"("/in/x y", true)"#,
-        ),
-        (
-            &[("FileURI", "vfs:file:///in/a.xml")],
-            |own| shown((&own.address.path, own.address.directory)),
-            r#"("/in/a.xml", false)"#,
-        ),
-        (
-            &[("ContentType", "text/plain; charset=ISO-8859-1")],
-            |own| shown(&own.content_type),
-            r#"Some("text/plain; charset=ISO-8859-1")"#,
-        ),
-        (
-            &[("FileNamePattern", "a.*")],
-            |own| shown(own.pattern.as_ref().map(|own| own.matches("ab"))),
-            "Some(Ok(true))",
-        ),
-        (&[], |own| shown(own.pattern.is_none()), "true"),
-        (&[("FileProcessInterval", "7")], |own| shown(own.between), "7ms"),
-        (&[("FileProcessCount", "7")], |own| shown(own.most), "Some(7)"),
-        (&[("FileProcessCount", "0")], |own| shown(own.most), "None"),
-        (&[], |own| shown((&own.processed, &own.failed)), "(Delete, Delete)"),
-        (
-            &[("ActionAfterProcess", "delete"), ("ActionAfterFailure", "none")],
-            |own| shown((&own.processed, &own.failed)),
-            "(Delete, Nothing)",
-        ),
-        (
-            &[("ActionAfterProcess", "Move"), ("MoveAfterProcess", "file:///done")],
-            |own| shown(&own.processed),
-            r#"Move("/done")"#,
-        ),
-        (
-            &[("ActionAfterFailure", "MOVE"), ("MoveAfterFailure", "/failed/")],
-            |own| shown(&own.failed),
-            r#"Move("/failed")"#,
-        ),
-        (&[("MoveAfterFailedMove", "file:///stuck")], |own| shown(&own.failed_move), r#"Some("/stuck")"#),
-        (
-            &[("MoveTimestampFormat", "yyyy"), ("SubFolderTimestampFormat", "MM")],
-            |own| shown((own.moving.prefix.is_some(), own.moving.below.is_some())),
-            "(true, true)",
-        ),
-        (
-            &[],
-            |own| {
-                shown((
-                    own.moving.prefix.is_some(),
-                    own.moving.below.is_some(),
-                    own.moving.create,
-                    own.moving.touch,
-                ))
-            },
-            "(false, false, false, true)",
-        ),
-        (
-            &[("CreateFolder", "TRUE"), ("UpdateLastModified", " false ")],
-            |own| shown((own.moving.create, own.moving.touch)),
-            "(true, false)",
-        ),
-        (&[], |own| shown(own.locking), "Locking { beside: true, release: None }"),
-        (&[("Locking", "Disable")], |own| shown(own.locking.beside), "false"),
-        (
-            &[
-                ("AutoLockRelease", "true"),
-                ("AutoLockReleaseInterval", "500"),
-                ("LockReleaseSameNode", "true"),
-            ],
-            |own| shown(own.locking.release),
-            "Some(Release { after: 500ms, own_machine: true })",
-        ),
-        (&[("Build", "true")], |own| shown(own.build), "true"),
-        (&[], |own| shown((own.build, own.retries, own.reconnect)), "(false, 3, 30s)"),
-        (
-            &[("MaxRetryCount", "0"), ("ReconnectTimeout", "0")],
-            |own| shown((own.retries, own.reconnect)),
-            "(0, 10ms)",
-        ),
-        (
-            &[("MaxRetryCount", "5"), ("ReconnectTimeout", "2")],
-            |own| shown((own.retries, own.reconnect)),
-            "(5, 2s)",
-        ),
-        (&[], |own| shown((&own.records.file, own.records.again)), "(None, 3s)"),
-        (
-            &[
-                ("FailedRecordsFileDestination", "file:///var/records"),
-                ("FailedRecordNextRetryDuration", "5"),
-            ],
-            |own| shown((&own.records.file, own.records.again)),
-            r#"(Some("/var/records/vfs-move-failed-records.properties"), 5ms)"#,
-        ),
-        (
-            &[("FailedRecordsFileName", "mine"), ("MoveFailedRecordTimestampFormat", "yyyy")],
-            |own| shown(&own.records.file),
-            r#"Some("./mine")"#,
-        ),
-        (
-            &[("FileSortAttribute", "size"), ("FileSortAscending", "false")],
-            |own| shown(own.order),
-            "Order { by: Size, ascending: false }",
-        ),
-        (
-            &[("FileSortAttribute", "Lastmodifiedtimestamp")],
-            |own| shown(own.order),
-            "Order { by: Modified, ascending: true }",
-        ),
-        (&[("FileSortAttribute", "NONE")], |own| shown(own.order), "Order { by: Name, ascending: true }"),
-        (&[("FileSizeLimit", "10")], |own| shown(own.largest), "Some(10)"),
-        (&[("FileSizeLimit", "-1")], |own| shown(own.largest), "None"),
-        (&[("CheckSizeInterval", "10")], |own| shown(own.stable), "Some(10ms)"),
-        (&[("CheckSizeInterval", "0")], |own| shown(own.stable), "None"),
-        (
-            &[("MinimumAge", "1"), ("MaximumAge", "2")],
-            |own| shown((own.youngest, own.oldest)),
-            "(Some(1s), Some(2s))",
-        ),
-        (&[("waitTimeBeforeRead", "3")], |own| shown(own.wait), "3ms"),
-        (&[("WaitTimeBeforeRead", "4")], |own| shown(own.wait), "4ms"),
-        (
-            &[("ReplyFileURI", "file:///out?transport.vfs.Append=true"), ("ReplyFileName", "a.xml")],
-            |own| shown(own.reply.as_ref().map(|own| (&own.address, &own.name))),
-            r#"Some(("vfs:file:///out?transport.vfs.Append=true", Some("a.xml")))"#,
-        ),
-        (
-            &[("ReplyFileURI", "VFS:file:///out")],
-            |own| shown(own.reply.as_ref().map(|own| (&own.address, &own.name))),
-            r#"Some(("VFS:file:///out", None))"#,
-        ),
-    ];
-    for (given, shows, wanted) in all {
+    for (given, shows, wanted) in GOOD {
         let names: Vec<_> = given.iter().map(|(name, _)| format!("transport.vfs.{name}")).collect();
         let given: Vec<_> =
             names.iter().map(String::as_str).zip(given.iter().map(|(_, value)| *value)).collect();
@@ -245,27 +242,28 @@ fn how_often() {
     assert_eq!((own.interval.as_millis(), own.sequential), (10, false));
 }
 
+const IN_SECONDS: &[&str] = &["MinimumAge", "MaximumAge", "ReconnectTimeout"];
+const IN_MILLISECONDS: &[&str] = &[
+    "FileProcessInterval",
+    "AutoLockReleaseInterval",
+    "FailedRecordNextRetryDuration",
+    "CheckSizeInterval",
+    "waitTimeBeforeRead",
+    "WaitTimeBeforeRead",
+];
+const COUNTS: &[&str] = &["FileProcessCount", "MaxRetryCount"];
+const TRUTHS: &[&str] = &[
+    "CreateFolder",
+    "AutoLockRelease",
+    "LockReleaseSameNode",
+    "Build",
+    "FileSortAscending",
+    "UpdateLastModified",
+];
+
 /// Of numbers and truths each wrong one is an error with what is expected and what is nearest, and leaves the artifact out.
 #[test]
 fn wrong_numbers_and_truths() {
-    let seconds = ["MinimumAge", "MaximumAge", "ReconnectTimeout"];
-    let milliseconds = [
-        "FileProcessInterval",
-        "AutoLockReleaseInterval",
-        "FailedRecordNextRetryDuration",
-        "CheckSizeInterval",
-        "waitTimeBeforeRead",
-        "WaitTimeBeforeRead",
-    ];
-    let counts = ["FileProcessCount", "MaxRetryCount"];
-    let truths = [
-        "CreateFolder",
-        "AutoLockRelease",
-        "LockReleaseSameNode",
-        "Build",
-        "FileSortAscending",
-        "UpdateLastModified",
-    ];
     let full = |names: &[&str]| names.iter().map(|own| format!("transport.vfs.{own}")).collect::<Vec<_>>();
     let check = |name: &str, value: &str, expected: &str| {
         // A proxy service, and where the name is one of theirs, an inbound endpoint.
@@ -289,13 +287,13 @@ fn wrong_numbers_and_truths() {
         }
     };
     for value in ["-1", "1.5", "x", "5s", "99999999999999999999", "1e3", "0x10", "١"] {
-        for name in full(&seconds).iter().map(String::as_str).chain(["transport.PollInterval"]) {
+        for name in full(IN_SECONDS).iter().map(String::as_str).chain(["transport.PollInterval"]) {
             check(name, value, "expected whole seconds, 0 to 315360000");
         }
-        for name in full(&milliseconds).iter().map(String::as_str).chain(["interval"]) {
+        for name in full(IN_MILLISECONDS).iter().map(String::as_str).chain(["interval"]) {
             check(name, value, "expected whole milliseconds, 0 to 315360000000");
         }
-        for name in full(&counts) {
+        for name in full(COUNTS) {
             check(&name, value, "expected a whole number, 0 to 4294967295");
         }
         if value != "-1" {
@@ -312,218 +310,231 @@ fn wrong_numbers_and_truths() {
     check("interval", "18446744073709551615", "expected whole milliseconds");
     check("transport.vfs.FileSizeLimit", "-2", "-1: files of any size");
     for value in ["yes", "1", "0", "wahr"] {
-        for name in full(&truths).iter().map(String::as_str).chain(["sequential", "coordination"]) {
+        for name in full(TRUTHS).iter().map(String::as_str).chain(["sequential", "coordination"]) {
             check(name, value, "expected true or false");
         }
     }
 }
 
+/// A parameter with a text that is wrong, what is said of it, and whether files are taken all the same.
+const WRONG_TEXTS: &[(&str, &str, &str, &str, bool)] = &[
+    (
+        "FileURI",
+        "",
+        "missing-parameter: the parameter `transport.vfs.FileURI` is needed to take files",
+        "a directory",
+        false,
+    ),
+    (
+        "FileURI",
+        "in",
+        "bad-address: the parameter `transport.vfs.FileURI` is no address of a directory",
+        "expected an absolute path",
+        false,
+    ),
+    (
+        "FileURI",
+        "sftp://u:secret@host/in",
+        "unsupported-transport: files over `sftp` need a transport that is not there yet",
+        "expected a directory of this machine",
+        false,
+    ),
+    (
+        "FileURI",
+        "vfs:FTP://host/in",
+        "unsupported-transport: files over `ftp` need a transport",
+        "expected a directory of this machine",
+        false,
+    ),
+    (
+        "FileURI",
+        "smb://host/in",
+        "unsupported-transport: files over `smb` need a transport",
+        "expected a directory of this machine",
+        false,
+    ),
+    (
+        "MoveAfterFailedMove",
+        "ftps://host/in",
+        "unsupported-transport: files over `ftps` need a transport",
+        "expected a directory of this machine",
+        false,
+    ),
+    (
+        "FailedRecordsFileDestination",
+        "sftp://host/x",
+        "unsupported-transport: files over `sftp` need a transport",
+        "expected a directory of this machine",
+        false,
+    ),
+    (
+        "ReplyFileURI",
+        "sftp://u:secret@host/x",
+        "bad-address: answers cannot be written",
+        "no address of a directory of this machine",
+        false,
+    ),
+    (
+        "ReplyFileURI",
+        "file:///x?transport.vfs.Append=yes",
+        "bad-address: answers cannot be written",
+        "expected true or false",
+        false,
+    ),
+    (
+        "ReplyFileName",
+        "a.xml",
+        "ignored-parameter: the parameter `transport.vfs.ReplyFileName` has no effect",
+        "there is no `transport.vfs.ReplyFileURI`",
+        true,
+    ),
+    (
+        "ContentType",
+        "",
+        "missing-parameter: the parameter `transport.vfs.ContentType` says how files are read",
+        "guessed by the endings",
+        true,
+    ),
+    (
+        "ContentType",
+        "xml",
+        "bad-value: the parameter `transport.vfs.ContentType` cannot be `xml`",
+        "a media type",
+        false,
+    ),
+    ("FileNamePattern", "[", "bad-pattern: `[` is no valid regular expression", "", false),
+    ("FileNamePattern", "*.xml", "bad-pattern: `*.xml` is no valid regular expression", "", false),
+    (
+        "ActionAfterProcess",
+        "MVOE",
+        "bad-value: the parameter `transport.vfs.ActionAfterProcess` cannot be `MVOE`",
+        "expected one of: DELETE, MOVE, NONE",
+        false,
+    ),
+    (
+        "ActionAfterFailure",
+        "0",
+        "bad-value: the parameter `transport.vfs.ActionAfterFailure` cannot be `0`",
+        "expected one of: DELETE, MOVE, NONE",
+        false,
+    ),
+    (
+        "ActionAfterProcess",
+        "MOVE",
+        "missing-parameter: the parameter `transport.vfs.MoveAfterProcess` is needed",
+        "is MOVE",
+        false,
+    ),
+    (
+        "ActionAfterFailure",
+        "MOVE",
+        "missing-parameter: the parameter `transport.vfs.MoveAfterFailure` is needed",
+        "is MOVE",
+        false,
+    ),
+    (
+        "MoveAfterProcess",
+        "file:///done",
+        "ignored-parameter: the parameter `transport.vfs.MoveAfterProcess` has no effect",
+        "is not MOVE: the files are deleted",
+        true,
+    ),
+    (
+        "MoveTimestampFormat",
+        "bbb",
+        "bad-value: the parameter `transport.vfs.MoveTimestampFormat` cannot be `bbb`",
+        "SimpleDateFormat",
+        false,
+    ),
+    (
+        "SubFolderTimestampFormat",
+        "'",
+        "bad-value: the parameter `transport.vfs.SubFolderTimestampFormat` cannot be `'`",
+        "SimpleDateFormat",
+        false,
+    ),
+    (
+        "MoveFailedRecordTimestampFormat",
+        "bbb",
+        "bad-value: the parameter `transport.vfs.MoveFailedRecordTimestampFormat` cannot be `bbb`",
+        "SimpleDateFormat",
+        false,
+    ),
+    (
+        "Locking",
+        "true",
+        "bad-value: the parameter `transport.vfs.Locking` cannot be `true`",
+        "expected one of: enable, disable",
+        false,
+    ),
+    (
+        "AutoLockReleaseInterval",
+        "5",
+        "ignored-parameter: the parameter `transport.vfs.AutoLockReleaseInterval` has no effect",
+        "is not true",
+        true,
+    ),
+    (
+        "LockReleaseSameNode",
+        "true",
+        "ignored-parameter: the parameter `transport.vfs.LockReleaseSameNode` has no effect",
+        "is not true",
+        true,
+    ),
+    (
+        "FileSortAttribute",
+        "Date",
+        "bad-value: the parameter `transport.vfs.FileSortAttribute` cannot be `Date`",
+        "expected one of: Name, Size, Lastmodifiedtimestamp",
+        false,
+    ),
+    (
+        "FileSizeLimit",
+        "0",
+        "bad-value: the parameter `transport.vfs.FileSizeLimit` should not be 0",
+        "no file is taken",
+        true,
+    ),
+    (
+        "filenamepattern",
+        "x",
+        "unknown-parameter: there is no parameter `transport.vfs.filenamepattern` for files",
+        "this has no effect",
+        true,
+    ),
+    (
+        "Streaming",
+        "maybe",
+        "not-needed: the parameter `transport.vfs.Streaming` has no effect",
+        "large files are streams",
+        true,
+    ),
+    ("CheckSizeIgnoreEmpty", "true", "not-needed: ", "never taken", true),
+    ("DistributedLock", "true", "not-needed: ", "among all servers", true),
+    ("DistributedTimeout", "true", "not-needed: ", "among all servers", true),
+    ("ClusterAware", "true", "not-needed: ", "among all servers", true),
+    ("IsMounted", "true", "not-needed: ", "looked for until it is", true),
+    ("ResolveHostsDynamically", "true", "not-needed: ", "no host name", true),
+    ("UseTempFile", "true", "not-needed: ", "address of an endpoint", true),
+    ("Append", "true", "not-needed: ", "address of an endpoint", true),
+    ("SendFileSynchronously", "true", "not-needed: ", "address of an endpoint", true),
+    ("FileType", "BINARY", "not-needed: ", "bytes are read as they are", true),
+    ("SFTPIdentities", "x", "not-needed: ", "SFTP", true),
+    ("SFTPIdentityPassPhrase", "x", "not-needed: ", "SFTP", true),
+    ("SFTPUserDirIsRoot", "x", "not-needed: ", "SFTP", true),
+    ("SFTPStrictHostKeyChecking", "x", "not-needed: ", "SFTP", true),
+    (
+        "MoveAfterFailure",
+        "file:///failed",
+        "ignored-parameter: the parameter `transport.vfs.MoveAfterFailure` has no effect",
+        "is not MOVE: the files are deleted",
+        true,
+    ),
+];
+
 #[test]
 fn wrong_texts() {
-    for (name, value, says, label, taken) in [
-        (
-            "FileURI",
-            "",
-            "missing-parameter: the parameter `transport.vfs.FileURI` is needed to take files",
-            "a directory",
-            false,
-        ),
-        (
-            "FileURI",
-            "in",
-            "bad-address: the parameter `transport.vfs.FileURI` is no address of a directory",
-            "expected an absolute path",
-            false,
-        ),
-        (
-            "FileURI",
-            "sftp://u:secret@host/in",
-            "unsupported-transport: files over `sftp` need a transport that is not there yet",
-            "expected a directory of this machine",
-            false,
-        ),
-        (
-            "FileURI",
-            "vfs:FTP://host/in",
-            "unsupported-transport: files over `ftp` need a transport",
-            "expected a directory of this machine",
-            false,
-        ),
-        (
-            "FileURI",
-            "smb://host/in",
-            "unsupported-transport: files over `smb` need a transport",
-            "expected a directory of this machine",
-            false,
-        ),
-        (
-            "MoveAfterFailedMove",
-            "ftps://host/in",
-            "unsupported-transport: files over `ftps` need a transport",
-            "expected a directory of this machine",
-            false,
-        ),
-        (
-            "FailedRecordsFileDestination",
-            "sftp://host/x",
-            "unsupported-transport: files over `sftp` need a transport",
-            "expected a directory of this machine",
-            false,
-        ),
-        (
-            "ReplyFileURI",
-            "sftp://u:secret@host/x",
-            "bad-address: answers cannot be written",
-            "no address of a directory of this machine",
-            false,
-        ),
-        (
-            "ReplyFileURI",
-            "file:///x?transport.vfs.Append=yes",
-            "bad-address: answers cannot be written",
-            "expected true or false",
-            false,
-        ),
-        (
-            "ReplyFileName",
-            "a.xml",
-            "ignored-parameter: the parameter `transport.vfs.ReplyFileName` has no effect",
-            "there is no `transport.vfs.ReplyFileURI`",
-            true,
-        ),
-        (
-            "ContentType",
-            "",
-            "missing-parameter: the parameter `transport.vfs.ContentType` says how files are read",
-            "guessed by the endings",
-            true,
-        ),
-        (
-            "ContentType",
-            "xml",
-            "bad-value: the parameter `transport.vfs.ContentType` cannot be `xml`",
-            "a media type",
-            false,
-        ),
-        ("FileNamePattern", "[", "bad-pattern: `[` is no valid regular expression", "", false),
-        ("FileNamePattern", "*.xml", "bad-pattern: `*.xml` is no valid regular expression", "", false),
-        (
-            "ActionAfterProcess",
-            "MVOE",
-            "bad-value: the parameter `transport.vfs.ActionAfterProcess` cannot be `MVOE`",
-            "expected one of: DELETE, MOVE, NONE",
-            false,
-        ),
-        (
-            "ActionAfterFailure",
-            "0",
-            "bad-value: the parameter `transport.vfs.ActionAfterFailure` cannot be `0`",
-            "expected one of: DELETE, MOVE, NONE",
-            false,
-        ),
-        (
-            "ActionAfterProcess",
-            "MOVE",
-            "missing-parameter: the parameter `transport.vfs.MoveAfterProcess` is needed",
-            "is MOVE",
-            false,
-        ),
-        (
-            "ActionAfterFailure",
-            "MOVE",
-            "missing-parameter: the parameter `transport.vfs.MoveAfterFailure` is needed",
-            "is MOVE",
-            false,
-        ),
-        (
-            "MoveAfterProcess",
-            "file:///done",
-            "ignored-parameter: the parameter `transport.vfs.MoveAfterProcess` has no effect",
-            "is not MOVE: the files are deleted",
-            true,
-        ),
-        (
-            "MoveTimestampFormat",
-            "bbb",
-            "bad-value: the parameter `transport.vfs.MoveTimestampFormat` cannot be `bbb`",
-            "SimpleDateFormat",
-            false,
-        ),
-        (
-            "SubFolderTimestampFormat",
-            "'",
-            "bad-value: the parameter `transport.vfs.SubFolderTimestampFormat` cannot be `'`",
-            "SimpleDateFormat",
-            false,
-        ),
-        (
-            "MoveFailedRecordTimestampFormat",
-            "bbb",
-            "bad-value: the parameter `transport.vfs.MoveFailedRecordTimestampFormat` cannot be `bbb`",
-            "SimpleDateFormat",
-            false,
-        ),
-        (
-            "Locking",
-            "true",
-            "bad-value: the parameter `transport.vfs.Locking` cannot be `true`",
-            "expected one of: enable, disable",
-            false,
-        ),
-        (
-            "AutoLockReleaseInterval",
-            "5",
-            "ignored-parameter: the parameter `transport.vfs.AutoLockReleaseInterval` has no effect",
-            "is not true",
-            true,
-        ),
-        (
-            "LockReleaseSameNode",
-            "true",
-            "ignored-parameter: the parameter `transport.vfs.LockReleaseSameNode` has no effect",
-            "is not true",
-            true,
-        ),
-        (
-            "FileSortAttribute",
-            "Date",
-            "bad-value: the parameter `transport.vfs.FileSortAttribute` cannot be `Date`",
-            "expected one of: Name, Size, Lastmodifiedtimestamp",
-            false,
-        ),
-        (
-            "FileSizeLimit",
-            "0",
-            "bad-value: the parameter `transport.vfs.FileSizeLimit` should not be 0",
-            "no file is taken",
-            true,
-        ),
-        (
-            "filenamepattern",
-            "x",
-            "unknown-parameter: there is no parameter `transport.vfs.filenamepattern` for files",
-            "this has no effect",
-            true,
-        ),
-        (
-            "Streaming",
-            "maybe",
-            "not-needed: the parameter `transport.vfs.Streaming` has no effect",
-            "large files are streams",
-            true,
-        ),
-        ("CheckSizeIgnoreEmpty", "true", "not-needed: ", "never taken", true),
-        ("DistributedLock", "true", "not-needed: ", "among all servers", true),
-        ("DistributedTimeout", "true", "not-needed: ", "among all servers", true),
-        ("ClusterAware", "true", "not-needed: ", "among all servers", true),
-        ("IsMounted", "true", "not-needed: ", "looked for until it is", true),
-        ("ResolveHostsDynamically", "true", "not-needed: ", "no host name", true),
-        ("UseTempFile", "true", "not-needed: ", "address of an endpoint", true),
-        ("Append", "true", "not-needed: ", "address of an endpoint", true),
-        ("SendFileSynchronously", "true", "not-needed: ", "address of an endpoint", true),
-        ("FileType", "BINARY", "not-needed: ", "bytes are read as they are", true),
-        ("SFTPIdentities", "x", "not-needed: ", "SFTP", true),
-    ] {
+    for &(name, value, says, label, taken) in WRONG_TEXTS {
         let full = format!("transport.vfs.{name}");
         for tested in [proxy(&[(&full, value)]), inbound(&[(&full, value)])] {
             assert!(tested.reports(says), "{name}={value}: {:?}", tested.found);
@@ -612,4 +623,20 @@ fn services_that_take_no_files() {
     assert!(source(&tested).is_some() && tested.found.is_empty(), "{:?}", tested.found);
     let tested = proxy("", &[("other", "1")]);
     assert!(source(&tested).is_none() && tested.found.is_empty(), "{:?}", tested.found);
+}
+
+/// Each parameter that there is stands in the tables above with a value that is good and one that is not.
+#[test]
+fn each_parameter_is_in_the_tables() {
+    let good: HashSet<&str> = GOOD.iter().flat_map(|(given, ..)| given.iter().map(|own| own.0)).collect();
+    let wrong = [IN_SECONDS, IN_MILLISECONDS, COUNTS, TRUTHS].concat();
+    let wrong: HashSet<&str> = wrong.into_iter().chain(WRONG_TEXTS.iter().map(|own| own.0)).collect();
+    for name in super::PARAMETERS {
+        assert!(good.contains(name), "{name} has no good value");
+        // Any text is the name of a file.
+        assert!(wrong.contains(name) || *name == "FailedRecordsFileName", "{name} has no wrong value");
+    }
+    for (name, _) in super::NOT_NEEDED {
+        assert!(wrong.contains(name), "{name}: nobody looks at what is said");
+    }
 }
