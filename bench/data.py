@@ -6,7 +6,10 @@
 The database is a PostgreSQL of its own (tests/services/postgresql) with a table of 1,000 rows; a request is a GET of ten of them as XML. The Java peer
 is bench/data/DataPeer.java: Jetty, HikariCP, the JDBC driver, Woodstox, all from Maven Central (fetched once into ~/.cache/busbar-data).
 After that a client takes an answer of a million rows slowly: how much memory Busbar needs for that.
-Both have 8 connections and are asked by wrk with 32. The peer is warmed up, then both are pinned to core 0 and take turns; wrk and the database have core 1.
+Beside both runs bench/data/floor.c, which does nothing but the system calls: it receives a request, sends the query, receives the rows and sends an answer
+that it has ready. What the kernel takes for these nobody can save. All ask the database without TLS (--tls: Busbar and the peer with it, as both do by
+themselves where the server has it).
+All have 6 connections and are asked by wrk with 32. The peer is warmed up, then all are pinned to core 0 and take turns; wrk and the database have core 1.
 CPU is user plus system time of the process per request; the smallest of the rounds counts. The answers are compared before anything is timed.
 What one dblookup costs beside the driver alone: cargo test --release -p busbar-dataservices --test speed -- --ignored --nocapture
 """
@@ -16,10 +19,10 @@ from common import ROOT, TARGET, Machines, cost, cpu, free_port, load, need, tab
 
 LIBRARIES = pathlib.Path.home() / ".cache/busbar-data"
 PATH = "/services/Items/page/400"
-CONNECTIONS = 8
+CONNECTIONS = 6
 
 SOURCE = """<datasource><name>Shop</name><definition type="RDBMS"><configuration><driverClassName>org.postgresql.Driver</driverClassName>
-<url>jdbc:postgresql://127.0.0.1:@PORT@/bus</url><username>bus</username><password>secret</password><maxActive>@MOST@</maxActive></configuration></definition></datasource>"""
+<url>jdbc:postgresql://127.0.0.1:@PORT@/bus?sslmode=@TLS@</url><username>bus</username><password>secret</password><maxActive>@MOST@</maxActive></configuration></definition></datasource>"""
 SERVICE = """<data name="Items" serviceNamespace="http://shop.example/items"><config id="db"><property name="carbon_datasource_name">Shop</property></config>
 <query id="page" useConfig="db"><sql>SELECT id, name, price, stock FROM items WHERE id &gt; :from ORDER BY id LIMIT 10</sql><param name="from" sqlType="INTEGER"/>
 <result element="items" rowName="item"><element name="id" column="id" xsdType="integer"/><element name="name" column="name"/>
@@ -71,19 +74,22 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warm", type=int, default=20, help="seconds of load on the peer before it is measured")
     parser.add_argument("--write", metavar="DOCUMENT")
+    parser.add_argument("--tls", action="store_true", help="ask the database over TLS")
     parser.add_argument("--busbar", default=str(TARGET / "release" / "busbar"))
     options = parser.parse_args()
-    need("wrk", "taskset", "psql", "java", "javac", "mvn")
+    need("wrk", "taskset", "psql", "java", "javac", "mvn", "cc")
     if not list(LIBRARIES.glob("lib/*.jar")):
         subprocess.run(["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={LIBRARIES}/lib"], cwd=ROOT / "bench/data", check=True)
     subprocess.run(["javac", "-cp", f"{LIBRARIES}/lib/*", "-d", LIBRARIES, ROOT / "bench/data/DataPeer.java"], check=True)
     work = pathlib.Path(tempfile.mkdtemp())
     os.chmod(work, 0o755)
-    database, port, other = free_port(), free_port(), free_port()
+    database, port, other, least = free_port(), free_port(), free_port(), free_port()
+    tls = "require" if options.tls else "disable"
+    subprocess.run(["cc", "-O2", "-Wno-unused-result", "-o", work / "floor", ROOT / "bench/data/floor.c"], check=True)
     for name, text in [("data-sources/Shop.xml", SOURCE), ("data-services/Items.dbs", SERVICE)]:
         path = work / "config" / name
         path.parent.mkdir(parents=True)
-        path.write_text(text.replace("@PORT@", str(database)).replace("@MOST@", str(CONNECTIONS)))
+        path.write_text(text.replace("@PORT@", str(database)).replace("@MOST@", str(CONNECTIONS)).replace("@TLS@", tls))
     lua = work / "get.lua"
     lua.write_text('wrk.method = "GET"\n')
     script = [ROOT / "tests/services/postgresql"]
@@ -91,27 +97,35 @@ def main():
     try:
         login = {**os.environ, "PGPASSWORD": "secret"}
         subprocess.run(["psql", "-q", "-h", "127.0.0.1", "-p", str(database), "-U", "bus", "-d", "bus", "-c", TABLE], env=login, check=True)
+        # The floor logs in without a password.
+        rules = work / "database/data/pg_hba.conf"
+        rules.write_text("host all all 127.0.0.1/32 trust\n" + rules.read_text())
+        subprocess.run(["psql", "-q", "-h", "127.0.0.1", "-p", str(database), "-U", "bus", "-d", "bus", "-Atc", "select pg_reload_conf()"], env=login, check=True, stdout=subprocess.DEVNULL)
         with Machines(work) as machines:
             bus = machines.start(0, options.busbar, "run", work / "config", "--strict", "--http", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--workers", "1")
-            url = f"jdbc:postgresql://127.0.0.1:{database}/bus"
+            url = f"jdbc:postgresql://127.0.0.1:{database}/bus?sslmode={tls}"
+            floor = machines.start(0, work / "floor", least, database, CONNECTIONS)
             peer = machines.start(None, "java", "-Xms256m", "-Xmx1g", "-cp", f"{LIBRARIES}:{LIBRARIES}/lib/*", "DataPeer", other, url, CONNECTIONS)
             wait_for(port)
+            wait_for(least)
             wait_for(other, 60)
             if get(port) != get(other):
                 sys.exit(f"the answers differ:\n{get(port)}\n{get(other)}")
             count = load(other, PATH, lua, options.warm)
             print(f"the peer is warm after {count} requests", file=sys.stderr)
             subprocess.run(["taskset", "-acp", "0", str(peer.pid)], check=True, stdout=subprocess.DEVNULL)
-            ours, theirs = [], []
+            ours, theirs, floors = [], [], []
             for _ in range(options.rounds):
+                floors.append(cost(floor, least, PATH, lua, options.seconds))
                 ours.append(cost(bus, port, PATH, lua, options.seconds))
                 theirs.append(cost(peer, other, PATH, lua, options.seconds))
             size, seconds, more = slowly(bus, port, 10 << 20)
     finally:
         subprocess.run([*script, "stop", work / "database"])
-    (a, rate), (b, other_rate) = min(ours), min(theirs)
-    text = table(["engine", "CPU µs:", "requests a second:"], [["Busbar", f"{a:.1f}", f"{rate:,.0f}"], ["Jetty, HikariCP, JDBC", f"{b:.1f}", f"{other_rate:,.0f}"]])
-    text += f"\n\nThe peer takes {b / a:.1f} times the CPU (budget: 5).\n\nA million rows ({size / 1e6:.0f} MB) to a client that takes 10 MB a second: {seconds:.0f} s, {more:.1f} MB of memory more than before."
+    rows = [("system calls alone", min(floors)), ("Busbar", min(ours)), ("Jetty, HikariCP, JDBC", min(theirs))]
+    text = table(["engine", "CPU µs:", "requests a second:"], [[name, f"{micros:.1f}", f"{rate:,.0f}"] for name, (micros, rate) in rows])
+    (c, _), (a, _), (b, _) = (best for _, best in rows)
+    text += f"\n\nThe peer takes {b / a:.1f} times the CPU of Busbar (budget: 5) and {b / c:.1f} times that of the system calls alone; Busbar takes {a / c:.1f} times the latter.\n\nA million rows ({size / 1e6:.0f} MB) to a client that takes 10 MB a second: {seconds:.0f} s, {more:.1f} MB of memory more than before."
     if options.write:
         write(options.write, "data", text)
     print(text)

@@ -84,7 +84,12 @@ impl std::str::FromStr for Levels {
 impl Levels {
     pub(crate) fn targets(&self) -> Targets {
         // What peers do wrong the library says line by line; what comes of it is said here.
-        let all = Targets::new().with_default(self.default).with_target("h2", LevelFilter::OFF);
+        let all = Targets::new()
+            .with_default(self.default)
+            .with_target("h2", LevelFilter::OFF)
+            // What the drivers of databases say beside the errors that they report: a line for each connection, or for each `RAISE NOTICE`.
+            .with_target("tiberius", LevelFilter::OFF)
+            .with_target("sqlx", LevelFilter::WARN.min(self.default));
         self.own.iter().fold(all, |targets, (name, level)| targets.with_target(*name, *level))
     }
 

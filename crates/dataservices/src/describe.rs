@@ -270,7 +270,7 @@ pub(crate) fn openapi(service: &Service, address: &str) -> serde_json::Value {
     }
     json!({
         "openapi": "3.0.3",
-        "info": { "title": service.name, "description": service.description, "version": "1.0" },
+        "info": { "title": service.name, "description": service.description.as_deref().unwrap_or_default(), "version": "1.0" },
         "servers": [{ "url": address }],
         "paths": paths,
     })

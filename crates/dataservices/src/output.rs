@@ -45,6 +45,10 @@ impl Form {
 
 /// Writes text as it stands between tags and in attributes. What XML does not have becomes a question mark.
 pub(crate) fn escape(text: &str, out: &mut String) {
+    // The first byte of U+FFFE and U+FFFF is 0xEF.
+    if !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'&' | b'<' | b'>' | b'"' | 0xEF)) {
+        return out.push_str(text);
+    }
     out.reserve(text.len());
     let mut from = 0;
     for (at, c) in text.char_indices() {
@@ -211,8 +215,10 @@ impl Writer {
 
     /// The start tag without its end: attributes may follow.
     fn start_tag(&mut self, name: &str, namespace: &Arc<str>) {
-        let _ = write!(self.text, "<{name}");
-        if self.namespaces.last() != Some(namespace) {
+        self.text.push('<');
+        self.text.push_str(name);
+        let is_same = |last: &Arc<str>| Arc::ptr_eq(last, namespace) || last == namespace;
+        if !self.namespaces.last().is_some_and(is_same) {
             self.text.push_str(" xmlns=\"");
             escape(namespace, &mut self.text);
             self.text.push('"');
@@ -255,8 +261,14 @@ impl Writer {
             self.close('}');
         } else {
             self.namespaces.pop();
-            let _ = write!(self.text, "</{name}>");
+            self.end_tag(name);
         }
+    }
+
+    fn end_tag(&mut self, name: &str) {
+        self.text.push_str("</");
+        self.text.push_str(name);
+        self.text.push('>');
     }
 
     /// Rows of this name follow: a member with an array.
@@ -322,7 +334,7 @@ impl Writer {
         escape(xsd_name, &mut self.text);
         self.text.push_str("\">");
         escape(value, &mut self.text);
-        let _ = write!(self.text, "</{name}>");
+        self.end_tag(name);
     }
 
     /// A property of a resource that is another one.
@@ -349,7 +361,7 @@ impl Writer {
             Some(value) => {
                 self.text.push('>');
                 escape(value, &mut self.text);
-                let _ = write!(self.text, "</{name}>");
+                self.end_tag(name);
             }
         }
     }

@@ -7,6 +7,7 @@ use sql::{Dialect, Fill, Kind, Named, Pool, Statement};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A data service, immutable.
 pub(crate) struct Service {
@@ -92,6 +93,8 @@ pub(crate) struct Query {
     pub autocommit: bool,
     /// Most rows; the others are not sent.
     pub most: usize,
+    /// Its own longest run.
+    pub longest: Option<Duration>,
 }
 
 /// A parameter of a query.
@@ -209,7 +212,7 @@ impl Query {
                 },
             }
         });
-        Statement::new(&text, dialect)
+        Statement::new(&text, dialect).within(self.longest)
     }
 
     /// Whether a mark is filled with a value that is bound.

@@ -5,8 +5,9 @@ use crate::fault::{Trouble, code};
 use crate::plan::{Operation, Segment, Service};
 use crate::value::{Given, Givens};
 use flow::{Client, Context, Fault};
-use message::{Envelope, Kind};
+use message::{Envelope, Kind, PayloadError};
 use serde_json::Value;
+use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
 /// What is asked for.
@@ -123,12 +124,16 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
             }
             Ok(None)
         }
-        Kind::Json => {
-            let json = context.payload.json()?;
-            json.map_or(Ok(None), |json| of_json(service, at, batch, json))
-        }
+        Kind::Json => match context.payload.json() {
+            Err(PayloadError::Malformed { message }) => Err(unreadable(message)),
+            json => json?.map_or(Ok(None), |json| of_json(service, at, batch, json)),
+        },
         _ => {
-            let envelope = context.envelope()?;
+            let services = Arc::clone(context.services());
+            let envelope = match context.payload.envelope(&services.limits) {
+                Err(PayloadError::Malformed { message }) => return Ok(Err(unreadable(message))),
+                envelope => envelope?,
+            };
             match envelope.payload() {
                 Some(root) => of_element(service, at, batch, &envelope.document, root).map(Some),
                 None => Ok(None),
@@ -152,6 +157,11 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
         }
         (Some(boxed), _) => Ok(boxed),
     }))
+}
+
+/// The body is not what its type says.
+fn unreadable(why: String) -> Trouble {
+    Trouble { status: 400, ..Trouble::new(code::PARAMETERS, format!("the request cannot be read: {why}")) }
 }
 
 fn unknown(what: &str) -> Trouble {

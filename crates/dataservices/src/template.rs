@@ -3,14 +3,18 @@
 use config::{DataCall, DataField, DataOutput, DataResult, DataValue, Key};
 use diagnostics::Span;
 use serde_json::{Map, Value};
+use std::iter::Peekable;
+use std::str::Chars;
 
 /// What the elements of a result would be.
 ///
 /// # Errors
 /// What is wrong with the description.
 pub(crate) fn read(of: &DataResult, json: &Key) -> Result<DataResult, String> {
-    // Names and columns often stand there without quotes (`{rows: {id: $id}}`), as WSO2 reads them.
-    let whole = message::lenient::read(&json.value).map_err(|error| format!("it is no JSON: {error}"))?;
+    let whole: Value = match serde_json::from_str(&json.value) {
+        Ok(whole) => whole,
+        Err(error) => Lenient::read(&json.value).ok_or_else(|| format!("it is no JSON: {error}"))?,
+    };
     let Value::Object(whole) = whole else { return Err("it is no object".to_owned()) };
     let (Some((element, inside)), 1) = (whole.iter().next(), whole.len()) else {
         return Err(format!("it has {} members: the one that is around all rows is expected", whole.len()));
@@ -90,4 +94,150 @@ fn members(of: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, Strin
         });
     }
     Ok(all)
+}
+
+/// JSON as the library reads it that reads these descriptions in WSO2 (`org.json`): texts may stand without quotes or in single ones, and a comma
+/// may stand before a closing bracket.
+struct Lenient<'a> {
+    text: Peekable<Chars<'a>>,
+    depth: usize,
+}
+
+impl Lenient<'_> {
+    /// So deep a description may be.
+    const DEPTH: usize = 64;
+
+    fn read(text: &str) -> Option<Value> {
+        let mut own = Lenient { text: text.chars().peekable(), depth: 0 };
+        let value = own.value()?;
+        own.space();
+        own.text.peek().is_none().then_some(value)
+    }
+
+    fn space(&mut self) {
+        while self.text.next_if(|&c| c <= ' ').is_some() {}
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        self.space();
+        self.depth += 1;
+        let first = *self.text.peek()?;
+        let value = match first {
+            _ if self.depth > Self::DEPTH => return None,
+            quote @ ('"' | '\'') => Value::String(self.quoted(quote)?),
+            '{' => Value::Object(self.object()?),
+            '[' => Value::Array(self.array()?),
+            _ => Value::String(self.word()?),
+        };
+        self.depth -= 1;
+        Some(value)
+    }
+
+    fn quoted(&mut self, quote: char) -> Option<String> {
+        self.text.next();
+        let mut out = String::new();
+        loop {
+            match self.text.next()? {
+                c if c == quote => return Some(out),
+                '\n' | '\r' => return None,
+                '\\' => out.push(match self.text.next()? {
+                    'b' => '\u{8}',
+                    'f' => '\u{C}',
+                    'n' => '\n',
+                    'r' => '\r',
+                    't' => '\t',
+                    'u' => {
+                        let digits: String = self.text.by_ref().take(4).collect();
+                        char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
+                    }
+                    c @ ('"' | '\'' | '\\' | '/') => c,
+                    _ => return None,
+                }),
+                c => out.push(c),
+            }
+        }
+    }
+
+    fn word(&mut self) -> Option<String> {
+        let mut out = String::new();
+        while let Some(c) = self.text.next_if(|&c| c >= ' ' && !",:]}/\\\"[{;=#".contains(c)) {
+            out.push(c);
+        }
+        Some(out.trim().to_owned()).filter(|out| !out.is_empty())
+    }
+
+    /// What stands between two parts; `Some(false)`: the end.
+    fn next(&mut self, end: char) -> Option<bool> {
+        self.space();
+        match self.text.next()? {
+            ',' | ';' => {
+                self.space();
+                Some(self.text.next_if_eq(&end).is_none())
+            }
+            c => (c == end).then_some(false),
+        }
+    }
+
+    fn object(&mut self) -> Option<Map<String, Value>> {
+        self.text.next();
+        let mut all = Map::new();
+        self.space();
+        if self.text.next_if_eq(&'}').is_some() {
+            return Some(all);
+        }
+        loop {
+            let Value::String(key) = self.value()? else { return None };
+            self.space();
+            match self.text.next()? {
+                ':' => {}
+                '=' => _ = self.text.next_if_eq(&'>'),
+                _ => return None,
+            }
+            all.insert(key, self.value()?);
+            if !self.next('}')? {
+                return Some(all);
+            }
+        }
+    }
+
+    fn array(&mut self) -> Option<Vec<Value>> {
+        self.text.next();
+        let mut all = Vec::new();
+        self.space();
+        if self.text.next_if_eq(&']').is_some() {
+            return Some(all);
+        }
+        loop {
+            all.push(self.value()?);
+            if !self.next(']')? {
+                return Some(all);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn descriptions_are_read_as_their_library_does() {
+        for (text, wanted) in [
+            ("{\"a\":{\"b\":$c,\r\"@q\":$d->e,\r}}", json!({"a": {"b": "$c", "@q": "$d->e"}})),
+            (
+                "{'a': {b: [ {c = $d; e => \"$f(type:integer)\",},] } }",
+                json!({"a": {"b": [{"c": "$d", "e": "$f(type:integer)"}]}}),
+            ),
+            ("{\"a\\u0041\\n\": {}}", json!({"aA\n": {}})),
+        ] {
+            assert_eq!(Lenient::read(text), Some(wanted), "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        for text in
+            ["", "{", "{a}", "{a:}", "{a:b", "{a:\"b}", "{a:b}c", "[a b\nc", "{a:\\}", "{\"\\u12", &deep]
+        {
+            assert_eq!(Lenient::read(text), None, "{text}");
+        }
+    }
 }

@@ -716,6 +716,86 @@ fn what_is_wrong_is_found_when_it_loads() {
 }
 
 #[test]
+fn what_stands_there_twice_counts_as_it_does_in_wso2() {
+    let numbers = |id: &str, sql: &str| {
+        query(id, sql, "<result element='R'><element name='n' column='n' xsdType='integer'/></result>")
+    };
+    let inside = format!(
+        "{}{}{}{}{}",
+        numbers("one", "select 1 n"),
+        numbers("one", "select 2 n"),
+        numbers("two", "select 3 n"),
+        with_resource("two", "path='number' method='GET'"),
+        with_resource("one", "path='/number' method='get'"),
+    );
+    let tested = tested("", &memory("twice"), &inside, "");
+    assert!(tested.reports("two queries have the id `one`"), "{:?}", tested.found);
+    assert!(tested.reports("`GET number` is there twice"), "{:?}", tested.found);
+    let answer = get_json(&tested, "number");
+    assert_eq!((answer.status, answer.body.as_str()), (200, "{\"R\":{\"n\":2}}"));
+}
+
+fn with_resource(query: &str, attributes: &str) -> String {
+    format!("<resource {attributes}>{}</resource>", call(query, &[]))
+}
+
+#[test]
+fn descriptions_in_json_are_read_as_wso2_does() {
+    // Without quotes, with a comma before a bracket, with the line ends of Windows.
+    let rows = "<result outputType='json'>{&#xd;\"rows\": {\"row\": [&#xd; {\"n\": $n(type:integer), 'inner': {\"again\": $n,}, \"@other\":$n-&gt;m, } ] } }</result>";
+    let inside = format!(
+        "<query id='one' useConfig='db'><sql>select 7 n -- :nothing&#xd;&#xa;</sql>{}</query>{}{}",
+        rows.replace("$n(type:integer)", "\"$n(type:integer)\""),
+        query(
+            "other",
+            "select :m + 1 o",
+            "<param name='m' sqlType='INTEGER'/><result outputType='json'>{\"more\": {\"o\": $o}}</result>"
+        ),
+        operation("one", &[])
+    );
+    let tested = tested("", &memory("lenient"), &inside, "");
+    assert!(!tested.reports("cannot be read"), "{:?}", tested.found);
+    let answer = get_json(&tested, "one");
+    let wanted = "{\"rows\":{\"row\":[{\"n\":7,\"inner\":{\"again\":\"7\"},\"more\":{\"o\":\"8\"}}]}}";
+    assert_eq!((answer.status, answer.body.as_str()), (200, wanted));
+}
+
+#[test]
+fn a_request_that_cannot_be_read_is_the_clients_fault() {
+    let one = query(
+        "one",
+        "select :a a",
+        "<param name='a'/><result element='R'><element name='a' column='a'/></result>",
+    );
+    let tested = tested("", &memory("unreadable"), &format!("{one}{}", operation("one", &["a"])), "");
+    for (media_type, body) in [("application/json", "{\"a\": tru"), ("application/xml", "<one><a>1</one>")] {
+        let answer = ask(&tested, "POST", "/services/Shop/one", &[("Content-Type", media_type)], body);
+        assert_eq!(answer.status, 400, "{}", answer.body);
+        assert!(answer.body.contains("the request cannot be read"), "{}", answer.body);
+        assert!(answer.body.contains("INCOMPATIBLE_PARAMETERS_ERROR"), "{}", answer.body);
+    }
+    // The description of the resources is what its schema says: texts are texts.
+    let described: serde_json::Value = serde_json::from_str(&get(&tested, "?openapi.json").body).unwrap();
+    assert_eq!(described["info"]["description"], "");
+}
+
+#[test]
+fn a_query_has_a_time_of_its_own() {
+    let endless = "with recursive n(a) as (select 1 union all select a + 1 from n) select max(a) m from n";
+    let of = |seconds: &str| {
+        let more = format!(
+            "<properties><property name='org.wso2.ws.dataservice.query_timeout'>{seconds}</property></properties>\
+             <result element='R'><element name='m' column='m'/></result>"
+        );
+        format!("{}{}", query("one", endless, &more), operation("one", &[]))
+    };
+    let tested = tested("", &memory("time"), &of("1"), "");
+    let answer = get(&tested, "one");
+    assert_eq!(answer.status, 500);
+    assert!(answer.body.contains("did not answer within 1 s"), "{}", answer.body);
+}
+
+#[test]
 fn rows_are_written_as_rdf() {
     let rdf = |about: &str, inside: &str| {
         format!(
@@ -1182,7 +1262,7 @@ fn a_flow_that_asks_for_what_is_not_there_faults_when_it_gets_there() {
     }
 }
 
-fn with_resource(one: &str, resource: &str) -> Tested {
+fn with_one_resource(one: &str, resource: &str) -> Tested {
     tested("", &memory("openapi"), &format!("{one}{resource}"), "")
 }
 
@@ -1210,7 +1290,7 @@ fn it_says_what_it_is() {
         assert!(wsdl.status == 200 && wsdl.body.contains(says), "{says}: {wsdl:?}");
     }
     let resource = format!("<resource path='r/{{A}}' method='GET'>{}</resource>", call("one", &["a"]));
-    let described = with_resource(&one, &resource);
+    let described = with_one_resource(&one, &resource);
     let openapi = ask(&described, "GET", "/services/Shop?swagger.json", &[], "");
     assert!(openapi.status == 200 && openapi.body.contains(r#""/r/{A}":{"get""#), "{openapi:?}");
     let answer = get(&tested, "one?a=1");

@@ -46,6 +46,11 @@ impl Error {
         out + &self.message
     }
 
+    /// Whether the server takes no more connections: `53300` of PostgreSQL, too many connections (of a user) of MySQL and of SQL Server.
+    pub(crate) fn is_full(&self) -> bool {
+        self.state.as_deref() == Some("53300") || matches!(self.number, Some(1040 | 1203 | 1226 | 17809))
+    }
+
     /// Whether the connection that it came over is of no more use.
     pub(crate) fn breaks(&self) -> bool {
         match self.reason {

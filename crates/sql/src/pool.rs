@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The pools of the process, by their settings: whoever asks for the same settings gets the same pool, also after a reload. A pool that nobody
 /// holds any more is gone, with its connections.
@@ -65,6 +65,8 @@ pub struct Pool {
     health: Mutex<Health>,
     /// Goes up when a connection broke: those from before are asked before they are used again.
     doubts: AtomicU64,
+    /// A connection came back, or was closed.
+    returned: Notify,
 }
 
 struct Idle {
@@ -160,6 +162,7 @@ impl Pool {
             counts: Counts::default(),
             health: Mutex::default(),
             doubts: AtomicU64::new(0),
+            returned: Notify::new(),
             source,
         }
     }
@@ -182,6 +185,12 @@ impl Pool {
     /// Whether statements count by themselves when they have run.
     pub fn autocommit(&self) -> bool {
         self.source.options.autocommit
+    }
+
+    /// The longest run of a statement: that of the data source, or its own if that is shorter.
+    fn longest(&self, own: Option<Duration>) -> Duration {
+        let longest = self.source.options.query_timeout.min(Options::LONGEST);
+        own.map_or(longest, |own| own.min(longest))
     }
 
     fn most(&self) -> usize {
@@ -222,18 +231,44 @@ impl Pool {
         };
         self.counts.in_use.fetch_add(1, Relaxed);
         self.counts.leases.fetch_add(1, Relaxed);
-        while let Some(idle) = self.take() {
-            let doubted = idle.sure != self.doubts.load(Relaxed);
-            let validation = self.source.options.validation;
-            let ask = doubted || validation.is_some_and(|after| idle.since.elapsed() >= after);
-            lease.made = idle.made;
-            lease.connection = Some(idle.connection);
-            if !ask || lease.works().await {
-                return Ok(lease);
+        let end = Instant::now() + self.source.options.wait.min(Options::LONGEST);
+        loop {
+            while let Some(idle) = self.take() {
+                let doubted = idle.sure != self.doubts.load(Relaxed);
+                let validation = self.source.options.validation;
+                let ask = doubted || validation.is_some_and(|after| idle.since.elapsed() >= after);
+                lease.made = idle.made;
+                lease.connection = Some(idle.connection);
+                if !ask || lease.works().await {
+                    return Ok(lease);
+                }
+                lease.close();
             }
-            lease.close();
+            let returned = self.returned.notified();
+            let error = match self.open().await {
+                Ok(connection) => {
+                    lease.made = Instant::now();
+                    lease.connection = Some(connection);
+                    return Ok(lease);
+                }
+                Err(error) => error,
+            };
+            // The server has fewer connections than may be used here: one of those that there are comes back.
+            let others = self.counts.in_use.load(Relaxed) > 1;
+            if others && error.is_full() && tokio::time::timeout_at(end.into(), returned).await.is_ok() {
+                continue;
+            }
+            let mut health = lock(&self.health);
+            if health.state != State::Down {
+                tracing::warn!(target: "busbar::sql", "data source {}: {}", self.name, error.detail());
+            }
+            *health = Health { state: State::Down, last_error: error.detail() };
+            return Err(error);
         }
-        let opening = Connection::open(&self.source);
+    }
+
+    /// Opens a connection, within its time.
+    async fn open(&self) -> Result<Connection, Error> {
         let timeout = self.source.options.connect_timeout;
         let late = || {
             let what = format!(
@@ -243,28 +278,19 @@ impl Pool {
             );
             Error::new(Reason::Unavailable, what)
         };
-        let opened = within(timeout, opening, late).await;
-        let mut health = lock(&self.health);
-        match opened {
+        match within(timeout, Connection::open(&self.source), late).await {
             Ok(connection) => {
                 self.counts.opened.fetch_add(1, Relaxed);
+                let mut health = lock(&self.health);
                 if health.state == State::Down {
                     tracing::info!(target: "busbar::sql", "data source {}: {} answers again", self.name, self.source.target);
                 }
                 *health = Health { state: State::Up, last_error: String::new() };
-                lease.made = Instant::now();
-                lease.connection = Some(connection);
-                drop(health);
-                Ok(lease)
+                Ok(connection)
             }
             Err(error) => {
                 self.counts.failed.fetch_add(1, Relaxed);
-                let error = Error { reason: Reason::Unavailable, ..error };
-                if health.state != State::Down {
-                    tracing::warn!(target: "busbar::sql", "data source {}: {}", self.name, error.detail());
-                }
-                *health = Health { state: State::Down, last_error: error.detail() };
-                Err(error)
+                Err(Error { reason: Reason::Unavailable, ..error })
             }
         }
     }
@@ -330,6 +356,8 @@ impl Pool {
         }
         drop(idle);
         self.counts.closed.fetch_add(old.len() as u64, Relaxed);
+        drop(old);
+        self.returned.notify_one();
     }
 }
 
@@ -342,6 +370,8 @@ impl Pool {
             self.give_back(connection, made);
         } else {
             self.counts.closed.fetch_add(1, Relaxed);
+            drop(connection);
+            self.returned.notify_one();
         }
     }
 }
@@ -408,14 +438,14 @@ impl Lease {
             let mut run = pin!(connection.run(statement, parameters, &mut rows));
             let begun = Instant::now();
             // A time that the clock has: a setting may be any number.
-            let longest = pool.source.options.query_timeout.min(Options::LONGEST);
+            let longest = pool.longest(statement.longest());
             loop {
                 let until = begun + longest + waits.so_far();
                 match tokio::time::timeout_at(until.into(), run.as_mut()).await {
                     Ok(ran) => break ran,
                     // Who takes the rows is slow, not the database.
                     Err(_) if begun + longest + waits.so_far() > Instant::now() => {}
-                    Err(_) => break Err(late(&pool)),
+                    Err(_) => break Err(late(&pool, longest)),
                 }
             }
         };
@@ -432,6 +462,7 @@ impl Lease {
             Dialect::Sqlite => "BEGIN IMMEDIATE",
             Dialect::MySql => "START TRANSACTION",
             Dialect::Postgres => "BEGIN",
+            Dialect::SqlServer => "BEGIN TRANSACTION",
         };
         self.execute(begin).await?;
         self.in_transaction = true;
@@ -463,7 +494,8 @@ impl Lease {
         let pool = Arc::clone(&self.pool);
         let connection = self.connection.as_mut().ok_or_else(closed)?;
         self.is_busy = true;
-        let ran = within(pool.source.options.query_timeout, connection.execute(text), || late(&pool)).await;
+        let longest = pool.longest(None);
+        let ran = within(longest, connection.execute(text), || late(&pool, longest)).await;
         self.settle(ran)
     }
 
@@ -491,8 +523,8 @@ impl Lease {
         let timeout = pool.source.options.connect_timeout.min(Duration::from_secs(5));
         self.is_busy = true;
         let asked = match &pool.source.options.validation_query {
-            Some(query) => within(timeout, connection.execute(query), || late(&pool)).await,
-            None => within(timeout, connection.ping(), || late(&pool)).await,
+            Some(query) => within(timeout, connection.execute(query), || late(&pool, timeout)).await,
+            None => within(timeout, connection.ping(), || late(&pool, timeout)).await,
         };
         self.is_busy = false;
         asked.is_ok()
@@ -554,8 +586,8 @@ fn closed() -> Error {
     Error::new(Reason::Interrupted, "the connection broke before")
 }
 
-fn late(pool: &Pool) -> Error {
-    let seconds = pool.source.options.query_timeout.as_secs_f32();
+fn late(pool: &Pool, longest: Duration) -> Error {
+    let seconds = longest.as_secs_f32();
     Error::new(Reason::Interrupted, format!("{} did not answer within {seconds} s", pool.source.target))
 }
 

@@ -2,12 +2,14 @@
 
 use crate::url::Dialect;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A statement whose parameters are question marks, ready for one database.
 #[derive(Clone, Debug)]
 pub struct Statement {
     text: Arc<str>,
     parameters: usize,
+    longest: Option<Duration>,
 }
 
 impl Statement {
@@ -22,10 +24,10 @@ impl Statement {
                 Part::Text(text) => out.push_str(text),
                 Part::Question => {
                     parameters += 1;
-                    if dialect == Dialect::Postgres {
-                        out += &format!("${parameters}");
-                    } else {
-                        out.push('?');
+                    match dialect {
+                        Dialect::Postgres => out += &format!("${parameters}"),
+                        Dialect::SqlServer => out += &format!("@P{parameters}"),
+                        Dialect::MySql | Dialect::Sqlite => out.push('?'),
                     }
                 }
                 Part::Escaped => out.push('?'),
@@ -35,7 +37,17 @@ impl Statement {
                 }
             }
         }
-        Statement { text: out.into(), parameters }
+        Statement { text: out.into(), parameters, longest: None }
+    }
+
+    /// Has it end after this time, where that is earlier than its data source says.
+    pub fn within(self, longest: Option<Duration>) -> Statement {
+        Statement { longest, ..self }
+    }
+
+    /// Its own longest run.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        self.longest
     }
 
     /// As the database gets it.
@@ -150,9 +162,17 @@ fn call(text: &str, dialect: Dialect) -> String {
         // PostgreSQL's procedures without results are called, its functions selected.
         Some(rest) if is_call && function => format!("SELECT{rest}"),
         Some(rest) if is_call && dialect == Dialect::Postgres => format!("SELECT * FROM{rest}"),
+        Some(rest) if is_call && dialect == Dialect::SqlServer => execute(rest),
         Some(rest) if is_call => format!("CALL{rest}"),
         _ => text.to_owned(),
     }
+}
+
+/// ` p(?, ?)` as Transact-SQL has it, without the brackets.
+fn execute(call: &str) -> String {
+    let inside = call.trim().strip_suffix(')').and_then(|rest| rest.split_once('('));
+    let (name, parameters) = inside.unwrap_or((call, ""));
+    format!("EXEC {} {}", name.trim(), parameters.trim()).trim_end().to_owned()
 }
 
 enum Part<'a> {
@@ -173,7 +193,8 @@ fn parts(text: &str, dialect: Dialect) -> Vec<Part<'_>> {
         let after = bytes.get(at + 1).copied();
         match byte {
             b'\'' | b'"' | b'`' => at = quoted(bytes, at, backslashes(bytes, at, dialect)),
-            b'-' if after == Some(b'-') => at = find(bytes, at, b"\n"),
+            b'-' if after == Some(b'-') => at = line_end(bytes, at, dialect),
+            b'[' if dialect == Dialect::SqlServer => at = bracketed(bytes, at),
             b'#' if dialect == Dialect::MySql => at = find(bytes, at, b"\n"),
             b'/' if after == Some(b'*') => at = comment(bytes, at, dialect),
             b'$' if dialect == Dialect::Postgres => at = dollars(bytes, at),
@@ -213,7 +234,7 @@ fn backslashes(bytes: &[u8], at: usize, dialect: Dialect) -> bool {
             let apart = at < 2 || !is_name(bytes[at - 2]);
             bytes[at] == b'\'' && matches!(before, Some(b'e' | b'E')) && apart
         }
-        Dialect::Sqlite => false,
+        Dialect::Sqlite | Dialect::SqlServer => false,
     }
 }
 
@@ -232,18 +253,37 @@ fn quoted(bytes: &[u8], at: usize, backslashes: bool) -> usize {
     at.min(bytes.len())
 }
 
+/// The end of a comment to the end of the line, which is a carriage return too for PostgreSQL.
+fn line_end(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
+    let ends = |byte: &u8| *byte == b'\n' || (dialect == Dialect::Postgres && *byte == b'\r');
+    bytes[at..].iter().position(ends).map_or(bytes.len(), |found| at + found + 1)
+}
+
+/// The end of `[name]` of SQL Server, in which `]]` is a bracket.
+fn bracketed(bytes: &[u8], at: usize) -> usize {
+    let mut at = at;
+    loop {
+        at = find(bytes, at, b"]");
+        if bytes.get(at) != Some(&b']') {
+            return at;
+        }
+        at += 1;
+    }
+}
+
 /// The place behind the next `what`, or the end.
 fn find(bytes: &[u8], at: usize, what: &[u8]) -> usize {
     let found = bytes[at..].windows(what.len()).position(|window| window == what);
     found.map_or(bytes.len(), |found| at + found + what.len())
 }
 
-/// The end of a comment, which PostgreSQL nests.
+/// The end of a comment, which PostgreSQL and SQL Server nest.
 fn comment(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
     let (mut depth, mut at) = (0_usize, at);
+    let nests = matches!(dialect, Dialect::Postgres | Dialect::SqlServer);
     while at < bytes.len() {
         match (bytes[at], bytes.get(at + 1)) {
-            (b'/', Some(b'*')) if depth == 0 || dialect == Dialect::Postgres => {
+            (b'/', Some(b'*')) if depth == 0 || nests => {
                 depth += 1;
                 at += 2;
             }
@@ -273,7 +313,7 @@ fn dollars(bytes: &[u8], at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::url::Dialect::{MySql, Postgres, Sqlite};
+    use crate::url::Dialect::{MySql, Postgres, SqlServer, Sqlite};
 
     #[test]
     fn question_marks_are_found_where_they_are_parameters() {
@@ -288,11 +328,22 @@ mod tests {
             ),
             (Postgres, "select E'a\\'?' , 'a\\' , ?", "select E'a\\'?' , 'a\\' , $1", 1),
             (Postgres, "select 1 -- ?\n , /* ? /* ? */ ? */ ?", "select 1 -- ?\n , /* ? /* ? */ ? */ $1", 1),
+            (Postgres, "select 1 -- ?\r , ?", "select 1 -- ?\r , $1", 1),
             (MySql, "select 1 /* ? /* ? */ , ?", "select 1 /* ? /* ? */ , ?", 1),
             (Postgres, "select $$ ? $$, $a$ ? $$ $a$, ?", "select $$ ? $$, $a$ ? $$ $a$, $1", 1),
             (Postgres, "select a ?? 'k' where b=?", "select a ? 'k' where b=$1", 1),
             (MySql, "{call p(?, ?)}", "CALL p(?, ?)", 2),
             (Postgres, "{? = call f(?)}", "SELECT f($1)", 1),
+            (SqlServer, "{call dbo.p(?, ?)}", "EXEC dbo.p @P1, @P2", 2),
+            (SqlServer, "{call p}", "EXEC p", 0),
+            (SqlServer, "{call p()}", "EXEC p", 0),
+            (
+                SqlServer,
+                "select [a?]]?], '?' from #t where b=?",
+                "select [a?]]?], '?' from #t where b=@P1",
+                1,
+            ),
+            (SqlServer, "select /* /* ? */ ? */ ?", "select /* /* ? */ ? */ @P1", 1),
             (Postgres, "select 'unended ?", "select 'unended ?", 0),
             (Sqlite, "", "", 0),
         ] {

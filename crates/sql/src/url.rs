@@ -12,6 +12,8 @@ pub enum Dialect {
     MySql,
     /// SQLite.
     Sqlite,
+    /// Microsoft SQL Server.
+    SqlServer,
 }
 
 impl fmt::Display for Dialect {
@@ -20,6 +22,7 @@ impl fmt::Display for Dialect {
             Dialect::Postgres => "PostgreSQL",
             Dialect::MySql => "MySQL",
             Dialect::Sqlite => "SQLite",
+            Dialect::SqlServer => "SQL Server",
         })
     }
 }
@@ -52,15 +55,21 @@ impl fmt::Display for Target {
         let database = self.database.as_deref();
         match self.dialect {
             Dialect::Sqlite => write!(out, "SQLite {}", database.unwrap_or(":memory:")),
-            other => write!(out, "{other} {}:{}/{}", self.host, self.port, database.unwrap_or("")),
+            other => {
+                write!(out, "{other} {}", self.host)?;
+                match (self.port, self.option("instanceName")) {
+                    (0, Some(instance)) => write!(out, "\\{instance}")?,
+                    (port, _) => write!(out, ":{port}")?,
+                }
+                write!(out, "/{}", database.unwrap_or(""))
+            }
         }
     }
 }
 
 /// Databases that users have and that there is no driver for: the beginning of the URL, what it is, and what to do.
 const OTHERS: &[(&str, &str, &str)] = &[
-    ("jdbc:sqlserver:", "SQL Server", NO_DRIVER),
-    ("jdbc:jtds:", "SQL Server", NO_DRIVER),
+    ("jdbc:jtds:sybase:", "Sybase", NO_DRIVER),
     ("jdbc:oracle:", "Oracle", NO_DRIVER),
     ("jdbc:db2:", "DB2", NO_DRIVER),
     ("jdbc:informix", "Informix", NO_DRIVER),
@@ -75,7 +84,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("jdbc:derby://", "a server of Derby", NO_DRIVER),
 ];
 
-const NO_DRIVER: &str = "there are drivers for PostgreSQL, MySQL, MariaDB and SQLite: put a service in front of the other database and `call` it";
+const NO_DRIVER: &str = "there are drivers for PostgreSQL, MySQL, MariaDB, SQL Server and SQLite: put a service in front of the other database and `call` it";
 
 /// The way out for databases that live in a Java machine.
 const EMBEDDED: &str = "it runs inside of a Java machine: sql.embedded = \"sqlite\" in busbar.toml runs its statements on SQLite, as far as its SQL allows";
@@ -96,6 +105,12 @@ pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String
     }
     if let Some(rest) = after("jdbc:mysql:").or_else(|| after("jdbc:mariadb:")) {
         return server(rest, Dialect::MySql, 3306);
+    }
+    if let Some(rest) = after("jdbc:sqlserver:") {
+        return sql_server(rest, false);
+    }
+    if let Some(rest) = after("jdbc:jtds:sqlserver:") {
+        return sql_server(rest, true);
     }
     if let Some(rest) = after("jdbc:sqlite:") {
         let (file, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -148,6 +163,10 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
         options: options(query, '&'),
     };
     let database = match place.strip_prefix("//") {
+        // `jdbc:mysql:loadbalance://…`
+        None if place.contains("//") => {
+            return wrong("a data source with several hosts is not possible here");
+        }
         None => place,
         Some(place) => {
             let (hosts, database) = place.split_once('/').unwrap_or((place, ""));
@@ -179,6 +198,137 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
     let database = decode_percent(database.trim_matches('/'));
     target.database = Some(database).filter(|database| !database.is_empty());
     Ok(target)
+}
+
+/// `//host\instance:port;name=value`, as the driver of Microsoft has it, and `//host:port/database;name=value` of jTDS.
+fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
+    let wrong = |what: &str, help: &str| Err((what.to_owned(), help.to_owned()));
+    let (place, properties) = rest.split_once(';').unwrap_or((rest, ""));
+    let place = place.trim();
+    let Some(place) = place.strip_prefix("//").or(place.is_empty().then_some("")) else {
+        return wrong("this URL has no `//HOST`", "write jdbc:sqlserver://HOST:PORT;databaseName=DATABASE");
+    };
+    let (place, path) = if jtds { place.split_once('/').unwrap_or((place, "")) } else { (place, "") };
+    let mut target = Target {
+        dialect: Dialect::SqlServer,
+        host: "localhost".to_owned(),
+        port: 0,
+        database: Some(path.to_owned()).filter(|own| !own.is_empty()),
+        stands_in: false,
+        options: braced(properties),
+    };
+    // What the properties say goes before what the address says, as in the drivers.
+    let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or("")),
+        None => place.split_once(':').unwrap_or((place, "")),
+    };
+    let first = |names: &[&str]| {
+        let found = names.iter().find_map(|name| target.option(name));
+        found.map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned)
+    };
+    let host = first(&["serverName", "server"]).unwrap_or_else(|| host.trim().to_owned());
+    let port = first(&["portNumber", "port"]).unwrap_or_else(|| port.trim().to_owned());
+    let database = first(&["databaseName", "database"]).or(target.database.clone());
+    let user = first(&["userName", "user"]);
+    let instance = first(&["instanceName", "instance"]);
+    let login = first(&["authentication"]).map(|own| own.to_ascii_lowercase());
+    let is = |name: &str, value: &str| {
+        target.option(name).is_some_and(|own| own.trim().eq_ignore_ascii_case(value))
+    };
+    let is_own_login = is("integratedSecurity", "true")
+        || first(&["domain"]).is_some()
+        || login.is_some_and(|own| !matches!(&*own, "sqlpassword" | "notspecified"));
+    if is_own_login {
+        return wrong(
+            "this URL logs in as a user of Windows or of Azure",
+            "only logins of SQL Server itself are possible here: user and password",
+        );
+    }
+    let encrypt = target.option("encrypt").map(str::to_ascii_lowercase).unwrap_or_default();
+    if !matches!(&*encrypt, "" | "true" | "false" | "strict" | "yes" | "no" | "mandatory" | "optional") {
+        return wrong("`encrypt` of this URL is not known", "write encrypt=true, false or strict");
+    }
+    if jtds && target.option("encrypt").is_none() {
+        // Its name there is `ssl`, and it is off.
+        let encrypt = match first(&["ssl"]).map(|own| own.to_ascii_lowercase()).as_deref() {
+            None | Some("off" | "request") => "false",
+            Some("require") => {
+                target.options.push(("trustServerCertificate".to_owned(), "true".to_owned()));
+                "true"
+            }
+            Some("authenticate") => "true",
+            Some(_) => {
+                return wrong("`ssl` of this URL is not known", "write ssl=require or ssl=authenticate");
+            }
+        };
+        target.options.push(("encrypt".to_owned(), encrypt.to_owned()));
+    }
+    let (host, instance) = match host.split_once('\\') {
+        Some((host, own)) => (host.to_owned(), Some(own.to_owned())),
+        None => (host, instance),
+    };
+    if host.contains([',', '(', '@', '/']) {
+        return wrong(
+            "the host of this URL cannot be read",
+            "write jdbc:sqlserver://HOST:PORT;databaseName=DATABASE",
+        );
+    }
+    if !host.is_empty() {
+        target.host = host;
+    }
+    target.port = match (port.as_str(), &instance) {
+        ("", Some(_)) => 0,
+        ("", None) => 1433,
+        (port, _) => match port.parse() {
+            Ok(port) if port != 0 => port,
+            _ => {
+                return wrong(
+                    "the port of this URL is no number",
+                    "write //HOST:PORT; without a port it is 1433",
+                );
+            }
+        },
+    };
+    target.database = database;
+    for (name, value) in [("user", user), ("instanceName", instance)] {
+        target.options.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    Ok(target)
+}
+
+/// `name=value;name={va;lue}`: what stands in braces is taken as it is, `}}` is one of them.
+fn braced(text: &str) -> Vec<(String, String)> {
+    let (mut all, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let end = rest.find(['=', ';']).unwrap_or(rest.len());
+        let name = rest[..end].trim().to_owned();
+        rest = &rest[end..];
+        let mut value = String::new();
+        if let Some(after) = rest.strip_prefix('=') {
+            rest = after;
+            if let Some(mut inside) = rest.trim_start().strip_prefix('{') {
+                while let Some((before, after)) = inside.split_once('}') {
+                    value += before;
+                    inside = after;
+                    match inside.strip_prefix('}') {
+                        Some(after) => (value, inside) = (value + "}", after),
+                        None => break,
+                    }
+                }
+                rest = inside;
+                rest = rest.find(';').map_or("", |at| &rest[at..]);
+            } else {
+                let end = rest.find(';').unwrap_or(rest.len());
+                value = rest[..end].trim().to_owned();
+                rest = &rest[end..];
+            }
+        }
+        rest = rest.strip_prefix(';').unwrap_or(rest);
+        if !name.is_empty() {
+            all.push((name, value));
+        }
+    }
+    all
 }
 
 fn options(query: &str, separator: char) -> Vec<(String, String)> {
@@ -218,6 +368,13 @@ impl Target {
                 ) => "keystores of Java are not read: sslrootcert=FILE names a PEM file",
                 (Dialect::MySql, "allowmultiqueries") => "a statement is one statement",
                 (Dialect::MySql, "zerodatetimebehavior") => "a zero date is NULL",
+                (Dialect::SqlServer, "truststore" | "keystorelocation" | "clientcertificate") => {
+                    "keystores of Java are not read: sslrootcert=FILE names a PEM file"
+                }
+                (Dialect::SqlServer, "failoverpartner" | "multisubnetfailover") => {
+                    "one server is asked: the one of `//HOST`"
+                }
+                (Dialect::SqlServer, "columnencryptionsetting") => "encrypted columns are bytes",
                 _ => continue,
             };
             found.push((name.as_str(), why));
@@ -243,8 +400,27 @@ mod tests {
             ("jdbc:mariadb://db/", "MySQL db:3306/"),
             ("jdbc:sqlite:/tmp/a.db", "SQLite /tmp/a.db"),
             ("jdbc:sqlite::memory:", "SQLite :memory:"),
+            ("jdbc:sqlserver://db:1434;databaseName=shop;user=sa", "SQL Server db:1434/shop"),
+            ("jdbc:sqlserver://db\\EXPRESS;database=shop", "SQL Server db\\EXPRESS/shop"),
+            ("jdbc:sqlserver://db:1433;instanceName=EXPRESS;", "SQL Server db:1433/"),
+            ("jdbc:sqlserver://;serverName=db;portNumber=5;databaseName={a;b}}c}", "SQL Server db:5/a;b}c"),
+            ("jdbc:sqlserver:", "SQL Server localhost:1433/"),
+            ("jdbc:sqlserver://[::1]:1435", "SQL Server ::1:1435/"),
+            ("jdbc:jtds:sqlserver://db:1433/shop;instance=X", "SQL Server db:1433/shop"),
+            (
+                "\n jdbc:sqlserver://10.0.0.1:1433;instance=X;databaseName=E;\n jdbc:sqlserver://;encrypt=true",
+                "SQL Server 10.0.0.1:1433/E",
+            ),
         ] {
             assert_eq!(parse(url, false).map(|target| target.to_string()), Ok(wanted.to_owned()), "{url}");
+        }
+        let jtds = parse("jdbc:jtds:sqlserver://h/d;ssl=require;USER=u", false).unwrap();
+        let of = |name: &str| jtds.option(name).map(str::to_owned);
+        assert_eq!(of("encrypt").zip(of("trustServerCertificate")), Some(("true".into(), "true".into())));
+        assert_eq!(of("user").as_deref(), Some("u"));
+        // No end, no name, no value: all are read to their ends.
+        for text in ["a={b", "a=", "=b", ";;", "a", "a={b}}", "a={b}c;d=e", "{", "a={}"] {
+            braced(text);
         }
         let mysql = parse("jdbc:mysql://h/d?a=1&amp;useSSL=false&USESSL=true", false).unwrap();
         assert_eq!(
@@ -253,7 +429,16 @@ mod tests {
         );
         for (url, says) in [
             ("jdbc:oracle:thin:@h:1521:x", "Oracle"),
-            ("jdbc:sqlserver://h;databaseName=x", "SQL Server"),
+            ("jdbc:sqlserver://h;integratedSecurity=true", "a user of Windows"),
+            ("jdbc:sqlserver://h;authentication=ActiveDirectoryPassword", "of Azure"),
+            ("jdbc:sqlserver://h;encrypt=maybe", "`encrypt`"),
+            ("jdbc:sqlserver://h:0", "no number"),
+            ("jdbc:sqlserver://h:99999", "no number"),
+            ("jdbc:sqlserver://a,b", "cannot be read"),
+            ("jdbc:sqlserver:h", "no `//HOST`"),
+            ("jdbc:jtds:sqlserver://h/d;ssl=sometimes", "`ssl`"),
+            ("jdbc:jtds:sybase://h/d", "Sybase"),
+            ("jdbc:mysql:loadbalance://a,b/d", "several hosts"),
             ("jdbc:h2:mem:test", "H2"),
             ("jdbc:derby:memory:x;create=true", "Derby"),
             ("jdbc:postgresql://a,b/x", "several hosts"),

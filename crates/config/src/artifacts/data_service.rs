@@ -378,9 +378,9 @@ const OPERATION: Shape = Shape {
 };
 
 impl DataService {
-    /// The query of an id.
+    /// The query of an id. Of several the last one counts, as in WSO2.
     pub fn query(&self, id: &str) -> Option<&DataQuery> {
-        self.queries.iter().find(|own| own.id.value == id)
+        self.queries.iter().rfind(|own| own.id.value == id)
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataService> {

@@ -37,19 +37,20 @@ pub(crate) fn compile(
             "neither an operation, a resource nor a result",
         );
     }
-    for (at, query) in own.queries.iter().enumerate() {
-        if own.queries[..at].iter().any(|other| other.id.value == query.id.value) {
-            let message = format!("two queries have the id `{}`", query.id);
-            compiler.error("duplicate-key", message, query.id.span, "again here");
-            return None;
-        }
+    let is_replaced = |at: usize| {
+        let id = &own.queries[at].id.value;
+        own.queries[at + 1..].iter().any(|other| other.id.value == *id)
+    };
+    for (_, query) in own.queries.iter().enumerate().filter(|&(at, _)| is_replaced(at)) {
+        let message = format!("two queries have the id `{}`", query.id);
+        compiler.warning("duplicate-key", message, query.id.span, "the later one counts, as in WSO2");
     }
     let mut pools: HashMap<&str, Option<Arc<Pool>>> = HashMap::new();
     let mut queries = Vec::new();
     let mut is_whole = true;
-    for query in &own.queries {
+    for (at, query) in own.queries.iter().enumerate() {
         // What nothing runs may be what it likes.
-        if !used.contains(query.id.value.as_str()) {
+        if is_replaced(at) || !used.contains(query.id.value.as_str()) {
             continue;
         }
         match compile_query(own, query, &mut pools, compiler) {
@@ -68,6 +69,11 @@ pub(crate) fn compile(
             continue;
         }
         match pool_of(config, &own.name.value, &mut pools, compiler) {
+            Some(pool) if pool.dialect() == sql::Dialect::SqlServer => {
+                let message = format!("the tables of the config `{}` are in SQL Server", config.id);
+                let label = "`enableOData` has no effect: they are served of the other databases";
+                compiler.warning("ignored-parameter", message, config.span, label);
+            }
             Some(pool) => odata.push(crate::odata::Source::new(&config.id.value, pool)),
             None => is_whole = false,
         }
@@ -107,12 +113,15 @@ pub(crate) fn compile(
             is_whole = false;
             continue;
         };
-        if operations.iter().any(|other| other.label == made.label) {
-            let message = format!("`{}` is there twice", made.label);
-            compiler.error("duplicate-key", message, operation.name.span, "again here");
-            return None;
+        match operations.iter_mut().find(|other| other.label == made.label) {
+            Some(other) => {
+                let message = format!("`{}` is there twice", made.label);
+                let label = "it counts instead of the one before, as in WSO2";
+                compiler.warning("duplicate-key", message, operation.name.span, label);
+                *other = made;
+            }
+            None => operations.push(made),
         }
-        operations.push(made);
     }
     if !is_whole {
         return None;
@@ -165,7 +174,7 @@ fn used(own: &config::DataService) -> HashSet<&str> {
                 own.queries
                     .iter()
                     .map(|own| own.id.value.as_str())
-                    .filter(|id| json.value.contains(&format!("\"@{id}\""))),
+                    .filter(|id| json.value.contains(&format!("@{id}"))),
             );
         }
     }

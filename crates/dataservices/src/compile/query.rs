@@ -8,6 +8,7 @@ use flow::{Compiler, Pattern};
 use sql::{Dialect, Kind, Named, Pool, Statement};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Names of properties of older services, and what they are now.
 const OLD: [(&str, &str); 10] = [
@@ -115,6 +116,7 @@ pub(super) fn compile_query<'a>(
         Dialect::Postgres => &["postgresql"],
         Dialect::MySql => &["mysql", "mariadb"],
         Dialect::Sqlite => &["sqlite", "h2", "derby"],
+        Dialect::SqlServer => &["sqlserver", "mssql", "jtds"],
     };
     let is_ours =
         |dialects: &[String]| dialects.iter().any(|own| names.contains(&own.to_ascii_lowercase().as_str()));
@@ -200,10 +202,14 @@ pub(super) fn compile_query<'a>(
     let is_same = parameters.iter().all(|own: &Parameter| {
         !own.is_array && own.kind != ParameterKind::Written && own.direction == DataDirection::In
     });
+    let longest = property("query_timeout")
+        .and_then(|own| own.parse().ok())
+        .filter(|&seconds| seconds > 0)
+        .map(Duration::from_secs);
     let pool = pool?;
     Some(Query {
         id: query.id.value.clone(),
-        fixed: is_same.then(|| Statement::new(&text.text, dialect)),
+        fixed: is_same.then(|| Statement::new(&text.text, dialect).within(longest)),
         text,
         marks,
         parameters,
@@ -214,6 +220,7 @@ pub(super) fn compile_query<'a>(
             .and_then(|own| own.parse().ok())
             .filter(|&most| most > 0)
             .unwrap_or(usize::MAX),
+        longest,
         pool: Some(pool),
         table: None,
     })
@@ -302,6 +309,7 @@ fn of_table(table: Table, query: &DataQuery, compiler: &mut Compiler<'_>) -> Opt
         result: None,
         autocommit: true,
         most: usize::MAX,
+        longest: None,
     })
 }
 
@@ -356,8 +364,13 @@ fn compile_parameter(
             }
         },
     };
-    if own.direction != DataDirection::In && dialect == Dialect::Sqlite {
-        let message = format!("the parameter `{}` comes back, and SQLite has no procedures", own.name);
+    let has_no_way_back = match dialect {
+        Dialect::Sqlite => Some("SQLite has no procedures"),
+        Dialect::SqlServer => Some("parameters of procedures of SQL Server are for input only here"),
+        Dialect::Postgres | Dialect::MySql => None,
+    };
+    if let Some(why) = has_no_way_back.filter(|_| own.direction != DataDirection::In) {
+        let message = format!("the parameter `{}` comes back, and {why}", own.name);
         compiler.error("bad-value", message, own.name.span, "`type` is OUT or INOUT");
         return None;
     }

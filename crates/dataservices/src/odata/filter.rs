@@ -293,7 +293,7 @@ impl<'a> Sql<'a> {
                     ("eq", _) => " = ",
                     ("ne", Dialect::Postgres) => " IS DISTINCT FROM ",
                     ("ne", Dialect::MySql) => " <=> ",
-                    ("ne", Dialect::Sqlite) => " IS NOT ",
+                    ("ne", Dialect::Sqlite | Dialect::SqlServer) => " IS NOT ",
                     ("gt", _) => " > ",
                     ("ge", _) => " >= ",
                     ("lt", _) => " < ",

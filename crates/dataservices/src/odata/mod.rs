@@ -331,7 +331,7 @@ impl Asked<'_> {
                 (Some(top), _) => sql.text += &format!(" LIMIT {top}"),
                 (None, Dialect::MySql) => sql.text += " LIMIT 9223372036854775807",
                 (None, Dialect::Sqlite) => sql.text += " LIMIT -1",
-                (None, Dialect::Postgres) => {}
+                (None, Dialect::Postgres | Dialect::SqlServer) => {}
             }
             sql.text += &format!(" OFFSET {}", skip.unwrap_or(0));
         }

@@ -181,7 +181,8 @@ async fn read(lease: &mut Lease) -> Result<Model, Error> {
     let text = match dialect {
         Dialect::Postgres => POSTGRES,
         Dialect::MySql => MYSQL,
-        Dialect::Sqlite => SQLITE,
+        // Its tables are not served (`compile`).
+        Dialect::Sqlite | Dialect::SqlServer => SQLITE,
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
     let take = |row: Row| {
@@ -207,7 +208,7 @@ async fn read(lease: &mut Lease) -> Result<Model, Error> {
         let (edm, kind, cast) = match dialect {
             Dialect::Postgres => of_postgres(plain, full),
             Dialect::MySql => of_mysql(plain, full),
-            Dialect::Sqlite => of_sqlite(plain),
+            Dialect::Sqlite | Dialect::SqlServer => of_sqlite(plain),
         };
         table.columns.push(Column {
             name: column.clone(),

@@ -1,5 +1,6 @@
 //! One connection to one database, whichever it is.
 
+mod mssql;
 mod mysql;
 mod numeric;
 mod postgres;
@@ -77,19 +78,8 @@ impl<'a> Handing<'a> {
         length: fn(&R, usize) -> usize,
         values: impl FnOnce(&R) -> Result<Vec<Value>, Error> + Send + 'static,
     ) {
-        if !self.wanted {
-            return;
-        }
-        let columns = self.columns.get_or_insert_with(|| {
-            let own = row.columns();
-            let is_same = own.len() == self.last.0.len()
-                && own.iter().zip(&self.last.0).all(|(column, name)| column.name() == name);
-            if !is_same {
-                *self.last = Arc::new(Columns(own.iter().map(|column| column.name().to_owned()).collect()));
-            }
-            Arc::clone(self.last)
-        });
-        let columns = Arc::clone(columns);
+        let names = row.columns().iter().map(|column| column.name());
+        let Some(columns) = self.columns(row.len(), names) else { return };
         let mut size = 0;
         let mut too_long = None;
         for at in 0..row.len() {
@@ -108,6 +98,31 @@ impl<'a> Handing<'a> {
                 read.unwrap_or_else(|error| Err(Error::new(Reason::Interrupted, error.to_string())))
             }
         };
+        self.hand(columns, values).await;
+    }
+
+    /// The columns of a row; `None`: it is not wanted.
+    fn columns<'n>(
+        &mut self,
+        count: usize,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Option<Arc<Columns>> {
+        if !self.wanted {
+            return None;
+        }
+        let columns = self.columns.get_or_insert_with(|| {
+            let is_same =
+                count == self.last.0.len() && names.clone().zip(&self.last.0).all(|(own, last)| own == last);
+            if !is_same {
+                *self.last = Arc::new(Columns(names.map(str::to_owned).collect()));
+            }
+            Arc::clone(self.last)
+        });
+        Some(Arc::clone(columns))
+    }
+
+    /// Gives a row to who takes it, when there is room.
+    async fn hand(&mut self, columns: Arc<Columns>, values: Result<Vec<Value>, Error>) {
         poll_fn(|cx| self.rows.poll_room(cx)).await;
         let read = values.and_then(|values| self.rows.row(Row { columns, values }));
         self.wanted = read.unwrap_or_else(|error| {
@@ -137,6 +152,7 @@ pub(crate) enum Connection {
     Postgres(Box<postgres::Session>),
     MySql(Box<mysql::Session>),
     Sqlite(sqlite::Session),
+    SqlServer(Box<mssql::Session>),
 }
 
 impl Connection {
@@ -146,6 +162,7 @@ impl Connection {
             Dialect::Postgres => Connection::Postgres(Box::new(postgres::Session::open(source).await?)),
             Dialect::MySql => Connection::MySql(Box::new(mysql::Session::open(source).await?)),
             Dialect::Sqlite => Connection::Sqlite(sqlite::Session::open(source).await?),
+            Dialect::SqlServer => Connection::SqlServer(Box::new(mssql::Session::open(source).await?)),
         };
         if let Some(init) = &source.options.init {
             connection.execute(init).await?;
@@ -164,6 +181,7 @@ impl Connection {
             Connection::Postgres(session) => session.run(statement, parameters, rows).await,
             Connection::MySql(session) => session.run(statement, parameters, rows).await,
             Connection::Sqlite(session) => session.run(statement, parameters, rows).await,
+            Connection::SqlServer(session) => session.run(statement, parameters, rows).await,
         }
     }
 
@@ -173,6 +191,7 @@ impl Connection {
             Connection::Postgres(session) => session.execute(text).await,
             Connection::MySql(session) => session.execute(text).await,
             Connection::Sqlite(session) => session.execute(text).await,
+            Connection::SqlServer(session) => session.execute(text).await,
         }
     }
 
@@ -189,6 +208,7 @@ impl Connection {
             Connection::Postgres(session) => session.ping().await,
             Connection::MySql(session) => session.ping().await,
             Connection::Sqlite(_) => Ok(()),
+            Connection::SqlServer(session) => session.ping().await,
         }
     }
 }
@@ -205,11 +225,20 @@ fn system_roots<'a>() -> Option<&'a str> {
 /// What fails while a connection is made.
 fn unavailable(error: sqlx::Error) -> Error {
     let broken = match &error {
-        sqlx::Error::Io(error) => Some(format!("no connection can be made: {error}")),
+        sqlx::Error::Io(error) => Some(format!("no connection can be made: {}", of_io(error))),
         _ => None,
     };
     let error = failed(error);
     Error { reason: crate::error::Reason::Unavailable, message: broken.unwrap_or(error.message), ..error }
+}
+
+/// What a socket reports.
+fn of_io(error: &std::io::Error) -> String {
+    match error.kind() {
+        // What TLS says of it has the address of a page in it.
+        std::io::ErrorKind::UnexpectedEof => "the server closed it".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// What the libraries report, without the texts that they put around it.
@@ -226,7 +255,9 @@ fn failed(error: sqlx::Error) -> Error {
                 ..Error::new(Reason::Refused, own.message())
             }
         }
-        Sqlx::Io(error) => Error::new(Reason::Interrupted, format!("the connection broke: {error}")),
+        Sqlx::Io(error) => {
+            Error::new(Reason::Interrupted, format!("the connection broke: {}", of_io(&error)))
+        }
         Sqlx::Tls(error) => Error::new(Reason::Unavailable, format!("TLS with the database failed: {error}")),
         Sqlx::Encode(error) => Error::new(Reason::Value, error.to_string()),
         Sqlx::Configuration(error) => Error::new(Reason::Unavailable, error.to_string()),

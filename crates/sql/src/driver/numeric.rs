@@ -22,28 +22,32 @@ pub(super) fn read(bytes: &[u8]) -> Option<String> {
             _ => Some(0),
         }
     };
-    let mut out = String::new();
+    let four = |group: u16| [1000, 100, 10, 1].map(|place| char::from(b'0' + (group / place % 10) as u8));
+    let mut out = String::with_capacity(4 * usize::from(groups) + usize::from(scale) + 8);
     if sign == NEGATIVE {
         out.push('-');
     }
     let whole = out.len();
     for power in (0..=i32::from(weight).max(0)).rev() {
-        let digits = group(power)?;
-        if out.len() == whole && digits == 0 && power > 0 {
-            continue;
-        }
-        out += &if out.len() == whole { digits.to_string() } else { format!("{digits:04}") };
+        let digits = four(group(power)?);
+        let zeros = match out.len() == whole {
+            true => digits.iter().take_while(|&&digit| digit == '0').count(),
+            false => 0,
+        };
+        out.extend(&digits[zeros..]);
+    }
+    if out.len() == whole {
+        out.push('0');
     }
     if scale > 0 {
-        let mut fraction = String::new();
+        out.push('.');
+        let end = out.len() + usize::from(scale);
         let mut power = -1;
-        while fraction.len() < usize::from(scale) {
-            fraction += &format!("{:04}", group(power)?);
+        while out.len() < end {
+            out.extend(four(group(power)?));
             power -= 1;
         }
-        fraction.truncate(usize::from(scale));
-        out.push('.');
-        out += &fraction;
+        out.truncate(end);
     }
     Some(out)
 }

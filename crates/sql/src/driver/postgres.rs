@@ -19,7 +19,11 @@ use sqlx::{
     AssertSqlSafe, Column, ConnectOptions, Connection, Either, Encode, Executor, Postgres, Row as _, Type,
     TypeInfo, ValueRef,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Of so many texts the types are kept. Then all is forgotten, with what was prepared.
+const TEXTS: usize = 1000;
 
 /// What days and times are counted from.
 const EPOCH: Date = Date::constant(2000, 1, 1);
@@ -30,6 +34,10 @@ pub(crate) struct Session {
     columns: Arc<Columns>,
     /// Most bytes of a value.
     longest: usize,
+    /// The types of the parameters that texts were first asked with: those that a text was prepared with are kept for it.
+    types: HashMap<Arc<str>, Vec<Kind>>,
+    /// The server keeps no prepared statements (`prepareThreshold=0`).
+    unprepared: bool,
 }
 
 impl Session {
@@ -52,7 +60,15 @@ impl Session {
         if !first.is_empty() {
             connection.execute(AssertSqlSafe(first)).await.map_err(unavailable)?;
         }
-        Ok(Session { connection, columns: Arc::default(), longest: source.options.longest })
+        // What stands between the server and its clients may give each statement another connection.
+        let unprepared = source.target.option("prepareThreshold").is_some_and(|own| own.trim() == "0");
+        Ok(Session {
+            connection,
+            columns: Arc::default(),
+            longest: source.options.longest,
+            types: HashMap::new(),
+            unprepared,
+        })
     }
 
     pub async fn run(
@@ -61,19 +77,66 @@ impl Session {
         parameters: &[Parameter],
         rows: Rows<'_>,
     ) -> Result<Outcome, Error> {
+        if self.types.len() >= TEXTS {
+            self.types.clear();
+            self.connection.clear_cached_statements().await.map_err(failed)?;
+        }
+        let text = self.text(statement, parameters);
+        let mut has_rows = false;
+        let first = match self.ask(&text, parameters, &mut *rows, &mut has_rows).await {
+            Err(error) if is_stale(&error) && !has_rows => error,
+            other => return other,
+        };
+        // A table is another one than when the statement was prepared, or the server has forgotten it: nothing was done yet.
+        self.connection.clear_cached_statements().await.map_err(failed)?;
+        match self.ask(&text, parameters, rows, &mut has_rows).await {
+            // Within a transaction it was the end of it.
+            Err(again) if again.state.as_deref() == Some("25P02") => Err(first),
+            other => other,
+        }
+    }
+
+    /// The text that a statement is prepared as: one that was asked with other types before is another one.
+    fn text(&mut self, statement: &Statement, parameters: &[Parameter]) -> Arc<str> {
+        let text = statement.text();
+        let kinds = || parameters.iter().map(Parameter::kind);
+        match self.types.get(text) {
+            Some(known) if kinds().eq(known.iter().copied()) => Arc::clone(text),
+            Some(_) => {
+                let types: Vec<&str> = kinds().map(Kind::name).collect();
+                format!("{text}\n-- {}", types.join(", ")).into()
+            }
+            None => {
+                self.types.insert(Arc::clone(text), kinds().collect());
+                Arc::clone(text)
+            }
+        }
+    }
+
+    /// `has_rows`: there was one.
+    async fn ask(
+        &mut self,
+        text: &Arc<str>,
+        parameters: &[Parameter],
+        rows: Rows<'_>,
+        has_rows: &mut bool,
+    ) -> Result<Outcome, Error> {
         let mut arguments = PgArguments::default();
         for parameter in parameters {
             sqlx::Arguments::add(&mut arguments, Bound(parameter))
                 .map_err(|error| Error::new(Reason::Value, error.to_string()))?;
         }
-        let text = AssertSqlSafe(Arc::clone(statement.text()));
-        let mut stream = self.connection.fetch_many(sqlx::query_with(text, arguments));
+        let query = sqlx::query_with(AssertSqlSafe(Arc::clone(text)), arguments).persistent(!self.unprepared);
+        let mut stream = self.connection.fetch_many(query);
         let (mut outcome, mut handing) =
             (Outcome::default(), Handing::new(rows, &mut self.columns, self.longest));
         while let Some(item) = stream.try_next().await.map_err(failed)? {
             match item {
                 Either::Left(done) => outcome.affected += done.rows_affected(),
-                Either::Right(row) => handing.row(row, length, values).await,
+                Either::Right(row) => {
+                    *has_rows = true;
+                    handing.row(row, length, values).await;
+                }
             }
         }
         handing.end(outcome)
@@ -87,6 +150,11 @@ impl Session {
     pub async fn ping(&mut self) -> Result<(), Error> {
         self.connection.ping().await.map_err(failed)
     }
+}
+
+/// Whether a prepared statement is of no more use: `0A000` (cached plan must not change result type), `26000` (it does not exist).
+fn is_stale(error: &Error) -> bool {
+    matches!(error.state.as_deref(), Some("0A000" | "26000"))
 }
 
 fn options(source: &Source) -> Result<PgConnectOptions, Error> {

@@ -262,17 +262,21 @@ fn answer(connection: &Connection, job: &Job) -> Result<Outcome, Error> {
     for (at, parameter) in job.parameters.iter().enumerate() {
         statement.raw_bind_parameter(at + 1, bound(parameter)).map_err(failed)?;
     }
-    let columns = Arc::new(Columns(statement.column_names().map(str::to_owned).collect()));
-    if columns.0.is_empty() {
+    if statement.column_count() == 0 {
         statement.raw_execute().map_err(failed)?;
     } else {
         let mut rows = statement.raw_query();
         let (mut chunk, mut size) = (Vec::new(), 0);
+        let mut columns: Option<Arc<Columns>> = None;
         while let Some(row) = rows.next().map_err(failed)? {
+            // Only now: where a table has changed since the statement was prepared, the first step prepares it again.
+            let columns = columns.get_or_insert_with(|| {
+                Arc::new(Columns(row.as_ref().column_names().map(str::to_owned).collect()))
+            });
             let values = (0..columns.0.len())
                 .map(|at| value(row.get_ref(at).map_err(failed)?))
                 .collect::<Result<_, _>>()?;
-            let row = Row { columns: Arc::clone(&columns), values };
+            let row = Row { columns: Arc::clone(columns), values };
             size += row.size();
             chunk.push(row);
             if chunk.len() == CHUNK || size >= CHUNK_BYTES {
