@@ -33,7 +33,14 @@ pub fn is_name(s: &str) -> bool {
 
 /// `NCName` (Namespaces [4]): a name without colon.
 pub fn is_ncname(s: &str) -> bool {
-    is_name(s) && !s.contains(':')
+    // Nearly all are of ASCII characters.
+    match s.as_bytes() {
+        [first, rest @ ..] if s.is_ascii() => {
+            (first.is_ascii_alphabetic() || *first == b'_')
+                && rest.iter().all(|byte| NAME_BYTE[usize::from(*byte)] && *byte != b':')
+        }
+        _ => is_name(s) && !s.contains(':'),
+    }
 }
 
 /// Whether two strings are equal; empty ones are not looked at. (Comparing no bytes at the address that an empty string

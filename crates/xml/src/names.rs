@@ -17,6 +17,12 @@ pub const XMLNS_NS: &str = "http://www.w3.org/2000/xmlns/";
 pub struct NameId(pub(crate) u32);
 
 impl NameId {
+    /// The name with number `index`; `None` past 4 Gi.
+    #[inline]
+    pub fn from_index(index: usize) -> Option<NameId> {
+        u32::try_from(index).ok().map(NameId)
+    }
+
     /// The number of the name, dense from 0: an index for tables by name.
     #[inline]
     pub fn index(self) -> usize {

@@ -2,7 +2,7 @@
 
 use crate::ast::{Axis, BinaryOp};
 use crate::eval::{Each, Eval, Frame, Walk, spend};
-use crate::plan::{Core, Op, Predicate, Step, Test};
+use crate::plan::{Core, Op, Predicate, Step, Test, below_by_position};
 use crate::value::Node;
 use xml::{Document, NameId, NodeId, NodeKind};
 
@@ -53,24 +53,6 @@ fn is_document_of(doc: &Document, n: NodeId, name: Option<NameId>) -> bool {
 
 /// Predicates of one step whose positions are counted in place; more are applied to a list.
 const COUNTED: usize = 4;
-
-/// The largest position that [`Eval::nth_below`] counts to.
-const NEAR: usize = 8;
-
-/// The name and the position, if two steps are `descendant-or-self::node()/child::name[n]`.
-fn below_by_position(below: &Step, child: &Step) -> Option<(u32, usize)> {
-    match (&below.test, &child.test, &*child.predicates) {
-        (Test::Node | Test::Parent, Test::Name(name), [Predicate::Position(nth)])
-            if below.axis == Axis::DescendantOrSelf
-                && below.predicates.is_empty()
-                && child.axis == Axis::Child
-                && (1..=NEAR).contains(nth) =>
-        {
-            Some((*name, *nth))
-        }
-        _ => None,
-    }
-}
 
 impl<'a> Eval<'a> {
     /// Runs the steps depth-first from one node.

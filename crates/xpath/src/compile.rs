@@ -3,6 +3,7 @@
 use crate::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start};
 use crate::context::ExtensionName;
 use crate::error::{Span, XPathError};
+use crate::eval::direct::is_direct;
 use crate::options::{CompileOptions, Function, Names, Version};
 use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
 use crate::sequence::functions::Looks;
@@ -241,8 +242,16 @@ impl<'o> Compiler<'o> {
         };
         let from_many = analyse(&mut steps, many, |s, b, o| (s.break_many, s.overlaps_many) = (b, o));
         // What a variable of the expression or a function of the embedder gives may change.
-        let invariant = matches!(start, From::Root) && self.locals.is_empty() && self.functions.is_empty();
+        let invariant = matches!(start, From::Root | From::Op(Op::Current(_)))
+            && self.locals.is_empty()
+            && self.functions.is_empty();
+        let direct = is_direct(&start, &filter, &steps);
+        let dot = matches!(start, From::Context)
+            && filter.is_empty()
+            && matches!(&*steps, [step] if step.axis == Axis::SelfAxis && step.test == Test::Node && step.predicates.is_empty());
         Op::Path(Box::new(Path {
+            direct,
+            dot,
             start,
             filter: filter.into(),
             steps: steps.into(),
@@ -550,7 +559,7 @@ fn join_descendant_steps(steps: Vec<Step>) -> Vec<Step> {
     out
 }
 
-fn is_positional(p: &Predicate) -> bool {
+pub(crate) fn is_positional(p: &Predicate) -> bool {
     match p {
         Predicate::Boolean(op) => {
             let uses = context_use(op);

@@ -89,6 +89,12 @@ pub trait Host {
         None
     }
 
+    /// The text of a document that is known to hold nothing but this text, and which [`Host::document`] would have to make first.
+    fn text_of_document(&self, id: DocId) -> Option<&str> {
+        let _ = id;
+        None
+    }
+
     /// The document node for XPath 2.0's `doc()`, a relative URI resolved; `None`: there is none. Errors: a sentence.
     fn load(&self, uri: &str) -> Result<Option<Node>, String> {
         Err(format!("\"{uri}\": expressions load no documents here"))

@@ -106,7 +106,9 @@ impl Expression {
     /// The value.
     pub fn evaluate(&self, cx: &Context<'_>) -> Result<Value, XPathError> {
         let eval = Eval::new(&self.program, cx);
-        eval.value(&self.program.op, eval.frame()).map_err(|e| *e)
+        let found = eval.value(&self.program.op, eval.frame());
+        eval.end();
+        found.map_err(|e| *e)
     }
 
     /// The value; or, where the expression ends with a call of an extension function whose slot is in `slots`, that call: its
@@ -124,19 +126,25 @@ impl Expression {
     /// `boolean()` of the value; stops at the first node that decides.
     pub fn evaluate_boolean(&self, cx: &Context<'_>) -> Result<bool, XPathError> {
         let eval = Eval::new(&self.program, cx);
-        eval.boolean(&self.program.op, eval.frame()).map_err(|e| *e)
+        let found = eval.boolean(&self.program.op, eval.frame());
+        eval.end();
+        found.map_err(|e| *e)
     }
 
     /// `number()` of the value.
     pub fn evaluate_number(&self, cx: &Context<'_>) -> Result<f64, XPathError> {
         let eval = Eval::new(&self.program, cx);
-        eval.number(&self.program.op, eval.frame()).map_err(|e| *e)
+        let found = eval.number(&self.program.op, eval.frame());
+        eval.end();
+        found.map_err(|e| *e)
     }
 
     /// `string()` of the value: of a node-set that of its first node, borrowed where the document has it in one piece.
     pub fn evaluate_string<'a>(&'a self, cx: &'a Context<'a>) -> Result<Cow<'a, str>, XPathError> {
         let eval = Eval::new(&self.program, cx);
-        eval.string(&self.program.op, eval.frame()).map_err(|e| *e)
+        let found = eval.string(&self.program.op, eval.frame());
+        eval.end();
+        found.map_err(|e| *e)
     }
 
     /// The nodes in document order; an error if the value is no node-set.

@@ -63,15 +63,24 @@ fn slice(s: Cow<'_, str>, range: std::ops::Range<usize>) -> Cow<'_, str> {
     }
 }
 
+/// Where a part begins. A single byte is looked for as that: preparing for longer ones costs more than that.
+#[inline]
+fn find(s: &str, part: &str) -> Option<usize> {
+    match part.as_bytes() {
+        [byte] => s.find(char::from(*byte)),
+        _ => s.find(part),
+    }
+}
+
 /// `substring-before()`.
 pub(crate) fn substring_before<'a>(s: Cow<'a, str>, part: &str) -> Cow<'a, str> {
-    let end = s.find(part).unwrap_or(0);
+    let end = find(&s, part).unwrap_or(0);
     slice(s, 0..end)
 }
 
 /// `substring-after()`.
 pub(crate) fn substring_after<'a>(s: Cow<'a, str>, part: &str) -> Cow<'a, str> {
-    let start = s.find(part).map_or(s.len(), |i| i + part.len());
+    let start = find(&s, part).map_or(s.len(), |i| i + part.len());
     let end = s.len();
     slice(s, start..end)
 }
@@ -86,7 +95,9 @@ pub(crate) fn substring(s: Cow<'_, str>, from: f64, len: Option<f64>) -> Cow<'_,
     }
     let skip = if first <= 1.0 { 0 } else { (first - 1.0).min(s.len() as f64) as usize };
     let end = (behind - 1.0).min(s.len() as f64) as usize;
-    let (start, end) = if s.is_ascii() {
+    // As far as it is ASCII, characters are bytes.
+    let counted = if len.is_some() { end } else { skip };
+    let (start, end) = if s.as_bytes()[..counted].is_ascii() {
         (skip, end)
     } else {
         let mut boundaries = s.char_indices().map(|(i, _)| i).chain([s.len()]);
@@ -108,8 +119,13 @@ pub(crate) fn normalize_space(s: Cow<'_, str>) -> Cow<'_, str> {
     let end = bytes.iter().rposition(|b| !is_space(*b)).map_or(start, |i| i + 1);
     let inner = &bytes[start..end];
     // Within: single blanks only?
-    let clean =
-        !inner.iter().zip(inner.iter().skip(1)).any(|(a, b)| is_space(*a) && (*a != b' ' || is_space(*b)));
+    let mut behind_blank = false;
+    let clean = inner.iter().all(|byte| {
+        let blank = is_space(*byte);
+        let fine = !blank || *byte == b' ' && !behind_blank;
+        behind_blank = blank;
+        fine
+    });
     if clean {
         return slice(s, start..end);
     }
@@ -137,6 +153,34 @@ pub(crate) fn translate<'a>(s: Cow<'a, str>, from: &str, to: &str) -> Cow<'a, st
         }
         if s.bytes().all(|b| b >= 128 || table[b as usize] == KEEP) {
             return s;
+        }
+        if s.is_ascii() {
+            let mut mapped = String::with_capacity(s.len());
+            if table.contains(&REMOVE) {
+                mapped.extend(s.bytes().filter_map(|byte| match table[usize::from(byte & 0x7F)] {
+                    KEEP => Some(byte as char),
+                    REMOVE => None,
+                    other => Some(other as char),
+                }));
+                return Cow::Owned(mapped);
+            }
+            // Byte for byte.
+            let whole = {
+                let mut whole = [0u8; 128];
+                for (byte, (cell, own)) in whole.iter_mut().zip(&table).enumerate() {
+                    *cell = if *own == KEEP { byte as u8 } else { *own };
+                }
+                whole
+            };
+            let mut block = [0u8; 64];
+            for piece in s.as_bytes().chunks(block.len()) {
+                for (to, from) in block.iter_mut().zip(piece) {
+                    *to = whole[usize::from(*from & 0x7F)];
+                }
+                // (Both tables hold only ASCII.)
+                mapped.push_str(std::str::from_utf8(&block[..piece.len()]).unwrap_or_default());
+            }
+            return Cow::Owned(mapped);
         }
         let mapped = s.chars().filter_map(|c| match table.get(c as usize) {
             None | Some(&KEEP) => Some(c),

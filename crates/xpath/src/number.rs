@@ -4,11 +4,25 @@ use std::borrow::Cow;
 
 /// `number(string)`: optional minus and decimal digits within white space; anything else is NaN.
 pub fn parse(s: &str) -> f64 {
+    // Small integers are the rule in messages.
+    if (1..=15).contains(&s.len()) {
+        let mut n = 0u64;
+        if s.bytes().all(|byte| {
+            let digit = byte.wrapping_sub(b'0');
+            n = n.wrapping_mul(10).wrapping_add(u64::from(digit));
+            digit < 10
+        }) {
+            return n as f64;
+        }
+    }
     let t = s.trim_matches(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
     let digits = t.strip_prefix('-').unwrap_or(t).as_bytes();
-    // Small integers are the rule in messages.
     if (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) {
         let n = digits.iter().fold(0u64, |n, d| n * 10 + u64::from(d - b'0')) as f64;
+        return if digits.len() == t.len() { n } else { -n };
+    }
+    // Those with a point and few digits: exact, because both parts and the power of ten are.
+    if let Some(n) = short_decimal(digits) {
         return if digits.len() == t.len() { n } else { -n };
     }
     let mut point = false;
@@ -21,6 +35,28 @@ pub fn parse(s: &str) -> f64 {
         }
     }
     if any { t.parse().unwrap_or(f64::NAN) } else { f64::NAN }
+}
+
+/// Digits and a point, with no more than 15 digits in all. The quotient of two integers that a double holds exactly is the nearest
+/// double to the decimal number.
+fn short_decimal(bytes: &[u8]) -> Option<f64> {
+    if !(2..=16).contains(&bytes.len()) {
+        return None;
+    }
+    let (mut n, mut behind, mut point) = (0u64, 0, false);
+    for byte in bytes {
+        match byte {
+            b'0'..=b'9' => {
+                n = n * 10 + u64::from(byte - b'0');
+                behind += u32::from(point);
+            }
+            b'.' if !point => point = true,
+            _ => return None,
+        }
+    }
+    const POWERS: [f64; 16] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    (point && bytes.len() > 1).then(|| n as f64 / POWERS[behind as usize])
 }
 
 /// `string(number)`: never an exponent, no digits beyond what identifies the double.
@@ -39,10 +75,29 @@ pub fn format(n: f64) -> Cow<'static, str> {
         const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
         return match DIGITS.get(usize::try_from(small).unwrap_or(usize::MAX)) {
             Some(d) => Cow::Borrowed(d),
-            None => Cow::Owned(small.to_string()),
+            None => Cow::Owned(integer(small)),
         };
     }
     Cow::Owned(n.to_string())
+}
+
+/// The digits of an integer.
+fn integer(n: i64) -> String {
+    let (mut digits, mut at, mut rest) = ([0u8; 20], 20, n.unsigned_abs());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let mut text = String::with_capacity(21 - at);
+    if n < 0 {
+        text.push('-');
+    }
+    text.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+    text
 }
 
 /// `round()`: the nearest integer, halves towards positive infinity, the sign of zero kept.

@@ -57,6 +57,10 @@ pub(crate) struct Path {
     pub from_many: Shape,
     /// From the root of a document it leads to the same nodes throughout an evaluation.
     pub invariant: bool,
+    /// It is run by [`crate::eval::direct`].
+    pub direct: bool,
+    /// It is `.`.
+    pub dot: bool,
     pub span: Span,
 }
 
@@ -121,6 +125,24 @@ pub(crate) struct Step {
     pub overlaps_one: bool,
     pub overlaps_many: bool,
     pub span: Span,
+}
+
+/// The largest position that `Eval::nth_below` counts to.
+const NEAR: usize = 8;
+
+/// The name and the position, if two steps are `descendant-or-self::node()/child::name[n]`.
+pub(crate) fn below_by_position(below: &Step, child: &Step) -> Option<(u32, usize)> {
+    match (&below.test, &child.test, &*child.predicates) {
+        (Test::Node | Test::Parent, Test::Name(name), [Predicate::Position(nth)])
+            if below.axis == Axis::DescendantOrSelf
+                && below.predicates.is_empty()
+                && child.axis == Axis::Child
+                && (1..=NEAR).contains(nth) =>
+        {
+            Some((*name, *nth))
+        }
+        _ => None,
+    }
 }
 
 /// A node test with its names resolved.

@@ -22,6 +22,10 @@ use std::path::Path;
 use xml::{Document, Dtd, Limits, ParseOptions, Tokenizer};
 use xpath::{Context, Expression, StreamAs, StreamContext};
 
+/// That of the bus.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 struct Worker {
     sheet: Option<Stylesheet>,
     expression: Option<Expression>,

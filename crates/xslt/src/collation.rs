@@ -2,6 +2,7 @@
 //! then by case, so that `a B c` and `e é f` come out as a reader expects. No locale tables: the one order is
 //! that of the root collation for Latin text, code points elsewhere.
 
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 
 /// Strings to be sorted. While all are ASCII they are compared as they are; else each gets a [`CollationKey`].
@@ -9,7 +10,7 @@ use std::cmp::Ordering;
 pub struct Texts {
     all: String,
     /// Where each ends.
-    ends: Vec<usize>,
+    ends: SmallVec<[usize; 16]>,
     upper_first: bool,
     keys: Vec<CollationKey>,
 }
@@ -17,7 +18,9 @@ pub struct Texts {
 impl Texts {
     /// None yet; `upper_first` as in [`CollationKey::new`].
     pub fn new(count: usize, upper_first: bool) -> Texts {
-        Texts { all: String::new(), ends: Vec::with_capacity(count), upper_first, keys: Vec::new() }
+        // Room for what most of them are.
+        let all = String::with_capacity(count.saturating_mul(8).min(1 << 16));
+        Texts { all, ends: SmallVec::with_capacity(count), upper_first, keys: Vec::new() }
     }
 
     /// Adds one.
@@ -44,16 +47,29 @@ impl Texts {
         if let (Some(a), Some(b)) = (self.keys.get(a), self.keys.get(b)) {
             return a.cmp(b);
         }
-        compare_ascii(self.text(a), self.text(b), self.upper_first)
+        compare_ascii(self.bytes(a), self.bytes(b), self.upper_first)
+    }
+
+    #[inline]
+    fn bytes(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all.as_bytes()[start..self.ends[at]]
     }
 }
 
 /// What comparing the [`CollationKey`]s of two strings of ASCII characters gives.
-fn compare_ascii(a: &str, b: &str, upper_first: bool) -> Ordering {
-    let rank = |byte: &u8| ASCII[usize::from(byte & 0x7F)];
+fn compare_ascii(a: &[u8], b: &[u8], upper_first: bool) -> Ordering {
+    if a == b {
+        return Ordering::Equal;
+    }
+    let rank = |byte: u8| ASCII[usize::from(byte & 0x7F)];
+    for (a, b) in a.iter().zip(b) {
+        if a != b && rank(*a) != rank(*b) {
+            return rank(*a).cmp(&rank(*b));
+        }
+    }
     let upper = |byte: &u8| byte.is_ascii_uppercase() != upper_first;
-    (a.bytes().map(|byte| rank(&byte)).cmp(b.bytes().map(|byte| rank(&byte))))
-        .then_with(|| a.bytes().map(|byte| upper(&byte)).cmp(b.bytes().map(|byte| upper(&byte))))
+    a.len().cmp(&b.len()).then_with(|| a.iter().map(upper).cmp(b.iter().map(upper)))
 }
 
 /// The [`weight`]s of the ASCII characters, in short: those of one class by code point, letters without case.

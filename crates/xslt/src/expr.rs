@@ -1,8 +1,9 @@
 //! Expressions of the stylesheet: XPath compiled where it stands, with its namespaces, variables and functions.
 
+use crate::arithmetic::Simple;
 use crate::functions::{self, Builtin};
 use crate::model::Scope;
-use crate::names::{Name, Names};
+use crate::names::{Name, NameStep, Names};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use xml::{Document, NodeId};
@@ -39,15 +40,12 @@ pub(crate) struct XPath {
     pub all: bool,
     /// It is the local variable in this slot.
     pub local: Option<u32>,
+    /// It is a text in quotes.
+    pub literal: Option<std::sync::Arc<str>>,
+    /// It is only numbers.
+    pub simple: Option<Simple>,
     /// As text it is all of its items, with blanks between (`xsl:value-of` of XSLT 2.0).
     pub many: bool,
-}
-
-/// A step of a path of names, `a/b/@c`: found without the XPath engine.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NameStep {
-    pub attribute: bool,
-    pub name: Name,
 }
 
 /// The steps of an expression that is such a path, or `.` (no steps). Names are numbered in `names`.
@@ -411,6 +409,11 @@ impl Expr {
             base: calls.base.then(|| uri.into()),
             names: None,
             local,
+            literal: match &tree.kind {
+                ExprKind::Literal(text) => Some(text.as_str().into()),
+                _ => None,
+            },
+            simple: None,
             many: false,
             evaluates: calls.evaluates,
             tree,

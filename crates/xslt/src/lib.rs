@@ -17,6 +17,7 @@
 //! assert_eq!(String::from_utf8(out).unwrap(), r#"<?xml version="1.0" encoding="UTF-8"?><out>1</out>"#);
 //! ```
 
+mod arithmetic;
 mod collation;
 mod compile;
 mod error;

@@ -130,6 +130,8 @@ pub(crate) enum Op {
     /// A literal result element with fixed attributes that holds one value.
     Leaf(Box<Leaf>),
     Element {
+        /// Where it and its namespace are known.
+        fixed: Option<Box<FixedName>>,
         name: Avt,
         namespace: Option<Avt>,
         scope: Scope,
@@ -137,6 +139,8 @@ pub(crate) enum Op {
         body: Body,
     },
     Attribute {
+        /// Where it and its namespace are known.
+        fixed: Option<Box<FixedName>>,
         name: Avt,
         namespace: Option<Avt>,
         scope: Scope,
@@ -184,6 +188,19 @@ pub(crate) enum Op {
     Version2(Box<crate::version2::Version2>),
 }
 
+/// Whether instructions make nothing but text, which is to be escaped where it is written.
+pub(crate) fn makes_text(body: &[Instruction]) -> bool {
+    body.iter().all(|instruction| match &instruction.op {
+        Op::Text { raw, .. } | Op::ValueOf { raw, .. } => !raw,
+        Op::Number(_) | Op::Variable { .. } => true,
+        Op::If { body, .. } | Op::ForEach { body, .. } => makes_text(body),
+        Op::Choose { when, otherwise } => {
+            when.iter().all(|(_, body)| makes_text(body)) && makes_text(otherwise)
+        }
+        _ => false,
+    })
+}
+
 /// Marks the calls that a template ends with: nothing of the template is needed while they run.
 pub(crate) fn mark_tails(body: &mut [Instruction]) {
     match body.last_mut().map(|last| &mut last.op) {
@@ -225,9 +242,33 @@ pub(crate) struct Literal {
     pub start: Box<[u8]>,
     /// … whether there are others or attribute sets, …
     pub more: bool,
+    /// … the names of all attributes, see [`name_bit`], …
+    pub mask: u64,
     /// … and every namespace that must be declared: of its name, its namespace nodes, its attributes. `None`: they
     /// contradict one another.
     pub bindings: Option<Box<[Declaration]>>,
+    /// Nothing can be added to its start tag: what follows in the stylesheet is content, or its end.
+    pub closed: bool,
+}
+
+/// A bit for the name of an attribute: where it is not set in the bits of others, none of them has this name.
+#[inline]
+pub(crate) fn name_bit(local: &str) -> u64 {
+    let bytes = local.as_bytes();
+    match (bytes.first(), bytes.last()) {
+        (Some(first), Some(last)) => {
+            1 << ((bytes.len() + usize::from(*first) * 5 + usize::from(*last) * 11) & 63)
+        }
+        _ => 1,
+    }
+}
+
+/// The name of an `xsl:element` or `xsl:attribute` that is known when the stylesheet is compiled.
+#[derive(Debug)]
+pub(crate) struct FixedName {
+    pub prefix: Box<str>,
+    pub namespace: Box<str>,
+    pub local: Box<str>,
 }
 
 impl Op {
@@ -293,6 +334,7 @@ impl Literal {
         }
         self.start = [&*self.open, &*fixed].concat().into();
         self.fixed = fixed.into();
+        self.mask = self.attributes.iter().fold(0, |mask, attribute| mask | name_bit(&attribute.local));
         self.more = !self.sets.is_empty() || self.attributes.iter().any(|a| matches!(a.value, Avt::Parts(_)));
         self.bindings = (!contradiction).then(|| bindings.into());
         self
@@ -330,6 +372,9 @@ pub(crate) enum Binding {
     Select(Expr),
     /// A result tree fragment.
     Body(Body),
+    /// A result tree fragment whose instructions make nothing but text ([`makes_text`]): its text is put together, a tree is made of
+    /// it only for who wants the nodes.
+    Text(Body),
     /// A result tree fragment that can only ever be text.
     Empty,
     /// The items that a body makes.
@@ -393,7 +438,41 @@ pub(crate) struct Sort {
     pub words: bool,
     /// Of XSLT 2.0: the URI of a collation.
     pub collation: Option<Avt>,
+    /// Where nothing of it depends on what happens when it runs.
+    pub plain: Option<PlainSort>,
     pub place: Place,
+}
+
+/// An `xsl:sort` of XSLT 1.0 with fixed attributes: keys are texts or numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlainSort {
+    pub numeric: bool,
+    pub descending: bool,
+    pub upper_first: bool,
+}
+
+impl Sort {
+    /// Fills in [`Sort::plain`].
+    pub fn prepare(mut self) -> Sort {
+        let fixed = |avt: &Option<Avt>| match avt {
+            None => Some(String::new()),
+            Some(Avt::Fixed(text)) => Some(text.to_string()),
+            Some(Avt::Parts(_)) => None,
+        };
+        if !self.typed
+            && self.body.is_empty()
+            && self.collation.is_none()
+            && let (Some(order), Some(kind), Some(case)) =
+                (fixed(&self.order), fixed(&self.data_type), fixed(&self.case_order))
+        {
+            self.plain = Some(PlainSort {
+                numeric: kind == "number",
+                descending: order == "descending",
+                upper_first: case == "upper-first",
+            });
+        }
+        self
+    }
 }
 
 /// `xsl:number`.

@@ -60,3 +60,10 @@ impl Names {
         self.names.len()
     }
 }
+
+/// A step of a path of names, `a/b/@c`: found without the XPath engine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NameStep {
+    pub attribute: bool,
+    pub name: Name,
+}

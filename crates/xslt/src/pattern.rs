@@ -74,6 +74,40 @@ pub(crate) struct Predicate {
     pub expr: Expr,
     /// May depend on the position or size, or be a number.
     pub positional: bool,
+    /// It is a fixed position, or the last one.
+    pub place: Option<FixedPlace>,
+}
+
+/// See [`Predicate::place`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FixedPlace {
+    At(usize),
+    Last,
+}
+
+impl FixedPlace {
+    /// Of `[2]`, `[position() = 2]`, `[last()]`, `[position() = last()]`.
+    fn of(tree: &ast::Expr) -> Option<FixedPlace> {
+        let is = |tree: &ast::Expr, function: &str| {
+            matches!(&tree.kind, ExprKind::Call(name, list)
+                if name.prefix.is_empty() && name.local == function && list.is_empty())
+        };
+        let plain = |tree: &ast::Expr| match &tree.kind {
+            ExprKind::Number(n) if *n >= 1.0 && *n < 1e9 && n.fract() == 0.0 => {
+                Some(FixedPlace::At(*n as usize))
+            }
+            ExprKind::Integer(n) if (1..1_000_000_000).contains(n) => {
+                usize::try_from(*n).ok().map(FixedPlace::At)
+            }
+            _ if is(tree, "last") => Some(FixedPlace::Last),
+            _ => None,
+        };
+        match &tree.kind {
+            ExprKind::Binary(BinaryOp::Equal, a, b) if is(a, "position") => plain(b),
+            ExprKind::Binary(BinaryOp::Equal, a, b) if is(b, "position") => plain(a),
+            _ => plain(tree),
+        }
+    }
 }
 
 /// What a pattern is compiled with.
@@ -218,7 +252,11 @@ impl Alternative {
                     cx.dialect,
                 )
                 .map_err(|error| crate::expr::explain(source, &error))?;
-                predicates.push(Predicate { expr, positional: is_positional(predicate) });
+                predicates.push(Predicate {
+                    expr,
+                    positional: is_positional(predicate),
+                    place: FixedPlace::of(predicate),
+                });
             }
             steps.push(Step {
                 attribute,
@@ -486,6 +524,8 @@ pub(crate) enum Quick {
     Ask,
     /// The built-in one.
     BuiltIn,
+    /// A template that does nothing.
+    Nothing,
     /// This template, by this rule.
     Template(u32, u32),
 }
@@ -554,6 +594,18 @@ impl Rules {
         self.lists = lists;
         self.elements = elements;
         self.attributes = attributes;
+    }
+
+    /// Says which templates do nothing.
+    pub fn know_empty(&mut self, is_empty: impl Fn(usize) -> bool) {
+        let known = |quick: &mut Quick| {
+            if matches!(quick, Quick::Template(template, _) if is_empty(*template as usize)) {
+                *quick = Quick::Nothing;
+            }
+        };
+        self.plain.iter_mut().for_each(known);
+        known(&mut self.plain_any);
+        known(&mut self.plain_text);
     }
 
     /// Template and number of a rule.

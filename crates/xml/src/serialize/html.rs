@@ -1,5 +1,6 @@
 //! What is special about HTML 4 (XSLT 1.0, 16.2) and XHTML (XSLT 2.0 and XQuery 1.0 Serialization, 6).
 
+use crate::scan::{text_escape, value_escape};
 use unicode_normalization::UnicodeNormalization;
 
 /// The namespace of XHTML.
@@ -19,7 +20,7 @@ pub(crate) struct Traits {
 }
 
 /// The traits of the elements that have any, by name.
-static TRAITS: [(&str, Traits); 55] = {
+const TRAITS: [(&str, Traits); 55] = {
     const NONE: Traits = Traits { void: false, raw: false, inline: false, keeps_space: false };
     const VOID: Traits = Traits { void: true, ..NONE };
     const INLINE: Traits = Traits { inline: true, ..NONE };
@@ -86,7 +87,10 @@ static TRAITS: [(&str, Traits); 55] = {
 
 /// What HTML says of the element with this name, in whatever case.
 pub(crate) fn traits(name: &str) -> Traits {
-    find(&TRAITS, name)
+    if name.len() > LONGEST {
+        return Traits::default();
+    }
+    PACKED.binary_search(&packed(name.as_bytes())).map_or(Traits::default(), |at| TRAITS[at].1)
 }
 
 /// Attributes that stand without value when their value is their name.
@@ -129,52 +133,82 @@ fn one_of(name: &str, names: &[&str]) -> bool {
 /// The longest name in the table.
 const LONGEST: usize = 8;
 
-fn find(table: &[(&str, Traits)], name: &str) -> Traits {
-    let mut lower = [0; LONGEST];
-    let Some(lower) = lower.get_mut(..name.len()) else { return Traits::default() };
-    lower.copy_from_slice(name.as_bytes());
-    lower.make_ascii_lowercase();
-    let found = table.binary_search_by(|(known, _)| known.as_bytes().cmp(lower));
-    found.map_or(Traits::default(), |at| table[at].1)
+/// A name of up to eight bytes as a number, in lower case; numbers are ordered as the names are.
+const fn packed(name: &[u8]) -> u64 {
+    let (mut number, mut at) = (0, 0);
+    while at < name.len() {
+        number = number << 8 | name[at].to_ascii_lowercase() as u64;
+        at += 1;
+    }
+    number << (8 * (LONGEST - name.len()))
 }
+
+/// The names of [`TRAITS`].
+static PACKED: [u64; TRAITS.len()] = {
+    let mut packed_names = [0; TRAITS.len()];
+    let mut at = 0;
+    while at < TRAITS.len() {
+        packed_names[at] = packed(TRAITS[at].0.as_bytes());
+        at += 1;
+    }
+    packed_names
+};
 
 /// Appends text, with the no-break space as `&nbsp;`.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    let mut rest = text;
-    while let Some(at) = memchr::memchr(0xC2, rest.as_bytes()).and_then(|_| rest.find('\u{A0}')) {
-        push_escaped(out, &rest[..at]);
-        out.extend_from_slice(b"&nbsp;");
-        rest = &rest[at + 2..];
-    }
-    push_escaped(out, rest);
-}
-
-fn push_escaped(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let mut from = 0;
-    for at in memchr::memchr3_iter(b'<', b'>', b'&', bytes) {
-        out.extend_from_slice(&bytes[from..at]);
-        out.extend_from_slice(match bytes[at] {
-            b'<' => b"&lt;".as_slice(),
+    loop {
+        let to = text_escape(bytes, from);
+        let run = &bytes[from..to];
+        if run.is_ascii() {
+            out.extend_from_slice(run)
+        } else {
+            push_run(out, run)
+        }
+        let Some(byte) = bytes.get(to) else { return };
+        from = to + 1;
+        out.extend_from_slice(match byte {
+            b'<' => b"&lt;",
             b'>' => b"&gt;",
-            _ => b"&amp;",
+            b'&' => b"&amp;",
+            _ => &bytes[to..from],
         });
-        from = at + 1;
     }
-    out.extend_from_slice(&bytes[from..]);
+}
+
+/// Bytes of characters that need no escaping, no-break spaces apart.
+#[cold]
+fn push_run(out: &mut Vec<u8>, mut run: &[u8]) {
+    // (In UTF-8 the byte C2 only begins characters.)
+    while let Some(at) = memchr::memchr(0xC2, run) {
+        let is_it = run.get(at + 1) == Some(&0xA0);
+        out.extend_from_slice(&run[..at]);
+        out.extend_from_slice(if is_it { b"&nbsp;" } else { &run[at..run.len().min(at + 2)] });
+        run = run.get(at + 2..).unwrap_or_default();
+    }
+    out.extend_from_slice(run);
 }
 
 /// Appends an attribute value: `<` and `&{` stay.
 pub(crate) fn push_value(out: &mut Vec<u8>, value: &str) {
     let bytes = value.as_bytes();
-    for (i, &b) in bytes.iter().enumerate() {
-        match b {
-            b'"' => out.extend_from_slice(b"&quot;"),
-            b'&' if bytes.get(i + 1) != Some(&b'{') => out.extend_from_slice(b"&amp;"),
-            0xC2 if bytes.get(i + 1) == Some(&0xA0) => out.extend_from_slice(b"&nbsp;"),
-            0xA0 if i > 0 && bytes[i - 1] == 0xC2 => {}
-            _ => out.push(b),
+    let mut from = 0;
+    loop {
+        let to = value_escape(bytes, from);
+        let run = &bytes[from..to];
+        if run.is_ascii() {
+            out.extend_from_slice(run)
+        } else {
+            push_run(out, run)
         }
+        let Some(byte) = bytes.get(to) else { return };
+        from = to + 1;
+        out.extend_from_slice(match byte {
+            b'"' => b"&quot;",
+            b'&' if bytes.get(from) != Some(&b'{') => b"&amp;",
+            _ => &bytes[to..from],
+        });
     }
 }
 
@@ -207,5 +241,33 @@ mod tests {
         );
         assert!(traits("p") == Traits::default() && traits("blockquote") == Traits::default());
         assert!(traits("") == Traits::default());
+        assert!(PACKED.is_sorted());
+        for (name, own) in TRAITS {
+            assert!(traits(name) == own && traits(&name.to_ascii_uppercase()) == own, "{name}");
+            assert!(traits(&format!("{name}x")) == Traits::default(), "{name}");
+        }
+    }
+
+    #[test]
+    fn escapes() {
+        for (text, as_text, as_value) in [
+            ("", "", ""),
+            ("a<b>&\"c\r\n\t\u{1}", "a&lt;b&gt;&amp;\"c\r\n\t\u{1}", "a<b>&amp;&quot;c\r\n\t\u{1}"),
+            ("&{x}&", "&amp;{x}&amp;", "&{x}&amp;"),
+            ("\u{A0}a\u{A9}\u{A0}", "&nbsp;a\u{A9}&nbsp;", "&nbsp;a\u{A9}&nbsp;"),
+            (
+                "\u{FEFF}\u{FFFE}\u{C2A0}x, quite long text \u{A0}",
+                "\u{FEFF}\u{FFFE}\u{C2A0}x, quite long text &nbsp;",
+                "\u{FEFF}\u{FFFE}\u{C2A0}x, quite long text &nbsp;",
+            ),
+        ] {
+            let (mut t, mut v) = (Vec::new(), Vec::new());
+            push_text(&mut t, text);
+            push_value(&mut v, text);
+            assert_eq!(
+                (String::from_utf8(t).unwrap(), String::from_utf8(v).unwrap()),
+                (as_text.to_owned(), as_value.to_owned())
+            );
+        }
     }
 }

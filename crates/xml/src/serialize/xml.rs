@@ -351,12 +351,17 @@ impl<'a> Serializer<'a> {
         {
             *replaced |= value.trim_ascii().eq_ignore_ascii_case("content-type");
         }
-        if kind == Kind::Html && html::is_boolean(local) && value.eq_ignore_ascii_case(local) {
+        if kind == Kind::Html && value.eq_ignore_ascii_case(local) && html::is_boolean(local) {
             return;
         }
         self.out.extend_from_slice(b"=\"");
         let push = if kind == Kind::Html { html::push_value } else { push_attribute };
-        let escapes = kind != Kind::Xml && self.options.escape_uri_attributes;
+        // What is ASCII stays as it is in URIs, unless there is more to be done with characters elsewhere.
+        let special = !value.is_ascii()
+            || !self.options.character_map.is_empty()
+            || self.options.normalization.is_some()
+            || self.options.method == Method::Xhtml;
+        let escapes = special && kind != Kind::Xml && self.options.escape_uri_attributes;
         if escapes && html::is_uri(local) {
             // Characters of the map stay as they are in URIs that are escaped.
             let escaped = if value.is_ascii() { None } else { Some(html::escape_uri(value)) };

@@ -378,6 +378,20 @@ impl Document {
         NameId(self.names.name(uri, local))
     }
 
+    /// Whether no name of it is in a namespace (but that of `xml`) and none is declared: no element has namespaces in scope. Looks at all
+    /// names: to be asked once for those with one [`Document::name_stamp`].
+    pub fn names_are_plain(&self) -> bool {
+        (0..self.names.len() as u32).all(|name| {
+            matches!(self.names.uri_id_of(name), NO_URI | crate::names::XML_URI | crate::names::XMLNS_URI)
+        })
+    }
+
+    /// Whether it has no namespace declarations.
+    #[inline]
+    pub fn declares_nothing(&self) -> bool {
+        self.ns.is_empty()
+    }
+
     /// The local name of `name`.
     pub fn name_local(&self, name: NameId) -> &str {
         self.names.local_of(name.0)

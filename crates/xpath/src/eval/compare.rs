@@ -3,8 +3,8 @@
 use super::{Eval, Fault, Frame, truth};
 use crate::ast::BinaryOp;
 use crate::number;
-use crate::plan::Op;
-use crate::value::{Item, Type, Value};
+use crate::plan::{From, Op};
+use crate::value::{DocId, Item, Type, Value};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -28,6 +28,10 @@ impl<'a> Eval<'a> {
                 let scalar = self.scalar(a, at)?;
                 return self.compare_nodes_scalar(op.mirrored(), b, &scalar, at);
             }
+            (Type::Number, Type::Number) => {
+                let left = self.number(a, at)?;
+                return Ok(relation(op, left, self.number(b, at)?));
+            }
             _ => {
                 let left = self.scalar(a, at)?;
                 return Ok(compare_scalars(op, &left, &self.scalar(b, at)?));
@@ -44,7 +48,66 @@ impl<'a> Eval<'a> {
             }
             return self.compare_operands(op, self.operand_of(left)?, self.operand_of(right)?);
         }
+        if let Some(answer) = self.compare_sides(op, a, b, at)? {
+            return Ok(answer);
+        }
         self.compare_operands(op, self.operand(a, at)?, self.operand(b, at)?)
+    }
+
+    /// The comparison with local variables that hold a single text, number, boolean or node. `None`: something else is there.
+    fn compare_sides(&self, op: BinaryOp, a: &'a Op, b: &'a Op, at: Frame) -> Result<Option<bool>, Fault> {
+        if b.ty() == Type::NodeSet {
+            let Some(right) = self.side(a, at)? else { return Ok(None) };
+            return self.compare_nodes_side(op.mirrored(), b, &right, at).map(Some);
+        }
+        let Some(right) = self.side(b, at)? else { return Ok(None) };
+        if a.ty() == Type::NodeSet {
+            return self.compare_nodes_side(op, a, &right, at).map(Some);
+        }
+        let Some(left) = self.side(a, at)? else { return Ok(None) };
+        Ok(Some(match (&left, &right) {
+            (Side::Scalar(left), Side::Scalar(right)) => compare_scalars(op, left, right),
+            (Side::Node(text), Side::Scalar(scalar)) => compare_node_scalar(op, text, scalar),
+            (Side::Scalar(scalar), Side::Node(text)) => compare_node_scalar(op.mirrored(), text, scalar),
+            (Side::Node(left), Side::Node(right)) => compare_texts(op, left, right),
+        }))
+    }
+
+    /// What an operand that is no node-set by its type is, where that is known without putting a list together.
+    #[inline]
+    fn side(&self, op: &'a Op, at: Frame) -> Result<Option<Side<'a>>, Fault> {
+        Ok(Some(match (op, op.ty()) {
+            (_, Type::Boolean | Type::Number | Type::String) => Side::Scalar(self.scalar(op, at)?),
+            (Op::Variable(index, ..), Type::Any) => match self.local(*index) {
+                Some(Value::String(text)) => Side::Scalar(Scalar::String(Cow::Borrowed(text))),
+                Some(Value::Number(number)) => Side::Scalar(Scalar::Number(*number)),
+                Some(Value::Boolean(boolean)) => Side::Scalar(Scalar::Boolean(*boolean)),
+                Some(Value::NodeSet(set)) if let [node] = set.as_slice() => {
+                    Side::Node(self.node_string(*node)?)
+                }
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn compare_nodes_side(
+        &self,
+        op: BinaryOp,
+        nodes: &'a Op,
+        side: &Side<'a>,
+        at: Frame,
+    ) -> Result<bool, Fault> {
+        let text = match side {
+            Side::Scalar(scalar) => return self.compare_nodes_scalar(op, nodes, scalar, at),
+            Side::Node(text) => text,
+        };
+        let mut found = false;
+        self.each(nodes, at, &mut |n| {
+            found = compare_texts(op, &self.node_string(n)?, text);
+            Ok(!found)
+        })?;
+        Ok(found)
     }
 
     /// The number that an operation is without doing anything.
@@ -72,13 +135,18 @@ impl<'a> Eval<'a> {
         if !path.invariant {
             return Ok(None);
         }
-        let root = (std::ptr::from_ref(&**path).addr(), at.node.doc, self.root(at.node)?);
-        let known = self.hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
+        // (From the current node it is the same wherever it is asked for.)
+        let root = match path.start {
+            From::Root => (std::ptr::from_ref(&**path).addr(), at.node.doc, self.root(at.node)?),
+            _ => (std::ptr::from_ref(&**path).addr(), DocId(0), xml::Document::ROOT),
+        };
+        let hoisted = self.hoisted.get_or_init(Box::default);
+        let known = hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
         if let Some((_, right)) = known {
             return Ok(Some(right));
         }
         let right = Rc::new(self.strings(op, b, at)?);
-        let mut hoisted = self.hoisted.borrow_mut();
+        let mut hoisted = hoisted.borrow_mut();
         if hoisted.len() < MAX_HOISTED {
             hoisted.push(((op, root), right.clone()));
         }
@@ -192,11 +260,44 @@ impl<'a> Eval<'a> {
             return Ok(compare_scalars(op, &Scalar::Boolean(self.boolean(a, at)?), scalar));
         }
         let mut found = false;
+        if let Op::Path(p) = a
+            && let Some((doc, node)) = self.direct(p, at)?
+        {
+            self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {
+                found = compare_string_scalar(op, &self.text_of(doc, node.doc, n)?, scalar);
+                Ok(!found)
+            })?;
+            return Ok(found);
+        }
         self.each(a, at, &mut |n| {
             found = compare_string_scalar(op, &self.node_string(n)?, scalar);
             Ok(!found)
         })?;
         Ok(found)
+    }
+}
+
+/// An operand that is one value.
+enum Side<'a> {
+    Scalar(Scalar<'a>),
+    /// The string value of the only node.
+    Node(Cow<'a, str>),
+}
+
+/// One node against a scalar.
+fn compare_node_scalar(op: BinaryOp, text: &str, scalar: &Scalar<'_>) -> bool {
+    match scalar {
+        Scalar::Boolean(_) => compare_scalars(op, &Scalar::Boolean(true), scalar),
+        _ => compare_string_scalar(op, text, scalar),
+    }
+}
+
+/// One node against one node.
+fn compare_texts(op: BinaryOp, a: &str, b: &str) -> bool {
+    match op {
+        BinaryOp::Equal => a == b,
+        BinaryOp::NotEqual => a != b,
+        _ => relation(op, number::parse(a), number::parse(b)),
     }
 }
 

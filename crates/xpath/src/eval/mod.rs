@@ -5,6 +5,7 @@
 //! that returns `false` stops everything upstream.
 
 mod compare;
+pub(crate) mod direct;
 mod nodes;
 
 use compare::Strings;
@@ -74,11 +75,21 @@ pub(crate) struct Frame {
 /// How many names are kept resolved during an evaluation; further ones are looked up each time.
 const CACHED_NAMES: usize = 16;
 
+/// A name that is kept resolved, in few bytes: they are made anew for each evaluation.
 #[derive(Clone, Copy)]
-enum Resolved {
-    NotYet,
-    Absent,
-    Name(NameId),
+struct Resolved(u32);
+
+impl Resolved {
+    const NOT_YET: Resolved = Resolved(0);
+    const ABSENT: Resolved = Resolved(1);
+
+    fn of(id: Option<NameId>) -> Resolved {
+        id.and_then(|id| u32::try_from(id.index() + 2).ok()).map_or(Resolved::ABSENT, Resolved)
+    }
+
+    fn name(self) -> Option<NameId> {
+        NameId::from_index((self.0 as usize).checked_sub(2)?)
+    }
 }
 
 /// One evaluation.
@@ -89,7 +100,7 @@ pub(crate) struct Eval<'a> {
     /// Made when something of XPath 2.0 asks for it.
     pub version2: OnceCell<Box<State>>,
     /// String values of paths that do not change: by comparison, path and root.
-    hoisted: RefCell<Vec<Hoisted<'a>>>,
+    hoisted: OnceCell<Box<RefCell<Vec<Hoisted<'a>>>>>,
 }
 
 type Hoisted<'a> = ((BinaryOp, (usize, DocId, NodeId)), Rc<Strings<'a>>);
@@ -99,9 +110,17 @@ impl<'a> Eval<'a> {
         Eval {
             program,
             cx,
-            names: [const { Cell::new(Resolved::NotYet) }; CACHED_NAMES],
+            names: [const { Cell::new(Resolved::NOT_YET) }; CACHED_NAMES],
             version2: OnceCell::new(),
-            hoisted: RefCell::new(Vec::new()),
+            hoisted: OnceCell::new(),
+        }
+    }
+
+    /// Ends it. Mostly nothing was kept, and looking for what has to be dropped would cost as much as a simple evaluation.
+    #[inline]
+    pub fn end(self) {
+        if self.version2.get().is_none() && self.hoisted.get().is_none() {
+            std::mem::forget(self);
         }
     }
 
@@ -154,15 +173,10 @@ impl<'a> Eval<'a> {
         let Some(cell) = self.names.get(index as usize) else {
             return doc.find_name(uri, local);
         };
-        match cell.get() {
-            Resolved::Name(id) => Some(id),
-            Resolved::Absent => None,
-            Resolved::NotYet => {
-                let id = doc.find_name(uri, local);
-                cell.set(id.map_or(Resolved::Absent, Resolved::Name));
-                id
-            }
+        if cell.get().0 == Resolved::NOT_YET.0 {
+            cell.set(Resolved::of(doc.find_name(uri, local)));
         }
+        cell.get().name()
     }
 
     // ---- values ----
@@ -270,6 +284,9 @@ impl<'a> Eval<'a> {
             Op::Compare(op, both) => self.compare(*op, &both.0, &both.1, at)?,
             Op::Number(n) => truth(*n),
             Op::Text(s) => !s.is_empty(),
+            Op::Path(p) if let Some((doc, node)) = self.direct(p, at)? => {
+                !self.walk(doc, node.doc, &p.steps, node.id, &mut |_| Ok(false))?
+            }
             Op::Union(_) | Op::Path(_) | Op::Current(_) => {
                 let mut found = false;
                 self.each(op, at, &mut |_| {
@@ -319,6 +336,16 @@ impl<'a> Eval<'a> {
                 Core::Count => self.count(&args[0], at, *span)? as f64,
                 Core::Sum => {
                     let mut sum = 0.0;
+                    if let Op::Path(p) = &args[0]
+                        && p.from_one.distinct
+                        && let Some((doc, node)) = self.direct(p, at)?
+                    {
+                        self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {
+                            sum += number::parse(&self.text_of(doc, node.doc, n)?);
+                            Ok(true)
+                        })?;
+                        return Ok(sum);
+                    }
                     self.each_distinct(&args[0], at, *span, &mut |n| {
                         sum += number::parse(&self.node_string(n)?);
                         Ok(true)
@@ -343,6 +370,10 @@ impl<'a> Eval<'a> {
             Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
                 self.value_number(&self.value(op, at)?)?
             }
+            Op::Path(p) if p.direct => match self.first(op, at)? {
+                Some(n) => number::parse(&self.node_string(n)?),
+                None => f64::NAN,
+            },
             Op::Text(_) | Op::Union(_) | Op::Path(_) | Op::Current(_) => number::parse(&self.string(op, at)?),
         })
     }
@@ -350,8 +381,10 @@ impl<'a> Eval<'a> {
     pub fn string(&self, op: &'a Op, at: Frame) -> Result<Cow<'a, str>, Fault> {
         Ok(match op {
             Op::Text(s) => Cow::Borrowed(s),
+            Op::Path(p) if p.is_context(at) => self.node_string(at.node)?,
             Op::Union(_) | Op::Path(_) | Op::Current(_) | Op::Call(Core::Id, ..) => {
                 if let Op::Path(p) = op
+                    && !p.direct
                     && self.may_filter_value(p)
                     && let Some(value) = self.filtered_value(p, at)?
                 {
@@ -462,7 +495,19 @@ impl<'a> Eval<'a> {
 
     /// The string-value of a node (section 5).
     pub fn node_string(&self, n: Node) -> Result<Cow<'a, str>, Fault> {
+        if n.doc != self.cx.node.doc
+            && n.id == Document::ROOT
+            && !n.is_namespace()
+            && let Some(text) = self.cx.host.text_of_document(n.doc)
+        {
+            return Ok(Cow::Borrowed(text));
+        }
         let doc = self.doc(n.doc)?;
+        if !n.is_namespace()
+            && let Some(text) = doc.whole_text(n.id)
+        {
+            return Ok(Cow::Borrowed(text));
+        }
         if !n.is_namespace() && doc.is_dense() && doc.kind(n.id) == NodeKind::Element {
             // The texts of all that is below are put together.
             let below = doc.subtree_end(n.id).index() - n.id.index();

@@ -3,7 +3,7 @@
 use super::{Each, Eval, Fault, Frame, Walk, fault, spend};
 use crate::ast::{Axis, BinaryOp};
 use crate::error::Span;
-use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
+use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step};
 use crate::sequence::plan::Seq;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::cmp::Ordering;
@@ -15,6 +15,13 @@ impl<'a> Eval<'a> {
         let mut out = Vec::new();
         let mut sorted = false;
         match op {
+            Op::Path(p) if let Some((doc, node)) = self.direct(p, at)? => {
+                self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {
+                    out.push(node.at(n));
+                    Ok(true)
+                })?;
+                sorted = p.from_one.ordered && p.from_one.distinct;
+            }
             Op::Path(p) => {
                 let shape = self.each_in_path(p, at, &mut |n| {
                     out.push(n);
@@ -22,6 +29,7 @@ impl<'a> Eval<'a> {
                 })?;
                 sorted = shape.ordered && shape.distinct;
             }
+            Op::Union(parts) if self.children_of(parts, at, &mut out)? => sorted = true,
             _ => {
                 self.each(op, at, &mut |n| {
                     out.push(n);
@@ -40,6 +48,15 @@ impl<'a> Eval<'a> {
         let mut first: Option<Node> = None;
         match op {
             Op::Path(p) if p.is_context(at) => first = Some(at.node),
+            Op::Path(p)
+                if p.from_one.ordered
+                    && let Some((doc, node)) = self.direct(p, at)? =>
+            {
+                self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {
+                    first = Some(node.at(n));
+                    Ok(false)
+                })?;
+            }
             Op::Path(p) if p.shape(self, at)?.ordered => {
                 self.each_in_path(p, at, &mut |n| {
                     first = Some(n);
@@ -73,6 +90,16 @@ impl<'a> Eval<'a> {
 
     pub fn count(&self, op: &'a Op, at: Frame, span: Span) -> Result<usize, Fault> {
         let mut count = 0;
+        if let Op::Path(p) = op
+            && p.from_one.distinct
+            && let Some((doc, node)) = self.direct(p, at)?
+        {
+            self.walk(doc, node.doc, &p.steps, node.id, &mut |_| {
+                count += 1;
+                Ok(true)
+            })?;
+            return Ok(count);
+        }
         self.each_distinct(op, at, span, &mut |_| {
             count += 1;
             Ok(true)
@@ -208,6 +235,10 @@ impl<'a> Eval<'a> {
 
     /// Runs a path and tells what is known about the order in which the nodes came.
     pub(super) fn each_in_path(&self, p: &'a Path, at: Frame, f: Each<'_>) -> Result<Shape, Fault> {
+        if let Some((doc, node)) = self.direct(p, at)? {
+            self.walk(doc, node.doc, &p.steps, node.id, &mut |n| f(node.at(n)))?;
+            return Ok(p.from_one);
+        }
         let one = match &p.start {
             From::Root => {
                 let root = at.node.at(self.root(at.node)?);
@@ -542,11 +573,8 @@ impl<'a> Eval<'a> {
 impl Path {
     /// Whether it is `.`, and that a node.
     #[inline]
-    fn is_context(&self, at: Frame) -> bool {
-        matches!(self.start, From::Context)
-            && matches!(&*self.steps, [step] if step.axis == Axis::SelfAxis && step.test == Test::Node && step.predicates.is_empty())
-            && self.filter.is_empty()
-            && at.node.doc != DocId::ATOMIC
+    pub(super) fn is_context(&self, at: Frame) -> bool {
+        self.dot && at.node.doc != DocId::ATOMIC
     }
 
     /// What is known about the nodes before the path runs. Paths that start from an expression are taken as starting

@@ -5,7 +5,7 @@ use crate::expr::{Expr, namespace_of};
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
     AttributeSet, Binding, Function, Global, Identity, Key, Op, Place, SetPart, SpaceRule, SpaceTest,
-    Template, Typed, mark_tails,
+    Template, Typed, makes_text, mark_tails,
 };
 use crate::names::Name;
 use crate::output::{PROPERTIES, Writing, properties_by_version};
@@ -73,6 +73,11 @@ impl Compiler<'_> {
         let names = self.plan.names.len();
         for mode in &mut self.plan.modes {
             mode.build(names);
+            let templates = &self.plan.templates;
+            mode.know_empty(|at| {
+                let template = &templates[at];
+                template.body.is_empty() && template.returns.is_none() && template.parameters.is_empty()
+            });
         }
     }
 
@@ -822,7 +827,8 @@ impl Compiler<'_> {
         if !self.has_content(node) {
             return Binding::Empty;
         }
-        Binding::Body(self.body(node))
+        let body = self.body(node);
+        if makes_text(&body) { Binding::Text(body) } else { Binding::Body(body) }
     }
 
     pub(super) fn has_content(&self, node: NodeId) -> bool {

@@ -1,12 +1,12 @@
 //! Template bodies: instructions (XSLT 1.0 sections 7 to 13) and literal result elements.
 
-use super::{Compiler, XSLT, is_space};
+use super::{Compiler, XSLT, is_qname, is_space};
 use crate::expr::{namespace_of, scope_of};
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::Place;
 use crate::model::{
-    Argument, Avt, Binding, Body, Instruction, Leaf, Level, Literal, LiteralAttribute, Number, Op, Scope,
-    Sort,
+    Argument, Avt, Binding, Body, FixedName, Instruction, Leaf, Level, Literal, LiteralAttribute, Number, Op,
+    Scope, Sort,
 };
 use crate::names::Name;
 use xml::{NodeId, NodeKind};
@@ -580,14 +580,17 @@ impl Compiler<'_> {
                 self.check_fixed_name(node, &name, namespace.is_some());
                 let scope = self.scope(node);
                 let sets = self.uses(node, "");
-                Op::Element { name, namespace, scope, sets, body: self.body(node) }
+                let fixed = fixed_name(&name, namespace.as_ref(), &scope, false);
+                Op::Element { fixed, name, namespace, scope, sets, body: self.body(node) }
             }
             "attribute" => {
                 self.attributes(node, &["name", "namespace"], &["name"]);
                 let name = self.avt_attribute(node, "name")?;
                 let namespace = self.avt_attribute(node, "namespace");
                 self.check_fixed_name(node, &name, namespace.is_some());
-                Op::Attribute { name, namespace, scope: self.scope(node), body: self.body(node) }
+                let scope = self.scope(node);
+                let fixed = fixed_name(&name, namespace.as_ref(), &scope, true);
+                Op::Attribute { fixed, name, namespace, scope, body: self.body(node) }
             }
             "comment" => {
                 self.attributes(node, &[], &[]);
@@ -614,7 +617,7 @@ impl Compiler<'_> {
                 let name = self.symbol_attribute(node, "name")?;
                 let value = self.binding(node);
                 let slot = self.declare_local(node, name);
-                if matches!(value, Binding::Body(_)) {
+                if matches!(value, Binding::Body(_) | Binding::Text(_)) {
                     self.fragments.push(slot);
                 }
                 Op::Variable { slot, value }
@@ -727,7 +730,7 @@ impl Compiler<'_> {
             }
             // The order of strings does not depend on the language; the attribute must still be well-formed.
             self.avt_attribute(child, "lang");
-            sorts.push(Sort {
+            let sort = Sort {
                 select,
                 body: content,
                 order: self.avt_attribute(child, "order"),
@@ -737,8 +740,10 @@ impl Compiler<'_> {
                 words: doc.attribute(child, "", "lang").is_some()
                     || doc.attribute(child, "", "case-order").is_some(),
                 collation,
+                plain: None,
                 place: self.place(child),
-            });
+            };
+            sorts.push(sort.prepare());
         }
         sorts.into()
     }
@@ -967,7 +972,15 @@ impl Compiler<'_> {
             fixed: Box::default(),
             start: Box::default(),
             more: false,
+            mask: 0,
             bindings: None,
+            closed: content.first().is_none_or(|first| match &first.op {
+                Op::Text { text, .. } => !text.is_empty(),
+                Op::Literal(_) | Op::Leaf(_) | Op::Element { .. } | Op::Comment { .. } | Op::Pi { .. } => {
+                    true
+                }
+                _ => false,
+            }),
         };
         let literal = literal.prepare(self.plan.literals);
         self.plan.literals += 1;
@@ -977,6 +990,8 @@ impl Compiler<'_> {
             && let [Instruction { op: Op::ValueOf { .. }, .. }] = content.as_slice()
             && let Some(Instruction { op: Op::ValueOf { select, raw }, place }) = content.pop()
         {
+            // A value adds nothing to the start tag.
+            let literal = Literal { closed: true, ..literal };
             body.push(Instruction { op: Op::Leaf(Box::new(Leaf { literal, select, raw })), place });
             return;
         }
@@ -995,4 +1010,27 @@ impl Compiler<'_> {
             _ => (prefix.to_owned(), namespace.to_owned()),
         }
     }
+}
+
+/// The name of an `xsl:element` or `xsl:attribute` without `namespace`, where it is fixed, right and its prefix is declared: what
+/// happens where it is not is found out when the instruction runs.
+fn fixed_name(name: &Avt, namespace: Option<&Avt>, scope: &Scope, attribute: bool) -> Option<Box<FixedName>> {
+    let (Avt::Fixed(name), None) = (name, namespace) else { return None };
+    let name = name.trim();
+    if !is_qname(name) || name == "xmlns" {
+        return None;
+    }
+    let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+    let uri = match prefix {
+        "" if attribute => "",
+        "xmlns" => return None,
+        "xml" => xml::XML_NS,
+        _ => match scope.iter().find(|(declared, _)| **declared == *prefix) {
+            Some((_, uri)) => uri,
+            None if prefix.is_empty() => "",
+            None => return None,
+        },
+    };
+    let prefix = if uri.is_empty() { "" } else { prefix };
+    Some(Box::new(FixedName { prefix: prefix.into(), namespace: uri.into(), local: local.into() }))
 }

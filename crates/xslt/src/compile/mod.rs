@@ -611,6 +611,18 @@ impl Compiler<'_> {
             Ok(mut expr) => {
                 if let Expr::XPath(xpath) = &mut expr {
                     xpath.names = crate::expr::name_path(&xpath.tree, &scope, &mut self.plan.names, &default);
+                    if xpath.expression.version() == xpath::Version::V1 {
+                        let mut names = std::mem::take(&mut self.plan.names);
+                        let mut known = Numbers {
+                            locals: &self.locals[self.depth..],
+                            symbols: &self.symbols,
+                            scope: &scope,
+                            names: &mut names,
+                            default: &default,
+                        };
+                        xpath.simple = crate::arithmetic::Simple::of(&xpath.tree, &mut known);
+                        self.plan.names = names;
+                    }
                     self.plan.needs_size |= xpath.expression.needs().size || xpath.evaluates;
                 }
                 expr
@@ -722,4 +734,27 @@ fn find_id(doc: &Document, id: &str) -> Option<NodeId> {
         doc.descendants(Document::ROOT)
             .find(|n| doc.kind(*n) == NodeKind::Element && doc.attribute(*n, "", "id") == Some(id))
     })
+}
+
+/// What [`crate::arithmetic`] needs to know of where an expression stands.
+struct Numbers<'a> {
+    locals: &'a [(Name, usize)],
+    symbols: &'a Names,
+    scope: &'a ElementScope<'a>,
+    names: &'a mut Names,
+    default: &'a str,
+}
+
+impl crate::arithmetic::Scope for Numbers<'_> {
+    fn local(&self, name: &xpath::ast::QName) -> Option<u32> {
+        if !name.prefix.is_empty() {
+            return None;
+        }
+        let name = self.symbols.find("", &name.local)?;
+        self.locals.iter().rev().find(|(local, _)| *local == name).map(|(_, slot)| *slot as u32)
+    }
+
+    fn path(&mut self, tree: &xpath::ast::Expr) -> Option<Box<[crate::names::NameStep]>> {
+        crate::expr::name_path(tree, self.scope, self.names, self.default)
+    }
 }

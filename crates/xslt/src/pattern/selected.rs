@@ -34,7 +34,9 @@ pub(super) fn alternatives(
     if let Some(predicates) = item_predicates(source, tree) {
         let predicates: Result<Vec<_>, String> = predicates
             .iter()
-            .map(|p| Ok(Predicate { expr: compile(source, p, cx)?, positional: is_positional(p) }))
+            .map(|p| {
+                Ok(Predicate { expr: compile(source, p, cx)?, positional: is_positional(p), place: None })
+            })
             .collect();
         found.push(Alternative { steps: Box::default(), anchor: Anchor::Item(predicates?.into()) });
         return Ok(());

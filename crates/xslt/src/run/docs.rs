@@ -11,12 +11,21 @@ use xpath::{BoundNames, DocId};
 
 /// A document beside the source.
 pub(super) struct Entry<'a> {
-    pub doc: Document,
+    doc: OnceLock<Box<Document>>,
+    /// Of a fragment that is only text: `doc` is made when its nodes are wanted.
+    text: Option<String>,
     /// Its URI; of a fragment that of the stylesheet.
     pub uri: Cow<'a, str>,
     /// A result tree fragment.
     pub fragment: bool,
     bound: OnceLock<Arc<Bound>>,
+}
+
+impl Entry<'_> {
+    #[inline]
+    fn doc(&self) -> &Document {
+        self.doc.get_or_init(|| Box::new(Document::of_text(self.text.clone().unwrap_or_default())))
+    }
 }
 
 /// The names of the stylesheet as one document numbers them.
@@ -26,6 +35,8 @@ pub(super) struct Bound {
     names: Vec<Name>,
     /// By [`Name`].
     ids: Vec<Option<NameId>>,
+    /// No name is in a namespace.
+    plain: bool,
 }
 
 /// The last bindings of this thread: which stylesheet, which names of documents. Messages of one kind follow one another,
@@ -76,7 +87,13 @@ impl Bound {
                 *slot = name;
             }
         }
-        Bound { pool: BoundNames::bind(pool, doc), names: table, ids }
+        Bound { pool: BoundNames::bind(pool, doc), names: table, ids, plain: doc.names_are_plain() }
+    }
+
+    /// Whether no element of the document has namespaces in scope.
+    #[inline]
+    pub fn is_plain(&self, doc: &Document) -> bool {
+        self.plain && doc.declares_nothing()
     }
 
     /// The document's number of a name; `None`: it has no such name.
@@ -134,11 +151,22 @@ impl<'a> Docs<'a> {
 
     /// Adds a document. `None`: there are too many.
     pub fn add(&self, doc: Document, uri: Cow<'a, str>, fragment: bool) -> Option<DocId> {
+        let entry =
+            Entry { doc: OnceLock::from(Box::new(doc)), text: None, uri, fragment, bound: OnceLock::new() };
+        self.add_entry(entry)
+    }
+
+    /// Adds a fragment that is only text.
+    pub fn add_text(&self, text: String, uri: &'a str) -> Option<DocId> {
+        let (uri, text) = (Cow::Borrowed(uri), Some(text));
+        self.add_entry(Entry { doc: OnceLock::new(), text, uri, fragment: true, bound: OnceLock::new() })
+    }
+
+    fn add_entry(&self, entry: Entry<'a>) -> Option<DocId> {
         let index = self.len.fetch_add(1, Ordering::Relaxed);
         let (chunk, offset) = locate(index);
         let slots =
             self.chunks.get(chunk)?.get_or_init(|| (0..FIRST << chunk).map(|_| OnceLock::new()).collect());
-        let entry = Entry { doc, uri, fragment, bound: OnceLock::new() };
         slots.get(offset)?.set(entry).ok()?;
         u32::try_from(index + 1).ok().map(DocId)
     }
@@ -155,7 +183,13 @@ impl<'a> Docs<'a> {
 
     #[inline]
     pub fn get(&self, id: DocId) -> Option<&Document> {
-        if id.0 == 0 { Some(self.source) } else { self.entry(id).map(|e| &e.doc) }
+        if id.0 == 0 { Some(self.source) } else { self.entry(id).map(Entry::doc) }
+    }
+
+    /// The text of a fragment that is only text.
+    #[inline]
+    pub fn text(&self, id: DocId) -> Option<&str> {
+        self.entry(id)?.text.as_deref()
     }
 
     /// Whether it is a result tree fragment.
@@ -178,7 +212,7 @@ impl<'a> Docs<'a> {
         if entry.fragment {
             return None;
         }
-        Some(entry.bound.get_or_init(|| Bound::of(&entry.doc, self.sheet, self.pool, self.names)))
+        Some(entry.bound.get_or_init(|| Bound::of(entry.doc(), self.sheet, self.pool, self.names)))
     }
 }
 

@@ -2,7 +2,7 @@
 //! no CDATA sections, no document type) needs no serialiser: literal result elements are bytes made when the
 //! stylesheet was compiled, and namespaces in force are numbers that are compared.
 
-use crate::model::Literal;
+use crate::model::{Literal, name_bit};
 use xml::escape::{push_attribute, push_text};
 use xml::{StartTag, is_same};
 
@@ -50,6 +50,8 @@ pub(super) struct Fast<'o> {
     tag: usize,
     tag_end: usize,
     tag_scope: u32,
+    /// The names of its attributes, see [`name_bit`].
+    tag_names: u64,
     generated: u32,
 }
 
@@ -77,6 +79,7 @@ impl<'o> Fast<'o> {
             tag: 0,
             tag_end: 0,
             tag_scope: 0,
+            tag_names: 0,
             generated: 0,
         }
     }
@@ -134,6 +137,7 @@ impl<'o> Fast<'o> {
     pub fn start_literal(&mut self, literal: &Literal) {
         self.outer.push(self.scope);
         self.open_literal(literal);
+        self.tag_names = literal.mask;
         self.in_tag = true;
     }
 
@@ -252,6 +256,7 @@ impl<'o> Fast<'o> {
         self.tag_end = self.out.len();
         self.frames.push(Frame { name: name as u32, scope: self.scope });
         self.tag_scope = self.scope;
+        self.tag_names = 0;
         self.in_tag = true;
         if prefix != "xml" && !is_same(self.lookup_in(self.scope, prefix), namespace) {
             StartTag::declare(self, prefix, namespace);
@@ -314,6 +319,9 @@ impl<'o> Fast<'o> {
             xml::XML_NS => "xml".to_owned(),
             namespace => self.prefix_for_attribute(prefix, namespace),
         };
+        let bit = name_bit(local);
+        let search = search && self.tag_names & bit != 0;
+        self.tag_names |= bit;
         if search && let Some(range) = self.find_attribute(&prefix, namespace, local) {
             self.out.drain(range);
         }

@@ -108,6 +108,10 @@ impl Host for DocHost<'_, '_> {
         self.engine.docs.get(id)
     }
 
+    fn text_of_document(&self, id: DocId) -> Option<&str> {
+        self.engine.docs.text(id)
+    }
+
     fn now(&self) -> Option<Moment> {
         Some(self.engine.now())
     }
@@ -146,6 +150,10 @@ impl Host for ExprHost<'_, '_> {
 
     fn document(&self, id: DocId) -> Option<&Document> {
         self.engine.docs.get(id)
+    }
+
+    fn text_of_document(&self, id: DocId) -> Option<&str> {
+        self.engine.docs.text(id)
     }
 
     fn load(&self, uri: &str) -> Result<Option<Node>, String> {
@@ -957,6 +965,8 @@ impl<'h> ExprHost<'h, '_> {
             names: None,
             all: false,
             local: None,
+            literal: None,
+            simple: None,
             many: false,
         };
         let (current, depth, next, dynamic) = (self.current, self.depth + 1, self.next, self.dynamic);
@@ -1049,6 +1059,12 @@ impl<'h> ExprHost<'h, '_> {
 impl Engine<'_> {
     /// The string value of a node.
     pub(super) fn node_string(&self, node: Node) -> String {
+        if node.id == Document::ROOT
+            && !node.is_namespace()
+            && let Some(text) = self.docs.text(node.doc)
+        {
+            return text.to_owned();
+        }
         let doc = self.doc(node.doc);
         if node.is_namespace() {
             return nodes::namespace_node(doc, node).1;

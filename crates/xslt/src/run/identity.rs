@@ -115,7 +115,7 @@ impl Engine<'_> {
         let copies_text = match rules.of_text() {
             Quick::BuiltIn => true,
             Quick::Template(template, _) => is_identity(template),
-            Quick::Ask => false,
+            Quick::Nothing | Quick::Ask => false,
         };
         // The content of a document is in no element that was copied.
         let inside = doc.kind(parent) == NodeKind::Element;

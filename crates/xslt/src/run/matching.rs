@@ -3,7 +3,9 @@
 use super::{Engine, Focus, Frame, Res};
 use crate::expr::Expr;
 use crate::names::Name;
-use crate::pattern::{Alternative, Anchor, Kind, Pattern, Predicate, Rules, Selected, Step, Test};
+use crate::pattern::{
+    Alternative, Anchor, FixedPlace, Kind, Pattern, Predicate, Rules, Selected, Step, Test,
+};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -360,6 +362,33 @@ impl Engine<'_> {
         let node = focus.node;
         let doc = self.doc(node.doc);
         let Some(parent) = doc.parent(node.id) else { return self.holds_alone(predicate, focus, frame) };
+        match predicate.place {
+            Some(FixedPlace::At(1)) if !step.attribute => {
+                let mut at = doc.prev_sibling(node.id);
+                while let Some(before) = at {
+                    if self.matches_test(step, Node::in_document(node.doc, before)) {
+                        return Ok(false);
+                    }
+                    at = doc.prev_sibling(before);
+                }
+                return Ok(true);
+            }
+            Some(FixedPlace::At(wanted)) if !step.attribute => {
+                return Ok(self.position(step, node, parent) == wanted);
+            }
+            // (Which is the last is not known while a document is being read.)
+            Some(FixedPlace::Last) if !step.attribute && self.opening.is_none() => {
+                let mut at = doc.next_sibling(node.id);
+                while let Some(behind) = at {
+                    if self.matches_test(step, Node::in_document(node.doc, behind)) {
+                        return Ok(false);
+                    }
+                    at = doc.next_sibling(behind);
+                }
+                return Ok(true);
+            }
+            _ => {}
+        }
         let Expr::XPath(xpath) = &predicate.expr else {
             return self.boolean(&predicate.expr, matching_focus(focus, 1, 1), frame, Default::default());
         };

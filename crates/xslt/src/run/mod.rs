@@ -20,12 +20,13 @@ mod version2;
 mod version3;
 mod window;
 
+use crate::arithmetic::{Arithmetic, Simple};
 use crate::error::XsltError;
-use crate::expr::{Expr, NameStep};
+use crate::expr::{Expr, XPath};
 use crate::model::{
     Argument, Avt, AvtPart, Binding, Declared, Instruction, Literal, Op, Place, Plan, Scope, Template,
 };
-use crate::names::{Name, Names};
+use crate::names::{Name, NameStep, Names};
 use crate::output::Method;
 use crate::pattern::{NoMatch, Quick, Rules};
 use crate::resolver::Resolver;
@@ -413,23 +414,23 @@ impl<'e> Engine<'e> {
                 Ok(())
             }
             None => Ok(()),
-            Some(tail) => self.run_tails(*tail, rule, focus, out),
+            Some(tail) => self.run_tails(tail, rule, focus, out),
         }
     }
 
     /// Runs what a template ends with, and what that ends with: no deeper than the template.
     #[inline(never)]
-    fn run_tails(&self, tail: Tail, rule: (u32, u32), focus: &Focus, out: &mut Out<'_>) -> Res<()> {
-        let Tail { mut template, mut frame } = tail;
+    fn run_tails(&self, mut tail: Box<Tail>, rule: (u32, u32), focus: &Focus, out: &mut Out<'_>) -> Res<()> {
         for _ in 0..MAX_TAILS {
             self.tick(out)?;
-            self.run_body(&self.plan.templates[template], rule, focus, &mut frame, out)?;
+            let Tail { template, frame } = &mut *tail;
+            self.run_body(&self.plan.templates[*template], rule, focus, frame, out)?;
             match frame.tail.take() {
                 None => return Ok(()),
-                Some(next) => Tail { template, frame } = *next,
+                Some(next) => tail = next,
             }
         }
-        let place = self.plan.templates[template].place;
+        let place = self.plan.templates[tail.template].place;
         Err(self.fail(
             place,
             format!("the template goes on with itself (limit {MAX_TAILS} times): an endless recursion?"),
@@ -446,26 +447,27 @@ impl<'e> Engine<'e> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         self.tick(out)?;
-        let mut frame = self.frame_of_call(template, arguments, focus, caller)?;
+        let mut frame = Frame::default();
+        self.fill_frame(&mut frame, template, arguments, focus, caller)?;
         let (template, rule) = (&self.plan.templates[template], (focus.rule, focus.mode));
         self.run_body(template, rule, &focus, &mut frame, out)?;
         match frame.tail.take() {
             None => Ok(()),
-            Some(tail) => self.run_tails(*tail, rule, &focus, out),
+            Some(tail) => self.run_tails(tail, rule, &focus, out),
         }
     }
 
-    /// The variables of a template that is called.
+    /// Fills in the variables of a template that is called.
     #[inline]
-    fn frame_of_call(
+    fn fill_frame(
         &self,
+        frame: &mut Frame,
         template: usize,
         arguments: &[Argument],
         focus: Focus,
         caller: &mut Frame,
-    ) -> Res<Frame> {
+    ) -> Res<()> {
         let template = &self.plan.templates[template];
-        let mut frame = Frame::default();
         frame.reserve(template.slots);
         for argument in arguments {
             let value = self.binding(&argument.value, focus, caller, argument.place)?;
@@ -474,7 +476,7 @@ impl<'e> Engine<'e> {
                 frame.passed |= 1 << slot;
             }
         }
-        Ok(frame)
+        Ok(())
     }
 
     #[inline]
@@ -729,6 +731,18 @@ impl<'e> Engine<'e> {
                 Quick::Template(template, rule) => {
                     self.run_rule((template as usize, rule), mode, &focus, arguments, out)?
                 }
+                Quick::Nothing => self.tick(out)?,
+                // What holds nothing but a text, for which there is no template either, or one that does nothing.
+                Quick::BuiltIn
+                    if self.opening.is_none()
+                        && matches!(rules.of_text(), Quick::BuiltIn | Quick::Nothing)
+                        && let Some(text) = doc.whole_text(child) =>
+                {
+                    self.tick(out)?;
+                    if !text.is_empty() && rules.of_text() == Quick::BuiltIn {
+                        out.text(text, false);
+                    }
+                }
                 Quick::BuiltIn => {
                     let arguments = if self.plan.version2 { arguments } else { &[] };
                     self.apply_children(focus, mode, arguments, out)?;
@@ -859,6 +873,21 @@ impl<'e> Engine<'e> {
                 {
                     self.apply_children(*focus, mode_of(*mode, focus), &[], out)?;
                 }
+                Op::If { test, body } => {
+                    if self.boolean(test, *focus, frame, instruction.place)? {
+                        self.exec(body, *focus, frame, out)?;
+                    }
+                }
+                Op::Choose { when, otherwise } => {
+                    let mut chosen = otherwise;
+                    for (test, body) in when {
+                        if self.boolean(test, *focus, frame, instruction.place)? {
+                            chosen = body;
+                            break;
+                        }
+                    }
+                    self.exec(chosen, *focus, frame, out)?;
+                }
                 _ => self.step(instruction, *focus, frame, out)?,
             }
         }
@@ -900,6 +929,10 @@ impl<'e> Engine<'e> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
+        if let Some(text) = self.quick_text(select, focus.node, frame) {
+            out.text(&text, raw);
+            return Ok(());
+        }
         if select.is_many() {
             let value = self.value(select, *focus, frame, place)?;
             let text = self.text_of_items(value, place)?;
@@ -916,7 +949,13 @@ impl<'e> Engine<'e> {
     fn step(&self, instruction: &Instruction, focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
         let place = instruction.place;
         match &instruction.op {
-            Op::Text { .. } | Op::Literal(_) | Op::EndLiteral { .. } | Op::Leaf(_) | Op::ValueOf { .. } => {
+            Op::Text { .. }
+            | Op::Literal(_)
+            | Op::EndLiteral { .. }
+            | Op::Leaf(_)
+            | Op::ValueOf { .. }
+            | Op::If { .. }
+            | Op::Choose { .. } => {
                 return self.exec_here(std::slice::from_ref(instruction), &focus, frame, out);
             }
             Op::ApplyTemplates { select, mode, sorts, arguments } => {
@@ -962,8 +1001,9 @@ impl<'e> Engine<'e> {
             }
             Op::CallTemplate { template, arguments, tail: true } => {
                 let template = *template;
-                let frame_of_call = self.frame_of_call(template, arguments, focus, frame)?;
-                frame.tail = Some(Box::new(Tail { template, frame: frame_of_call }));
+                let mut tail = Box::new(Tail { template, frame: Frame::default() });
+                self.fill_frame(&mut tail.frame, template, arguments, focus, frame)?;
+                frame.tail = Some(tail);
             }
             Op::CallTemplate { template, arguments, .. } => {
                 if arguments.iter().any(|argument| argument.tunnel) {
@@ -1011,23 +1051,20 @@ impl<'e> Engine<'e> {
                     self.release(mark);
                 }
             }
-            Op::If { test, body } => {
-                if self.boolean(test, focus, frame, place)? {
-                    self.exec(body, focus, frame, out)?;
-                }
+            Op::Element { fixed: Some(fixed), sets, body, .. } => {
+                out.start_element(&fixed.prefix, &fixed.namespace, &fixed.local);
+                self.attribute_sets(sets, focus, out)?;
+                self.exec(body, focus, frame, out)?;
+                out.end_element();
             }
-            Op::Choose { when, otherwise } => {
-                for (test, body) in when {
-                    if self.boolean(test, focus, frame, place)? {
-                        return self.exec(body, focus, frame, out);
-                    }
-                }
-                self.exec(otherwise, focus, frame, out)?;
-            }
-            Op::Element { name, namespace, scope, sets, body } => {
+            Op::Element { name, namespace, scope, sets, body, .. } => {
                 self.element(name, namespace.as_ref(), scope, sets, body, focus, frame, place, out)?;
             }
-            Op::Attribute { name, namespace, scope, body } => {
+            Op::Attribute { fixed: Some(fixed), body, .. } => {
+                let value = self.text_of(body, focus, frame)?;
+                self.put_attribute(&fixed.prefix, &fixed.namespace, &fixed.local, &value, place, out)?;
+            }
+            Op::Attribute { name, namespace, scope, body, .. } => {
                 self.attribute(name, namespace.as_ref(), scope, body, focus, frame, place, out)?;
             }
             Op::Comment { body } => {
@@ -1192,9 +1229,19 @@ impl<'e> Engine<'e> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         let mut inner = Focus { position: 0, size: nodes.len() as u32, ..focus };
+        let rules = &self.plan.modes[mode];
         for node in nodes {
             inner.node = *node;
             inner.position += 1;
+            if !rules.one_match
+                && !node.is_namespace()
+                && let Some(doc) = self.docs.get(node.doc)
+                && let Quick::Template(template, rule) =
+                    quick_rule(rules, self.docs.bound(node.doc), doc, node.id)
+            {
+                self.run_rule((template as usize, rule), mode, &inner, arguments, out)?;
+                continue;
+            }
             self.apply(inner, mode, arguments, out)?;
         }
         Ok(())
@@ -1240,6 +1287,9 @@ impl<'e> Engine<'e> {
                     }
                 }
             }
+            return Ok(());
+        }
+        if literal.closed && !literal.more && out.literal(literal) {
             return Ok(());
         }
         out.start_element(&literal.prefix, &literal.namespace, &literal.local);
@@ -1294,7 +1344,7 @@ impl<'e> Engine<'e> {
 
     /// The namespace that an instruction computes; `code`: of the error where it is no URI, from 2.0 on.
     fn namespace_of<'t>(
-        &self,
+        &'t self,
         namespace: &'t Avt,
         code: &str,
         focus: Focus,
@@ -1450,11 +1500,11 @@ impl<'e> Engine<'e> {
                 self.converted(value, &typed.declared, typed.declared.code, place)
             }
             Binding::Required(message) => Err(self.fail(place, message.to_string())),
+            Binding::Text(body) => {
+                let text = self.text_of(body, focus, frame)?.into_owned();
+                self.add_text(text, place)
+            }
             Binding::Body(body) => {
-                if let [Instruction { op: Op::Text { .. } | Op::ValueOf { .. }, .. }] = &**body {
-                    let text = self.text_of(body, focus, frame)?.into_owned();
-                    return self.add_fragment(Document::of_text(text), place);
-                }
                 let mut doc = Document::new();
                 let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
                 self.exec(body, focus, frame, &mut out)?;
@@ -1467,7 +1517,7 @@ impl<'e> Engine<'e> {
     /// The value of a global variable: asked for in the middle of an expression.
     fn global_binding(&self, binding: &Binding, focus: Focus, frame: &mut Frame, place: Place) -> Res<Value> {
         match binding {
-            Binding::Body(body) => self.tree(body, focus, frame, place),
+            Binding::Body(body) | Binding::Text(body) => self.tree(body, focus, frame, place),
             Binding::Sequence(body) => self.sequence_of(body, focus, frame, place),
             Binding::As(typed) => {
                 let value = self.global_binding(&typed.value, focus, frame, place)?;
@@ -1484,6 +1534,18 @@ impl<'e> Engine<'e> {
         }
         let uri = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
         match self.docs.add(doc, Cow::Borrowed(uri), true) {
+            Some(id) => Ok(Value::from(Node::in_document(id, Document::ROOT))),
+            None => Err(self.fail(place, "there are too many result tree fragments".into())),
+        }
+    }
+
+    /// The same for a fragment that holds only this text.
+    fn add_text(&self, text: String, place: Place) -> Res<Value> {
+        if self.docs.count() >= self.options.limits.documents {
+            return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
+        }
+        let uri = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
+        match self.docs.add_text(text, uri) {
             Some(id) => Ok(Value::from(Node::in_document(id, Document::ROOT))),
             None => Err(self.fail(place, "there are too many result tree fragments".into())),
         }
@@ -1589,12 +1651,29 @@ impl<'e> Engine<'e> {
         {
             return Ok(value.clone());
         }
+        if let Expr::XPath(xpath) = expr {
+            if let Some(text) = &xpath.literal {
+                return Ok(Value::String(text.clone()));
+            }
+            match self.simple(xpath, focus.node, frame) {
+                Some(Known::Number(number)) => return Ok(Value::Number(number)),
+                Some(Known::Boolean(boolean)) => return Ok(Value::Boolean(boolean)),
+                None => {}
+            }
+        }
         self.with(expr, focus, frame, place, |expression, cx| expression.evaluate(cx))
     }
 
     fn boolean(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<bool> {
         if let Some(path) = self.name_path(expr, focus.node) {
             return Ok(path.first().is_some());
+        }
+        if let Expr::XPath(xpath) = expr {
+            match self.simple(xpath, focus.node, frame) {
+                Some(Known::Number(number)) => return Ok(number != 0.0 && !number.is_nan()),
+                Some(Known::Boolean(boolean)) => return Ok(boolean),
+                None => {}
+            }
         }
         self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_boolean(cx))
     }
@@ -1623,20 +1702,106 @@ impl<'e> Engine<'e> {
         Some(NamePath { doc: self.docs.get(node.doc)?, bound, node: node.id, steps })
     }
 
+    /// An expression that is only numbers, if its variables are numbers or texts.
+    #[inline]
+    fn simple(&self, xpath: &XPath, node: Node, frame: &Frame) -> Option<Known> {
+        Some(match xpath.simple.as_ref()? {
+            Simple::Number(number) => Known::Number(self.arithmetic(number, node, frame)?.0),
+            Simple::Test(op, a, b) => {
+                let (a, b) = (self.arithmetic(a, node, frame)?, self.arithmetic(b, node, frame)?);
+                // Two texts are compared as texts, by some of the operators.
+                if !a.1 && !b.1 {
+                    return None;
+                }
+                Known::Boolean(crate::arithmetic::compare(*op, a.0, b.0))
+            }
+        })
+    }
+
+    /// The number, and whether it is one: or a text that was read as one.
+    fn arithmetic(&self, number: &Arithmetic, node: Node, frame: &Frame) -> Option<(f64, bool)> {
+        Some(match number {
+            Arithmetic::Number(number) => (*number, true),
+            Arithmetic::Local(slot) => match frame.locals.get(*slot as usize)? {
+                Value::Number(number) => (*number, true),
+                Value::String(text) => (xpath::number::parse(text), false),
+                Value::NodeSet(nodes) => (xpath::number::parse(self.fragment_text(nodes)?), false),
+                _ => return None,
+            },
+            Arithmetic::Path(steps) => {
+                if node.is_namespace() {
+                    return None;
+                }
+                let (doc, bound) = (self.docs.get(node.doc)?, self.docs.bound(node.doc)?);
+                (xpath::number::parse(NamePath { doc, bound, node: node.id, steps }.text()?), true)
+            }
+            Arithmetic::Negate(a) => (-self.arithmetic(a, node, frame)?.0, true),
+            Arithmetic::Binary(op, both) => {
+                let (a, b) = (self.arithmetic(&both.0, node, frame)?, self.arithmetic(&both.1, node, frame)?);
+                (crate::arithmetic::operate(*op, a.0, b.0), true)
+            }
+        })
+    }
+
+    /// The text of a node-set that is a fragment of text.
+    #[inline]
+    fn fragment_text(&self, nodes: &NodeSet) -> Option<&str> {
+        let [node] = nodes.as_slice() else { return None };
+        if node.id != Document::ROOT || node.is_namespace() {
+            return None;
+        }
+        self.docs.text(node.doc)
+    }
+
+    /// The text of an expression that is a local variable or only numbers, where it is a single value of XSLT 1.0.
+    #[inline]
+    fn quick_text<'t>(&'t self, expr: &Expr, node: Node, frame: &'t Frame) -> Option<Cow<'t, str>> {
+        let Expr::XPath(xpath) = expr else { return None };
+        if let Some(slot) = xpath.local {
+            return match frame.locals.get(slot as usize)? {
+                Value::String(text) => Some(Cow::Borrowed(text)),
+                Value::NodeSet(nodes) => self.fragment_text(nodes).map(Cow::Borrowed),
+                Value::Number(number) if !self.plan.version2 => Some(xpath::number::format(*number)),
+                _ => None,
+            };
+        }
+        match self.simple(xpath, node, frame)? {
+            Known::Number(number) => Some(xpath::number::format(number)),
+            Known::Boolean(_) => None,
+        }
+    }
+
     fn string(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
+        if let Some(text) = self.quick_text(expr, focus.node, frame) {
+            return Ok(text.into_owned());
+        }
         self.with(expr, focus, frame, place, |expression, cx| {
             Ok(expression.evaluate_string(cx)?.into_owned())
         })
     }
 
-    fn avt<'t>(&self, avt: &'t Avt, focus: Focus, frame: &Frame, place: Place) -> Res<Cow<'t, str>> {
+    fn avt<'t>(&'t self, avt: &'t Avt, focus: Focus, frame: &Frame, place: Place) -> Res<Cow<'t, str>> {
         match avt {
             Avt::Fixed(text) => Ok(Cow::Borrowed(text)),
             Avt::Parts(parts) => {
+                if let [AvtPart::Expr(expr)] = &**parts
+                    && let Some(path) = self.name_path(expr, focus.node)
+                    && let Some(text) = path.text()
+                {
+                    return Ok(Cow::Borrowed(text));
+                }
                 let mut text = String::new();
                 for part in parts {
                     match part {
                         AvtPart::Text(part) => text.push_str(part),
+                        AvtPart::Expr(expr) if let Some(value) = self.quick_text(expr, focus.node, frame) => {
+                            text.push_str(&value);
+                        }
+                        AvtPart::Expr(expr) if let Some(path) = self.name_path(expr, focus.node) => {
+                            if let Some(node) = path.first() {
+                                path.doc.push_string_value(node, &mut text);
+                            }
+                        }
                         AvtPart::Items(expr) => {
                             if let Some(path) = self.name_path(expr, focus.node)
                                 && path.steps.last().is_none_or(|step| step.attribute)
@@ -1707,6 +1872,12 @@ impl<'e> Engine<'e> {
         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
         Box::new(XsltError { message, uri, line: place.line, column: place.column })
     }
+}
+
+/// The value of a [`Simple`].
+enum Known {
+    Number(f64),
+    Boolean(bool),
 }
 
 /// A path of names at a node.

@@ -45,7 +45,7 @@ impl Engine<'_> {
             return self.exec(body, focus, frame, out);
         }
         out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
-        if namespaces {
+        if namespaces && !self.docs.bound(node.doc).is_some_and(|bound| bound.is_plain(doc)) {
             doc.each_in_scope_namespace(node.id, &mut |prefix, uri| out.namespace(prefix, uri));
         }
         self.attribute_sets(sets, focus, out)?;
@@ -71,6 +71,15 @@ impl Engine<'_> {
 
     /// Copies a node with all that is in it.
     pub(super) fn copy_deep(&self, node: Node, out: &mut Out<'_>) {
+        if node.id == Document::ROOT
+            && !node.is_namespace()
+            && let Some(text) = self.docs.text(node.doc)
+        {
+            if !text.is_empty() {
+                out.text(text, false);
+            }
+            return;
+        }
         let doc = self.doc(node.doc);
         if node.is_namespace() {
             let (prefix, uri) = namespace_node(doc, node);

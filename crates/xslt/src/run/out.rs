@@ -2,6 +2,7 @@
 //! attributes may follow, replace one another, and need namespaces.
 
 use super::fast::Fast;
+use crate::model::{Avt, Literal, LiteralAttribute};
 use crate::output::Method;
 use xml::{Builder, Serializer, WriteOptions};
 use xpath::Item;
@@ -372,6 +373,50 @@ impl<'o> Out<'o> {
         self.open = true;
     }
 
+    /// The start of a literal result element with fixed attributes to which nothing can be added ([`Literal::closed`]): it need not be
+    /// held back. `false`: it goes to something else than a serialiser or a tree.
+    pub fn literal(&mut self, literal: &Literal) -> bool {
+        if !matches!(self.sink, Sink::Bytes(_) | Sink::Tree(_)) {
+            return false;
+        }
+        self.flush();
+        self.events += 1;
+        let (prefix, namespace, local) = (&literal.prefix, &literal.namespace, &literal.local);
+        let fixed = |attribute: &LiteralAttribute| match &attribute.value {
+            Avt::Fixed(value) => value.len(),
+            Avt::Parts(_) => 0,
+        };
+        self.written += literal.attributes.iter().map(fixed).sum::<usize>();
+        match &mut self.sink {
+            Sink::Bytes(serializer) => {
+                serializer.start_element(prefix, namespace, local);
+                for (prefix, uri) in &literal.namespaces {
+                    serializer.namespace(prefix, uri);
+                }
+                for attribute in &literal.attributes {
+                    if let Avt::Fixed(value) = &attribute.value {
+                        let (prefix, namespace) = (&attribute.prefix, &attribute.namespace);
+                        serializer.attribute(prefix, namespace, &attribute.local, value);
+                    }
+                }
+            }
+            Sink::Tree(builder) => {
+                builder.start_element(prefix, namespace, local);
+                for (prefix, uri) in &literal.namespaces {
+                    builder.namespace(prefix, uri);
+                }
+                for attribute in &literal.attributes {
+                    if let Avt::Fixed(value) = &attribute.value {
+                        let (prefix, namespace) = (&attribute.prefix, &attribute.namespace);
+                        builder.attribute(prefix, namespace, &attribute.local, value);
+                    }
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
     /// A namespace node for the element just started.
     pub fn namespace(&mut self, prefix: &str, uri: &str) {
         if let Sink::Fast(fast) = &mut self.sink {
@@ -659,14 +704,15 @@ fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Sink<'o> {
     }
     if options.declaration {
         let encoding = options.encoding.as_deref().unwrap_or("UTF-8");
-        out.extend_from_slice(
-            format!("<?xml version=\"{}\" encoding=\"{encoding}\"", options.version).as_bytes(),
-        );
+        out.extend_from_slice(b"<?xml version=\"");
+        out.extend_from_slice(options.version.as_bytes());
+        out.extend_from_slice(b"\" encoding=\"");
+        out.extend_from_slice(encoding.as_bytes());
         if let Some(standalone) = options.standalone {
-            let value = if standalone { "yes" } else { "no" };
-            out.extend_from_slice(format!(" standalone=\"{value}\"").as_bytes());
+            out.extend_from_slice(b"\" standalone=\"");
+            out.extend_from_slice(if standalone { b"yes" } else { b"no" });
         }
-        out.extend_from_slice(b"?>");
+        out.extend_from_slice(b"\"?>");
     }
     Sink::Fast(Box::new(Fast::new(out)))
 }

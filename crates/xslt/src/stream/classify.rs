@@ -517,7 +517,9 @@ impl Classifier<'_> {
     fn binding(&mut self, binding: &Binding, base: At, place: Place) -> Reads {
         match binding {
             Binding::Select(e) => self.expr(e, Use::Value, base, place).map(|_| 0),
-            Binding::Body(body) | Binding::Sequence(body) => self.inner(body, base, place),
+            Binding::Body(body) | Binding::Text(body) | Binding::Sequence(body) => {
+                self.inner(body, base, place)
+            }
             Binding::As(typed) => self.binding(&typed.value, base, place),
             Binding::Empty | Binding::Required(_) => Ok(0),
         }
