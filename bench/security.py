@@ -5,9 +5,10 @@
 
 Each call needs two operations with a private key of RSA (2048 bits): one decrypts the key of the request, one signs the answer. Their time
 alone is measured beside each run (`busbar bench secured`, the quickest of 200, on the same core), and says how many calls for a second
-of CPU there could be at most. What is shown is the median of the rounds: calls for a second of CPU of the bus, those that the two
-operations alone allow, and the first as part of the second. Figures of one run belong together, those of different runs do not: the
-machine may be shared.
+of CPU there could be at most. So is what no call is without: the two operations with a public key, and a call over https that only relays the
+same message (DirectProxy). What is shown is the median of the rounds: calls for a second of CPU of the bus, those that the two operations
+alone allow, the first as part of the second; then what https and the public keys take in microseconds, and the part that would be left if
+the bus did nothing else. Figures of one run belong together, those of different runs do not: the machine may be shared.
 
 Every message is another one, made before it is sent: the bus refuses what it has seen. The bus is pinned to core 0, the backend (`busbar
 backend`) and wrk share core 1. All answers have to be 200. --write puts what is printed into a document, between its markers. Needs wrk.
@@ -73,25 +74,30 @@ def main():
                     messages = work / f"messages-{size}-{number}"
                     # More than a core can do: two operations take 1 ms and more.
                     count = int(options.seconds * 1200)
-                    bare = float(run(["taskset", "-c", "0", options.busbar, "bench", "secured", "--keys", keys, "--round", folder, "--dir", messages,
-                                      "--size", size, "--count", count]))
+                    bare, public = map(float, run(["taskset", "-c", "0", options.busbar, "bench", "secured", "--keys", keys, "--round", folder,
+                                                   "--dir", messages, "--size", size, "--count", count]).split())
                     lua = work / "secured.lua"
                     lua.write_text(LUA.replace("@DIR@", str(messages)))
-                    before, began = cpu(bus.pid), time.monotonic()
-                    out = run(["taskset", "-c", "1", "wrk", "-t1", "-c16", f"-d{int(options.seconds)}s", "--timeout", "30s", "-s", lua,
-                               f"https://127.0.0.1:{https}/services/SecureProxy"])
-                    answered, bad = (int(word) for word in out.rsplit("answered ", 1)[1].replace("bad ", "").split()[:2])
-                    if bad or not answered:
-                        sys.exit(f"{size}: {out}")
-                    each = (cpu(bus.pid) - before) * 1e6 / answered
-                    figures.append((each, bare, bare / each, answered / (time.monotonic() - began)))
+                    def ask(service):
+                        before, began = cpu(bus.pid), time.monotonic()
+                        out = run(["taskset", "-c", "1", "wrk", "-t1", "-c16", f"-d{int(options.seconds)}s", "--timeout", "30s", "-s", lua,
+                                   f"https://127.0.0.1:{https}/services/{service}"])
+                        answered, bad = (int(word) for word in out.rsplit("answered ", 1)[1].replace("bad ", "").split()[:2])
+                        if bad or not answered:
+                            sys.exit(f"{size}: {out}")
+                        return (cpu(bus.pid) - before) * 1e6 / answered, answered / (time.monotonic() - began)
+                    each, rate = ask("SecureProxy")
+                    relayed, _ = ask("DirectProxy")
+                    figures.append((each, bare, bare / each, rate, relayed + public, bare / (bare + relayed + public)))
                     shutil.rmtree(messages)
-                each, bare, part, rate = (statistics.median(column) for column in zip(*figures))
-                rows.append([size.upper().replace("K", " KB"), f"{1e6 / each:,.0f}", f"{1e6 / bare:,.0f}", f"{part:.0%}", f"{rate:,.0f}"])
+                each, bare, part, rate, beside, most = (statistics.median(column) for column in zip(*figures))
+                rows.append([size.upper().replace("K", " KB"), f"{1e6 / each:,.0f}", f"{1e6 / bare:,.0f}", f"{part:.0%}", f"{rate:,.0f}", f"{each:,.0f}",
+                             f"{beside:,.0f}", f"{most:.0%}"])
             memory = resident(bus.pid)
     finally:
         shutil.rmtree(keys, ignore_errors=True)
-    text = table(["message", "calls per CPU second:", "the two RSA operations alone:", "part of it:", "calls per second, one core:"], rows)
+    text = table(["message", "calls per CPU second:", "the two RSA operations alone:", "part of it:", "calls per second, one core:", "µs a call:",
+                  "https and public keys, µs:", "part at most:"], rows)
     text += f"\n\nResident at the end: {memory:.0f} MB."
     if options.write:
         write(options.write, "security", text)

@@ -7,6 +7,7 @@
 pub mod api_key;
 pub mod certificate;
 pub mod introspection;
+pub mod ldap;
 pub mod signature;
 pub mod token;
 

@@ -2,12 +2,13 @@
 
 use authentication::api_key;
 use authentication::certificate::Allowed;
+use authentication::ldap::{Filter, Name};
 use authentication::signature::{Digest, Encoding, Scheme};
 use authentication::token::{self, ASYMMETRIC, Algorithm, Keys, Rules};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use endpoints::uri_template::{Url, parse_url};
-use flow::guard::{Introspection, KeySource, Profile, Remote, Tokens};
+use flow::guard::{Directory, Introspection, KeySource, Profile, Remote, Tokens};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -56,6 +57,8 @@ pub struct Access {
     pub key_header: Option<String>,
     /// The users of `http.users`, with basic authentication.
     pub users: bool,
+    /// Users of a directory, with basic authentication.
+    pub ldap: Option<Ldap>,
     /// Certificates of clients: `*`, `sha256:…`, `dns:…`, `uri:…`, `email:…`, `ip:…`, or a subject.
     pub certificates: Vec<String>,
     /// Signatures of webhooks.
@@ -64,6 +67,30 @@ pub struct Access {
     pub every: bool,
     /// Credentials stay in the message for the flow and its backends.
     pub forward: bool,
+}
+
+/// `[access.NAME.ldap]`.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ldap {
+    /// `ldaps://HOST:PORT`; `ldap://` for this machine only, or with `plain_http`.
+    pub address: String,
+    /// The name of the entry of a user, with `{user}`. Otherwise it is searched for.
+    pub user: Option<String>,
+    /// Below what users are searched for.
+    pub base: Option<String>,
+    /// By what, with `{user}`. Default `(uid={user})`.
+    pub filter: Option<String>,
+    /// Who searches.
+    pub bind: Option<String>,
+    /// Its password.
+    pub password: Option<String>,
+    /// Below what groups of a user are searched for, which are scopes then. Default: none are.
+    pub group_base: Option<String>,
+    /// By what, with `{dn}` or `{user}`. Default `(member={dn})`.
+    pub group_filter: Option<String>,
+    /// The attribute of a group that is its name. Default `cn`.
+    pub group_name: Option<String>,
 }
 
 /// `[access.NAME.signature]`; the defaults are those of GitHub.
@@ -93,6 +120,12 @@ pub struct Signature {
 impl fmt::Debug for Access {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Access({:?}, {} keys)", self.issuers, self.keys.len())
+    }
+}
+
+impl fmt::Debug for Ldap {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Ldap({})", self.address)
     }
 }
 
@@ -216,6 +249,7 @@ fn profile(name: &str, own: &Access) -> Result<Profile, String> {
         introspection,
         keys: (!own.keys.is_empty()).then_some((header, keys)),
         users: own.users,
+        directory: own.ldap.as_ref().map(|ldap| directory(ldap, own)).transpose()?,
         certificates,
         signature: own.signature.as_ref().map(signature).transpose()?,
         every: own.every,
@@ -225,11 +259,12 @@ fn profile(name: &str, own: &Access) -> Result<Profile, String> {
         || profile.introspection.is_some()
         || profile.keys.is_some()
         || profile.users
+        || profile.directory.is_some()
         || !profile.certificates.is_empty()
         || profile.signature.is_some();
     if !has_way {
         return Err(
-            "it lets nobody in: set jwks, secret, introspection, keys, users, certificates or signature"
+            "it lets nobody in: set jwks, secret, introspection, keys, users, ldap, certificates or signature"
                 .to_owned(),
         );
     }
@@ -300,6 +335,57 @@ pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, Str
     }
 }
 
+fn directory(ldap: &Ldap, own: &Access) -> Result<Directory, String> {
+    let wrong = |why: &str| format!("ldap: {why}");
+    let (tls, rest) = match ldap.address.split_once("://") {
+        Some(("ldaps", rest)) => (true, rest),
+        Some(("ldap", rest)) => (false, rest),
+        _ => return Err(wrong("`address` is no ldaps://HOST:PORT")),
+    };
+    // As an address of the web, whose ports and brackets are the same.
+    let port = if tls { 636 } else { 389 };
+    let with_port = rest.rsplit(']').next().unwrap_or(rest).contains(':');
+    let server = rest.trim_end_matches('/');
+    let url = if with_port { format!("http://{server}/") } else { format!("http://{server}:{port}/") };
+    let parsed =
+        parse_url(&url).map_err(|error| wrong(&format!("`{}` is no address: {error}", ldap.address)))?;
+    if parsed.path_and_query != "/" {
+        return Err(wrong("`address` is a server alone: what is searched below is `base`"));
+    }
+    let loopback = parsed.host == "localhost"
+        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|own| own.is_loopback());
+    if !tls && !loopback && !own.plain_http {
+        return Err(wrong(
+            "`address` is not ldaps, so passwords could be read on the way; `plain_http = true` allows it",
+        ));
+    }
+    let filter = |text: &Option<String>, default: &str| {
+        Filter::read(text.as_deref().unwrap_or(default)).map_err(|why| wrong(&why))
+    };
+    let name = ldap.user.as_deref().map(Name::read).transpose().map_err(|why| wrong(&why))?;
+    let search = match (&name, &ldap.base) {
+        (Some(_), None) => None,
+        (None, Some(base)) => Some((base.clone(), filter(&ldap.filter, "(uid={user})")?)),
+        _ => return Err(wrong("one of `user` and `base` says where users are")),
+    };
+    let bind = match (&ldap.bind, &ldap.password) {
+        (None, None) => None,
+        (Some(bind), Some(password)) if !bind.is_empty() && !password.is_empty() => {
+            Some((bind.clone(), password.clone()))
+        }
+        _ => return Err(wrong("`bind` and `password` go together")),
+    };
+    let groups = match &ldap.group_base {
+        None => None,
+        Some(base) => {
+            let attribute = ldap.group_name.clone().unwrap_or_else(|| "cn".to_owned());
+            Some((base.clone(), filter(&ldap.group_filter, "(member={dn})")?, attribute))
+        }
+    };
+    let cache = own.cache.map_or(Duration::from_secs(60), |time| time.0);
+    Ok(Directory { tls, host: parsed.host, port: parsed.port, name, search, bind, groups, cache })
+}
+
 fn is_header(setting: &str, name: &str) -> Result<(), String> {
     match !name.is_empty() && name.bytes().all(message::is_token_byte) {
         true => Ok(()),
@@ -365,6 +451,9 @@ mod tests {
             "issuers = ['me']\nsecret = '0123456789abcdef0123456789abcdef'",
             "introspection = 'https://id.example/introspect'\nclient_id = 'a'\nclient_secret = 'b'",
             "[signature]\nsecrets = ['a', 'base64:AAAA']",
+            "[ldap]\naddress = 'ldaps://ldap.example'\nuser = 'uid={user},dc=example'",
+            "[ldap]\naddress = 'ldap://[::1]:389'\nbase = 'dc=example'\nbind = 'cn=bus'\npassword = 'x'\ngroup_base = 'dc=example'",
+            "plain_http = true\n[ldap]\naddress = 'ldap://ldap.inner'\nbase = 'dc=example'\nfilter = '(&(uid={user})(a=*))'",
         ] {
             assert!(judge(text).is_ok(), "{text}: {:?}", judge(text));
         }
@@ -386,6 +475,13 @@ mod tests {
             ("keys = { a = '' }", "empty"),
             ("keys = { a = 'b' }\nkey_header = 'a b'", "no header name"),
             ("certificates = ['alice']", "neither"),
+            ("[ldap]\naddress = 'ldap.example'\nuser = 'uid={user}'", "no ldaps://"),
+            ("[ldap]\naddress = 'ldap://ldap.example'\nuser = 'uid={user}'", "not ldaps"),
+            ("[ldap]\naddress = 'ldaps://a/dc=example'\nuser = 'uid={user}'", "server alone"),
+            ("[ldap]\naddress = 'ldaps://a'\nuser = 'uid=alice'", "{user}"),
+            ("[ldap]\naddress = 'ldaps://a'", "where users are"),
+            ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nfilter = '(uid=*)(|'", "no filter"),
+            ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nbind = 'c'\npassword = ''", "go together"),
             ("[signature]\nsecrets = []", "secret"),
             ("[signature]\nsecrets = ['a']\nsigned = '{timestamp}.{body}'", "timestamp_header"),
             ("[signature]\nsecrets = ['a']\ndigest = 'md5'", "md5"),

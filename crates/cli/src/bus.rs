@@ -17,7 +17,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
-use transport::{Client, ClientLimits, ClientTls, ClientTlsOptions, Roots, Server, ServerTls, Workers};
+use transport::{
+    Client, ClientLimits, ClientTls, ClientTlsOptions, HostNames, Roots, Server, ServerTls, TlsRules, Workers,
+};
 
 /// Default addresses.
 const HTTP: &str = "127.0.0.1:8280";
@@ -619,6 +621,18 @@ pub fn sql(settings: &crate::settings::Sql, engine: &mut flow::Settings) {
     set(&mut engine.sql_value, settings.value.map(|size| size.0));
 }
 
+fn host_names(profile: &Profile) -> Result<HostNames, String> {
+    match (profile.host_names.as_deref(), profile.any_host_name) {
+        (None | Some("asked"), false) => Ok(HostNames::Asked),
+        (Some("localhost"), false) => Ok(HostNames::AskedOrLocalhost),
+        (None | Some("any"), _) => Ok(HostNames::Any),
+        (Some(other), _) => Err(format!(
+            "profile {}: host_names is `{other}`; expected asked, localhost or any, and not asked with any_host_name",
+            profile.server
+        )),
+    }
+}
+
 fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
     let mut profiles = Vec::new();
     for profile in settings {
@@ -636,7 +650,12 @@ fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
             roots,
             identity,
             server_name: profile.server_name.clone(),
-            any_host_name: profile.any_host_name,
+            host_names: host_names(profile)?,
+            rules: TlsRules {
+                versions: profile.versions.clone(),
+                ciphers: profile.ciphers.clone(),
+                revoked: profile.revoked.clone(),
+            },
         };
         let made =
             ClientTls::new(&options).map_err(|error| format!("profile {}: {error}", profile.server))?;

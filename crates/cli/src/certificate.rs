@@ -55,7 +55,8 @@ pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
         return Err("the trust store has no certificates".to_owned());
     }
     let key = key.map(|own| own.to_vec()).unwrap_or_default();
-    let parts = ServerTlsParts { name, certificates, key, client_roots, client_verify, http1_only: !http2 };
+    let (rules, http1_only) = (stores.rules.clone(), !http2);
+    let parts = ServerTlsParts { name, certificates, key, client_roots, client_verify, http1_only, rules };
     ServerTls::of_parts(parts).map_err(|error| error.to_string())
 }
 

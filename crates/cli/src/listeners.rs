@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use transport::{Server, ServerLimits, ServerTls, ServerTlsOptions, Workers};
+use transport::{Server, ServerLimits, ServerTls, ServerTlsOptions, TlsRules, Workers};
 
 /// How long a port that was given up just now is waited for.
 const GIVEN_UP: Duration = Duration::from_secs(2);
@@ -318,6 +318,12 @@ pub fn server_tls(settings: &Settings, http2: bool) -> Result<ServerTls, String>
         client_roots: tls.client_roots.clone(),
         client_verify,
         http1_only,
+        more: tls.hosts.iter().map(|own| (own.certificate.clone(), own.key.clone())).collect(),
+        rules: TlsRules {
+            versions: tls.versions.clone(),
+            ciphers: tls.ciphers.clone(),
+            revoked: tls.revoked.clone(),
+        },
     };
     let tls = ServerTls::new(&options).map_err(|error| error.to_string())?;
     warn_of_expiry("https", &tls);

@@ -43,7 +43,10 @@ pub fn routes(settings: &[ForwardProxy]) -> Result<Vec<Route>, String> {
 }
 
 fn route(own: &ForwardProxy) -> Result<Route, String> {
-    let what = own.address.as_deref().unwrap_or("without an address");
+    let what = match own.address.as_deref() {
+        Some(address) => diagnostics::without_credentials(address),
+        None => "without an address".into(),
+    };
     let fail = |why: String| format!("proxy {what}: {why}");
     let mut hosts: Vec<Hosts> = Vec::new();
     for written in own.hosts.iter().flat_map(|hosts| hosts.split('|')) {

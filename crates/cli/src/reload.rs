@@ -346,11 +346,13 @@ fn fingerprint(settings: &Settings) -> u64 {
     files.extend(
         settings.profile.iter().flat_map(|profile| [&profile.roots, &profile.certificate, &profile.key]),
     );
+    let lists = tls.revoked.iter().chain(settings.profile.iter().flat_map(|profile| &profile.revoked));
+    let hosts = tls.hosts.iter().flat_map(|own| [&own.certificate, &own.key]);
     let mut hasher = DefaultHasher::new();
     settings.written.to_string().hash(&mut hasher);
     settings.system.hash(&mut hasher);
     format!("{:?}", settings.kinds).hash(&mut hasher);
-    for file in files.into_iter().flatten() {
+    for file in files.into_iter().flatten().chain(lists).chain(hosts) {
         config::read_file(file).ok().hash(&mut hasher);
     }
     hasher.finish()

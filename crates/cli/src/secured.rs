@@ -182,17 +182,19 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// What the two operations with a private key cost that each call needs: to decrypt the key of the request, and to sign the answer. The
-/// quickest of `rounds` each, on this thread.
+/// What operations of RSA cost that each call needs: the two with a private key (the key of the request is decrypted, the answer signed), and
+/// the two with a public one (the signature of the request is verified, the key of the answer encrypted). The quickest of `rounds` each, on
+/// this thread.
 ///
 /// # Errors
 /// The key is none of RSA.
-pub fn bare_rsa(keys: &Keys, rounds: u32) -> Result<Duration, String> {
+pub fn bare_rsa(keys: &Keys, rounds: u32) -> Result<(Duration, Duration), String> {
     let store = KeyStore::read(&read(&keys.bus)?, "", None)?;
     let own: &Arc<Identity> = store.identities.first().ok_or("there is no private key")?;
-    let session = Secret::new(vec![7; 32]);
-    let sealed =
-        Transport::Oaep.encrypt(&own.certificate.public, &session).ok_or("the key encrypts nothing")?;
+    let (session, text) = (Secret::new(vec![7; 32]), b"what is signed");
+    let public = &own.certificate.public;
+    let sealed = public.encrypt(Transport::Oaep, &session).ok_or("the key encrypts nothing")?;
+    let signature = own.key.sign(Digest::Sha1, text).ok_or("the key signs nothing")?;
     let quickest = |work: &dyn Fn() -> bool| {
         let mut quickest = Duration::MAX;
         for _ in 0..rounds.max(1) {
@@ -205,8 +207,10 @@ pub fn bare_rsa(keys: &Keys, rounds: u32) -> Result<Duration, String> {
         Ok(quickest)
     };
     let decrypted = quickest(&|| own.key.decrypt(Transport::Oaep, &sealed).is_some())?;
-    let signed = quickest(&|| own.key.sign(Digest::Sha1, b"what is signed").is_some())?;
-    Ok(decrypted + signed)
+    let signed = quickest(&|| own.key.sign(Digest::Sha1, text).is_some())?;
+    let encrypted = quickest(&|| public.encrypt(Transport::Oaep, &session).is_some())?;
+    let verified = quickest(&|| public.is_signed(Digest::Sha1, text, &signature))?;
+    Ok((decrypted + signed, encrypted + verified))
 }
 
 #[cfg(test)]
@@ -233,7 +237,8 @@ mod tests {
         assert!(!text.contains("buyStocks"), "{text}");
         let why = client.open(&mut asked, &order).unwrap_err();
         assert!(why.contains("not secured"), "{why}");
-        assert!(bare_rsa(&keys, 2).unwrap() > Duration::ZERO);
+        let (private, public) = bare_rsa(&keys, 2).unwrap();
+        assert!(private > public && public > Duration::ZERO);
         fs::remove_dir_all(&folder).unwrap();
     }
 }

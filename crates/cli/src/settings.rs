@@ -270,6 +270,24 @@ pub struct Tls {
     pub client_roots: Option<PathBuf>,
     /// `none` (default), `optional`, `require`.
     pub client_verify: Option<String>,
+    /// Certificates for clients that ask for other hosts.
+    pub hosts: Vec<Host>,
+    /// `TLSv1.2`, `TLSv1.3`; both by default.
+    pub versions: Vec<String>,
+    /// Cipher suites, the preferred one first; all that are safe by default.
+    pub ciphers: Vec<String>,
+    /// Files with revocation lists of client certificates.
+    pub revoked: Vec<PathBuf>,
+}
+
+/// `[[tls.hosts]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// PEM chain.
+    pub certificate: PathBuf,
+    /// PEM key.
+    pub key: PathBuf,
 }
 
 /// The TLS profile of https endpoints.
@@ -296,6 +314,18 @@ pub struct Profile {
     /// Do not check the host name.
     #[serde(default)]
     pub any_host_name: bool,
+    /// `asked` (default), `localhost`, `any`.
+    #[serde(default)]
+    pub host_names: Option<String>,
+    /// `TLSv1.2`, `TLSv1.3`; both by default.
+    #[serde(default)]
+    pub versions: Vec<String>,
+    /// Cipher suites, the preferred one first; all that are safe by default.
+    #[serde(default)]
+    pub ciphers: Vec<String>,
+    /// Files with revocation lists.
+    #[serde(default)]
+    pub revoked: Vec<PathBuf>,
 }
 
 /// See [`Settings::sql`].

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The text with the user information of every URL in it (`http://user:password@host`) and the values of secrets in its query
-/// (`?access_token=…`) replaced by as many `*`, so that columns stay where they are.
+/// (`?access_token=…`) replaced by as many `*` as they have bytes, so that offsets stay what they are.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     match without_users(text) {
         Cow::Borrowed(text) => without_query(text),
@@ -29,7 +29,7 @@ fn without_query(text: &str) -> Cow<'_, str> {
         if is_name && is_secret(name) && !value.is_empty() && !value.starts_with(['{', '$']) {
             let start = at + 1 + name.len() + 1;
             shown.push_str(&text[copied..start]);
-            shown.extend(std::iter::repeat_n('*', value.chars().count()));
+            shown.extend(std::iter::repeat_n('*', value.len()));
             copied = start + value.len();
         }
     }
@@ -52,7 +52,7 @@ fn without_users(text: &str) -> Cow<'_, str> {
             && start >= copied
         {
             shown.push_str(&text[copied..start]);
-            shown.extend(std::iter::repeat_n('*', authority[..end].chars().count()));
+            shown.extend(std::iter::repeat_n('*', authority[..end].len()));
             copied = start + end;
         }
     }

@@ -1,6 +1,6 @@
 //! Texts that were read, and places in them.
 
-use crate::without_secrets;
+use crate::{without_credentials, without_secrets};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
@@ -143,9 +143,14 @@ impl SourceFile {
     }
 
     fn shown(&self) -> &str {
-        let hidden = self.shown.get_or_init(|| match without_secrets(&self.text) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(text) => Some(text.into()),
+        // All of it before any of it is cut: half a URL is not known as one with a password.
+        let hidden = self.shown.get_or_init(|| {
+            let text = without_secrets(&self.text);
+            match (without_credentials(&text), &text) {
+                (Cow::Owned(text), _) => Some(text.into()),
+                (Cow::Borrowed(_), Cow::Owned(text)) => Some(text.as_str().into()),
+                (Cow::Borrowed(_), Cow::Borrowed(_)) => None,
+            }
         });
         hidden.as_deref().unwrap_or(&self.text)
     }

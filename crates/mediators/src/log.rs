@@ -5,7 +5,7 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     Mediator, Need, Page, Text, Values,
 };
-use message::Format;
+use message::{Format, redact};
 use tracing::Level;
 
 /// `<log [level="…"] [category="…"] [separator="…"]><message>…</message>?<property …/>*</log>`
@@ -204,7 +204,8 @@ impl Log {
         match self.detail {
             Detail::Simple | Detail::Full => {
                 let addressing = &context.addressing;
-                add(&mut line, "To", context.to().as_deref().unwrap_or_default(), ": ");
+                let to = context.to();
+                add(&mut line, "To", &redact::addresses(to.as_deref().unwrap_or_default()), ": ");
                 let action = context.soap_action();
                 for (label, value) in [
                     ("From", &addressing.from),
@@ -303,6 +304,8 @@ impl Mediator for Log {
             return Ok(Flow::Next);
         }
         let line = self.line(context)?;
+        // Secrets that a flow has looked up are in no log, whatever it puts them into.
+        let line = redact::known(&line);
         // What is behind the line is put together only if the line is written.
         macro_rules! say {
             ($say:ident) => {
@@ -310,7 +313,7 @@ impl Mediator for Log {
                     target: "busbar::log",
                     message_id = %context.message_id(),
                     service = context.service_name(),
-                    message = line.as_str(),
+                    message = &*line,
                 )
             };
         }

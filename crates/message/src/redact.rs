@@ -4,6 +4,9 @@
 //! shown as `***`. Text is looked at as text, so that half a document is redacted as well as a whole one.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+use zeroize::Zeroizing;
 
 /// Parts of names whose values are not shown, in lower case and without `-` and `_`.
 const SECRET: [&str; 13] = [
@@ -38,6 +41,48 @@ pub fn is_secret(name: &str) -> bool {
         .any(|at| SECRET.iter().any(|part| begins_with(&name[at..], part)))
 }
 
+/// Secrets that were looked up, wherever they are put then.
+static KNOWN: RwLock<Vec<(u64, Zeroizing<String>)>> = RwLock::new(Vec::new());
+static ANY: AtomicBool = AtomicBool::new(false);
+/// Most of them, and the shortest: what is shorter is a part of other words.
+const MOST: usize = 1000;
+const SHORTEST: usize = 6;
+
+/// Keeps a secret out of all that is shown from now on, whatever what holds it is called. Short ones are not, and of too many the oldest.
+pub fn remember(secret: &str) {
+    if secret.len() < SHORTEST {
+        return;
+    }
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    if known.iter().any(|(_, own)| own.as_str() == secret) {
+        return;
+    }
+    let next = known.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
+    if known.len() >= MOST {
+        let oldest = known.iter().map(|(number, _)| *number).min().unwrap_or(0);
+        known.retain(|(number, _)| *number != oldest);
+    }
+    known.push((next, Zeroizing::new(secret.to_owned())));
+    // A secret that is within another one would leave the rest of it.
+    known.sort_by_key(|(_, own)| std::cmp::Reverse(own.len()));
+    ANY.store(true, Ordering::Release);
+}
+
+/// A text without the secrets that were looked up.
+pub fn known(text: &str) -> Cow<'_, str> {
+    if !ANY.load(Ordering::Acquire) {
+        return Cow::Borrowed(text);
+    }
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let mut out = Cow::Borrowed(text);
+    for (_, secret) in known.iter() {
+        if memchr::memmem::find(out.as_bytes(), secret.as_bytes()).is_some() {
+            out = Cow::Owned(out.replace(secret.as_str(), HIDDEN));
+        }
+    }
+    out
+}
+
 /// The value of a header or property as it may be shown.
 pub fn value<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if is_secret(name) { Cow::Borrowed(HIDDEN) } else { text(value) }
@@ -46,7 +91,10 @@ pub fn value<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
 /// A text of any form with the values of secret names hidden: `<password>…</password>`, `password="…"`, `"password": "…"`,
 /// `password=…`, and the credentials of URLs.
 pub fn text(text: &str) -> Cow<'_, str> {
-    hide(text, secret_after)
+    match known(text) {
+        Cow::Borrowed(text) => hide(text, secret_after),
+        Cow::Owned(text) => Cow::Owned(hide(&text, secret_after).into_owned()),
+    }
 }
 
 /// A sentence or a name with addresses in it: credentials of URLs and the values of secret query parameters are hidden. What else the
@@ -175,6 +223,22 @@ fn credentials(text: &str, end: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_looked_up_is_not_shown_whatever_it_is_called() {
+        remember("planted-in-redact");
+        remember("planted-in-redact-and-more");
+        remember("short");
+        for (text, shown) in [
+            ("a planted-in-redact b", "a *** b"),
+            ("planted-in-redact-and-more", "***"),
+            ("planted-in-redac", "planted-in-redac"),
+            ("short", "short"),
+        ] {
+            assert_eq!((known(text).as_ref(), super::text(text).as_ref()), (shown, shown));
+        }
+        assert_eq!(value("db", "planted-in-redact"), "***");
+    }
 
     #[test]
     fn secrets_are_hidden_in_every_form() {

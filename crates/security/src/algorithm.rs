@@ -7,10 +7,12 @@ use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, Pkcs1PublicEncryptingKey, PublicEncryptingKey,
 };
-use aws_lc_rs::signature::{self, UnparsedPublicKey};
+use aws_lc_rs::signature::{self, ParsedPublicKey, VerificationAlgorithm};
 use aws_lc_rs::{aead, digest, hmac, rand};
 use des::TdesEde3;
 use des::cipher::{Block, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use std::ops::Range;
+use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// A secret that is wiped when it is let go of.
@@ -47,15 +49,23 @@ impl Digest {
         by_uri(&Self::URIS, uri)
     }
 
-    /// The digest of some bytes.
-    pub fn hash(self, bytes: &[u8]) -> digest::Digest {
-        let algorithm = match self {
+    fn algorithm(self) -> &'static digest::Algorithm {
+        match self {
             Digest::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
             Digest::Sha256 => &digest::SHA256,
             Digest::Sha384 => &digest::SHA384,
             Digest::Sha512 => &digest::SHA512,
-        };
-        digest::digest(algorithm, bytes)
+        }
+    }
+
+    /// The digest of some bytes.
+    pub fn hash(self, bytes: &[u8]) -> digest::Digest {
+        digest::digest(self.algorithm(), bytes)
+    }
+
+    /// A digest of bytes that come in pieces.
+    pub(crate) fn begin(self) -> digest::Context {
+        digest::Context::new(self.algorithm())
     }
 }
 
@@ -106,16 +116,55 @@ impl Signing {
     }
 }
 
-/// Whether a signature was made of these bytes with the private half of a public key (RSAPublicKey or SubjectPublicKeyInfo).
-pub fn is_signed(public: &[u8], how: Digest, bytes: &[u8], value: &[u8]) -> bool {
-    // Keys of 1024 bits are read only where a certificate with one is trusted by itself, which `keys` decides.
-    let algorithm: &dyn signature::VerificationAlgorithm = match how {
-        Digest::Sha1 => &signature::RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY,
-        Digest::Sha256 => &signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
-        Digest::Sha384 => &signature::RSA_PKCS1_2048_8192_SHA384,
-        Digest::Sha512 => &signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
-    };
-    UnparsedPublicKey::new(algorithm, public).verify(bytes, value).is_ok()
+/// The public half of a key of RSA, read once.
+pub struct PublicKey {
+    /// SubjectPublicKeyInfo.
+    der: Vec<u8>,
+    verify: [OnceLock<Option<ParsedPublicKey>>; 4],
+    oaep: OnceLock<Option<OaepPublicEncryptingKey>>,
+    pkcs1: OnceLock<Option<Pkcs1PublicEncryptingKey>>,
+}
+
+impl PublicKey {
+    /// Of SubjectPublicKeyInfo.
+    pub fn new(der: &[u8]) -> PublicKey {
+        PublicKey {
+            der: der.to_vec(),
+            verify: Default::default(),
+            oaep: OnceLock::new(),
+            pkcs1: OnceLock::new(),
+        }
+    }
+
+    /// Whether a signature was made of these bytes with the private half.
+    pub fn is_signed(&self, how: Digest, bytes: &[u8], value: &[u8]) -> bool {
+        // Keys of 1024 bits are read only where a certificate with one is trusted by itself, which `keys` decides.
+        let algorithm: &'static dyn VerificationAlgorithm = match how {
+            Digest::Sha1 => &signature::RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY,
+            Digest::Sha256 => &signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
+            Digest::Sha384 => &signature::RSA_PKCS1_2048_8192_SHA384,
+            Digest::Sha512 => &signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
+        };
+        let key = self.verify[how as usize].get_or_init(|| ParsedPublicKey::new(algorithm, &self.der).ok());
+        key.as_ref().is_some_and(|key| key.verify_sig(bytes, value).is_ok())
+    }
+
+    /// Encrypts a key.
+    pub fn encrypt(&self, how: Transport, secret: &[u8]) -> Option<Vec<u8>> {
+        let key = || PublicEncryptingKey::from_der(&self.der).ok();
+        match how {
+            Transport::Rsa15 => {
+                let key = self.pkcs1.get_or_init(|| Pkcs1PublicEncryptingKey::new(key()?).ok()).as_ref()?;
+                let mut room = vec![0; key.ciphertext_size()];
+                key.encrypt(secret, &mut room).ok().map(|own| own.to_vec())
+            }
+            Transport::Oaep => {
+                let key = self.oaep.get_or_init(|| OaepPublicEncryptingKey::new(key()?).ok()).as_ref()?;
+                let mut room = vec![0; key.ciphertext_size()];
+                key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|own| own.to_vec())
+            }
+        }
+    }
 }
 
 fn hmac_key(how: Digest, secret: &[u8]) -> hmac::Key {
@@ -173,9 +222,8 @@ pub enum Cipher {
     Aes256Gcm,
 }
 
-/// Length of an initialization vector of GCM, and of its tag.
+/// Length of an initialization vector of GCM.
 const NONCE: usize = 12;
-const TAG: usize = 16;
 
 impl Cipher {
     const URIS: [(Cipher, &'static str); 7] = [
@@ -229,89 +277,108 @@ impl Cipher {
         matches!(self, Cipher::Aes128Gcm | Cipher::Aes192Gcm | Cipher::Aes256Gcm)
     }
 
+    /// Length of what stands before the cipher text: its initialization vector.
+    pub(crate) fn vector_length(self) -> usize {
+        match self {
+            Cipher::TripleDes => 8,
+            Cipher::Aes128 | Cipher::Aes192 | Cipher::Aes256 => 16,
+            Cipher::Aes128Gcm | Cipher::Aes192Gcm | Cipher::Aes256Gcm => NONCE,
+        }
+    }
+
     /// The vector and the cipher text (XML Encryption, 5.2).
     pub fn encrypt(self, key: &[u8], plain: &[u8]) -> Option<Vec<u8>> {
+        let mut data = vec![0; self.vector_length()];
+        data.extend_from_slice(plain);
+        self.encrypt_in_place(key, &mut data)?;
+        Some(data)
+    }
+
+    /// As [`Cipher::encrypt`], where the plain text is: behind room for the vector.
+    pub(crate) fn encrypt_in_place(self, key: &[u8], data: &mut Vec<u8>) -> Option<()> {
+        let length = self.vector_length();
+        if data.len() < length {
+            return None;
+        }
         if self.is_gcm() {
             let mut nonce = [0; NONCE];
             rand::fill(&mut nonce).ok()?;
-            let mut out = Vec::with_capacity(NONCE + plain.len() + TAG);
-            out.extend_from_slice(plain);
-            let key = self.aead_key(key)?;
-            key.seal_in_place_append_tag(
-                aead::Nonce::assume_unique_for_key(nonce),
-                aead::Aad::empty(),
-                &mut out,
-            )
-            .ok()?;
-            out.splice(0..0, nonce);
-            return Some(out);
+            data[..NONCE].copy_from_slice(&nonce);
+            let nonce = aead::Nonce::assume_unique_for_key(nonce);
+            let tag =
+                self.aead_key(key)?.seal_in_place_separate_tag(nonce, aead::Aad::empty(), &mut data[NONCE..]);
+            data.extend_from_slice(tag.ok()?.as_ref());
+            return Some(());
         }
-        let block = if self == Cipher::TripleDes { 8 } else { 16 };
-        let padding = block - plain.len() % block;
-        let mut data = Vec::with_capacity(plain.len() + padding);
-        data.extend_from_slice(plain);
-        data.resize(plain.len() + padding, 0);
+        let block = length;
+        let padding = block - (data.len() - length) % block;
+        data.resize(data.len() + padding, 0);
         if let Some(last) = data.last_mut() {
             *last = padding as u8;
         }
+        let (vector, text) = data.split_at_mut(length);
         if self == Cipher::TripleDes {
             let cipher = TdesEde3::new_from_slice(key).ok()?;
-            let mut vector = [0; 8];
-            rand::fill(&mut vector).ok()?;
-            let mut out = vector.to_vec();
-            for chunk in data.chunks_exact(8) {
-                let mut own = [0; 8];
-                own.iter_mut().zip(chunk.iter().zip(&vector)).for_each(|(own, (a, b))| *own = a ^ b);
-                let mut own = Block::<TdesEde3>::from(own);
+            rand::fill(vector).ok()?;
+            let mut before = <[u8; 8]>::try_from(&*vector).ok()?;
+            for chunk in text.chunks_exact_mut(8) {
+                chunk.iter_mut().zip(before).for_each(|(own, with)| *own ^= with);
+                let mut own = Block::<TdesEde3>::from(<[u8; 8]>::try_from(&*chunk).ok()?);
                 cipher.encrypt_block(&mut own);
-                vector.copy_from_slice(&own);
-                out.extend_from_slice(&own);
+                before.copy_from_slice(&own);
+                chunk.copy_from_slice(&own);
             }
-            return Some(out);
+            return Some(());
         }
         let key = EncryptingKey::cbc(self.block_key(key)?).ok()?;
-        let DecryptionContext::Iv128(vector) = key.encrypt(&mut data).ok()? else { return None };
-        data.splice(0..0, vector.as_ref().iter().copied());
-        Some(data)
+        let DecryptionContext::Iv128(own) = key.encrypt(text).ok()? else { return None };
+        vector.copy_from_slice(own.as_ref());
+        Some(())
     }
 
     /// The plain text. `None` says nothing of why there is none.
     pub fn decrypt(self, key: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let mut data = sealed.to_vec();
+        let plain = self.decrypt_in_place(key, &mut data)?;
+        data.truncate(plain.end);
+        data.drain(..plain.start);
+        Some(data)
+    }
+
+    /// As [`Cipher::decrypt`], where the cipher text is; where the plain text is then.
+    pub(crate) fn decrypt_in_place(self, key: &[u8], data: &mut [u8]) -> Option<Range<usize>> {
+        let start = self.vector_length();
+        let (vector, sealed) = data.split_at_mut_checked(start)?;
         if self.is_gcm() {
-            let (nonce, sealed) = sealed.split_at_checked(NONCE)?;
-            let nonce = aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
-            let mut data = sealed.to_vec();
-            let length = self.aead_key(key)?.open_in_place(nonce, aead::Aad::empty(), &mut data).ok()?.len();
-            data.truncate(length);
-            return Some(data);
+            let nonce = aead::Nonce::try_assume_unique_for_key(vector).ok()?;
+            let length = self.aead_key(key)?.open_in_place(nonce, aead::Aad::empty(), sealed).ok()?.len();
+            return Some(start..start + length);
         }
-        let block = if self == Cipher::TripleDes { 8 } else { 16 };
-        let (vector, sealed) = sealed.split_at_checked(block)?;
+        let block = start;
         if sealed.is_empty() || sealed.len() % block != 0 {
             return None;
         }
-        let mut data = sealed.to_vec();
         if self == Cipher::TripleDes {
             let cipher = TdesEde3::new_from_slice(key).ok()?;
-            let mut before = vector;
-            for (own, sealed) in data.chunks_exact_mut(8).zip(sealed.chunks_exact(8)) {
-                let mut one = Block::<TdesEde3>::from(<[u8; 8]>::try_from(&*own).ok()?);
+            let mut before = <[u8; 8]>::try_from(&*vector).ok()?;
+            for chunk in sealed.chunks_exact_mut(8) {
+                let own = <[u8; 8]>::try_from(&*chunk).ok()?;
+                let mut one = Block::<TdesEde3>::from(own);
                 cipher.decrypt_block(&mut one);
-                own.iter_mut().zip(one.iter().zip(before)).for_each(|(own, (a, b))| *own = a ^ b);
-                before = sealed;
+                chunk.iter_mut().zip(one.iter().zip(before)).for_each(|(to, (a, b))| *to = a ^ b);
+                before = own;
             }
         } else {
-            let vector = FixedLength::from(<[u8; 16]>::try_from(vector).ok()?);
+            let vector = FixedLength::from(<[u8; 16]>::try_from(&*vector).ok()?);
             let key = DecryptingKey::cbc(self.block_key(key)?).ok()?;
-            key.decrypt(&mut data, DecryptionContext::Iv128(vector)).ok()?;
+            key.decrypt(sealed, DecryptionContext::Iv128(vector)).ok()?;
         }
         // Of the padding only the last byte says something (ISO 10126).
-        let padding = usize::from(*data.last()?);
+        let padding = usize::from(*sealed.last()?);
         if padding == 0 || padding > block {
             return None;
         }
-        data.truncate(data.len() - padding);
-        Some(data)
+        Some(start..start + sealed.len() - padding)
     }
 }
 
@@ -336,23 +403,6 @@ impl Transport {
     /// By its URI.
     pub fn of(uri: &str) -> Option<Transport> {
         [Transport::Rsa15, Transport::Oaep].into_iter().find(|own| own.uri() == uri)
-    }
-
-    /// Encrypts a key for a public key (SubjectPublicKeyInfo).
-    pub fn encrypt(self, public: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
-        let key = PublicEncryptingKey::from_der(public).ok()?;
-        match self {
-            Transport::Rsa15 => {
-                let key = Pkcs1PublicEncryptingKey::new(key).ok()?;
-                let mut room = vec![0; key.ciphertext_size()];
-                key.encrypt(secret, &mut room).ok().map(|own| own.to_vec())
-            }
-            Transport::Oaep => {
-                let key = OaepPublicEncryptingKey::new(key).ok()?;
-                let mut room = vec![0; key.ciphertext_size()];
-                key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|own| own.to_vec())
-            }
-        }
     }
 }
 

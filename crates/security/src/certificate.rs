@@ -1,7 +1,7 @@
 //! X.509 certificates: what of them WS-Security speaks about. Whether a path leads to somebody who is trusted is decided by
 //! webpki ([`crate::keys::Trust`]).
 
-use crate::algorithm::sha1;
+use crate::algorithm::{PublicKey, sha1};
 use crate::der::{BIT_STRING, Der, INTEGER, OCTETS, OID, SEQUENCE, SET, Value};
 use jiff::Timestamp;
 use std::fmt;
@@ -23,8 +23,8 @@ pub struct Certificate {
     pub subject: String,
     /// The subject key identifier: of the extension, else made of the key (RFC 3280, 4.2.1.2).
     pub key_identifier: Vec<u8>,
-    /// SubjectPublicKeyInfo.
-    pub public: Vec<u8>,
+    /// Its public key.
+    pub public: PublicKey,
     /// Bits of the modulus, where it is a key of RSA.
     pub bits: usize,
     issuer_parts: Vec<(String, String)>,
@@ -152,7 +152,7 @@ fn parse(der: &[u8]) -> Option<Certificate> {
         issuer,
         subject: name(subject)?.0,
         key_identifier: key_identifier.unwrap_or_else(|| sha1(key).to_vec()),
-        public: public.whole.to_vec(),
+        public: PublicKey::new(public.whole),
         bits,
         issuer_parts,
         not_before,

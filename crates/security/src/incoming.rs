@@ -4,7 +4,8 @@
 //! What is signed is known by its node, never by its id: the body that the flow sees is the very node that was digested. Whatever fails,
 //! the other side learns only that something did, and a key that cannot be decrypted is replaced by a random one, so that it takes as long.
 
-use crate::algorithm::{Cipher, Digest, Secret, Signing, Transport, is_mac, is_signed, p_sha1, random, sha1};
+use crate::algorithm::{Cipher, Digest, Secret, Signing, Transport, is_mac, p_sha1, random, sha1};
+use crate::base64;
 use crate::certificate::Certificate;
 use crate::failure::Failure;
 use crate::keys::Identity;
@@ -12,13 +13,11 @@ use crate::names::*;
 use crate::policy::{Binding, Layout, Parts};
 use crate::replay::Marks;
 use crate::side::{Environment, Exchange, Places, Role, Side, elements};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use xml::c14n::{Algorithm, Options, canonicalize};
+use xml::c14n::{Algorithm, Options, canonicalize_to};
 use xml::{Document, NodeId, NodeKind};
 
 /// Most elements in a security header, references of a signature, and encrypted parts.
@@ -78,6 +77,7 @@ pub fn open(
         }
         return Err(Failure::invalid("the message has no wsse:Security header"));
     };
+    let commented = memchr::memmem::find(document.source(), b"<!--").is_some();
     let mut work = Work {
         document,
         places,
@@ -95,6 +95,7 @@ pub fn open(
         confirmations: Vec::new(),
         decrypted: 0,
         key_ciphers: Vec::new(),
+        commented,
     };
     work.header()?;
     let marks = work.check()?;
@@ -182,14 +183,8 @@ struct Work<'a> {
     confirmations: Vec<(NodeId, Option<Vec<u8>>)>,
     decrypted: usize,
     key_ciphers: Vec<Vec<u8>>,
-}
-
-fn base64(text: &str) -> Option<Vec<u8>> {
-    if text.bytes().any(|byte| byte.is_ascii_whitespace()) {
-        let text: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        return STANDARD.decode(text).ok();
-    }
-    STANDARD.decode(text).ok()
+    /// There may be comments.
+    commented: bool,
 }
 
 /// What is wrong with everything that is encrypted: the log does not tell more either, so that no timing of it does.
@@ -223,21 +218,17 @@ impl Work<'_> {
         }
         let document = &self.document;
         let mut found = None;
-        for node in document.descendants(Document::ROOT) {
-            if document.kind(node) != NodeKind::Element {
-                continue;
-            }
-            let is_it = document.attributes(node).any(|own| {
-                let named = match document.namespace(own) {
-                    WSU => document.local(own) == "Id",
-                    // Of XML Signature and XML Encryption; an `Id` of the application is none of ours.
-                    "" => document.local(own) == "Id" && matches!(document.namespace(node), DS | XENC),
-                    _ => false,
-                };
-                named && document.text(own) == id
-            });
-            if is_it && found.replace(node).is_some() {
-                return Err(Failure::invalid(format!("two elements have the id {}", shortened(id))));
+        // Of XML Signature and XML Encryption without a namespace; an `Id` of the application is none of ours.
+        for namespace in [WSU, ""] {
+            let Some(name) = document.find_name(namespace, "Id") else { continue };
+            let (mut from, end) = (0, document.node_count());
+            while let Some(own) = document.named_in(from, end, NodeKind::Attribute, name) {
+                from = own.index() + 1;
+                let Some(node) = document.parent(own).filter(|_| document.text(own) == id) else { continue };
+                let is_ours = namespace == WSU || matches!(document.namespace(node), DS | XENC);
+                if is_ours && document.root_of(node) == Document::ROOT && found.replace(node).is_some() {
+                    return Err(Failure::invalid(format!("two elements have the id {}", shortened(id))));
+                }
             }
         }
         found.ok_or_else(|| Failure::invalid(format!("nothing has the id {}", shortened(id))))
@@ -303,7 +294,7 @@ impl Work<'_> {
                 let value = match document.attribute(node, "", "Value") {
                     None => None,
                     Some(value) => Some(
-                        base64(value)
+                        base64::decode(value)
                             .ok_or_else(|| Failure::invalid("a SignatureConfirmation is no Base64"))?,
                     ),
                 };
@@ -385,7 +376,7 @@ impl Work<'_> {
         let info = self.child(node, DS, "KeyInfo").ok_or_else(|| wrong("no KeyInfo"))?;
         let reference = self.child(info, WSSE, "SecurityTokenReference");
         let identity = self.identity(reference.unwrap_or(info))?;
-        let cipher = self.cipher_value(node)?;
+        let cipher = base64::decode(&self.cipher_text(node)?).ok_or_else(undecryptable)?;
         let secret = identity.key.decrypt(how, &cipher);
         self.key_ciphers.push(cipher.clone());
         if self.side.role == Role::Recipient && matches!(self.side.policy.binding, Binding::Symmetric { .. })
@@ -396,11 +387,12 @@ impl Work<'_> {
         Ok(secret)
     }
 
-    fn cipher_value(&self, node: NodeId) -> Result<Vec<u8>, Failure> {
+    /// The text of a `CipherValue`.
+    fn cipher_text(&self, node: NodeId) -> Result<Cow<'_, str>, Failure> {
         let data = self.child(node, XENC, "CipherData");
         let value = data.and_then(|data| self.child(data, XENC, "CipherValue"));
         let value = value.ok_or_else(|| Failure::invalid("something encrypted has no CipherValue"))?;
-        base64(&self.text(value)).ok_or_else(undecryptable)
+        Ok(self.text(value))
     }
 
     /// The private key that a reference means.
@@ -425,7 +417,7 @@ impl Work<'_> {
         let &[own] = all.as_slice() else { return Err(unknown()) };
         match (document.namespace(own), document.local(own)) {
             (WSSE, "KeyIdentifier") => {
-                let value = base64(&self.text(own)).ok_or_else(unknown)?;
+                let value = base64::decode(&self.text(own)).ok_or_else(unknown)?;
                 match document.attribute(own, "", "ValueType").unwrap_or_default() {
                     THUMBPRINT => Ok(Box::new(move |certificate| certificate.thumbprint[..] == value[..])),
                     SKI => Ok(Box::new(move |certificate| certificate.key_identifier == value)),
@@ -463,7 +455,7 @@ impl Work<'_> {
         if self.document.attribute(node, "", "EncodingType").is_some_and(|own| own != BASE64) {
             return Err(wrong("it is encoded in an unknown way"));
         }
-        let der = base64(&self.text(node)).ok_or_else(|| wrong("it is no Base64"))?;
+        let der = base64::decode(&self.text(node)).ok_or_else(|| wrong("it is no Base64"))?;
         match self.document.attribute(node, "", "ValueType").unwrap_or_default() {
             X509_V3 => Ok((der, Vec::new())),
             PKI_PATH => {
@@ -504,7 +496,7 @@ impl Work<'_> {
                 }
             }
             (WSSE, "KeyIdentifier") if document.attribute(own, "", "ValueType") == Some(KEY_SHA1) => {
-                let wanted = base64(&self.text(own)).ok_or_else(unknown)?;
+                let wanted = base64::decode(&self.text(own)).ok_or_else(unknown)?;
                 match &self.exchange.secret {
                     Some((secret, digest))
                         if digest[..] == wanted[..] && self.side.role == Role::Initiator =>
@@ -520,7 +512,7 @@ impl Work<'_> {
                 Ok(Key::Certificate(der, between))
             }
             (WSSE, "KeyIdentifier") if document.attribute(own, "", "ValueType") == Some(X509_V3) => {
-                Ok(Key::Certificate(base64(&self.text(own)).ok_or_else(unknown)?, Vec::new()))
+                Ok(Key::Certificate(base64::decode(&self.text(own)).ok_or_else(unknown)?, Vec::new()))
             }
             _ => {
                 let is_it = self.certificate_reference(reference, depth)?;
@@ -549,7 +541,7 @@ impl Work<'_> {
             }
             None => number(part("Offset"), 0)?,
         };
-        let nonce = part("Nonce").and_then(|text| base64(&text)).ok_or_else(wrong)?;
+        let nonce = part("Nonce").and_then(|text| base64::decode(&text)).ok_or_else(wrong)?;
         let label = part("Label");
         if length == 0 || length > LONGEST_DERIVED || offset > LONGEST_DERIVED || nonce.len() > 256 {
             return Err(wrong());
@@ -613,27 +605,32 @@ impl Work<'_> {
             CONTENT => false,
             _ => return Err(Failure::invalid("xenc:EncryptedData is of an unknown type")),
         };
-        let sealed = self.cipher_value(data)?;
-        let secret = secret
-            .filter(|secret| secret.len() == cipher.key_length())
-            .unwrap_or_else(|| random(cipher.key_length()));
-        let plain = cipher.decrypt(&secret, &sealed);
         let parent = document.parent(data).ok_or_else(undecryptable)?;
-        let scope: Vec<(String, String)> = document
-            .in_scope_namespaces(parent)
-            .into_iter()
-            .filter(|(prefix, _)| *prefix != "xml")
-            .map(|(prefix, uri)| (prefix.to_owned(), uri.to_owned()))
-            .collect();
-        let fragment = plain.and_then(|plain| parse_within(&scope, &plain, &self.side.parse));
-        let fragment = fragment.ok_or_else(undecryptable)?;
-        let wrapper = fragment.document_element().ok_or_else(undecryptable)?;
         // What is in the header of WSS 1.1 takes the place of what is around it.
         let old = match document.is_element(parent, WSSE11, "EncryptedHeader") {
             true => parent,
             false => data,
         };
         let place = document.parent(old).ok_or_else(undecryptable)?;
+        let secret = secret
+            .filter(|secret| secret.len() == cipher.key_length())
+            .unwrap_or_else(|| random(cipher.key_length()));
+        let sealed = self.cipher_text(data)?;
+        // Prefixes mean within what they mean here.
+        let mut buffer = before(document, parent, cipher.vector_length());
+        let (head, at) = (buffer.len(), buffer.len() - cipher.vector_length());
+        let began: Vec<u8> = buffer[at..].to_vec();
+        buffer.truncate(at);
+        buffer.reserve(sealed.len() / 4 * 3 + 64);
+        base64::decode_to(&sealed, &mut buffer).ok_or_else(undecryptable)?;
+        let plain = cipher.decrypt_in_place(&secret, &mut buffer[at..]);
+        let plain = plain.ok_or_else(undecryptable)?;
+        let commented = memchr::memmem::find(&buffer[head..at + plain.end], b"<!--").is_some();
+        buffer.truncate(at + plain.end);
+        buffer[at..head].copy_from_slice(&began);
+        buffer.extend_from_slice(b"</within>");
+        let fragment = Document::parse(buffer, &self.side.parse).ok().ok_or_else(undecryptable)?;
+        let wrapper = fragment.document_element().ok_or_else(undecryptable)?;
         let children: Vec<NodeId> = fragment.children(wrapper).collect();
         let one = children.iter().filter(|&&own| fragment.kind(own) == NodeKind::Element).count();
         if is_element && (one != 1 || children.len() != 1) {
@@ -643,17 +640,22 @@ impl Work<'_> {
             own == old || document.kind(own) == NodeKind::Text && document.text(own).trim().is_empty()
         });
         let was_signed = self.signed.contains(&old) || self.signed.contains(&data);
-        let skip = |prefix: &str, uri: &str| scope.iter().any(|(own, value)| own == prefix && value == uri);
-        let mut copies = Vec::with_capacity(children.len());
-        for child in children {
-            let copy = self.document.copy_from_but(place, &fragment, child, &skip);
-            if !alone {
-                self.document.detach(copy);
-                self.document.insert_before(old, copy);
+        self.commented |= commented;
+        let copies = match place == parent {
+            // The same prefixes are in scope.
+            true => self.document.graft(old, &fragment, wrapper).ok_or_else(undecryptable)?,
+            false => {
+                let mut copies = Vec::with_capacity(children.len());
+                for child in children {
+                    let copy = self.document.copy_from(place, &fragment, child);
+                    self.document.detach(copy);
+                    self.document.insert_before(old, copy);
+                    copies.push(copy);
+                }
+                self.document.detach(old);
+                copies
             }
-            copies.push(copy);
-        }
-        self.document.detach(old);
+        };
         match is_element {
             true => {
                 for copy in copies {
@@ -669,17 +671,25 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Appends what an element is in canonical form.
-    fn canonical(&mut self, node: NodeId, prefixes: Vec<String>) -> Result<Vec<u8>, Failure> {
+    /// What an element is in canonical form, piece by piece.
+    fn canonical(
+        &mut self,
+        node: NodeId,
+        prefixes: Vec<String>,
+        to: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Failure> {
         let options =
             Options { algorithm: Algorithm::Exclusive, comments: false, inclusive_prefixes: prefixes };
-        let mut out = Vec::new();
-        canonicalize(&self.document, node, &options, &mut out);
+        let mut length = 0;
+        canonicalize_to(&self.document, node, &options, &mut |piece| {
+            length += piece.len();
+            to(piece);
+        });
         self.budget = self
             .budget
-            .checked_sub(out.len())
+            .checked_sub(length)
             .ok_or_else(|| Failure::invalid("the signature is over more than there is in the message"))?;
-        Ok(out)
+        Ok(())
     }
 
     /// The prefixes of `InclusiveNamespaces` in a method or transform; nothing else may be in it.
@@ -706,7 +716,7 @@ impl Work<'_> {
         if elements(&self.document, node).len() != 3 {
             return Err(wrong("it has something that is not known here"));
         }
-        let value = base64(&self.text(value)).ok_or_else(|| wrong("its value is no Base64"))?;
+        let value = base64::decode(&self.text(value)).ok_or_else(|| wrong("its value is no Base64"))?;
         let reference = self
             .child(key, WSSE, "SecurityTokenReference")
             .ok_or_else(|| wrong("its key is not a token of the header"))?;
@@ -725,7 +735,8 @@ impl Work<'_> {
         }
         let how = Signing::of(algorithm(method)).ok_or_else(|| wrong("its algorithm is not known here"))?;
         let prefixes = self.prefixes(canonical)?;
-        let signed = self.canonical(info, prefixes)?;
+        let mut signed = Vec::new();
+        self.canonical(info, prefixes, &mut |piece| signed.extend_from_slice(piece))?;
         let suite = self.side.policy.suite;
         let symmetric = matches!(self.side.policy.binding, Binding::Symmetric { .. });
         let certificate = match (key, how) {
@@ -740,7 +751,7 @@ impl Work<'_> {
                         certificate.subject
                     )));
                 }
-                if !is_signed(&certificate.public, digest, &signed, &value) {
+                if !certificate.public.is_signed(digest, &signed, &value) {
                     return Err(wrong("its value is wrong"));
                 }
                 Some(certificate)
@@ -788,11 +799,12 @@ impl Work<'_> {
         let digest = Digest::of(uri)
             .filter(|own| is_as_strong(*own, self.side.policy.suite.digest))
             .ok_or_else(|| wrong("its digest is weaker than that of the suite"))?;
-        let value = self.child(node, DS, "DigestValue").and_then(|own| base64(&self.text(own)));
+        let value = self.child(node, DS, "DigestValue").and_then(|own| base64::decode(&self.text(own)));
         let value = value.ok_or_else(|| wrong("no DigestValue"))?;
         let prefixes = self.prefixes(transform)?;
-        let bytes = self.canonical(target, prefixes)?;
-        if digest.hash(&bytes).as_ref() != value {
+        let mut digested = digest.begin();
+        self.canonical(target, prefixes, &mut |piece| digested.update(piece))?;
+        if digested.finish().as_ref() != value {
             return Err(wrong(&format!("the digest of {} is wrong", shortened(self.document.local(target)))));
         }
         self.signed.insert(target);
@@ -873,8 +885,15 @@ impl Work<'_> {
         if self.side.role == Role::Recipient {
             self.check_user(message, &mut marks)?;
         }
+        let with_certificate = self.signature.as_ref().is_some_and(|own| own.certificate.is_some());
+        if with_certificate || policy.user.is_some_and(|wanted| !wanted.without_password) {
+            marks.of_somebody();
+        }
         if policy.signs() && !policy.signed.is_empty() {
             self.drop_unsigned();
+        }
+        if self.signature.is_some() && self.commented {
+            self.drop_comments();
         }
         Ok(marks)
     }
@@ -968,7 +987,7 @@ impl Work<'_> {
         let kind = self.document.attribute(given, "", "Type").unwrap_or(TEXT);
         let created = self.child(*node, WSU, "Created").map(|own| self.text(own).into_owned());
         let nonce = self.child(*node, WSSE, "Nonce");
-        let nonce = nonce.map(|own| base64(&self.text(own)).ok_or_else(no)).transpose()?;
+        let nonce = nonce.map(|own| base64::decode(&self.text(own)).ok_or_else(no)).transpose()?;
         if let Some(created) = &created {
             let config = &policy.config;
             let at = time(created).ok_or_else(no)?;
@@ -987,7 +1006,7 @@ impl Work<'_> {
                     return Err(Failure::authentication("a password digest needs Nonce and Created"));
                 };
                 let digest = sha1(&[nonce.as_slice(), created.as_bytes(), &password].concat());
-                let given = base64(&self.text(given)).ok_or_else(no)?;
+                let given = base64::decode(&self.text(given)).ok_or_else(no)?;
                 aws_lc_rs::constant_time::verify_slices_are_equal(&digest, &given).is_ok()
             }
             TEXT if !wanted.hashed => {
@@ -1016,6 +1035,26 @@ impl Work<'_> {
         for block in elements(&self.document, header) {
             if block != self.security && !self.is_signed(block) && !self.is_for_another(block) {
                 self.document.detach(block);
+            }
+        }
+    }
+
+    /// Comments are in no signature: anybody may have put them there, where a text has two pieces then.
+    fn drop_comments(&mut self) {
+        let document = &mut self.document;
+        let all = document.descendants(Document::ROOT);
+        let comments: Vec<NodeId> = all.filter(|&node| document.kind(node) == NodeKind::Comment).collect();
+        for comment in comments {
+            let is_text = |node: &NodeId| document.kind(*node) == NodeKind::Text;
+            let beside = (
+                document.prev_sibling(comment).filter(is_text),
+                document.next_sibling(comment).filter(is_text),
+            );
+            document.detach(comment);
+            if let (Some(before), Some(behind)) = beside {
+                let both = format!("{}{}", document.text(before), document.text(behind));
+                document.set_text(before, &both);
+                document.detach(behind);
             }
         }
     }
@@ -1056,19 +1095,19 @@ fn shortened(text: &str) -> String {
     own
 }
 
-/// A fragment in a place where prefixes mean this.
-fn parse_within(scope: &[(String, String)], plain: &[u8], options: &xml::ParseOptions) -> Option<Document> {
-    let mut text = Vec::with_capacity(plain.len() + 256);
-    text.extend_from_slice(b"<within");
-    for (prefix, uri) in scope {
-        text.extend_from_slice(if prefix.is_empty() { b" xmlns" } else { b" xmlns:" });
-        text.extend_from_slice(prefix.as_bytes());
-        text.extend_from_slice(b"=\"");
-        xml::escape::push_attribute(&mut text, uri);
-        text.push(b'"');
-    }
+/// The start tag of an element within which prefixes mean what they mean at a node, of so many bytes at least.
+fn before(document: &Document, node: NodeId, least: usize) -> Vec<u8> {
+    let mut text = b"<within".to_vec();
+    document.each_in_scope_namespace(node, &mut |prefix, uri| {
+        if prefix != "xml" {
+            text.extend_from_slice(if prefix.is_empty() { b" xmlns" } else { b" xmlns:" });
+            text.extend_from_slice(prefix.as_bytes());
+            text.extend_from_slice(b"=\"");
+            xml::escape::push_attribute(&mut text, uri);
+            text.push(b'"');
+        }
+    });
+    text.resize(text.len().max(least.saturating_sub(1)), b' ');
     text.push(b'>');
-    text.extend_from_slice(plain);
-    text.extend_from_slice(b"</within>");
-    Document::parse(text, options).ok()
+    text
 }

@@ -9,6 +9,7 @@
 //! It knows no HTTP and waits for nothing. Cryptography is that of AWS-LC, certificate paths are those of webpki.
 
 pub mod algorithm;
+mod base64;
 pub mod certificate;
 mod der;
 mod failure;

@@ -1,6 +1,7 @@
 //! Messages that go out: tokens, signature and encryption are put into a security header, as the policy asks for.
 
 use crate::algorithm::{Digest, Secret, Signing, mac, p_sha1, random, sha1};
+use crate::base64;
 use crate::certificate::Certificate;
 use crate::failure::Failure;
 use crate::incoming::DEFAULT_LABEL;
@@ -8,11 +9,9 @@ use crate::keys::Identity;
 use crate::names::*;
 use crate::policy::{Binding, Include, Layout, Parts, REQUEST_SIGNER, Reference, Token};
 use crate::side::{Environment, Exchange, Places, Role, Side, elements};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
-use xml::c14n::{Algorithm, Options, canonicalize};
+use xml::c14n::{Algorithm, Options, canonicalize_to};
 use xml::{Document, NodeId, WriteOptions};
 
 /// Secures a message.
@@ -222,9 +221,9 @@ impl<'a> Work<'a> {
                 let nonce = random(16);
                 let created = self.moment(self.environment.now);
                 let digest = sha1(&[&nonce, created.as_bytes(), &password].concat());
-                let own = self.leaf(node, "wsse", WSSE, "Password", &STANDARD.encode(digest));
+                let own = self.leaf(node, "wsse", WSSE, "Password", &base64::encode(digest));
                 self.attribute(own, "Type", DIGEST);
-                let own = self.leaf(node, "wsse", WSSE, "Nonce", &STANDARD.encode(&*nonce));
+                let own = self.leaf(node, "wsse", WSSE, "Nonce", &base64::encode(&*nonce));
                 self.attribute(own, "EncodingType", BASE64);
                 self.leaf(node, "wsu", WSU, "Created", &created);
             } else {
@@ -245,7 +244,7 @@ impl<'a> Work<'a> {
     fn confirm(&mut self) {
         let values: Vec<Option<String>> = match self.exchange.signatures.as_slice() {
             [] => vec![None],
-            all => all.iter().map(|own| Some(STANDARD.encode(own))).collect(),
+            all => all.iter().map(|own| Some(base64::encode(own))).collect(),
         };
         for value in values {
             let node = self.element(self.security, "wsse11", WSSE11, "SignatureConfirmation");
@@ -318,8 +317,8 @@ impl<'a> Work<'a> {
         });
         let reference = self.element(parent, "wsse", WSSE, "SecurityTokenReference");
         let (kind, value) = match style {
-            Reference::Thumbprint => (THUMBPRINT, STANDARD.encode(certificate.thumbprint)),
-            Reference::KeyIdentifier => (SKI, STANDARD.encode(&certificate.key_identifier)),
+            Reference::Thumbprint => (THUMBPRINT, base64::encode(certificate.thumbprint)),
+            Reference::KeyIdentifier => (SKI, base64::encode(&certificate.key_identifier)),
             Reference::Embedded => {
                 let embedded = self.element(reference, "wsse", WSSE, "Embedded");
                 self.token(embedded, certificate);
@@ -339,7 +338,7 @@ impl<'a> Work<'a> {
     }
 
     fn token(&mut self, parent: NodeId, certificate: &Certificate) -> NodeId {
-        let text = STANDARD.encode(&certificate.der);
+        let text = base64::encode(&certificate.der);
         let node = self.leaf(parent, "wsse", WSSE, "BinarySecurityToken", &text);
         self.attribute(node, "EncodingType", BASE64);
         self.attribute(node, "ValueType", X509_V3);
@@ -435,7 +434,7 @@ impl<'a> Work<'a> {
         token: Token,
     ) -> Result<(NodeId, String, [u8; 20]), Failure> {
         let how = self.side.policy.suite.transport;
-        let cipher = how.encrypt(&receiver.public, secret);
+        let cipher = receiver.public.encrypt(how, secret);
         let cipher = cipher.ok_or_else(|| Failure::invalid("the key cannot be encrypted"))?;
         let key = self.element(self.security, "xenc", XENC, "EncryptedKey");
         self.document.declare_namespace(key, "xenc", XENC);
@@ -447,7 +446,7 @@ impl<'a> Work<'a> {
         self.document.declare_namespace(info, "ds", DS);
         self.refer(info, receiver, token);
         let data = self.element(key, "xenc", XENC, "CipherData");
-        self.leaf(data, "xenc", XENC, "CipherValue", &STANDARD.encode(&cipher));
+        self.leaf(data, "xenc", XENC, "CipherValue", &base64::encode(&cipher));
         Ok((key, id, sha1(&cipher)))
     }
 
@@ -542,7 +541,7 @@ impl<'a> Work<'a> {
         let nonce = random(16);
         self.leaf(node, "wsc", namespace, "Offset", "0");
         self.leaf(node, "wsc", namespace, "Length", &length.to_string());
-        self.leaf(node, "wsc", namespace, "Nonce", &STANDARD.encode(&*nonce));
+        self.leaf(node, "wsc", namespace, "Nonce", &base64::encode(&*nonce));
         let secret = p_sha1(&master.secret, &[DEFAULT_LABEL.as_bytes(), &nonce].concat(), 0, length);
         let value_type = match namespace {
             WSC_2005 => "http://schemas.xmlsoap.org/ws/2005/02/sc/dk",
@@ -569,7 +568,7 @@ impl<'a> Work<'a> {
             (None, digest) => {
                 let reference = self.element(parent, "wsse", WSSE, "SecurityTokenReference");
                 self.document.set_attribute(reference, "wsse11", WSSE11, "TokenType", ENCRYPTED_KEY);
-                let value = STANDARD.encode(digest.unwrap_or_default());
+                let value = base64::encode(digest.unwrap_or_default());
                 let own = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
                 self.attribute(own, "ValueType", KEY_SHA1);
                 self.attribute(own, "EncodingType", BASE64);
@@ -577,11 +576,9 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn canonical(&self, node: NodeId) -> Vec<u8> {
+    fn canonical(&self, node: NodeId, to: &mut dyn FnMut(&[u8])) {
         let options = Options { algorithm: Algorithm::Exclusive, ..Options::default() };
-        let mut out = Vec::new();
-        canonicalize(self.document, node, &options, &mut out);
-        out
+        canonicalize_to(self.document, node, &options, to);
     }
 
     fn sign(
@@ -615,7 +612,9 @@ impl<'a> Work<'a> {
         let own = self.element(info, "ds", DS, "SignatureMethod");
         self.attribute(own, "Algorithm", how.uri());
         for (node, id) in references {
-            let value = STANDARD.encode(digest.hash(&self.canonical(node)));
+            let mut digested = digest.begin();
+            self.canonical(node, &mut |piece| digested.update(piece));
+            let value = base64::encode(digested.finish());
             let reference = self.element(info, "ds", DS, "Reference");
             self.attribute(reference, "URI", &format!("#{id}"));
             let transforms = self.element(reference, "ds", DS, "Transforms");
@@ -625,9 +624,10 @@ impl<'a> Work<'a> {
             self.attribute(own, "Algorithm", digest.uri());
             self.leaf(reference, "ds", DS, "DigestValue", &value);
         }
-        let value =
-            make(&self.canonical(info)).ok_or_else(|| Failure::invalid("the message cannot be signed"))?;
-        self.leaf(signature, "ds", DS, "SignatureValue", &STANDARD.encode(&value));
+        let mut signed = Vec::new();
+        self.canonical(info, &mut |piece| signed.extend_from_slice(piece));
+        let value = make(&signed).ok_or_else(|| Failure::invalid("the message cannot be signed"))?;
+        self.leaf(signature, "ds", DS, "SignatureValue", &base64::encode(&value));
         let key = self.element(signature, "ds", DS, "KeyInfo");
         refer(self, key);
         if self.side.role == Role::Initiator {
@@ -640,7 +640,9 @@ impl<'a> Work<'a> {
     fn encrypt(&mut self, list: NodeId, used: &Used) -> Result<(), Failure> {
         let cipher = self.side.policy.suite.cipher;
         for (node, whole) in std::mem::take(&mut self.to_encrypt) {
-            let mut plain = Vec::new();
+            // Encrypted where it was written, behind room for the vector.
+            let mut plain = Vec::with_capacity(self.document.source().len() + 1024);
+            plain.resize(cipher.vector_length(), 0);
             let options =
                 WriteOptions { declaration: false, inherited_namespaces: true, ..WriteOptions::default() };
             if whole {
@@ -654,8 +656,8 @@ impl<'a> Work<'a> {
                 }
                 // Nothing is no secret, but whoever receives it looks for it.
             }
-            let sealed = cipher
-                .encrypt(&used.secret, &plain)
+            cipher
+                .encrypt_in_place(&used.secret, &mut plain)
                 .ok_or_else(|| Failure::invalid("the message cannot be encrypted"))?;
             let id = self.new_id("ED");
             let data = self.document.create_element("xenc", XENC, "EncryptedData");
@@ -668,7 +670,8 @@ impl<'a> Work<'a> {
             self.document.declare_namespace(info, "ds", DS);
             self.refer_to_used(info, used);
             let holder = self.element(data, "xenc", XENC, "CipherData");
-            self.leaf(holder, "xenc", XENC, "CipherValue", &STANDARD.encode(&sealed));
+            let value = self.element(holder, "xenc", XENC, "CipherValue");
+            self.document.append_text_with(value, |to| base64::encode_to(&plain, to));
             if !whole {
                 self.document.remove_children(node);
                 self.document.append(node, data);

@@ -5,12 +5,13 @@ use jiff::Timestamp;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-/// Most values that are kept. Where there are more within their time, messages are refused: one that is forgotten could be replayed.
-const MOST: usize = 1 << 20;
+/// Most values that are kept of those who are known, and as many of others. Where there are more within their time, messages are refused: one
+/// that is forgotten could be replayed. Who has to show nothing takes no room from those who have.
+const MOST: usize = if cfg!(test) { 1 << 8 } else { 1 << 20 };
 
 /// Values that must not come again before their time is over. One for the process, whatever is reloaded.
 #[derive(Debug, Default)]
-pub struct Replays(Mutex<Seen>);
+pub struct Replays(Mutex<[Seen; 2]>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -20,9 +21,18 @@ struct Seen {
 
 /// What is to be remembered of a message, once all else is in order.
 #[derive(Debug, Default)]
-pub struct Marks(Vec<([u8; 32], i64)>);
+pub struct Marks {
+    own: Vec<([u8; 32], i64)>,
+    /// It is of somebody who has shown who it is.
+    known: bool,
+}
 
 impl Marks {
+    /// The message is of somebody who has shown who it is: by a certificate or a password.
+    pub fn of_somebody(&mut self) {
+        self.known = true;
+    }
+
     /// A value of a kind, and until when it must not come again.
     pub fn add(&mut self, kind: &str, value: &[u8], until: Timestamp) {
         let mut all = kind.as_bytes().to_vec();
@@ -30,7 +40,7 @@ impl Marks {
         all.extend_from_slice(value);
         let mut digest = [0; 32];
         digest.copy_from_slice(Digest::Sha256.hash(&all).as_ref());
-        self.0.push((digest, until.as_second()));
+        self.own.push((digest, until.as_second()));
     }
 }
 
@@ -40,21 +50,26 @@ impl Replays {
     /// # Errors
     /// One was seen before, or there is no room for more.
     pub fn take(&self, marks: &Marks, now: Timestamp) -> Result<(), &'static str> {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = now.as_second();
-        while let Some(&(until, digest)) = seen.by_time.first()
-            && until < now
-        {
-            seen.by_time.pop_first();
-            seen.until.remove(&digest);
+        for seen in all.iter_mut() {
+            while let Some(&(until, digest)) = seen.by_time.first()
+                && until < now
+            {
+                seen.by_time.pop_first();
+                seen.until.remove(&digest);
+            }
         }
-        if marks.0.iter().any(|(digest, _)| seen.until.contains_key(digest)) {
+        // Of both: another service may take it for the message of somebody else.
+        let is_seen = |digest: &[u8; 32]| all.iter().any(|seen| seen.until.contains_key(digest));
+        if marks.own.iter().any(|(digest, _)| is_seen(digest)) {
             return Err("the message was here before");
         }
-        if seen.until.len() + marks.0.len() > MOST {
+        let seen = &mut all[usize::from(marks.known)];
+        if seen.until.len() + marks.own.len() > MOST {
             return Err("there are too many messages to remember");
         }
-        for (digest, until) in &marks.0 {
+        for (digest, until) in &marks.own {
             seen.until.insert(*digest, *until);
             seen.by_time.insert((*until, *digest));
         }
@@ -82,6 +97,30 @@ mod tests {
         assert!(replays.take(&marks(&["b"], 50), at(3)).is_ok());
         assert!(replays.take(&marks(&["a"], 200), at(100)).is_err());
         assert!(replays.take(&marks(&["a", "b"], 200), at(101)).is_ok());
-        assert_eq!(replays.0.lock().unwrap().until.len(), 2);
+        assert_eq!(replays.0.lock().unwrap()[0].until.len(), 2);
+    }
+
+    #[test]
+    fn who_shows_nothing_takes_no_room_from_others() {
+        let replays = Replays::default();
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let mark = |value: u32, known: bool| {
+            let mut marks = Marks::default();
+            marks.add("key", &value.to_be_bytes(), at(100));
+            if known {
+                marks.of_somebody();
+            }
+            marks
+        };
+        let most = u32::try_from(MOST).unwrap();
+        for value in 0..most {
+            assert!(replays.take(&mark(value, false), at(0)).is_ok());
+        }
+        assert_eq!(replays.take(&mark(most, false), at(0)), Err("there are too many messages to remember"));
+        assert!(replays.take(&mark(most, true), at(0)).is_ok());
+        // Whoever sends it again, and wherever.
+        assert_eq!(replays.take(&mark(0, true), at(0)), Err("the message was here before"));
+        assert_eq!(replays.take(&mark(most, false), at(0)), Err("the message was here before"));
+        assert!(replays.take(&mark(most + 1, false), at(101)).is_ok());
     }
 }

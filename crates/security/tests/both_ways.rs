@@ -295,3 +295,89 @@ fn a_wrong_password_is_told_only_where_all_else_is_right() {
     let broken = request.replace("<ds:SignatureValue>", "<ds:SignatureValue>AAAA");
     assert_eq!(world.open(&broken, &service, &mut Exchange::default()).unwrap_err().kind, Kind::Invalid);
 }
+
+/// Certificates of an authority, the lists of what it revoked, and tokens that bring the path to it.
+#[test]
+fn certificates_are_those_of_an_authority_that_did_not_revoke_them() {
+    use busbar_security::keys::{KeyStore, Trust};
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyPair,
+        KeyUsagePurpose, PKCS_RSA_SHA256, RevokedCertParams, SerialNumber,
+    };
+    use std::sync::Arc;
+    let named = |name: &str, number: u64| {
+        let mut asked = CertificateParams::new(Vec::new()).unwrap();
+        asked.distinguished_name.push(DnType::CommonName, name);
+        asked.serial_number = Some(SerialNumber::from(number));
+        asked
+    };
+    let authority = |name: &str| {
+        let key = KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap();
+        let mut asked = named(name, 1);
+        asked.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        asked.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let pem = asked.self_signed(&key).unwrap().pem();
+        (Issuer::new(asked, key), pem)
+    };
+    let ((issuer, authority_pem), (_, other_pem)) = (authority("authority"), authority("other"));
+    let key = KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap();
+    let mut asked = named("client", 7);
+    asked.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    let certificate = asked.signed_by(&key, &issuer).unwrap();
+    let list = |number: u64, until: i32| {
+        let list = CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2020, 1, 1),
+            next_update: rcgen::date_time_ymd(until, 1, 1),
+            crl_number: SerialNumber::from(1u64),
+            issuing_distribution_point: None,
+            revoked_certs: vec![RevokedCertParams {
+                serial_number: SerialNumber::from(number),
+                revocation_time: rcgen::date_time_ymd(2020, 1, 1),
+                reason_code: None,
+                invalidity_date: None,
+            }],
+            key_identifier_method: rcgen::KeyIdMethod::Sha256,
+        };
+        list.signed_by(&issuer).unwrap().der().to_vec()
+    };
+    let policy = scenario(2);
+    let mut client = side(Role::Initiator, &policy);
+    let both = format!("{}{}", key.serialize_pem(), certificate.pem());
+    client.own = KeyStore::read(both.as_bytes(), "", None).unwrap().identities.first().cloned();
+    for (what, trusted, lists, fits) in [
+        ("its authority", &authority_pem, vec![], true),
+        ("another authority", &other_pem, vec![], false),
+        ("somebody else is revoked", &authority_pem, vec![list(8, 2040)], true),
+        ("it is revoked", &authority_pem, vec![list(7, 2040)], false),
+        ("the list is old", &authority_pem, vec![list(8, 2021)], false),
+    ] {
+        let mut service = side(Role::Recipient, &policy);
+        let store = KeyStore::read(trusted.as_bytes(), "", None).unwrap();
+        service.trust = Arc::new(Trust::new(&store, &lists).unwrap());
+        let world = World::default();
+        let request = world.secure(REQUEST, &client, &mut Exchange::default()).unwrap();
+        let opened = world.open(&request, &service, &mut Exchange::default());
+        assert_eq!(opened.is_ok(), fits, "{what}: {:?}", opened.err());
+    }
+}
+
+/// Comments are in no signature: whoever puts one into a text does not cut it in two.
+#[test]
+fn comments_are_not_seen() {
+    for number in [2, 5] {
+        let policy = scenario(number);
+        let (client, service) = (side(Role::Initiator, &policy), side(Role::Recipient, &policy));
+        let world = World::default();
+        let asked = REQUEST.replace("12 &lt;", "1<!--a-->2 &lt;<!-- b --><!---->");
+        let mut request = world.secure(&asked, &client, &mut Exchange::default()).unwrap();
+        if number == 2 {
+            request = request.replace("13 &amp;", "1<!--c-->3 &amp;").replace("<soapenv:Body", "<!--d--><soapenv:Body");
+        }
+        let opened = world.open(&request, &service, &mut Exchange::default()).unwrap().document;
+        let price = opened.descendants(Document::ROOT).find(|&node| opened.local(node) == "price").unwrap();
+        let children: Vec<_> = opened.children(price).collect();
+        assert_eq!(children.len(), 1, "{number}");
+        assert_eq!(opened.text(children[0]), "12 < 13 & \"ä\"", "{number}");
+        assert!(!xml::to_string(&opened, Document::ROOT).contains("<!--"), "{number}");
+    }
+}

@@ -9,7 +9,7 @@ mod ledger;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use busbar_security::Certificate;
-use busbar_security::algorithm::{Cipher, Digest, Signing, Transport, is_mac, is_signed};
+use busbar_security::algorithm::{Cipher, Digest, PublicKey, Signing, Transport, is_mac};
 use busbar_security::keys::PrivateKey;
 use ledger::Suite;
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn with_prefixes(document: &Document, method: NodeId, options: Options) -> Optio
 }
 
 enum Key {
-    Public(Vec<u8>),
+    Public(PublicKey),
     Secret(Vec<u8>),
 }
 
@@ -135,7 +135,8 @@ fn keys(suite: &Suite, case: &Value, document: &Document, signature: NodeId) -> 
         } else if document.is_element(node, DSIG, "RSAKeyValue") {
             let part = |local: &str| octets(document, child(document, node, DSIG, local)?);
             if let (Some(modulus), Some(exponent)) = (part("Modulus"), part("Exponent")) {
-                keys.push(Key::Public(sequence(&[integer(&modulus), integer(&exponent)].concat(), 0x30)));
+                let key = sequence(&[integer(&modulus), integer(&exponent)].concat(), 0x30);
+                keys.push(Key::Public(PublicKey::new(&key)));
             }
         }
     }
@@ -182,7 +183,7 @@ fn verify(suite: &Suite, case: &Value) -> Result<(), String> {
         return Err("no key of RSA and no secret".to_owned());
     }
     let is_good = keys.iter().any(|key| match (key, signing) {
-        (Key::Public(public), Signing::Rsa(digest)) => is_signed(public, digest, &signed, &value),
+        (Key::Public(public), Signing::Rsa(digest)) => public.is_signed(digest, &signed, &value),
         (Key::Secret(secret), Signing::Hmac(digest)) => is_mac(digest, secret, &signed, &value),
         _ => false,
     });

@@ -1,5 +1,9 @@
 //! TLS: server configurations and client profiles, over rustls with aws-lc-rs.
 
+mod rules;
+
+pub use rules::TlsRules;
+
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -9,10 +13,11 @@ use std::sync::{Arc, OnceLock};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::sign::CertifiedKey;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
 };
@@ -56,6 +61,10 @@ pub struct ServerTlsOptions {
     pub client_verify: ClientVerify,
     /// HTTP/2 is not offered. Default false.
     pub http1_only: bool,
+    /// Certificate chains and keys for clients that ask for a host that the first one is not for (SNI).
+    pub more: Vec<(PathBuf, PathBuf)>,
+    /// Versions, cipher suites, and lists of client certificates that are revoked.
+    pub rules: TlsRules,
 }
 
 /// What a TLS listener is made from, where somebody else has read it. All of it is DER.
@@ -73,6 +82,8 @@ pub struct ServerTlsParts {
     pub client_verify: ClientVerify,
     /// HTTP/2 is not offered.
     pub http1_only: bool,
+    /// Versions, cipher suites, and lists of client certificates that are revoked.
+    pub rules: TlsRules,
 }
 
 /// The TLS configuration of a listener.
@@ -90,14 +101,14 @@ impl ServerTls {
             (_, None) => return Err(TlsError("verifying clients needs client_roots".into())),
             (_, Some(file)) => Some((roots(file)?, file.display().to_string())),
         };
-        let made = ServerTls::made(
-            certificates(&options.certificates)?,
-            key(&options.key)?,
-            roots,
-            options.client_verify,
-            options.http1_only,
-        )?;
-        made.map_err(|e| TlsError(unusable(&e, &options.certificates, &options.key)))
+        let provider = options.rules.provider()?;
+        let mut all = Vec::new();
+        let first = (options.certificates.clone(), options.key.clone());
+        for (chain, key_file) in std::iter::once(&first).chain(&options.more) {
+            let own = CertifiedKey::from_der(certificates(chain)?, key(key_file)?, &provider);
+            all.push(Arc::new(own.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
+        }
+        ServerTls::made(all, roots, options.client_verify, &options.rules, options.http1_only)
     }
 
     /// Checks what was read elsewhere.
@@ -115,24 +126,34 @@ impl ServerTls {
             }
         };
         let chain = parts.certificates.into_iter().map(CertificateDer::from).collect();
-        let made = ServerTls::made(chain, key, roots, parts.client_verify, parts.http1_only)?;
-        made.map_err(|e| TlsError(unusable(&e, Path::new(&name), Path::new(&name))))
+        let own = CertifiedKey::from_der(chain, key, &*parts.rules.provider()?)
+            .map_err(|e| TlsError(unusable(&e, Path::new(&name), Path::new(&name))))?;
+        ServerTls::made(vec![Arc::new(own)], roots, parts.client_verify, &parts.rules, parts.http1_only)
     }
 
     fn made(
-        chain: Vec<CertificateDer<'static>>,
-        key: PrivateKeyDer<'static>,
+        all: Vec<Arc<CertifiedKey>>,
         roots: Option<(RootCertStore, String)>,
         client_verify: ClientVerify,
+        rules: &TlsRules,
         http1_only: bool,
-    ) -> Result<Result<ServerTls, rustls::Error>, TlsError> {
-        let builder = ServerConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
+    ) -> Result<ServerTls, TlsError> {
+        let (provider, lists) = (rules.provider()?, rules.lists()?);
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&rules.versions()?)
             .map_err(|e| TlsError(e.to_string()))?;
         let builder = match roots {
+            None if !lists.is_empty() => {
+                return Err(TlsError(
+                    "revocation lists are of certificates of clients, and none is asked for".into(),
+                ));
+            }
             None => builder.with_no_client_auth(),
             Some((roots, name)) => {
-                let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
+                let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                if !lists.is_empty() {
+                    verifier = verifier.with_crls(lists).enforce_revocation_expiration();
+                }
                 if client_verify == ClientVerify::Optional {
                     verifier = verifier.allow_unauthenticated();
                 }
@@ -140,14 +161,13 @@ impl ServerTls {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let certificate = chain.first().cloned();
-        Ok(builder.with_single_cert(chain, key).map(|mut config| {
-            config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
-            if http1_only {
-                config.alpn_protocols.remove(0);
-            }
-            ServerTls { config: Arc::new(config), certificate }
-        }))
+        let certificate = all.first().and_then(|own| own.cert.first().cloned());
+        let mut config = builder.with_cert_resolver(Arc::new(rules::ByName(all)));
+        config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
+        if http1_only {
+            config.alpn_protocols.remove(0);
+        }
+        Ok(ServerTls { config: Arc::new(config), certificate })
     }
 
     /// The server's own certificate, in DER; `None` where the configuration was made elsewhere.
@@ -188,8 +208,22 @@ pub struct ClientTlsOptions {
     pub identity: Option<(PathBuf, PathBuf)>,
     /// Name to ask for and to verify instead of the target's host.
     pub server_name: Option<String>,
-    /// Do not check that the certificate names the host (`HostnameVerifier` AllowAll). Default false.
-    pub any_host_name: bool,
+    /// Which hosts a certificate has to be for.
+    pub host_names: HostNames,
+    /// Versions, cipher suites, and lists of server certificates that are revoked.
+    pub rules: TlsRules,
+}
+
+/// Which hosts the certificate of a server has to be for (`HostnameVerifier`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HostNames {
+    /// The one that is asked for. A `*` in the certificate is one label (RFC 6125), as `Strict` has it.
+    #[default]
+    Asked,
+    /// Or any, where this machine is asked by `localhost` or a loopback address (`DefaultAndLocalhost`).
+    AskedOrLocalhost,
+    /// Any (`AllowAll`).
+    Any,
 }
 
 /// The TLS profile of an endpoint. Cheap to clone; pools are kept apart by it.
@@ -207,20 +241,28 @@ struct Profile {
 impl ClientTls {
     /// Reads and checks the files.
     pub fn new(options: &ClientTlsOptions) -> Result<ClientTls, TlsError> {
-        let builder = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
+        let (provider, lists) = (options.rules.provider()?, options.rules.lists()?);
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&options.rules.versions()?)
             .map_err(|e| TlsError(e.to_string()))?;
         let verifier = match &options.roots {
             Roots::Insecure => None,
             Roots::File(file) => Some(roots(file)?),
             Roots::System => Some(system_roots()?),
         }
-        .map(|store| WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider()).build())
+        .map(|store| {
+            let verifier =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(&provider));
+            match lists.is_empty() {
+                true => verifier.build(),
+                false => verifier.with_crls(lists).enforce_revocation_expiration().build(),
+            }
+        })
         .transpose()
         .map_err(|e| TlsError(format!("trusted roots: {e}")))?;
         let verifier: Arc<dyn ServerCertVerifier> = match verifier {
-            Some(strict) if !options.any_host_name => strict,
-            chain_only => Arc::new(Lenient { chain: chain_only, provider: provider() }),
+            Some(strict) if options.host_names == HostNames::Asked => strict,
+            chain => Arc::new(Lenient { chain, names: options.host_names, provider }),
         };
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match &options.identity {
@@ -294,6 +336,7 @@ pub struct TlsInfo {
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,
+    names: HostNames,
     provider: Arc<CryptoProvider>,
 }
 
@@ -312,7 +355,9 @@ impl ServerCertVerifier for Lenient {
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if self.names == HostNames::Any || is_this_machine(server_name) => {
+                Ok(ServerCertVerified::assertion())
+            }
             other => other,
         }
     }
@@ -340,8 +385,13 @@ impl ServerCertVerifier for Lenient {
     }
 }
 
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
+/// Whether a name is that of this machine for itself.
+fn is_this_machine(name: &ServerName<'_>) -> bool {
+    match name {
+        ServerName::DnsName(name) => name.as_ref().eq_ignore_ascii_case("localhost"),
+        ServerName::IpAddress(own) => std::net::IpAddr::from(*own).is_loopback(),
+        _ => false,
+    }
 }
 
 /// Most bytes of a PEM file that are read.

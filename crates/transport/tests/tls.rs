@@ -10,10 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use busbar_transport::{
-    Body, Client, ClientLimits, ClientTls, ClientTlsOptions, ClientVerify, ConnectionInfo, Handler, Request,
-    Response, Roots, SendErrorKind, Server, ServerLimits, ServerTls, ServerTlsOptions, Target, Workers,
+    Body, Client, ClientLimits, ClientTls, ClientTlsOptions, ClientVerify, ConnectionInfo, Handler,
+    HostNames, Request, Response, Roots, SendErrorKind, Server, ServerLimits, ServerTls, ServerTlsOptions,
+    Target, TlsRules, Workers,
 };
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, RevokedCertParams, SerialNumber,
+};
 use support::*;
 
 /// A CA, a server certificate for `localhost`, a client certificate; as files.
@@ -28,14 +32,38 @@ impl Files {
         let ca_key = KeyPair::generate().unwrap();
         let mut ca = CertificateParams::new(Vec::new()).unwrap();
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         std::fs::write(dir.join("ca.pem"), ca.self_signed(&ca_key).unwrap().pem()).unwrap();
         let issuer = Issuer::new(ca, ca_key);
-        for who in ["localhost", "partner"] {
+        for (number, who) in [(1, "localhost"), (2, "partner"), (3, "*.shop.example")] {
             let key = KeyPair::generate().unwrap();
-            let certificate =
-                CertificateParams::new(vec![who.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+            let mut asked = CertificateParams::new(vec![who.to_owned()]).unwrap();
+            asked.serial_number = Some(SerialNumber::from(number));
+            let certificate = asked.signed_by(&key, &issuer).unwrap();
+            let who = who.trim_start_matches("*.");
             std::fs::write(dir.join(format!("{who}.pem")), certificate.pem()).unwrap();
             std::fs::write(dir.join(format!("{who}.key")), key.serialize_pem()).unwrap();
+        }
+        // Who is revoked, and by when the list is old.
+        for (name, number, until) in
+            [("server", 1, 2040), ("client", 2, 2040), ("nobody", 9, 2040), ("old", 9, 2021)]
+        {
+            let list = CertificateRevocationListParams {
+                this_update: rcgen::date_time_ymd(2020, 1, 1),
+                next_update: rcgen::date_time_ymd(until, 1, 1),
+                crl_number: SerialNumber::from(1),
+                issuing_distribution_point: None,
+                revoked_certs: vec![RevokedCertParams {
+                    serial_number: SerialNumber::from(number),
+                    revocation_time: rcgen::date_time_ymd(2020, 1, 1),
+                    reason_code: None,
+                    invalidity_date: None,
+                }],
+                key_identifier_method: rcgen::KeyIdMethod::Sha256,
+            };
+            let list = list.signed_by(&issuer).unwrap();
+            std::fs::write(dir.join(format!("{name}.crl")), list.pem().unwrap()).unwrap();
+            std::fs::write(dir.join(format!("{name}.der")), list.der()).unwrap();
         }
         Files { dir }
     }
@@ -45,14 +73,21 @@ impl Files {
     }
 
     fn server(&self, verify: ClientVerify) -> (Server, Workers) {
-        let tls = ServerTls::new(&ServerTlsOptions {
+        self.server_of(&self.options(verify))
+    }
+
+    fn options(&self, verify: ClientVerify) -> ServerTlsOptions {
+        ServerTlsOptions {
             certificates: self.at("localhost.pem"),
             key: self.at("localhost.key"),
             client_roots: (verify != ClientVerify::None).then(|| self.at("ca.pem")),
             client_verify: verify,
             ..ServerTlsOptions::default()
-        })
-        .unwrap();
+        }
+    }
+
+    fn server_of(&self, options: &ServerTlsOptions) -> (Server, Workers) {
+        let tls = ServerTls::new(options).unwrap();
         let server =
             Server::bind("127.0.0.1:0".parse().unwrap(), Some(tls), ServerLimits::default()).unwrap();
         let workers = Workers::start(1).unwrap();
@@ -226,7 +261,7 @@ fn certificates_are_demanded_and_checked() {
     let client = Client::new(ClientLimits::default());
     let mut wrong_name = files.profile(trusted(), false);
     wrong_name.server_name = Some("elsewhere".into());
-    let any_name = ClientTlsOptions { any_host_name: true, ..wrong_name.clone() };
+    let any_name = ClientTlsOptions { host_names: HostNames::Any, ..wrong_name.clone() };
     let cases = [
         // who listens, with which profile, what is shown; nothing: the handshake fails
         (ClientVerify::Require, files.profile(trusted(), true), Some("1")),
@@ -249,6 +284,107 @@ fn certificates_are_demanded_and_checked() {
             None => assert!(got.is_err(), "case {number}"),
         }
     }
+}
+
+#[test]
+fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
+    let files = Files::new("rules");
+    let client = Client::new(ClientLimits::default());
+    let rules = |versions: &[&str], ciphers: &[&str], revoked: &[&str]| TlsRules {
+        versions: versions.iter().map(|own| (*own).to_owned()).collect(),
+        ciphers: ciphers.iter().map(|own| (*own).to_owned()).collect(),
+        revoked: revoked.iter().map(|own| files.at(own)).collect(),
+    };
+    let any = || rules(&[], &[], &[]);
+    const OLD: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+    const NEW: &str = "TLS_AES_256_GCM_SHA384";
+    // Who listens, and who asks: do they get together?
+    for (number, (server, asking, wanted)) in [
+        (any(), any(), true),
+        (rules(&["TLSv1.3"], &[], &[]), rules(&["TLSv1.2"], &[], &[]), false),
+        (rules(&["TLSv1.2"], &[], &[]), rules(&["1.2"], &[], &[]), true),
+        (rules(&["TLSv1.2"], &[OLD], &[]), any(), true),
+        (rules(&[], &[OLD], &[]), rules(&["TLSv1.3"], &[], &[]), false),
+        (rules(&[], &[NEW], &[]), rules(&["TLSv1.2"], &[], &[]), false),
+        (rules(&[], &[&NEW.to_lowercase()], &[]), any(), true),
+        (rules(&[], &["TLS_AES_128_GCM_SHA256"], &[]), rules(&[], &[NEW], &[]), false),
+        (any(), rules(&[], &[], &["server.crl"]), false),
+        (any(), rules(&[], &[], &["server.der"]), false),
+        (any(), rules(&[], &[], &["nobody.crl"]), true),
+        (any(), rules(&[], &[], &["old.crl"]), false),
+        (rules(&[], &[], &["client.crl"]), any(), false),
+        (rules(&[], &[], &["nobody.der"]), any(), true),
+        (rules(&[], &[], &["old.der"]), any(), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let verify = if server.revoked.is_empty() { ClientVerify::None } else { ClientVerify::Require };
+        let (server, _workers) =
+            files.server_of(&ServerTlsOptions { rules: server, ..files.options(verify) });
+        let profile = files.profile(Roots::File(files.at("ca.pem")), true);
+        let profile = ClientTls::new(&ClientTlsOptions { rules: asking, ..profile }).unwrap();
+        let target = Target::https("localhost", server.local_addr().port(), profile);
+        assert_eq!(block_on(ask(&client, &target, "hello")).is_ok(), wanted, "case {number}");
+    }
+    for (wrong, said) in [
+        (rules(&["TLSv1.1"], &[], &[]), "`TLSv1.1` is no version of TLS that is safe"),
+        (rules(&["SSLv3"], &[], &[]), "SSLv3"),
+        (
+            rules(&[], &["TLS_RSA_WITH_AES_128_CBC_SHA"], &[]),
+            "no safe cipher suite `TLS_RSA_WITH_AES_128_CBC_SHA`",
+        ),
+        (rules(&["TLSv1.3"], &[OLD], &[]), "none of the cipher suites is of TLSv1.3"),
+        (rules(&[], &[], &["ca.pem"]), "no revocation list"),
+        (rules(&[], &[], &["none.crl"]), "none.crl"),
+    ] {
+        let options = ServerTlsOptions { rules: wrong, ..files.options(ClientVerify::Require) };
+        let error = ServerTls::new(&options).expect_err(said).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let (kept, left_out) = TlsRules::lenient(
+        &["TLSv1".to_owned(), "TLSv1.2".to_owned(), "TLS".to_owned()],
+        &["TLS_RSA_WITH_AES_128_CBC_SHA".to_owned(), OLD.to_owned()],
+    );
+    assert_eq!(kept, rules(&["TLSv1.2"], &[OLD], &[]));
+    assert_eq!(left_out, ["TLSv1", "TLS_RSA_WITH_AES_128_CBC_SHA"]);
+}
+
+#[test]
+fn each_client_sees_the_certificate_of_the_host_that_it_asks_for() {
+    let files = Files::new("hosts");
+    let more = vec![
+        (files.at("shop.example.pem"), files.at("shop.example.key")),
+        (files.at("partner.pem"), files.at("partner.key")),
+    ];
+    let (server, _workers) = files.server_of(&ServerTlsOptions { more, ..files.options(ClientVerify::None) });
+    let client = Client::new(ClientLimits::default());
+    for (host, names, wanted) in [
+        ("localhost", HostNames::Asked, true),
+        ("a.shop.example", HostNames::Asked, true),
+        ("A.Shop.Example", HostNames::Asked, true),
+        ("partner", HostNames::Asked, true),
+        ("a.b.shop.example", HostNames::Asked, false),
+        ("elsewhere", HostNames::Asked, false),
+        ("elsewhere", HostNames::Any, true),
+        ("elsewhere", HostNames::AskedOrLocalhost, false),
+        ("127.0.0.1", HostNames::AskedOrLocalhost, true),
+        ("127.0.0.1", HostNames::Asked, false),
+    ] {
+        let profile = files.profile(Roots::File(files.at("ca.pem")), false);
+        let profile = ClientTlsOptions { server_name: Some(host.to_owned()), host_names: names, ..profile };
+        let target =
+            Target::https("localhost", server.local_addr().port(), ClientTls::new(&profile).unwrap());
+        assert_eq!(block_on(ask(&client, &target, "x")).is_ok(), wanted, "{host} {names:?}");
+    }
+    // Whoever issued it is looked at all the same.
+    let other = Files::new("others");
+    let profile = ClientTlsOptions {
+        host_names: HostNames::AskedOrLocalhost,
+        ..files.profile(Roots::File(other.at("ca.pem")), false)
+    };
+    let target = Target::https("localhost", server.local_addr().port(), ClientTls::new(&profile).unwrap());
+    assert!(block_on(ask(&client, &target, "x")).is_err());
 }
 
 #[test]

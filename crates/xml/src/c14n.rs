@@ -81,15 +81,33 @@ pub fn of_text(text: impl Into<Vec<u8>>, algorithm: Algorithm) -> Result<String,
 
 /// Appends the canonical form of `node` and all that is in it.
 pub fn canonicalize(doc: &Document, node: NodeId, options: &Options, out: &mut Vec<u8>) {
-    run(doc, node, None, options, out);
+    run(doc, node, None, options, out, None);
 }
+
+/// As [`canonicalize`], for what takes it piece by piece, as a digest does: it is never there as a whole, but for a text that is long
+/// itself.
+pub fn canonicalize_to(doc: &Document, node: NodeId, options: &Options, to: &mut dyn FnMut(&[u8])) {
+    let mut out = Vec::with_capacity(PIECE + PIECE / 4);
+    run(doc, node, None, options, &mut out, Some(to));
+    to(&out);
+}
+
+/// From so many bytes on a piece is given away.
+const PIECE: usize = 16 << 10;
 
 /// Appends the canonical form of the nodes of the document that `selection` has.
 pub fn canonicalize_set(doc: &Document, selection: &dyn Selection, options: &Options, out: &mut Vec<u8>) {
-    run(doc, Document::ROOT, Some(selection), options, out);
+    run(doc, Document::ROOT, Some(selection), options, out, None);
 }
 
-fn run(doc: &Document, top: NodeId, selection: Option<&dyn Selection>, options: &Options, out: &mut Vec<u8>) {
+fn run(
+    doc: &Document,
+    top: NodeId,
+    selection: Option<&dyn Selection>,
+    options: &Options,
+    out: &mut Vec<u8>,
+    to: Option<&mut dyn FnMut(&[u8])>,
+) {
     let mut rendered = Bindings::default();
     rendered.reset();
     let mut inclusive = Vec::new();
@@ -111,7 +129,7 @@ fn run(doc: &Document, top: NodeId, selection: Option<&dyn Selection>, options: 
         attributes: Vec::new(),
         past_root: false,
     };
-    c.walk();
+    c.walk(to);
 }
 
 /// An attribute to write: (namespace URI, local name, prefix, value).
@@ -149,10 +167,16 @@ impl<'a> Canonicalizer<'a> {
         self.selection.is_none_or(|s| s.has_namespace(element, self.doc.names.prefix_str(prefix)))
     }
 
-    fn walk(&mut self) {
+    fn walk(&mut self, mut to: Option<&mut dyn FnMut(&[u8])>) {
         let doc = self.doc;
         let mut n = self.top;
         'walk: loop {
+            if self.out.len() >= PIECE
+                && let Some(to) = &mut to
+            {
+                to(self.out);
+                self.out.clear();
+            }
             let has = self.has(n);
             match doc.kind(n) {
                 NodeKind::Element if has => self.start(n),
@@ -549,6 +573,20 @@ mod tests {
         ] {
             assert_eq!(canonical(text, path, options), want);
         }
+    }
+
+    #[test]
+    fn pieces_are_the_whole() {
+        let text = format!("<a xmlns='urn:a'>{}{}</a>", "<b c='d'>e</b>".repeat(5000), "f".repeat(3 * PIECE));
+        let doc = Document::parse(text, &ParseOptions::default()).unwrap();
+        let options = Options { algorithm: Algorithm::Exclusive, ..Options::default() };
+        let (mut whole, mut pieces, mut count) = (Vec::new(), Vec::new(), 0);
+        canonicalize(&doc, Document::ROOT, &options, &mut whole);
+        canonicalize_to(&doc, Document::ROOT, &options, &mut |piece| {
+            pieces.extend_from_slice(piece);
+            count += 1;
+        });
+        assert!(whole == pieces && count > 3, "{count}");
     }
 
     #[test]

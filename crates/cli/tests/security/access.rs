@@ -99,7 +99,7 @@ fn token(key: &EncodingKey, id: &str, changes: Value) -> String {
 }
 
 /// A configuration, in a directory of its own, with its settings.
-fn directory(name: &str, artifacts: &str, settings: &str) -> PathBuf {
+pub(super) fn directory(name: &str, artifacts: &str, settings: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("access-{name}"));
     let _ = std::fs::remove_dir_all(&root);
     std::fs::create_dir_all(&root).unwrap();
@@ -115,7 +115,7 @@ const WHO: &str = "<payloadFactory media-type='json'><format>{\"who\": \"$1\", \
     </args></payloadFactory><respond/>";
 
 /// An API at `/NAME` that a profile guards.
-fn api(name: &str, more: &str) -> String {
+pub(super) fn api(name: &str, more: &str) -> String {
     format!(
         "<api name='{name}' context='/{name}'><resource methods='GET' uri-template='/orders'><inSequence>{WHO}</inSequence></resource>\
          <resource methods='POST DELETE' uri-template='/orders/{{id}}'><inSequence>{WHO}</inSequence></resource>\
@@ -123,13 +123,13 @@ fn api(name: &str, more: &str) -> String {
     )
 }
 
-struct Answered {
-    status: u16,
-    head: String,
-    body: String,
+pub(super) struct Answered {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
-fn ask(bus: &Process, method: &str, path: &str, fields: &str, body: &str) -> Answered {
+pub(super) fn ask(bus: &Process, method: &str, path: &str, fields: &str, body: &str) -> Answered {
     let mut stream = TcpStream::connect(bus.http()).unwrap();
     let more = format!("Connection: close\r\n{fields}");
     let (status, head, body) = exchange(&mut stream, method, path, body.as_bytes(), &more).unwrap();

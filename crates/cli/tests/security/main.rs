@@ -4,6 +4,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../../../security/tests/interop/mod.rs"]
+mod interop;
+#[path = "../../../security/tests/common/policies.rs"]
+mod policies;
+
 mod access;
+mod ldap;
 mod secrets;
 mod wss;
+mod wss4j;

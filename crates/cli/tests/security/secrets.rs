@@ -1,5 +1,6 @@
 //! Secrets: the vault from outside.
 
+use crate::support::{self, Process};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -76,4 +77,141 @@ fn a_vault_is_kept_by_its_commands() {
     );
     let names: Vec<_> = std::fs::read_dir(&root).unwrap().flatten().map(|own| own.file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
+}
+
+/// What nobody may see, in each place where a secret may be: settings, artifacts, the vault, what a client shows.
+const SETTINGS: &str = r#"
+[http.users]
+alice = "PLANTED-user"
+[security]
+password = "PLANTED-keystore"
+[vault]
+directory = "vault"
+[admin]
+tokens = { ops = "PLANTED-admin" }
+[access.shop]
+issuers = ["me"]
+secret = "PLANTED-tokens-0123456789abcdef012"
+keys = { acme = "PLANTED-key" }
+[access.hook.signature]
+secrets = ["PLANTED-webhook"]
+[access.staff.ldap]
+address = "ldap://127.0.0.1:1"
+base = "dc=example"
+bind = "cn=bus"
+password = "PLANTED-directory"
+[[proxy]]
+hosts = ["*.nowhere.example"]
+address = "127.0.0.1:1"
+user = "bus"
+password = "PLANTED-proxy"
+"#;
+const ARTIFACTS: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
+<endpoint name="Url"><address uri="http://127.0.0.1:1/x?api_key=PLANTED-query-1&amp;a=b"/></endpoint>
+<endpoint name="User"><address uri="http://bus:PLANTED-url-1@127.0.0.1:1/x"/></endpoint>
+<endpoint name="OAuth"><http uri-template="http://127.0.0.1:1/a" method="get"><authentication><oauth><clientCredentials><clientId>id</clientId>
+<clientSecret>PLANTED-oauth-1</clientSecret><tokenUrl>http://127.0.0.1:1/token</tokenUrl></clientCredentials></oauth></authentication></http></endpoint>
+<endpoint name="Basic"><http uri-template="http://127.0.0.1:1/a" method="get"><authentication><basicAuth><username>bus</username>
+<password>PLANTED-basic-1</password></basicAuth></authentication></http></endpoint>
+<proxy name="P" transports="http" trace="enable"><target><inSequence><property name="password" value="PLANTED-property-1"/>
+<property name="harmless" expression="wso2:vault-lookup('db')"/><property name="Authorization" value="Basic PLANTED-header-1" scope="transport"/>
+<header name="X-API-Key" value="PLANTED-header-2" scope="transport"/><log level="full"><property name="it" expression="$ctx:harmless"/>
+<property name="within" expression="concat('a=', $ctx:harmless, ';')"/></log><call><endpoint key="Url"/></call><respond/></inSequence><faultSequence><log level="full"/>
+<respond/></faultSequence></target></proxy>
+<proxy name="Q" transports="http"><target><inSequence><call><endpoint key="OAuth"/></call><respond/></inSequence></target></proxy>
+<proxy name="B" transports="http"><target><inSequence><call><endpoint key="Basic"/></call><respond/></inSequence></target></proxy>
+<proxy name="U" transports="http"><target><inSequence><call><endpoint key="User"/></call><respond/></inSequence></target></proxy>
+<proxy name="D" transports="http"><target><inSequence><dblookup><connection><pool><driver>com.mysql.jdbc.Driver</driver><url>jdbc:mysql://bus:PLANTED-jdbc-1@127.0.0.1:1/x?password=PLANTED-jdbc-2</url>
+<user>u</user><password>PLANTED-jdbc-3</password></pool></connection><statement><sql>select 1</sql></statement></dblookup><respond/></inSequence></target></proxy>
+<proxy name="S" transports="http"><target><inSequence><respond/></inSequence></target><parameter name="accessProfile">shop</parameter></proxy>
+<proxy name="L" transports="http"><target><inSequence><respond/></inSequence></target><parameter name="accessProfile">staff</parameter></proxy>
+<proxy name="Broken" transports="http"><target><inSequence><property name="secret" value="PLANTED-broken-1" scpe="x"/><nothing password="PLANTED-broken-2"/></inSequence></target></proxy>
+</definitions>"#;
+
+#[test]
+fn planted_secrets_are_in_no_output() {
+    let root = folder("planted");
+    std::fs::create_dir_all(root.join("vault")).unwrap();
+    std::fs::write(root.join("vault/db"), "PLANTED-vault").unwrap();
+    std::fs::write(root.join("busbar.toml"), SETTINGS).unwrap();
+    std::fs::write(root.join("synapse.xml"), ARTIFACTS).unwrap();
+    let path = root.to_str().unwrap();
+    let bus = Process::run(&root, &["--set", "log.level=trace"]);
+    let admin = bus.field("admin").to_owned();
+    let mut outputs = vec![("ready".to_owned(), bus.ready.clone())];
+    let mut asked = |method: &str, path: &str| {
+        let mut stream = std::net::TcpStream::connect(&admin).unwrap();
+        let more = "Authorization: Bearer PLANTED-admin\r\nConnection: close\r\n";
+        let (status, _, body) = support::exchange(&mut stream, method, path, b"", more).unwrap();
+        let text = String::from_utf8_lossy(&body).into_owned();
+        outputs.push((format!("{method} {path}: {status}"), text.clone()));
+        (status, text)
+    };
+    assert_eq!(asked("PUT", "/trace/*").0, 200);
+    assert_eq!(asked("PUT", "/wire/*").0, 200);
+    let mut answers = Vec::new();
+    for service in ["P", "Q", "B", "U", "D", "S", "L", "Broken"] {
+        let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
+        // alice:PLANTED-shown
+        let more = "Content-Type: text/xml\r\nAuthorization: Basic YWxpY2U6UExBTlRFRC1zaG93bg==\r\nCookie: session=PLANTED-cookie\r\n\
+                    X-API-Key: PLANTED-shown\r\nConnection: close\r\n";
+        let path = format!("/services/{service}?token=PLANTED-token&access_token=PLANTED-token");
+        let (_, head, body) = support::exchange(&mut stream, "POST", &path, b"<a/>", more).unwrap();
+        answers.push((service.to_owned(), format!("{head}{}", String::from_utf8_lossy(&body))));
+    }
+    // Another version of each, so that a diff has something to show.
+    std::fs::write(root.join("synapse.xml"), ARTIFACTS.replace("-1", "-9").replace("harmless", "other")).unwrap();
+    assert!(asked("POST", "/reload").0 < 500);
+    for path in [
+        "/", "/metrics", "/artifacts", "/artifacts/proxy/P", "/artifacts/endpoint/Url", "/artifacts/endpoint/OAuth",
+        "/artifacts/endpoint/User", "/artifacts/localEntry", "/traces", "/traces/last", "/traces/last.txt", "/loggers", "/wire",
+        "/generations", "/generations/1", "/generations/2", "/generations/2/diff",
+    ] {
+        asked("GET", path);
+    }
+    let mut seen = 0;
+    for number in 1..40 {
+        for end in ["", ".txt"] {
+            let (status, text) = asked("GET", &format!("/traces/{number}{end}"));
+            seen += usize::from(status == 200 && text.contains("harmless"));
+        }
+    }
+    assert!(seen >= 2, "the property with the secret is in the traces");
+    bus.says("it = ***", 1);
+    bus.says("within = a=***;", 1);
+    for arguments in [
+        &["check", path][..],
+        &["check", "--format", "json", path],
+        &["check", "--format", "sarif", path],
+        &["explain", path],
+        &["explain", "--format", "json", path],
+        &["migrate", path],
+    ] {
+        let out = support::busbar(arguments);
+        for (what, bytes) in [("stdout", &out.stdout), ("stderr", &out.stderr)] {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            outputs.push((format!("{} {what}", arguments.join(" ")), text));
+        }
+    }
+    // A setting that is wrong, and what is said of it.
+    for (from, to) in [
+        ("address = \"127.0.0.1:1\"", "address = \"http://bus:PLANTED-proxy@127.0.0.1:1\""),
+        ("secrets = [\"PLANTED-webhook\"]", "secrets = \"PLANTED-webhook\""),
+        ("secret = \"PLANTED-tokens-0123456789abcdef012\"", "secret = \"PLANTED-short\""),
+    ] {
+        let wrong = SETTINGS.replacen(from, to, 1);
+        assert_ne!(wrong, SETTINGS);
+        std::fs::write(root.join("busbar.toml"), wrong).unwrap();
+        let out = support::busbar(&["run", path, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        assert_eq!(out.status.code(), Some(1), "{to}");
+        outputs.push((format!("run with {}", to.len()), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()));
+    }
+    outputs.push(("the log".to_owned(), bus.stderr()));
+    outputs.extend(answers);
+    for (what, text) in outputs {
+        if let Some(at) = text.find("PLANTED") {
+            let around: String = text[at.saturating_sub(200)..].chars().take(300).collect();
+            panic!("{what}: {around}");
+        }
+    }
 }

@@ -171,7 +171,7 @@ async fn secured(socket: Socket, server: &Server, services: &Services) -> Result
 fn profile(server: &Server, services: &Services) -> Result<ClientTls, String> {
     let lenient = ClientTlsOptions {
         roots: if server.trusted { Roots::Insecure } else { Roots::System },
-        any_host_name: true,
+        host_names: transport::HostNames::Any,
         ..ClientTlsOptions::default()
     };
     if server.trusted || !server.check_name {

@@ -8,7 +8,7 @@ use message::regex::Pattern;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
-use transport::{ClientVerify, ServerTlsOptions};
+use transport::{ClientVerify, ServerTlsOptions, TlsRules};
 
 /// A protocol that is listened to.
 struct Protocol {
@@ -30,8 +30,18 @@ const PROTOCOLS: [Protocol; 6] = [
 ];
 
 /// Parameters that have a meaning, beside the port.
-const PARAMETERS: &[&str] =
-    &["dispatch.filter.pattern", "api.dispatching.enabled", "keystore", "truststore", "SSLVerifyClient"];
+const PARAMETERS: &[&str] = &[
+    "dispatch.filter.pattern",
+    "api.dispatching.enabled",
+    "keystore",
+    "truststore",
+    "SSLVerifyClient",
+    "HttpsProtocols",
+    "PreferredCiphers",
+];
+/// The same for the protocols of WebSockets.
+const VERSIONS: [&str; 2] = ["HttpsProtocols", "wss.ssl.protocols"];
+const CIPHERS: [&str; 2] = ["PreferredCiphers", "wss.ssl.cipher.suites"];
 
 /// Parameters that WSO2 needs, and their reasons.
 const NOT_NEEDED: &[(&str, &str)] = &[
@@ -41,10 +51,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("inbound.worker.pool.queue.length", POOL),
     ("inbound.thread.group.id", POOL),
     ("inbound.thread.id", POOL),
-    ("HttpsProtocols", TLS),
     ("SSLProtocol", TLS),
-    ("PreferredCiphers", TLS),
-    ("CertificateRevocationVerifier", "revocation is not checked"),
     ("coordination", "each server listens"),
     ("sequential", POOL),
     ("hostname", "not needed here, because addresses are those that the client asked"),
@@ -54,9 +61,10 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("ws.boss.thread.pool.size", POOL),
     ("ws.worker.thread.pool.size", POOL),
     ("ws.use.port.offset", "ports are those that are written"),
-    ("wss.ssl.protocols", TLS),
-    ("wss.ssl.cipher.suites", TLS),
 ];
+/// Of certificates of clients.
+const REVOCATION: &str =
+    "servers are not asked for it (OCSP); lists of what is revoked are named by `tls.revoked`";
 
 /// Parameters of WebSockets that have no effect, with what becomes of what they are about.
 const FRAMES: &[(&str, &str)] = &[
@@ -276,8 +284,12 @@ impl Reader<'_> {
             } else if let Some((_, why)) = FRAMES.iter().find(|(own, _)| websocket && *own == name) {
                 let message = format!("the parameter `{name}` has no effect");
                 compiler.warning("ignored-parameter", message, parameter.span, *why);
+            } else if name == "CertificateRevocationVerifier" {
+                let message = format!("the parameter `{name}` has no effect");
+                compiler.warning("ignored-parameter", message, parameter.span, REVOCATION);
             } else if name != port
                 && !PARAMETERS.contains(&name)
+                && !(websocket && [VERSIONS[1], CIPHERS[1]].contains(&name))
                 && !(websocket && [TEXT_TYPE, AUDIENCE].contains(&name))
             {
                 let message = format!("an inbound endpoint has no parameter `{name}`");
@@ -399,6 +411,7 @@ impl Reader<'_> {
             return None;
         }
         let trusted = trusted.filter(|_| verifies);
+        let rules = self.rules(keys.is_some(), compiler);
         Some(match (keys, trusted) {
             (None, _) => Tls::OfBus,
             (Some((keys, true)), trusted) if trusted.as_ref().is_none_or(|own| own.1) => {
@@ -411,13 +424,53 @@ impl Reader<'_> {
                     certificates,
                     client_roots,
                     client_verify,
-                    http1_only: false,
+                    rules,
+                    ..ServerTlsOptions::default()
                 })
             }
             (Some((keys, _)), trusted) => {
-                Tls::Stores(Stores { keys, trusted: trusted.map(|own| own.0), client_verify })
+                Tls::Stores(Stores { keys, trusted: trusted.map(|own| own.0), client_verify, rules })
             }
         })
+    }
+
+    /// Versions of TLS and cipher suites, of those that are safe. `own`: the endpoint has a certificate of its own, so that it can have these too.
+    fn rules(&self, own: bool, compiler: &mut Compiler<'_>) -> TlsRules {
+        let mut list = |names: [&'static str; 2]| -> Vec<Key> {
+            let found = names.into_iter().find_map(|name| self.text(name, compiler));
+            let split = |key: Key| {
+                let all = key.value.split([',', ' ', ':']).filter(|own| !own.is_empty());
+                all.map(|own| Key { value: own.to_owned(), span: key.span }).collect()
+            };
+            found.map(split).unwrap_or_default()
+        };
+        let (versions, ciphers) = (list(VERSIONS), list(CIPHERS));
+        let Some(first) = versions.first().or(ciphers.first()) else { return TlsRules::default() };
+        if !own {
+            let message = "versions of TLS and cipher suites of an endpoint without a certificate of its own";
+            let label = "have no effect: those of `[tls]` are spoken";
+            compiler.warning("ignored-parameter", message, first.span, label);
+            return TlsRules::default();
+        }
+        let texts = |all: &[Key]| all.iter().map(|own| own.value.clone()).collect::<Vec<_>>();
+        let (mut rules, left_out) = TlsRules::lenient(&texts(&versions), &texts(&ciphers));
+        let span_of = |name: &String| {
+            versions.iter().chain(&ciphers).find(|own| own.value == **name).map_or(first.span, |own| own.span)
+        };
+        for name in &left_out {
+            let message = format!("`{name}` is not spoken");
+            compiler.warning(
+                "ignored-parameter",
+                message,
+                span_of(name),
+                "it is not safe, or not known here",
+            );
+        }
+        // Where nothing is left that both ask for, all that is safe is.
+        if rules.check().is_err() {
+            rules.ciphers.clear();
+        }
+        rules
     }
 
     /// `SSLVerifyClient`; `None` after a recorded error.

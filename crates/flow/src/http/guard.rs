@@ -5,7 +5,7 @@
 
 use crate::runtime::authority::received;
 use crate::runtime::context::Context;
-use crate::runtime::guard::{Guard, Introspection, KeySource, Profile, Remote, Tokens};
+use crate::runtime::guard::{Directory, Guard, Introspection, KeySource, Profile, Remote, Tokens};
 use crate::runtime::services::Services;
 use crate::state::lock;
 use authentication::certificate::Identity;
@@ -36,6 +36,8 @@ const MOST: usize = 10_000;
 struct Asked {
     keys: Mutex<HashMap<String, Arc<Fetched>>>,
     tokens: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
+    /// Users of directories, by all that they were asked.
+    users: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
 }
 
 /// The keys of one server.
@@ -121,7 +123,7 @@ fn note(profile: &Profile, caller: &Caller, context: &mut Context) {
     }
     if !profile.forward {
         let bearer = profile.tokens.is_some() || profile.introspection.is_some();
-        if bearer || profile.users {
+        if bearer || profile.users || profile.directory.is_some() {
             context.headers.remove("Authorization");
         }
         if let Some((header, _)) = &profile.keys {
@@ -163,7 +165,7 @@ fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
             let challenge = format!("Bearer realm=\"{realm}\"{}{scope}", error_of(error));
             response.head.headers.append("WWW-Authenticate", challenge);
         }
-        if profile.users {
+        if profile.users || profile.directory.is_some() {
             response
                 .head
                 .headers
@@ -181,8 +183,8 @@ async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refu
     if profile.tokens.is_some() || profile.introspection.is_some() {
         verdicts.push(bearer(profile, context).await);
     }
-    if profile.users {
-        verdicts.push(basic(context));
+    if profile.users || profile.directory.is_some() {
+        verdicts.push(basic(profile, context).await);
     }
     if let Some((header, keys)) = &profile.keys {
         let shown = single(&context.headers, header);
@@ -239,16 +241,65 @@ fn authorization(headers: &Headers, wanted: &str) -> Result<Option<String>, Refu
     Ok(scheme.eq_ignore_ascii_case(wanted).then(|| rest.trim().to_owned()))
 }
 
-fn basic(context: &Context) -> Verdict {
-    let shown = authorization(&context.headers, "Basic").transpose()?;
-    Some(shown.and_then(|encoded| {
-        let text = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let (name, password) = text.as_deref().and_then(|text| text.split_once(':')).unwrap_or_default();
-        match super::handlers::is_user(context, name, password) {
-            true => Ok(Caller { way: "basic", subject: name.to_owned(), ..Caller::default() }),
-            false => Err(Refused::Invalid("its user or password is wrong".to_owned())),
-        }
-    }))
+async fn basic(profile: &Profile, context: &Context) -> Verdict {
+    let shown = match authorization(&context.headers, "Basic").transpose()? {
+        Ok(shown) => shown,
+        Err(refused) => return Some(Err(refused)),
+    };
+    let text = STANDARD.decode(shown).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let (name, password) = text.as_deref().and_then(|text| text.split_once(':')).unwrap_or_default();
+    if profile.users && super::handlers::is_user(context, name, password) {
+        return Some(Ok(Caller { way: "basic", subject: name.to_owned(), ..Caller::default() }));
+    }
+    let wrong = || Err(Refused::Invalid("its user or password is wrong".to_owned()));
+    let is_ours = profile.users && context.services.settings.users.contains_key(name);
+    match &profile.directory {
+        // A user of the settings is nobody else's.
+        Some(directory) if !is_ours => Some(listed(directory, name, password, &context.services).await),
+        _ => Some(wrong()),
+    }
+}
+
+/// A user of a directory.
+async fn listed(own: &Directory, name: &str, password: &str, services: &Services) -> Result<Caller, Refused> {
+    let mut question = Vec::new();
+    let about = format!("{own} {:?} {:?} {:?}", own.name, own.search, own.groups);
+    for part in [about.as_str(), name, password] {
+        question.extend_from_slice(&sha256(part.as_bytes()));
+    }
+    let question = sha256(&question);
+    let asked = services.kept.get::<Asked>();
+    let now = transport::clock::now();
+    if let Some((caller, until)) = lock(&asked.users).get(&question)
+        && now < *until
+    {
+        return Ok(caller.clone());
+    }
+    let groups = super::ldap::groups(own, name, password, services).await;
+    let scopes = groups.map_err(|refused| match refused {
+        super::ldap::Refused::Wrong => Refused::Invalid("its user or password is wrong".to_owned()),
+        super::ldap::Refused::Unavailable(why) => Refused::Unavailable(why),
+    })?;
+    let caller = Caller { way: "ldap", subject: name.to_owned(), scopes, ..Caller::default() };
+    keep(&mut lock(&asked.users), question, &caller, now, now + own.cache);
+    Ok(caller)
+}
+
+/// Keeps what a server said until a time, where there is room.
+fn keep(
+    kept: &mut HashMap<[u8; 32], (Caller, Instant)>,
+    question: [u8; 32],
+    caller: &Caller,
+    now: Instant,
+    until: Instant,
+) {
+    if kept.len() >= MOST {
+        kept.retain(|_, (_, until)| now < *until);
+    }
+    if kept.len() >= MOST {
+        kept.clear();
+    }
+    kept.insert(question, (caller.clone(), until));
 }
 
 /// The certificate that the client showed and that TLS has verified.
@@ -466,14 +517,7 @@ async fn introspected(
     )?;
     let longest =
         good.ends.map_or(own.cache, |ends| own.cache.min(Duration::from_secs(ends.saturating_sub(wall))));
-    let mut kept = lock(&asked.tokens);
-    if kept.len() >= MOST {
-        kept.retain(|_, (_, until)| now < *until);
-    }
-    if kept.len() >= MOST {
-        kept.clear();
-    }
-    kept.insert(question, (good.caller.clone(), now + longest));
+    keep(&mut lock(&asked.tokens), question, &good.caller, now, now + longest);
     Ok(good.caller)
 }
 

@@ -4,6 +4,7 @@
 use crate::runtime::services::Services;
 use authentication::api_key;
 use authentication::certificate::Allowed;
+use authentication::ldap::{Filter, Name};
 use authentication::signature::Scheme;
 use authentication::token::{Algorithm, Keys, Rules};
 use std::fmt;
@@ -24,6 +25,8 @@ pub struct Profile {
     pub keys: Option<(String, api_key::Keys)>,
     /// The users of the settings, with basic authentication.
     pub users: bool,
+    /// Those of a directory.
+    pub directory: Option<Directory>,
     /// Certificates of clients; empty: they let nobody in.
     pub certificates: Vec<Allowed>,
     /// Signatures of webhooks.
@@ -64,6 +67,33 @@ pub struct Introspection {
     pub rules: Rules,
     /// How long what it says is used.
     pub cache: Duration,
+}
+
+/// See [`Profile::directory`].
+pub struct Directory {
+    /// Over TLS.
+    pub tls: bool,
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The names of the entries of users; otherwise they are searched for.
+    pub name: Option<Name>,
+    /// Below what they are searched for, and by what.
+    pub search: Option<(String, Filter)>,
+    /// Who searches: name and password; `None`: nobody, or for groups the user.
+    pub bind: Option<(String, String)>,
+    /// Below what groups are searched for, by what, and the attribute that is a scope.
+    pub groups: Option<(String, Filter, String)>,
+    /// How long what it says is used.
+    pub cache: Duration,
+}
+
+impl fmt::Display for Directory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "ldaps" } else { "ldap" };
+        write!(out, "{scheme}://{}:{}", self.host, self.port)
+    }
 }
 
 /// The address of a server.

@@ -9,7 +9,7 @@ use diagnostics::Span;
 use message::regex::Pattern;
 use std::path::PathBuf;
 use std::sync::Arc;
-use transport::{ClientVerify, ServerTlsOptions};
+use transport::{ClientVerify, ServerTlsOptions, TlsRules};
 
 /// An inbound endpoint of the plan.
 pub struct InboundEndpoint {
@@ -72,6 +72,8 @@ pub struct Stores {
     pub trusted: Option<Store>,
     /// Whether clients must show a certificate.
     pub client_verify: ClientVerify,
+    /// Versions of TLS and cipher suites.
+    pub rules: TlsRules,
 }
 
 /// A key store: JKS, PKCS#12 or PEM.

@@ -107,7 +107,7 @@ impl Vault {
     /// There is none, it cannot be had, or it is not there yet.
     pub fn remote<T: AsRef<str>>(&self, arguments: &[T], waits: bool) -> Result<String, NoSecret> {
         match &self.remote {
-            Some(cache) => cache.secret(arguments, waits),
+            Some(cache) => cache.secret(arguments, waits).inspect(|secret| message::redact::remember(secret)),
             None => Err(NoSecret { why: remote::NONE.to_owned(), absent: true }),
         }
     }
@@ -150,6 +150,7 @@ impl Vault {
             return Ok(String::clone(secret));
         }
         let secret = self.read(alias, kind, encrypted)?;
+        message::redact::remember(&secret);
         let mut known = known();
         if known.len() >= MAX_KEPT {
             known.clear();

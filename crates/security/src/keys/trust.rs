@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use webpki::{EndEntityCert, Error, ExtendedKeyUsageValidator, KeyPurposeIdIter, RevocationOptionsBuilder};
+use webpki::{
+    EndEntityCert, Error, ExpirationPolicy, ExtendedKeyUsageValidator, KeyPurposeIdIter, RevocationOptionsBuilder,
+};
 
 /// How long, in seconds, a path that was found is not looked for again, and how many are kept.
 const KEPT: i64 = 60;
@@ -111,7 +113,10 @@ impl Trust {
             between.iter().map(|own| CertificateDer::from(own.as_slice())).collect();
         let time = UnixTime::since_unix_epoch(Duration::from_secs(now.as_second().max(0) as u64));
         let lists: Vec<&webpki::CertRevocationList<'_>> = self.revoked.iter().collect();
-        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|builder| builder.build());
+        // Of an old list nobody knows what has been revoked since.
+        let revocation = RevocationOptionsBuilder::new(&lists)
+            .ok()
+            .map(|builder| builder.with_expiration_policy(ExpirationPolicy::Enforce).build());
         let path = EndEntityCert::try_from(&der).and_then(|own| {
             own.verify_for_usage(
                 webpki::ALL_VERIFICATION_ALGS,

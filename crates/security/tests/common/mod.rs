@@ -9,6 +9,9 @@ use rcgen::{CertificateParams, IsCa, KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256};
 use std::sync::{Arc, OnceLock};
 use xml::{Document, ParseOptions};
 
+mod policies;
+pub use policies::{policy, profiles, scenario};
+
 /// A key and its certificate as PEM.
 pub struct Pair {
     pub key: String,
@@ -117,48 +120,3 @@ pub fn parse(text: &str) -> Document {
 pub const REQUEST: &str = r#"<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:q="urn:q"><soapenv:Header><h:Route xmlns:h="urn:h" level="1">a</h:Route></soapenv:Header><soapenv:Body><m:buy xmlns:m="urn:m" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="q:Order"><order id="1"><price>12 &lt; 13 &amp; "ä"</price></order> and <order xmlns="urn:other" id='2'/></m:buy></soapenv:Body></soapenv:Envelope>"#;
 
 pub const ANSWER: &str = r#"<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body><bought xmlns="urn:m">yes</bought></soapenv:Body></soapenv:Envelope>"#;
-
-pub fn scenario(number: u32) -> String {
-    let path = format!("{}/../../examples/security/scenario{number:02}.xml", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(path).unwrap()
-}
-
-/// A policy of parts: binding, order, and what is beside it.
-pub fn policy(binding: &str, suite: &str, more: &str, parts: &str) -> String {
-    let sp = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200702";
-    let token = |name: &str, include: &str, own: &str| {
-        format!(
-            "<sp:{name}><wsp:Policy><sp:X509Token sp:IncludeToken='{sp}/IncludeToken/{include}'><wsp:Policy>{own}<sp:WssX509V3Token10/></wsp:Policy></sp:X509Token></wsp:Policy></sp:{name}>"
-        )
-    };
-    let (name, tokens) = match binding {
-        "asymmetric" => (
-            "AsymmetricBinding",
-            token("InitiatorToken", "AlwaysToRecipient", "")
-                + &token("RecipientToken", "Never", "<sp:RequireIssuerSerialReference/>"),
-        ),
-        "references" => (
-            "AsymmetricBinding",
-            token("InitiatorToken", "Never", "<sp:RequireKeyIdentifierReference/>")
-                + &token("RecipientToken", "Never", "<sp:RequireThumbprintReference/>"),
-        ),
-        "embedded" => (
-            "AsymmetricBinding",
-            token("InitiatorToken", "Never", "<sp:RequireEmbeddedTokenReference/>")
-                + &token("RecipientToken", "Always", "<sp:RequireThumbprintReference/>"),
-        ),
-        "symmetric" => {
-            ("SymmetricBinding", token("ProtectionToken", "Never", "<sp:RequireThumbprintReference/>"))
-        }
-        "derived" => (
-            "SymmetricBinding",
-            token("ProtectionToken", "Never", "<sp:RequireDerivedKeys/><sp:RequireThumbprintReference/>"),
-        ),
-        _ => panic!(),
-    };
-    format!(
-        "<wsp:Policy xmlns:wsp='http://www.w3.org/ns/ws-policy' xmlns:sp='{sp}'><sp:{name}><wsp:Policy>{tokens}\
-         <sp:AlgorithmSuite><wsp:Policy><sp:{suite}/></wsp:Policy></sp:AlgorithmSuite><sp:IncludeTimestamp/>{more}\
-         </wsp:Policy></sp:{name}><sp:Wss11><wsp:Policy><sp:RequireSignatureConfirmation/></wsp:Policy></sp:Wss11>{parts}</wsp:Policy>"
-    )
-}

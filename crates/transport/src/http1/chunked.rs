@@ -75,6 +75,8 @@ fn line(wire: &[u8], longest: usize, too_long: &'static str) -> Result<Option<us
     match memchr::memchr2(b'\n', b'\r', &wire[..wire.len().min(longest + 2)]) {
         None if wire.len() > longest => Err(too_long),
         None => Ok(None),
+        // As if it had come in pieces.
+        Some(at) if at > longest => Err(too_long),
         Some(at) if wire[at] == b'\n' => Err("bare line feed in the chunked coding"),
         Some(at) => match wire.get(at + 1) {
             None => Ok(None),
@@ -166,6 +168,16 @@ mod tests {
                     let got = run(wire.as_bytes(), piece, consume).map_err(|_| ());
                     let expected = expected.map(|(b, done)| (b.as_bytes().to_vec(), done));
                     assert_eq!(got, expected, "{wire:?} in pieces of {piece}");
+                }
+            }
+        }
+        // A line has one length that is too much, in whatever pieces it comes.
+        for (more, fits) in [(0, true), (1, false), (2, false)] {
+            let line = format!("5;{}\r\nhello\r\n0\r\n\r\n", "x".repeat(LONGEST_LINE - 2 + more));
+            let fields = format!("0\r\nX:{}\r\n\r\n", "y".repeat(LONGEST_TRAILER - 2 + more));
+            for wire in [line, fields] {
+                for piece in [1, 2, 511, 100_000] {
+                    assert_eq!(run(wire.as_bytes(), piece, true).is_ok(), fits, "{more} in pieces of {piece}");
                 }
             }
         }

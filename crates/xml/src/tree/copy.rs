@@ -1,6 +1,6 @@
 //! Copying from tree to tree.
 
-use super::{DETACHED, Document, Node, NodeId, NodeKind, SIDE};
+use super::{DETACHED, Document, NIL, Node, NodeId, NodeKind, SIDE};
 use crate::names::{NO_URI, PrefixId, UriId};
 use std::cell::Cell;
 
@@ -146,6 +146,89 @@ impl Document {
         }
         map.keep();
         top
+    }
+
+    /// Puts what is in the element `from` of a document that was only parsed in the place of `old`, which becomes detached. The same namespaces
+    /// have to be in scope at `from` and at the parent of `old`. Returns the copies; `None`, and nothing is done, where `old` has no parent, or
+    /// the other document was changed.
+    pub fn graft(&mut self, old: NodeId, other: &Document, from: NodeId) -> Option<Vec<NodeId>> {
+        let place = self.parent(old).filter(|_| self.kind(old) != NodeKind::Attribute)?;
+        if !other.is_dense() || other.kind(from) != NodeKind::Element {
+            return None;
+        }
+        let Some(first) = other.first_child(from) else {
+            self.detach(old);
+            return Some(Vec::new());
+        };
+        let last = other.last_child(from)?;
+        let (low, end) = (first.0, other.subtree_end(from).0);
+        let replaced = *self.node(old);
+        let is_first = self.node(place).a == old.0;
+        match replaced.next {
+            NIL => self.note_append(place),
+            _ => {
+                self.touch();
+                self.unordered = true;
+            }
+        }
+        let base = self.nodes.len() as u32;
+        let moved = |id: u32| if id == NIL { NIL } else { id - low + base };
+        self.nodes.reserve((end - low) as usize);
+        let mut map = Map::take();
+        for id in low..end {
+            let own = other.nodes[id as usize];
+            let mut new = Node { next: moved(own.next), prev: moved(own.prev), ns: 0, ..own };
+            new.parent = if own.parent == from.0 { place.0 } else { moved(own.parent) };
+            if own.kind == NodeKind::Element {
+                (new.a, new.b) = (moved(own.a), moved(own.b));
+                self.map_name(&mut new, other, &own, &mut map);
+            } else {
+                (new.a, new.b) = self.store(other.value(&own));
+                new.flags |= SIDE;
+                if own.kind != NodeKind::Text && own.kind != NodeKind::Comment {
+                    self.map_name(&mut new, other, &own, &mut map);
+                }
+            }
+            let copy = self.add(new);
+            if own.ns != 0 {
+                for decl in other.declarations(NodeId(id)) {
+                    let prefix = self.map_prefix(other, decl.prefix, &mut map);
+                    let uri = self.map_uri(other, decl.uri, &mut map);
+                    self.declare(copy, prefix, uri);
+                }
+            }
+        }
+        map.keep();
+        // The links at both ends; that back from the first child of all leads to the last.
+        let (first, last) = (moved(first.0), moved(last.0));
+        self.nodes[last as usize].next = replaced.next;
+        self.nodes[first as usize].prev = match (is_first, replaced.next) {
+            (true, NIL) => last,
+            _ => replaced.prev,
+        };
+        match is_first {
+            true => self.nodes[place.index()].a = first,
+            false => self.nodes[replaced.prev as usize].next = first,
+        }
+        match replaced.next {
+            NIL => {
+                let begins = self.nodes[place.index()].a;
+                self.nodes[begins as usize].prev = last;
+            }
+            next => self.nodes[next as usize].prev = last,
+        }
+        self.holes = true;
+        let node = &mut self.nodes[old.index()];
+        (node.parent, node.next, node.prev) = (DETACHED, NIL, NIL);
+        let mut copies = Vec::new();
+        let mut at = NodeId(first);
+        loop {
+            copies.push(at);
+            if at.0 == last {
+                return Some(copies);
+            }
+            at = self.next_sibling(at)?;
+        }
     }
 
     /// Copies one node with its attributes and own namespace declarations, as last child of `parent`.

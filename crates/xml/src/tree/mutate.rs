@@ -122,6 +122,25 @@ impl Document {
         self.append_value(parent, NodeKind::Text, value)
     }
 
+    /// Appends the text that `write` puts behind what is in the buffer that it gets. As with [`Document::append_text`], but where the last
+    /// child is text too, there are two.
+    pub fn append_text_with(&mut self, parent: NodeId, write: impl FnOnce(&mut String)) -> NodeId {
+        let fits = self.is_container(parent);
+        if fits {
+            self.note_append(parent);
+        }
+        let start = self.side.len();
+        write(&mut self.side);
+        let length = self.side.len().saturating_sub(start);
+        let value =
+            Node { flags: SIDE, a: start as u32, b: length as u32, ..Node::new(NodeKind::Text, DETACHED) };
+        let n = self.add(value);
+        if fits {
+            self.link_last(parent, n);
+        }
+        n
+    }
+
     /// Appends a comment. (What XML does not allow in one, `--`, the writer takes apart.)
     pub fn append_comment(&mut self, parent: NodeId, value: &str) -> NodeId {
         self.append_value(parent, NodeKind::Comment, value)

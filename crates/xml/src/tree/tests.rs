@@ -230,3 +230,47 @@ fn building_and_reuse() {
         assert_eq!(doc.text(doc.last_child(body).unwrap()), "w");
     }
 }
+
+#[test]
+fn a_parsed_fragment_takes_a_place() {
+    let part = "<n:x xmlns:n='urn:n' a='1' n:b='&lt;'>t<!--c--><?p q?></n:x><y xmlns=''><z/></y>tail&amp;";
+    for (text, path, dense) in [
+        ("<d xmlns='urn:d'><old><deep/></old></d>", 0, true),
+        ("<d xmlns='urn:d'><old/><r/></d>", 0, false),
+        ("<d xmlns='urn:d'><l/><old/></d>", 1, true),
+        ("<d xmlns='urn:d'><l/><old/><r/></d>", 1, false),
+    ] {
+        for part in [part, "", "text", "<one/>"] {
+            let mut doc = parse(text);
+            let root = doc.document_element().unwrap();
+            let old = doc.children(root).nth(path).unwrap();
+            let fragment = parse(&format!("<within xmlns='urn:d'>{part}</within>"));
+            let within = fragment.document_element().unwrap();
+            let copies = doc.graft(old, &fragment, within).unwrap();
+            assert_eq!(copies, doc.children(root).skip(path).take(copies.len()).collect::<Vec<_>>());
+            let want = show(&parse(&text.replace("<old><deep/></old>", part).replace("<old/>", part)));
+            assert_eq!(show(&doc), want, "{text} {part}");
+            // Links lead back as they lead on, and order is known.
+            let forth: Vec<_> = doc.children(root).collect();
+            let mut back: Vec<_> =
+                std::iter::successors(doc.last_child(root), |n| doc.prev_sibling(*n)).collect();
+            back.reverse();
+            assert_eq!(forth, back, "{text} {part}");
+            assert!(!dense || doc.is_ordered(), "{text} {part}");
+            let all: Vec<_> = doc.descendants(Document::ROOT).collect();
+            assert!(all.is_sorted_by(|a, b| doc.compare_order(*a, *b).is_lt()), "{text} {part}");
+            doc.append_element(root, "", "urn:d", "more");
+            assert!(show(&doc).ends_with("<more/></d>"), "{}", show(&doc));
+            assert_eq!(doc.graft(old, &fragment, within), None, "it has no place any more");
+        }
+    }
+}
+
+#[test]
+fn text_is_written_in_its_place() {
+    let mut doc = parse("<a><b/></a>");
+    let b = doc.descendants(Document::ROOT).nth(1).unwrap();
+    doc.append_text_with(b, |to| to.push_str("x<"));
+    doc.append_text(b, "y");
+    assert_eq!(show(&doc), "<a><b>x&lt;y</b></a>");
+}

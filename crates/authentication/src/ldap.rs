@@ -1,0 +1,419 @@
+//! Questions to a directory (LDAP 3, RFC 4511) and its answers: binds with a name and password, and searches. What somebody who asks has
+//! written is never part of the syntax of a name or filter: filters are parsed before it is put in, names escape it (RFC 4514).
+
+use std::fmt;
+
+/// Most bytes of one message of a server.
+pub const LARGEST: usize = 1 << 20;
+/// Longest name of a user.
+pub const LONGEST_NAME: usize = 256;
+/// Deepest nesting of a filter.
+const DEEPEST: usize = 8;
+
+const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
+const OCTETS: u8 = 0x04;
+const INTEGER: u8 = 0x02;
+const ENUMERATED: u8 = 0x0a;
+
+/// The name of an entry with a place for the user: `uid={user},ou=people,dc=example`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It has no `{user}`.
+    pub fn read(text: &str) -> Result<Name, String> {
+        match text.contains("{user}") && text.contains('=') {
+            true => Ok(Name(text.to_owned())),
+            false => {
+                Err(format!("`{text}` is no name with {{user}}, like uid={{user}},ou=people,dc=example"))
+            }
+        }
+    }
+
+    /// The name of the entry of a user.
+    pub fn of(&self, user: &str) -> String {
+        self.0.replace("{user}", &escaped(user))
+    }
+}
+
+fn escaped(value: &str) -> String {
+    let mut out = String::new();
+    let last = value.chars().count().saturating_sub(1);
+    for (at, own) in value.chars().enumerate() {
+        match own {
+            '\0' => out.push_str("\\00"),
+            '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' => out.extend(['\\', own]),
+            ' ' if at == 0 || at == last => out.push_str("\\ "),
+            '#' if at == 0 => out.push_str("\\#"),
+            own => out.push(own),
+        }
+    }
+    out
+}
+
+/// A filter (RFC 4515): `&`, `|`, `!`, `=` and presence. `{user}` and `{dn}` in values are filled in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Filter {
+    text: String,
+    own: Node,
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Equal(String, String),
+    Present(String),
+}
+
+impl Filter {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It is none, or has something that is not here.
+    pub fn read(text: &str) -> Result<Filter, String> {
+        let mut rest = text.trim();
+        let own = node(&mut rest, 0).filter(|_| rest.is_empty());
+        match own {
+            Some(own) => Ok(Filter { text: text.to_owned(), own }),
+            None => Err(format!(
+                "`{text}` is no filter of `&`, `|`, `!` and `=`, like (&(objectClass=person)(uid={{user}}))"
+            )),
+        }
+    }
+
+    fn write(&self, user: &str, dn: &str, out: &mut Vec<u8>) {
+        self.own.write(&|value| value.replace("{user}", user).replace("{dn}", dn), out);
+    }
+}
+
+fn node(rest: &mut &str, depth: usize) -> Option<Node> {
+    *rest = rest.strip_prefix('(')?;
+    if depth > DEEPEST {
+        return None;
+    }
+    let list = |rest: &mut &str| {
+        let mut all = Vec::new();
+        while rest.starts_with('(') {
+            all.push(node(rest, depth + 1)?);
+        }
+        (!all.is_empty()).then_some(all)
+    };
+    let own = match rest.chars().next()? {
+        '&' => {
+            *rest = &rest[1..];
+            Node::And(list(rest)?)
+        }
+        '|' => {
+            *rest = &rest[1..];
+            Node::Or(list(rest)?)
+        }
+        '!' => {
+            *rest = &rest[1..];
+            Node::Not(Box::new(node(rest, depth + 1)?))
+        }
+        _ => {
+            let end = rest.find(')')?;
+            let (name, value) = rest[..end].split_once('=')?;
+            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-.;".contains(&byte);
+            if name.is_empty() || !name.bytes().all(is_name) || value.contains(['(', '\\']) {
+                return None;
+            }
+            *rest = &rest[end..];
+            match value {
+                "*" => Node::Present(name.to_owned()),
+                value if value.contains('*') => return None,
+                value => Node::Equal(name.to_owned(), value.to_owned()),
+            }
+        }
+    };
+    *rest = rest.strip_prefix(')')?;
+    Some(own)
+}
+
+impl Node {
+    fn write(&self, fill: &dyn Fn(&str) -> String, out: &mut Vec<u8>) {
+        let mut own = Vec::new();
+        let tag = match self {
+            Node::And(all) => {
+                all.iter().for_each(|node| node.write(fill, &mut own));
+                0xa0
+            }
+            Node::Or(all) => {
+                all.iter().for_each(|node| node.write(fill, &mut own));
+                0xa1
+            }
+            Node::Not(node) => {
+                node.write(fill, &mut own);
+                0xa2
+            }
+            Node::Equal(name, value) => {
+                put(OCTETS, name.as_bytes(), &mut own);
+                put(OCTETS, fill(value).as_bytes(), &mut own);
+                0xa3
+            }
+            Node::Present(name) => {
+                own.extend_from_slice(name.as_bytes());
+                0x87
+            }
+        };
+        put(tag, &own, out);
+    }
+}
+
+/// A value with its tag and length.
+fn put(tag: u8, own: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    match own.len() {
+        length @ 0..=127 => out.push(length as u8),
+        length => {
+            let bytes = (length as u32).to_be_bytes();
+            out.push(0x84);
+            out.extend_from_slice(&bytes);
+        }
+    }
+    out.extend_from_slice(own);
+}
+
+fn message(number: u8, tag: u8, operation: &[u8]) -> Vec<u8> {
+    let (mut own, mut out) = (Vec::new(), Vec::new());
+    put(INTEGER, &[number & 0x7f], &mut own);
+    put(tag, operation, &mut own);
+    put(SEQUENCE, &own, &mut out);
+    out
+}
+
+/// A bind with a name and password (section 4.2). An empty password is a bind of nobody: callers have to refuse it before.
+pub fn bind(number: u8, dn: &str, password: &str) -> Vec<u8> {
+    let mut own = Vec::new();
+    put(INTEGER, &[3], &mut own);
+    put(OCTETS, dn.as_bytes(), &mut own);
+    put(0x80, password.as_bytes(), &mut own);
+    message(number, 0x60, &own)
+}
+
+/// A search below an entry for at most so many entries, and one attribute of them (section 4.5).
+pub fn search(
+    number: u8,
+    base: &str,
+    filter: &Filter,
+    user: &str,
+    dn: &str,
+    attribute: &str,
+    most: u16,
+) -> Vec<u8> {
+    let (mut own, mut attributes) = (Vec::new(), Vec::new());
+    put(OCTETS, base.as_bytes(), &mut own);
+    put(ENUMERATED, &[2], &mut own);
+    put(ENUMERATED, &[0], &mut own);
+    // A leading zero keeps it positive.
+    let [high, low] = most.to_be_bytes();
+    put(INTEGER, &[0, high, low], &mut own);
+    put(INTEGER, &[5], &mut own);
+    put(0x01, &[0], &mut own);
+    filter.write(user, dn, &mut own);
+    put(OCTETS, attribute.as_bytes(), &mut attributes);
+    put(SEQUENCE, &attributes, &mut own);
+    message(number, 0x63, &own)
+}
+
+/// The end of a conversation (section 4.3).
+pub fn unbind(number: u8) -> Vec<u8> {
+    message(number, 0x42, &[])
+}
+
+/// What a server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A bind or search has ended, with this code (section 4.1.9).
+    Done(u32),
+    /// An entry: its name, and the values of its attributes.
+    Entry(String, Vec<String>),
+    /// Something that is of no interest here.
+    Other,
+}
+
+/// The first message of some bytes, and how long it is; `None`: it is not all there.
+///
+/// # Errors
+/// It is no message, too large, or an answer to another question.
+pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static str> {
+    const NONE: &str = "what it says is no LDAP";
+    let mut all = Ber(bytes);
+    let Some((tag, length, head)) = all.head().map_err(|()| NONE)? else { return Ok(None) };
+    if tag != SEQUENCE || length > LARGEST {
+        return Err(NONE);
+    }
+    let Some(own) = bytes.get(head..head + length) else { return Ok(None) };
+    let said = said(own, number).ok_or(NONE)?;
+    Ok(Some((said, head + length)))
+}
+
+fn said(own: &[u8], number: u8) -> Option<Said> {
+    let mut own = Ber(own);
+    let id = own.value(INTEGER)?;
+    let (tag, inside) = own.any()?;
+    // Message 0 is of the server itself: it says goodbye.
+    if id != [number] {
+        return (id == [0] && tag == 0x78).then_some(Said::Done(u32::MAX));
+    }
+    let mut inside = Ber(inside);
+    match tag {
+        0x61 | 0x65 => {
+            let code = inside.value(ENUMERATED).filter(|own| own.len() <= 4)?;
+            Some(Said::Done(code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte))))
+        }
+        0x64 => {
+            let text = |own: &[u8]| std::str::from_utf8(own).ok().map(str::to_owned);
+            let dn = text(inside.value(OCTETS)?)?;
+            let mut values = Vec::new();
+            let mut attributes = Ber(inside.value(SEQUENCE)?);
+            while let Some(attribute) = attributes.value(SEQUENCE) {
+                let mut attribute = Ber(attribute);
+                attribute.value(OCTETS)?;
+                let mut all = Ber(attribute.value(SET)?);
+                while let Some(value) = all.value(OCTETS) {
+                    values.extend(text(value));
+                }
+            }
+            Some(Said::Entry(dn, values))
+        }
+        _ => Some(Said::Other),
+    }
+}
+
+/// What is left to be read.
+struct Ber<'a>(&'a [u8]);
+
+impl<'a> Ber<'a> {
+    /// Tag, length, and how many bytes these take; `None`: they are not all there.
+    fn head(&mut self) -> Result<Option<(u8, usize, usize)>, ()> {
+        let [tag, first, rest @ ..] = self.0 else { return Ok(None) };
+        if tag & 0x1f == 0x1f {
+            return Err(());
+        }
+        match first {
+            0..=0x7f => Ok(Some((*tag, usize::from(*first), 2))),
+            0x81..=0x84 => {
+                let count = usize::from(first & 0x7f);
+                let Some(bytes) = rest.get(..count) else { return Ok(None) };
+                let length = bytes.iter().fold(0usize, |all, byte| all << 8 | usize::from(*byte));
+                Ok(Some((*tag, length, 2 + count)))
+            }
+            _ => Err(()),
+        }
+    }
+
+    fn any(&mut self) -> Option<(u8, &'a [u8])> {
+        let (tag, length, head) = self.head().ok()??;
+        let own = self.0.get(head..head.checked_add(length)?)?;
+        self.0 = &self.0[head + length..];
+        Some((tag, own))
+    }
+
+    fn value(&mut self, wanted: u8) -> Option<&'a [u8]> {
+        if self.0.first() != Some(&wanted) {
+            return None;
+        }
+        self.any().map(|(_, own)| own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_user_writes_is_no_syntax() {
+        let name = Name::read("uid={user},ou=people").unwrap();
+        for (user, wanted) in [
+            ("alice", "uid=alice,ou=people"),
+            ("a,ou=admins", "uid=a\\,ou\\=admins,ou=people"),
+            (" #x\0 ", "uid=\\ #x\\00\\ ,ou=people"),
+            ("#1\"\\", "uid=\\#1\\\"\\\\,ou=people"),
+            ("{user}", "uid={user},ou=people"),
+        ] {
+            assert_eq!(name.of(user), wanted);
+        }
+        assert!(Name::read("uid=alice").is_err() && Name::read("{user}").is_err());
+        let filter = Filter::read("(uid={user})").unwrap();
+        let mut out = Vec::new();
+        filter.write("*)(uid=*", "", &mut out);
+        assert_eq!(out, b"\xa3\x0f\x04\x03uid\x04\x08*)(uid=*");
+    }
+
+    #[test]
+    fn filters_are_written_as_they_are_meant() {
+        let filter = Filter::read("(&(objectClass=person)(|(uid={user})(!(mail=*))))").unwrap();
+        let mut out = Vec::new();
+        filter.write("al", "", &mut out);
+        let wanted: &[u8] = b"\xa0\x2c\xa3\x15\x04\x0bobjectClass\x04\x06person\xa1\x13\xa3\x09\x04\x03uid\x04\x02al\xa2\x06\x87\x04mail";
+        assert_eq!(out, wanted);
+        for text in [
+            "",
+            "uid=a",
+            "(uid=a",
+            "(uid=a))",
+            "(&)",
+            "(uid=a*b)",
+            "(uid>=1)",
+            "(u d=a)",
+            "(uid=\\2a)",
+            "(!)",
+        ] {
+            assert!(Filter::read(text).is_err(), "{text}");
+        }
+        assert!(Filter::read(&format!("{}(a=b){}", "(!".repeat(100), ")".repeat(100))).is_err());
+    }
+
+    #[test]
+    fn answers_are_read_whole_or_not_at_all() {
+        let bound = b"\x30\x0c\x02\x01\x01\x61\x07\x0a\x01\x31\x04\x00\x04\x00";
+        assert_eq!(read(bound, 1), Ok(Some((Said::Done(49), 14))));
+        assert!(read(bound, 2).is_err());
+        for end in 0..bound.len() {
+            assert_eq!(read(&bound[..end], 1), Ok(None), "{end}");
+        }
+        let mut entry = Vec::new();
+        let mut own = Vec::new();
+        put(OCTETS, b"cn=a", &mut own);
+        put(SEQUENCE, b"\x30\x0c\x04\x02cn\x31\x06\x04\x01x\x04\x01y", &mut own);
+        put(
+            SEQUENCE,
+            &[b"\x02\x01\x07".to_vec(), {
+                let mut out = Vec::new();
+                put(0x64, &own, &mut out);
+                out
+            }]
+            .concat(),
+            &mut entry,
+        );
+        let length = entry.len();
+        assert_eq!(
+            read(&entry, 7),
+            Ok(Some((Said::Entry("cn=a".into(), vec!["x".into(), "y".into()]), length)))
+        );
+        for junk in [
+            &b"HTTP/1.1 400 Bad"[..],
+            b"\x30\x80",
+            b"\x30\x84\xff\xff\xff\xff",
+            b"\x1f\x01",
+            b"\x30\x02\x02\x00",
+        ] {
+            assert!(read(junk, 1).is_err(), "{junk:?}");
+        }
+        // The server ends the conversation.
+        assert_eq!(read(b"\x30\x05\x02\x01\x00\x78\x00", 1), Ok(Some((Said::Done(u32::MAX), 7))));
+    }
+}

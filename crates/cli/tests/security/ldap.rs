@@ -1,0 +1,200 @@
+//! Users of a directory: a server of LDAP that knows two of them, and what it is asked by whoever wants to be let in.
+
+use super::access::{api, ask, directory};
+use crate::support::Process;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// A value with its tag and length.
+fn value(tag: u8, own: &[u8]) -> Vec<u8> {
+    assert!(own.len() < 128);
+    [&[tag, own.len() as u8], own].concat()
+}
+
+/// The next value, taken from the front.
+fn next<'a>(rest: &mut &'a [u8]) -> (u8, &'a [u8]) {
+    let (length, head) = match rest[1] {
+        0x84 => (u32::from_be_bytes(rest[2..6].try_into().unwrap()) as usize, 6),
+        short => (usize::from(short), 2),
+    };
+    let found = (rest[0], &rest[head..head + length]);
+    *rest = &rest[head + length..];
+    found
+}
+
+fn text(own: &[u8]) -> String {
+    String::from_utf8(own.to_vec()).unwrap()
+}
+
+/// The values that a filter asks for, whatever it is made of.
+fn asked_for(mut filter: &[u8], found: &mut Vec<(String, String)>) {
+    while !filter.is_empty() {
+        let (tag, mut own) = next(&mut filter);
+        match tag {
+            0xa3 => {
+                let name = text(next(&mut own).1);
+                found.push((name, text(next(&mut own).1)));
+            }
+            0xa0..=0xa2 => asked_for(own, found),
+            _ => {}
+        }
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    /// Names that somebody wanted to be, and filters.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let noted = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let noted = Arc::clone(&noted);
+                std::thread::spawn(move || serve(stream, &noted));
+            }
+        });
+        Server { address, asked }
+    }
+}
+
+fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
+    let mut bytes = vec![0; 4096];
+    while let Ok(length @ 1..) = stream.read(&mut bytes) {
+        let mut all = &bytes[..length];
+        while !all.is_empty() {
+            let (_, mut message) = next(&mut all);
+            let (_, number) = next(&mut message);
+            let (operation, mut own) = next(&mut message);
+            let done = |tag: u8, code: u8| {
+                let result = value(tag, &[&[0x0a, 1, code][..], &[4, 0, 4, 0]].concat());
+                value(0x30, &[value(2, number), result].concat())
+            };
+            let entry = |dn: &str, values: &[&str]| {
+                let all: Vec<u8> = values.iter().flat_map(|own| value(4, own.as_bytes())).collect();
+                let attribute = value(0x30, &[value(4, b"cn"), value(0x31, &all)].concat());
+                let own = value(0x64, &[value(4, dn.as_bytes()), value(0x30, &attribute)].concat());
+                value(0x30, &[value(2, number), own].concat())
+            };
+            let answer = match operation {
+                0x60 => {
+                    next(&mut own);
+                    let (dn, password) = (text(next(&mut own).1), text(next(&mut own).1));
+                    asked.lock().unwrap().push(dn.clone());
+                    let good = [
+                        ("cn=bus", "secret of the bus"),
+                        ("uid=alice,ou=people", "opensesame"),
+                        ("uid=bob,ou=people", "hunter2"),
+                    ];
+                    // As servers do: nobody in particular is always let in.
+                    let is_good = password.is_empty() || good.contains(&(&dn, &password));
+                    done(0x61, if is_good { 0 } else { 49 })
+                }
+                0x63 => {
+                    let base = text(next(&mut own).1);
+                    (0..5).for_each(|_| _ = next(&mut own));
+                    let mut found = Vec::new();
+                    let (tag, inside) = next(&mut own);
+                    asked_for(&[&[tag, inside.len() as u8], inside].concat(), &mut found);
+                    asked.lock().unwrap().push(format!("{base} {found:?}"));
+                    let mut out = Vec::new();
+                    for (name, own) in &found {
+                        match (name.as_str(), own.as_str()) {
+                            ("uid", "alice" | "bob") => {
+                                out.extend(entry(&format!("uid={own},ou=people"), &[]))
+                            }
+                            ("uid", "twice") => {
+                                (0..2).for_each(|_| out.extend(entry("uid=alice,ou=people", &[])))
+                            }
+                            ("member", "uid=alice,ou=people") => out.extend(entry("cn=read", &["read"])),
+                            _ => {}
+                        }
+                    }
+                    out.extend(done(0x65, 0));
+                    out
+                }
+                _ => return,
+            };
+            stream.write_all(&answer).unwrap();
+        }
+    }
+}
+
+#[test]
+fn users_of_a_directory_are_let_in_with_their_groups() {
+    let server = Server::start();
+    let address = server.address;
+    let settings = format!(
+        "[http.users]\nalice = 'of the settings'\n\
+         [access.named.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\n\
+         [access.searched.ldap]\naddress = 'ldap://{address}'\nbase = 'dc=example'\nfilter = '(&(objectClass=person)(uid={{user}}))'\n\
+         bind = 'cn=bus'\npassword = 'secret of the bus'\ngroup_base = 'ou=groups'\n\
+         [access.both]\nusers = true\n[access.both.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\n\
+         [access.shut.ldap]\naddress = 'ldap://{address}'\nbase = 'dc=example'\nbind = 'cn=bus'\npassword = 'wrong'\n\
+         [access.gone.ldap]\naddress = 'ldap://127.0.0.1:1'\nuser = 'uid={{user}}'\n"
+    );
+    let scopes = "<property name='scopes' value='read'/>";
+    let artifacts =
+        api("named", "") + &api("searched", scopes) + &api("both", "") + &api("shut", "") + &api("gone", "");
+    let bus = Process::run(&directory("ldap", &artifacts, &settings), &[]);
+    let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
+    for (name, user, status) in [
+        ("named", "alice:opensesame", 200),
+        ("named", "alice:opensesam", 401),
+        ("named", "alice:hunter2", 401),
+        // Who shows no password is nobody, whatever the server says.
+        ("named", "alice:", 401),
+        ("named", ":", 401),
+        ("named", ":opensesame", 401),
+        ("named", "alice,ou=people:opensesame", 401),
+        ("named", "al*:opensesame", 401),
+        ("named", "nobody:x", 401),
+        ("searched", "alice:opensesame", 200),
+        ("searched", "alice:x", 401),
+        ("searched", "nobody:opensesame", 401),
+        ("searched", "*:opensesame", 401),
+        ("searched", "alice)(uid=*:opensesame", 401),
+        ("searched", "twice:opensesame", 401),
+        ("searched", "bob:hunter2", 403),
+        ("both", "bob:hunter2", 200),
+        ("both", "alice:of the settings", 200),
+        ("both", "alice:opensesame", 401),
+        ("shut", "alice:opensesame", 503),
+        ("gone", "alice:opensesame", 503),
+    ] {
+        let answer = ask(&bus, "GET", &format!("/{name}/orders"), &basic(user), "");
+        assert_eq!(answer.status, status, "{name} {user}: {}\n{}", answer.body, bus.stderr());
+        let way = if user.contains("of the settings") { "basic" } else { "ldap" };
+        let says = format!("\"way\": \"{way}\", \"seen\": \"\"");
+        assert!(status != 200 || answer.body.contains(&says), "{}", answer.body);
+        assert!(status != 401 || answer.head.contains("WWW-Authenticate: Basic"), "{}", answer.head);
+    }
+    let asked = server.asked.lock().unwrap().clone();
+    let times = |what: &str| asked.iter().filter(|own| *own == what).count();
+    assert_eq!(times("uid=alice\\,ou\\=people,ou=people"), 1, "{asked:?}");
+    assert_eq!(
+        times("dc=example [(\"objectClass\", \"person\"), (\"uid\", \"alice)(uid=*\")]"),
+        1,
+        "{asked:?}"
+    );
+    assert_eq!(times("ou=groups [(\"member\", \"uid=alice,ou=people\")]"), 1, "{asked:?}");
+    // Once good, it is not asked for again; a wrong password is, each time.
+    let before = asked.len();
+    assert_eq!(ask(&bus, "GET", "/named/orders", &basic("alice:opensesame"), "").status, 200);
+    assert_eq!(server.asked.lock().unwrap().len(), before);
+    assert_eq!(ask(&bus, "GET", "/named/orders", &basic("alice:x"), "").status, 401);
+    assert_eq!(server.asked.lock().unwrap().len(), before + 1);
+    let log = bus.stderr();
+    for secret in ["opensesam", "hunter2", "of the settings", "secret of the bus", "'wrong'"] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+    }
+    assert!(log.contains("does not let the bus in"), "{log}");
+}

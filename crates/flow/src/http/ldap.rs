@@ -1,0 +1,170 @@
+//! Users of a directory: a name and a password are good where the directory lets somebody in with them (`[access.NAME.ldap]`).
+
+use crate::runtime::guard::Directory;
+use crate::runtime::services::Services;
+use authentication::ldap::{self, LARGEST, LONGEST_NAME, Said};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use transport::Socket;
+
+/// Longest wait for a directory, from connecting to its last answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Most groups of a user that are taken.
+const GROUPS: u16 = 1000;
+
+/// Codes of results (RFC 4511, 4.1.9) that say that a name or a password is wrong: noSuchObject, invalidDNSyntax,
+/// inappropriateAuthentication, invalidCredentials, insufficientAccessRights, unwillingToPerform.
+const NOT_LET_IN: [u32; 6] = [32, 34, 48, 49, 50, 53];
+
+/// Why there is no answer to whether somebody is let in, or that it is no.
+pub(super) enum Refused {
+    /// The name or the password is wrong.
+    Wrong,
+    /// The directory cannot be asked.
+    Unavailable(String),
+}
+
+/// The groups of a user with this password.
+pub(super) async fn groups(
+    own: &Directory,
+    user: &str,
+    password: &str,
+    services: &Services,
+) -> Result<Vec<String>, Refused> {
+    // A bind with an empty password is one of nobody, and servers say that it is good (RFC 4513, 5.1.2).
+    if user.is_empty() || password.is_empty() || user.len() > LONGEST_NAME || user.contains('\0') {
+        return Err(Refused::Wrong);
+    }
+    let unavailable = |why: String| Refused::Unavailable(format!("the directory {own}: {why}"));
+    let asked = tokio::time::timeout(PATIENCE, async {
+        let socket = connect(own, services).await.map_err(unavailable)?;
+        let mut talk = Talk { socket, received: Vec::new(), number: 0 };
+        let groups = talk.ask(own, user, password).await;
+        let _ = talk.socket.write_all(&ldap::unbind(talk.number + 1)).await;
+        groups.map_err(|refused| match refused {
+            Refused::Unavailable(why) => unavailable(why),
+            wrong => wrong,
+        })
+    });
+    asked.await.unwrap_or_else(|_| Err(unavailable("it did not answer in time".to_owned())))
+}
+
+async fn connect(own: &Directory, services: &Services) -> Result<Socket, String> {
+    let socket = services.client.dial(&own.host, own.port).await.map_err(|why| why.to_string())?;
+    if !own.tls {
+        return Ok(socket);
+    }
+    let profile = services.tls.find(&own.host, own.port);
+    let profile = profile.ok_or_else(|| "there is no TLS profile for it".to_owned())?;
+    socket.secure(&profile.clone(), &own.host).await.map_err(|why| why.to_string())
+}
+
+/// A conversation.
+struct Talk {
+    socket: Socket,
+    received: Vec<u8>,
+    number: u8,
+}
+
+impl Talk {
+    async fn ask(&mut self, own: &Directory, user: &str, password: &str) -> Result<Vec<String>, Refused> {
+        let dn = match (&own.name, &own.search) {
+            (Some(name), _) => name.of(user),
+            (None, Some((base, filter))) => {
+                self.bind_as_bus(own).await?;
+                let found = self.search(base, filter, user, "", "1.1", 2).await?;
+                // Two of one name: it is not known which of them is meant.
+                let [(dn, _)] = found.as_slice() else { return Err(Refused::Wrong) };
+                dn.clone()
+            }
+            (None, None) => return Err(Refused::Wrong),
+        };
+        // An entry without a name would be nobody too.
+        if dn.is_empty() || !self.bind(&dn, password).await? {
+            return Err(Refused::Wrong);
+        }
+        let Some((base, filter, attribute)) = &own.groups else { return Ok(Vec::new()) };
+        if own.bind.is_some() {
+            self.bind_as_bus(own).await?;
+        }
+        let found = self.search(base, filter, user, &dn, attribute, GROUPS).await?;
+        Ok(found.into_iter().flat_map(|(_, values)| values).collect())
+    }
+
+    async fn bind_as_bus(&mut self, own: &Directory) -> Result<(), Refused> {
+        let Some((dn, password)) = &own.bind else { return Ok(()) };
+        match self.bind(dn, password).await? {
+            true => Ok(()),
+            false => {
+                Err(Refused::Unavailable("it does not let the bus in (ldap.bind, ldap.password)".to_owned()))
+            }
+        }
+    }
+
+    async fn bind(&mut self, dn: &str, password: &str) -> Result<bool, Refused> {
+        self.number += 1;
+        self.send(&ldap::bind(self.number, dn, password)).await?;
+        match self.receive().await? {
+            Said::Done(0) => Ok(true),
+            Said::Done(code) if NOT_LET_IN.contains(&code) => Ok(false),
+            said => Err(unexpected(&said)),
+        }
+    }
+
+    async fn search(
+        &mut self,
+        base: &str,
+        filter: &ldap::Filter,
+        user: &str,
+        dn: &str,
+        attribute: &str,
+        most: u16,
+    ) -> Result<Vec<(String, Vec<String>)>, Refused> {
+        self.number += 1;
+        self.send(&ldap::search(self.number, base, filter, user, dn, attribute, most)).await?;
+        let mut found = Vec::new();
+        loop {
+            match self.receive().await? {
+                Said::Entry(dn, values) if found.len() < usize::from(most) => found.push((dn, values)),
+                // More than were asked for: 4 is sizeLimitExceeded.
+                Said::Entry(..) | Said::Other => {}
+                Said::Done(0 | 4) => return Ok(found),
+                Said::Done(32) => return Ok(Vec::new()),
+                said => return Err(unexpected(&said)),
+            }
+        }
+    }
+
+    async fn send(&mut self, message: &[u8]) -> Result<(), Refused> {
+        let failed = |why: std::io::Error| Refused::Unavailable(diagnostics::io_reason(&why));
+        self.socket.write_all(message).await.map_err(failed)?;
+        self.socket.flush().await.map_err(failed)
+    }
+
+    async fn receive(&mut self) -> Result<Said, Refused> {
+        loop {
+            let read = ldap::read(&self.received, self.number);
+            if let Some((said, length)) = read.map_err(|why| Refused::Unavailable(why.to_owned()))? {
+                self.received.drain(..length);
+                return Ok(said);
+            }
+            if self.received.len() > LARGEST {
+                return Err(Refused::Unavailable("it says too much".to_owned()));
+            }
+            let read = self.socket.read_buf(&mut self.received).await;
+            match read {
+                Ok(0) => return Err(Refused::Unavailable("it closed the connection".to_owned())),
+                Ok(_) => {}
+                Err(why) => return Err(Refused::Unavailable(diagnostics::io_reason(&why))),
+            }
+        }
+    }
+}
+
+fn unexpected(said: &Said) -> Refused {
+    Refused::Unavailable(match said {
+        Said::Done(u32::MAX) => "it ended the conversation".to_owned(),
+        Said::Done(code) => format!("it answered with the code {code}"),
+        _ => "it answered something that was not asked".to_owned(),
+    })
+}
