@@ -4,12 +4,12 @@
     cargo build --profile quick -p busbar && bench/instructions.py [--size 1k] [--top 40] [Direct Header Body]
 
 Instruction counts hardly depend on what else the machine does, so they rank changes where times cannot. The routes are
-those of bench/compare.py, with the same client. --top N lists the N functions that cost most: instructions per request
+those of bench/routes.py, with the same client. --top N lists the N functions that cost most: instructions per request
 with what was inlined, and calls per request. Needs valgrind and wrk (apt-get install valgrind wrk), and a build with symbols.
 """
 import argparse, pathlib, subprocess, sys, tempfile
 
-import compare
+import routes
 from common import TARGET, Counted, Machines, exact, free_port, need, script, wait_for
 
 
@@ -25,7 +25,7 @@ def main():
     work = pathlib.Path(tempfile.mkdtemp())
     backend, bus = free_port(), free_port()
     subprocess.run([options.busbar, "bench", "messages", "--dir", work], check=True, stdout=subprocess.DEVNULL)
-    (work / "bus.xml").write_text(compare.CONFIG.format(backend=backend))
+    (work / "bus.xml").write_text(routes.CONFIG.format(backend=backend))
     with Machines(work) as machines:
         machines.start(None, options.busbar, "backend", "--listen", f"127.0.0.1:{backend}", "--mode", "echo", "--workers", "1")
         counted = Counted(machines, options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{bus}", "--admin", "127.0.0.1:0",
@@ -33,7 +33,7 @@ def main():
         wait_for(bus, 60)
         for route in options.routes:
             path = f"/services/{route}"
-            body = compare.message(work, path, options.size)
+            body = routes.message(work, path, options.size)
             exact(bus, path, body.read_bytes())
             own, calls, requests = counted.count(bus, path, script(work, f"post-{route}", body), options.seconds)
             print(f"{route} {options.size}: {sum(own.values()) / requests:,.0f} instructions a request ({requests} requests)", flush=True)

@@ -1,11 +1,22 @@
-import org.apache.camel.support.builder.Namespaces;
+import java.io.StringWriter;
+import javax.xml.transform.OutputKeys;
+import javax.xml.transform.TransformerFactory;
+import javax.xml.transform.dom.DOMSource;
+import javax.xml.transform.stream.StreamResult;
+import org.apache.camel.AggregationStrategy;
+import org.apache.camel.Exchange;
 import org.apache.camel.builder.RouteBuilder;
 import org.apache.camel.impl.DefaultCamelContext;
 import org.apache.camel.model.ChoiceDefinition;
+import org.apache.camel.support.builder.Namespaces;
+import org.w3c.dom.Document;
+import org.w3c.dom.Node;
+import org.w3c.dom.NodeList;
 
 /** The scenarios of the round as Camel routes: Round PORT BACKEND FOLDER, with the stylesheets in FOLDER. */
 public class Round {
     static final String ROUTE = "xadmin;server1;community#1.0##";
+    static final String SOAP = "http://schemas.xmlsoap.org/soap/envelope/";
 
     public static void main(String[] arguments) throws Exception {
         String port = arguments[0], backend = arguments[1], folder = arguments[2];
@@ -27,8 +38,7 @@ public class Round {
 
             @Override
             public void configure() {
-                var names = new Namespaces("s", "http://schemas.xmlsoap.org/soap/envelope/")
-                    .add("m", "http://services.samples/xsd").add("r", "http://someuri");
+                var names = new Namespaces("s", SOAP).add("m", "http://services.samples/xsd").add("q", "http://services.samples").add("r", "http://someuri");
                 from(at("DirectProxy")).to(to("EchoService"));
                 from(at("MessageRelayProxy")).to(to("EchoService"));
                 from(at("AppendProxy")).to(to("AppendService"));
@@ -42,9 +52,63 @@ public class Round {
                     .to("xslt:file:" + folder + "/reversed-to-order.xsl?output=bytes")
                     .to(to("OrderService")).convertBodyTo(byte[].class)
                     .to("xslt:file:" + folder + "/order-to-reversed.xsl?output=bytes");
+                from(at("SplitAggregateProxy")).convertBodyTo(byte[].class)
+                    .split(xpath("//q:getQuotes/q:getQuote", NodeList.class, names), new Payloads("<m:getQuotesResponse xmlns:m=\"http://services.samples\">", "</m:getQuotesResponse>"))
+                    .parallelProcessing()
+                        .process(exchange -> exchange.getMessage().setBody(envelope(text(exchange.getMessage().getBody(Node.class)))))
+                        .setHeader("SOAPAction", constant("\"urn:getQuote\""))
+                        .to(to("SimpleStockQuoteService"))
+                    .end()
+                    .process(Round::together);
+                for (int count : new int[] { 2, 4, 8 }) {
+                    var copies = from(at("CloneAggregate" + count + "Proxy")).convertBodyTo(byte[].class)
+                        .multicast(new Payloads("<r:answers xmlns:r=\"urn:busbar:round\">", "</r:answers>")).parallelProcessing();
+                    for (int copy = 0; copy < count; copy++) {
+                        copies.to(to("EchoService"));
+                    }
+                    copies.end().process(Round::together);
+                }
             }
         });
         context.start();
         Thread.currentThread().join();
+    }
+
+    /** Puts the payloads of answers into one element, and that into an envelope at the end. */
+    record Payloads(String begin, String end) implements AggregationStrategy {
+        @Override
+        public Exchange aggregate(Exchange all, Exchange one) {
+            var document = one.getMessage().getBody(Document.class);
+            String payload = text(document.getElementsByTagNameNS(SOAP, "Body").item(0).getFirstChild());
+            if (all == null) {
+                one.setProperty("end", end);
+                one.getMessage().setBody(new StringBuilder(begin).append(payload));
+                return one;
+            }
+            all.getMessage().getBody(StringBuilder.class).append(payload);
+            return all;
+        }
+    }
+
+    static void together(Exchange exchange) {
+        exchange.getMessage().setBody(envelope(exchange.getMessage().getBody(StringBuilder.class) + exchange.getProperty("end", String.class)));
+        exchange.getMessage().removeHeader("Content-Length");
+        exchange.getMessage().setHeader("Content-Type", "text/xml; charset=UTF-8");
+    }
+
+    static String envelope(String payload) {
+        return "<soapenv:Envelope xmlns:soapenv=\"" + SOAP + "\"><soapenv:Body>" + payload + "</soapenv:Body></soapenv:Envelope>";
+    }
+
+    static String text(Node node) {
+        try {
+            var transformer = TransformerFactory.newInstance().newTransformer();
+            transformer.setOutputProperty(OutputKeys.OMIT_XML_DECLARATION, "yes");
+            var text = new StringWriter();
+            transformer.transform(new DOMSource(node), new StreamResult(text));
+            return text.toString();
+        } catch (Exception error) {
+            throw new IllegalStateException(error);
+        }
     }
 }

@@ -185,8 +185,9 @@ async fn index() -> Response {
         "/traces/{number}",
         "/traces/{number}.txt",
         "/wire",
+        "/profile",
     ];
-    let changed = ["/loggers/{category}", "/trace/{service}", "/wire/{name}"];
+    let changed = ["/loggers/{category}", "/trace/{service}", "/wire/{name}", "/profile/{service}"];
     answer(
         StatusCode::OK,
         &json!({

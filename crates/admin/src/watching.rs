@@ -1,4 +1,4 @@
-//! Looking at messages in flight: who is traced, what was traced, and the wire log.
+//! Looking at messages in flight: who is traced, what was traced, the wire log, and what steps take.
 
 use crate::routes::{Context, Shared, answer, error};
 use axum::Router;
@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
 use flow::Plan;
-use flow::observe::{Recording, Recordings};
+use flow::observe::{Profile, Recording, Recordings};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -18,6 +18,8 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/trace/{*service}", put(trace_on).delete(trace_off))
         .route("/traces", get(recordings).delete(forget))
         .route("/traces/{number}", get(recording))
+        .route("/profile", get(profile).delete(profile_forget))
+        .route("/profile/{*service}", put(profile_on).delete(profile_off))
         .route("/wire", get(wired))
         .route("/wire/{*name}", put(wire_on).delete(wire_off))
 }
@@ -52,6 +54,46 @@ async fn trace_off(State(shared): Context, Path(service): Path<String>) -> Respo
     services(&shared).observers.trace(&service, false);
     tracing::info!(target: "busbar::settings", service, "messages are no longer traced");
     traced(State(shared)).await
+}
+
+/// What the steps of profiled services have taken.
+async fn profile(State(shared): Context) -> Response {
+    let services = services(&shared);
+    let profile = Profile::of(&services);
+    let steps: Vec<Value> = profile
+        .steps()
+        .into_iter()
+        .map(|step| {
+            json!({
+                "service": step.service, "list": step.list, "step": step.name, "place": step.place, "runs": step.runs,
+                "cpu_us": step.nanoseconds as f64 / 1000.0,
+            })
+        })
+        .collect();
+    let all =
+        json!({ "profiled": services.observers.profiled(), "requests": profile.requests(), "steps": steps });
+    answer(StatusCode::OK, &all)
+}
+
+async fn profile_on(State(shared): Context, Path(service): Path<String>) -> Response {
+    let plan = shared.admin.bus.plan();
+    if !plan.has_service(&service) {
+        return unknown("proxy service or API", &service, plan.services());
+    }
+    services(&shared).observers.profile(&service, true);
+    tracing::info!(target: "busbar::settings", service, "steps are timed from now on");
+    profile(State(shared)).await
+}
+
+async fn profile_off(State(shared): Context, Path(service): Path<String>) -> Response {
+    services(&shared).observers.profile(&service, false);
+    tracing::info!(target: "busbar::settings", service, "steps are no longer timed");
+    profile(State(shared)).await
+}
+
+async fn profile_forget(State(shared): Context) -> Response {
+    Profile::of(&services(&shared)).forget();
+    profile(State(shared)).await
 }
 
 async fn wire_on(State(shared): Context, Path(name): Path<String>) -> Response {

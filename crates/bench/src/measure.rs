@@ -96,6 +96,49 @@ pub fn run_all(
     loadgen::run(&plan, watch)
 }
 
+/// Clients of messages that are good once.
+pub const ONCE_CLIENTS: usize = 16;
+
+/// Sends messages of a scenario that are good once: each is sent once, and an answer counts if its status and headers are right and its body is a message that is
+/// encrypted.
+///
+/// # Errors
+/// It cannot be run.
+pub fn once(
+    url: &Url,
+    scenario: &Scenario,
+    messages: &[Vec<u8>],
+    process: Process,
+    watch: &mut Watch<'_>,
+) -> Result<Outcome, String> {
+    let case = scenario.case(1024);
+    let request = |message: &Vec<u8>| {
+        let body = |body: &[u8]| match body.windows(13).any(|window| window == b"EncryptedData") {
+            true => Ok(()),
+            false => Err("the answer is not encrypted".to_owned()),
+        };
+        let status = |status: u16, _: &loadgen::Fields<'_>| match status {
+            200 => Ok(()),
+            other => Err(format!("status {other} instead of 200")),
+        };
+        let check = Check::Predicate(Arc::new(status), Arc::new(body));
+        Request { body: message.clone(), check, ..request(&case) }
+    };
+    let requests: Vec<Request> = messages.iter().map(request).collect();
+    let (first, count) =
+        (requests.first().cloned().ok_or("there is nothing to send")?, requests.len() as u64);
+    let plan = Plan {
+        requests,
+        tls: url.https.then(|| loadgen::Tls::new(None)).transpose()?,
+        connections: ONCE_CLIENTS,
+        extent: Extent { duration: None, requests: Some(count) },
+        interval: Duration::from_millis(250),
+        processes: vec![Process { name: "system".to_owned(), ..process }],
+        ..Plan::new(url.clone(), first)
+    };
+    loadgen::run(&plan, watch)
+}
+
 /// Sends one request; what is wrong with the answer.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ pub struct Source {
 }
 
 /// All sources.
-pub static SOURCES: [Source; 4] = [
+pub static SOURCES: [Source; 5] = [
     Source {
         id: "round-2010",
         title: "WSO2 ESB 2.1.3 and 3.0.1, article of WSO2, December 2010",
@@ -31,6 +31,12 @@ pub static SOURCES: [Source; 4] = [
         title: "ESB performance round 6.5, article of WSO2, January 2013",
         machine: "one EC2 c1.xlarge (8 cores of a Xeon E5410 at 2.33 GHz, 7 GB), client and ESB on the same machine; backend an echo service in Tomcat 7",
         caution: "Mean over all message sizes. The figures of Mule, Talend and UltraESB are those of Round 6 by another author and were not run again; the article contradicts itself about the requests for each client.",
+    },
+    Source {
+        id: "split-aggregate",
+        title: "Tuning of a split and aggregate on WSO2 ESB 4.8.1, blog",
+        machine: "one machine of 4 cores, 8 GB, Ubuntu; client Apache JMeter",
+        caution: "All results were pictures and are lost; what remains is the method, the settings and in which direction they work.",
     },
     Source {
         id: "university",
@@ -83,6 +89,36 @@ pub fn figures() -> &'static [Figure] {
     &FIGURES
 }
 
+/// What was published beside figures: machines, settings, methods, what the articles claim, grades.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The source.
+    pub round: &'static str,
+    /// `hardware`, `software`, `setting`, `method`, `claim` or `grade`.
+    pub kind: &'static str,
+    /// Of which machine, system or table.
+    pub of: &'static str,
+    /// What.
+    pub what: &'static str,
+    /// As it was published.
+    pub value: &'static str,
+    /// What is odd about it, or what a recount says of a claim; empty: nothing.
+    pub remark: &'static str,
+}
+
+static CONDITIONS: LazyLock<Vec<Condition>> = LazyLock::new(|| {
+    let condition = |line: &'static str| match line.split(',').collect::<Vec<_>>()[..] {
+        [round, kind, of, what, value, remark] => Some(Condition { round, kind, of, what, value, remark }),
+        _ => None,
+    };
+    include_str!("../data/conditions.csv").lines().skip(1).filter_map(condition).collect()
+});
+
+/// All of them, in the order of their sources.
+pub fn conditions() -> &'static [Condition] {
+    &CONDITIONS
+}
+
 /// The figures of a source and metric, for a scenario.
 pub fn of(round: &str, metric: &str, scenario: &str) -> impl Iterator<Item = &'static Figure> {
     FIGURES
@@ -132,6 +168,20 @@ mod tests {
         let want =
             BTreeMap::from([("round-2010", 32), ("round-6.5", 60), ("university", 49), ("fastxslt", 45)]);
         assert_eq!(of_sources, want);
+    }
+
+    #[test]
+    fn every_condition_is_read_and_of_a_known_kind() {
+        let lines = include_str!("../data/conditions.csv").lines().count() - 1;
+        assert_eq!(conditions().len(), lines);
+        let kinds = ["hardware", "software", "setting", "method", "claim", "grade"];
+        for one in conditions() {
+            assert!(SOURCES.iter().any(|source| source.id == one.round), "{one:?}");
+            assert!(kinds.contains(&one.kind) && !one.what.is_empty() && !one.value.is_empty(), "{one:?}");
+        }
+        for source in &SOURCES {
+            assert!(conditions().iter().any(|one| one.round == source.id), "{source:?}");
+        }
     }
 
     #[test]

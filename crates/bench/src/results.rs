@@ -5,11 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// A run of one method.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Run {
-    /// The method: `2010`, `6.5`, `evaluate`, `xslt`, `tune`, `soak`.
+    /// The method: `2010`, `6.5`, `evaluate`, `xslt`, `tune`, `soak`, `generator`, `profile`, `budgets`.
     pub method: String,
     /// Whether it was shortened.
     pub quick: bool,
+    /// Whether it was ended before all of it was measured.
+    pub is_cut: bool,
     /// When it began, UTC.
     pub begun: String,
     /// How long it took, in seconds.
@@ -26,10 +29,86 @@ pub struct Run {
     pub absent: Vec<String>,
     /// The measurements.
     pub cells: Vec<Cell>,
+    /// What is compared with a bound.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<Budget>,
+    /// Where the CPU time of flows goes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Profile>,
+}
+
+/// What some work may cost, and what it does cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// The work.
+    pub work: String,
+    /// What is measured: `x nginx`, `ms`, `MiB`.
+    pub unit: String,
+    /// The bound.
+    pub bound: f64,
+    /// Whether it is the least; otherwise it is the most.
+    pub is_least: bool,
+    /// What was measured: of what (a size of messages), and the value.
+    pub values: Vec<(String, f64)>,
+    /// Why it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
+}
+
+impl Budget {
+    /// Whether all values are within the bound; `None`: nothing was measured.
+    pub fn is_met(&self) -> Option<bool> {
+        let within = |value: f64| if self.is_least { value >= self.bound } else { value <= self.bound };
+        (!self.values.is_empty()).then(|| self.values.iter().all(|(_, value)| within(*value)))
+    }
+
+    /// The value that is nearest to the bound, or the farthest beyond it.
+    pub fn worst(&self) -> Option<f64> {
+        let values = self.values.iter().map(|(_, value)| *value);
+        if self.is_least { values.reduce(f64::min) } else { values.reduce(f64::max) }
+    }
+}
+
+/// Where the CPU time of one flow goes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Profile {
+    /// What is sent.
+    pub scenario: String,
+    /// Bytes of the message.
+    pub size: usize,
+    /// Requests that were counted.
+    pub requests: u64,
+    /// Microseconds of CPU of the process for each request, with nobody looking.
+    pub whole: f64,
+    /// The same while steps are timed.
+    pub watched: f64,
+    /// Of that what the kernel takes.
+    pub kernel: f64,
+    /// The steps, in the order in which they ran first.
+    pub steps: Vec<Step>,
+}
+
+/// A step of a profile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Step {
+    /// The list that it stands in.
+    pub list: String,
+    /// The mediator.
+    pub name: String,
+    /// File and line.
+    pub place: String,
+    /// How often it runs for each request.
+    pub runs: f64,
+    /// Microseconds of CPU for each request.
+    pub cpu: f64,
 }
 
 /// The machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Machine {
     /// Model of the processor.
     pub processor: String,
@@ -45,6 +124,7 @@ pub struct Machine {
 
 /// A system that was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct System {
     /// What reports call it.
     pub name: String,
@@ -52,10 +132,13 @@ pub struct System {
     pub version: String,
     /// How it was started.
     pub command: String,
+    /// Seconds of load on each scenario before it was measured there for the first time.
+    pub warm_up: f64,
 }
 
 /// One measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cell {
     /// The system.
     pub system: String,
@@ -70,6 +153,8 @@ pub struct Cell {
     pub clients: usize,
     /// Counts from 0.
     pub repetition: usize,
+    /// Seconds since the run began, when it ended.
+    pub at: f64,
     /// Length of the measured part, in seconds.
     pub seconds: f64,
     /// Right answers.

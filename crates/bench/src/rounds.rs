@@ -87,6 +87,8 @@ pub fn find(name: &str) -> Option<&'static Method> {
 /// How many requests each client of Round 6.5 sends, by the number of clients. The article has three statements that do not agree.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum PerClient {
+    /// So many, up to 40 clients, up to 320, and beyond.
+    Each([u64; 3]),
     /// 1000 up to 40 clients, 100 up to 320, 200 beyond: the most consistent reading of the main table, and what the article recommends.
     Main,
     /// 1000, 100 and 10: the runs of the appendix, which the article calls unrealistic.
@@ -98,14 +100,18 @@ pub enum PerClient {
 impl PerClient {
     /// Requests of all clients together.
     pub fn requests(self, clients: usize) -> Option<u64> {
-        let each = match (self, clients) {
-            (PerClient::Any, _) => return None,
-            (_, ..=40) => 1000,
-            (_, ..=320) => 100,
-            (PerClient::Main, _) => 200,
-            (PerClient::Appendix, _) => 10,
+        let [few, some, many] = match self {
+            PerClient::Any => return None,
+            PerClient::Main => [1000, 100, 200],
+            PerClient::Appendix => [1000, 100, 10],
+            PerClient::Each(rule) => rule,
         };
-        Some(each * clients as u64)
+        let each = match clients {
+            ..=40 => few,
+            ..=320 => some,
+            _ => many,
+        };
+        Some(each.saturating_mul(clients as u64))
     }
 }
 
@@ -131,6 +137,59 @@ const ADDED_TURNS: usize = 3;
 /// What cells of added latencies are set to.
 pub const ADDED_SETTING: &str = "added latency";
 
+/// What a method measures of the systems that `able` names for each scenario.
+fn grid(
+    method: &Method,
+    systems: &[System],
+    options: &Options,
+    able: &mut dyn FnMut(&'static Scenario, &[usize]) -> Vec<usize>,
+) -> Vec<Step> {
+    let (sizes, clients) = if options.quick { method.quick } else { (method.sizes, method.clients) };
+    let wanted = |name: &&&str| {
+        options.only.is_empty() || options.only.iter().any(|only| only.eq_ignore_ascii_case(name))
+    };
+    let scenarios = method.scenarios.iter().filter(wanted).filter_map(|name| scenarios::find(name));
+    let mut steps = Vec::new();
+    for scenario in scenarios {
+        let able = able(scenario, sizes);
+        if able.is_empty() {
+            continue;
+        }
+        let warm_up = options.seconds / 5;
+        let mut add = |system, size, load, repetition, setting: &str| {
+            steps.push(Step { system, scenario, size, load, repetition, setting: setting.to_owned() });
+        };
+        for &size in sizes {
+            for &clients in clients {
+                let per_client = if method.keep_alive { options.per_client } else { PerClient::Any };
+                let (requests, longest) = (per_client.requests(clients), options.seconds);
+                let load = Load { clients, keep_alive: method.keep_alive, warm_up, longest, requests };
+                for repetition in 0..options.repeat {
+                    able.iter().for_each(|&system| add(system, size, load, repetition, ""));
+                }
+            }
+        }
+        if method.added_latency {
+            let (clients, size) = ADDED;
+            let load = Load { clients, keep_alive: true, warm_up, longest: options.seconds, requests: None };
+            for repetition in 0..ADDED_TURNS {
+                let all = able.iter().copied().chain([systems.len()]);
+                all.for_each(|system| add(system, size, load, repetition, ADDED_SETTING));
+            }
+        }
+    }
+    steps
+}
+
+/// How many measurements a method has, and how long they will take.
+pub fn estimate(method: &Method, systems: &[System], options: &Options) -> (usize, Duration) {
+    let mut can = |scenario: &'static Scenario, _: &[usize]| {
+        (0..systems.len()).filter(|&number| systems[number].can(scenario)).collect()
+    };
+    let steps = grid(method, systems, options, &mut can);
+    (steps.len(), steps::estimate(systems, &steps))
+}
+
 /// Runs a method on systems that run. What a system cannot do, or does wrong, is left out with a line.
 ///
 /// # Errors
@@ -144,58 +203,8 @@ pub fn run(
 ) -> Result<Run, String> {
     let mut run = steps::begin(method.name, options.quick, systems);
     let began = Instant::now();
-    let (sizes, clients) = if options.quick { method.quick } else { (method.sizes, method.clients) };
-    let wanted = |name: &&&str| {
-        options.only.is_empty() || options.only.iter().any(|only| only.eq_ignore_ascii_case(name))
-    };
-    let scenarios: Vec<&'static Scenario> =
-        method.scenarios.iter().filter(wanted).filter_map(|name| scenarios::find(name)).collect();
-    let mut steps = Vec::new();
-    for scenario in &scenarios {
-        let able = able(&mut run, systems, scenario, sizes, tell);
-        if able.is_empty() {
-            continue;
-        }
-        let warm_up = options.seconds / 5;
-        for &size in sizes {
-            for &clients in clients {
-                let per_client = if method.keep_alive { options.per_client } else { PerClient::Any };
-                let requests = per_client.requests(clients);
-                let load = Load {
-                    clients,
-                    keep_alive: method.keep_alive,
-                    warm_up,
-                    longest: options.seconds,
-                    requests,
-                };
-                for repetition in 0..options.repeat {
-                    steps.extend(able.iter().map(|&system| Step {
-                        system,
-                        scenario,
-                        size,
-                        load,
-                        repetition,
-                        setting: String::new(),
-                    }));
-                }
-            }
-        }
-        if method.added_latency {
-            let (clients, size) = ADDED;
-            let load = Load { clients, keep_alive: true, warm_up, longest: options.seconds, requests: None };
-            for repetition in 0..ADDED_TURNS {
-                let all = able.iter().copied().chain([systems.len()]);
-                steps.extend(all.map(|system| Step {
-                    system,
-                    scenario,
-                    size,
-                    load,
-                    repetition,
-                    setting: ADDED_SETTING.to_owned(),
-                }));
-            }
-        }
-    }
+    let steps =
+        grid(method, systems, options, &mut |scenario, sizes| able(&mut run, systems, scenario, sizes, tell));
     steps::execute(&mut run, systems, backend, &steps, tell)?;
     run.took = began.elapsed().as_secs_f64();
     Ok(run)
@@ -216,13 +225,24 @@ pub struct Figure {
     pub clients: Option<usize>,
 }
 
-/// The figures of a run by the method's summary. Repetitions of a cell are averaged first.
+/// The figures of a run by the method's summary. Repetitions of a cell are averaged first. A mean is over the cells that all systems of the scenario have: a
+/// system that was too slow for many clients must not win by that.
 pub fn figures(method: &Method, run: &Run) -> Vec<Figure> {
     let mut figures = Vec::new();
     for scenario in run.distinct(|cell| cell.scenario.clone()) {
+        let cells = || run.cells.iter().filter(|cell| cell.scenario == scenario && cell.setting.is_empty());
+        let names = run.systems.iter().map(|system| &system.name);
+        let names: Vec<&String> = names.filter(|name| cells().any(|cell| cell.system == **name)).collect();
+        let is_common = |cell: &Cell| {
+            names.iter().all(|name| {
+                cells()
+                    .any(|one| one.system == **name && (one.size, one.clients) == (cell.size, cell.clients))
+            })
+        };
         for system in run.systems.iter().map(|system| &system.name) {
-            let cells: Vec<&Cell> =
-                run.of(system, &scenario).filter(|cell| cell.setting.is_empty()).collect();
+            let cells: Vec<&Cell> = cells()
+                .filter(|cell| cell.system == *system && (method.summary == Summary::Best || is_common(cell)))
+                .collect();
             let mut means: Vec<(usize, usize, f64)> = Vec::new();
             for cell in &cells {
                 if means.iter().any(|(size, clients, _)| (*size, *clients) == (cell.size, cell.clients)) {
@@ -332,6 +352,8 @@ mod tests {
         };
         assert_eq!(of(PerClient::Main), [1000, 1000, 100, 100, 200, 200].map(Some));
         assert_eq!(of(PerClient::Appendix), [1000, 1000, 100, 100, 10, 10].map(Some));
+        assert_eq!(of(PerClient::Each([7, 8, 9])), [7, 7, 8, 8, 9, 9].map(Some));
+        assert_eq!(PerClient::Each([1, 1, u64::MAX]).requests(2560), Some(u64::MAX));
         assert_eq!(of(PerClient::Any), [None; 6]);
     }
 
@@ -354,7 +376,7 @@ mod tests {
         assert_eq!(shown, want);
         let mean = figures(&METHODS[1], &run);
         let shown: Vec<_> = mean.iter().map(|f| (f.system.as_str(), f.size, f.rate)).collect();
-        assert_eq!(shown, [("a", None, 120.0), ("b", None, 10.0)]);
+        assert_eq!(shown, [("a", None, 150.0), ("b", None, 10.0)], "over the one cell that both have");
     }
 
     #[test]

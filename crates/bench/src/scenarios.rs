@@ -72,6 +72,11 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
     all().find(|scenario| scenario.name.eq_ignore_ascii_case(name))
 }
 
+/// The same, of those that are only measured as well.
+pub fn find_any(name: &str) -> Option<&'static Scenario> {
+    find(name).or_else(|| (name == SCAN.name).then_some(&SCAN))
+}
+
 /// All that `busbar demo` shows.
 pub fn all() -> impl Iterator<Item = &'static Scenario> {
     ROUND.iter().chain([&SECURE]).chain(SHOP)
@@ -153,6 +158,10 @@ pub static ROUND: &[Scenario] = &[
 /// is beside the others.
 pub static SECURE: Scenario =
     Scenario { name: "SecureProxy", about: "WS-Security over https, a plain backend", build: secure };
+
+/// Routing that has to read the whole body before it decides (`crate::budgets::SCAN_PROXY`).
+pub static SCAN: Scenario =
+    Scenario { name: "ScanProxy", about: "routing on what the whole body says", build: scan };
 
 /// The shop of `examples/sql`, whose database is made when the bus starts. What one of these changes, no other one reads.
 pub static SHOP: &[Scenario] = &[
@@ -255,6 +264,10 @@ const NO_ROUTE: &str = "No route for this order";
 
 fn cbr_body(size: usize) -> (Request, Expect) {
     (order("/services/CBRProxy", size, &PLAIN), orders_back(size, &PLAIN))
+}
+
+fn scan(size: usize) -> (Request, Expect) {
+    unchanged(order("/services/ScanProxy", size, &PLAIN), XML)
 }
 
 fn cbr_body_refused(size: usize) -> (Request, Expect) {

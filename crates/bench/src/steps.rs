@@ -5,7 +5,8 @@ use crate::results::{Cell, Machine, Run};
 use crate::scenarios::{self, Scenario};
 use crate::systems::{Backend, System};
 use loadgen::{Progress, Url};
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 /// What a run tells while it runs.
 pub enum News<'a> {
@@ -53,10 +54,35 @@ pub fn begin(method: &str, quick: bool, systems: &[System]) -> Run {
     }
 }
 
-/// Measures all steps in their order.
+/// A system that would take longer than this for one answer gets no more clients: whoever measures next would wait for it, and its rate does not grow any more.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// What a measurement takes beside its load: the answers that are under way, and what is between two of them.
+const BETWEEN: Duration = Duration::from_millis(130);
+/// What the check of an answer takes.
+const CHECK: Duration = Duration::from_millis(25);
+
+/// How long steps will take, their warm-ups and checks included.
+pub fn estimate(systems: &[System], steps: &[Step]) -> Duration {
+    let load = |step: &Step| {
+        // A number of requests may end it earlier: by what a system of some thousand answers a second makes of it.
+        let longest = step.load.requests.map_or(step.load.longest, |count| {
+            step.load.longest.min(Duration::from_secs_f64(count as f64 / 5000.0))
+        });
+        longest + step.load.warm_up + BETWEEN
+    };
+    let pairs: BTreeSet<(usize, &str, usize)> =
+        steps.iter().map(|step| (step.system, step.scenario.name, step.size)).collect();
+    let cold: BTreeSet<(usize, &str)> =
+        pairs.iter().map(|(system, scenario, _)| (*system, *scenario)).collect();
+    let warm_ups: Duration =
+        cold.iter().filter_map(|(system, _)| systems.get(*system)).map(|system| system.warm_up).sum();
+    steps.iter().map(load).sum::<Duration>() + warm_ups + CHECK * pairs.len() as u32
+}
+
+/// Measures all steps in their order. A system that has ended, or that has become too slow for more clients, is left out from then on, with a line.
 ///
 /// # Errors
-/// The load generator cannot run.
+/// Nothing can be measured any more.
 pub fn execute(
     run: &mut Run,
     systems: &[System],
@@ -66,33 +92,89 @@ pub fn execute(
 ) -> Result<(), String> {
     let (host, port) = (backend.address.ip().to_string(), backend.address.port());
     let direct = System::at(DIRECT, Url { https: false, host, port, target: "/".to_owned() }, None);
-    let count = steps.len();
+    let (began, count) = (Instant::now(), steps.len());
+    let mut out: BTreeSet<usize> = BTreeSet::new();
+    // Of a system with a scenario and size: the rate of its last measurement, and the clients that are too many.
+    let mut rates: BTreeMap<(usize, &str, usize), f64> = BTreeMap::new();
+    let mut too_many: BTreeSet<(usize, &str, usize, usize)> = BTreeSet::new();
     for (number, step) in steps.iter().enumerate() {
         let system = systems.get(step.system).unwrap_or(&direct);
         let Step { scenario, size, load, .. } = step;
-        let what = format!("{} {} {size} B, {} clients", system.about.name, scenario.name, load.clients);
+        let name = &system.about.name;
+        if out.contains(&step.system) {
+            continue;
+        }
+        let key = (step.system, scenario.name, *size);
+        if let Some(rate) =
+            rates.get(&key).filter(|rate| load.clients as f64 / **rate > PATIENCE.as_secs_f64())
+        {
+            if too_many.insert((step.system, scenario.name, *size, load.clients)) {
+                let line = format!(
+                    "{name}, {} with {size} B: not with {} clients, each of which would wait {:.0} s for an answer",
+                    scenario.name,
+                    load.clients,
+                    load.clients as f64 / rate
+                );
+                leave(run, tell, line);
+            }
+            continue;
+        }
+        let what = format!("{name} {} {size} B, {} clients", scenario.name, load.clients);
         let mut goes_on = tell(News::Begins(number + 1, count, what));
         let mut watch = |progress: &Progress| {
             goes_on = goes_on && tell(News::Progress(progress));
             goes_on
         };
-        let mut cell = match step.system < systems.len() {
-            true => measure::measure(system, Some(backend), scenario, *size, load, &mut watch)?,
-            false => {
-                let outcome =
-                    measure::run(&system.url, &at_backend(scenario, *size), load, Vec::new(), &mut watch)?;
-                measure::cell(DIRECT, scenario.name, *size, load.clients, &outcome)
-            }
+        let measured = match step.system < systems.len() {
+            true => measure::measure(system, Some(backend), scenario, *size, load, &mut watch),
+            false => measure::run(&system.url, &at_backend(scenario, *size), load, Vec::new(), &mut watch)
+                .map(|outcome| measure::cell(DIRECT, scenario.name, *size, load.clients, &outcome)),
         };
         if !goes_on {
             run.absent.push(format!("the run was ended after {number} of {count} measurements"));
+            run.is_cut = true;
             break;
         }
+        let mut cell = match measured {
+            Ok(cell) => cell,
+            Err(why) => {
+                leave(
+                    run,
+                    tell,
+                    format!("{name}, {} with {size} B and {} clients: {why}", scenario.name, load.clients),
+                );
+                continue;
+            }
+        };
         (cell.repetition, cell.setting) = (step.repetition, step.setting.clone());
+        cell.at = began.elapsed().as_secs_f64();
+        if cell.right > 0 {
+            rates.insert(key, cell.rate);
+        }
+        let failed = cell.failed > 0;
         tell(News::Measured(&cell));
         run.cells.push(cell);
+        if failed && let Some(how) = backend.ended() {
+            leave(
+                run,
+                tell,
+                format!("the backend has ended after {} of {count} measurements: {how}", number + 1),
+            );
+            run.is_cut = true;
+            break;
+        }
+        if failed && let Some(how) = system.ended() {
+            leave(run, tell, format!("{name} has ended after {} of {count} measurements: {how}", number + 1));
+            out.insert(step.system);
+        }
     }
     Ok(())
+}
+
+/// Something is not measured.
+pub fn leave(run: &mut Run, tell: &mut Tell<'_>, line: String) {
+    tell(News::Absent(&line));
+    run.absent.push(line);
 }
 
 /// The systems that give the right answers in a scenario with messages of all sizes, warmed up where they need it. The others get a line.
@@ -103,42 +185,62 @@ pub fn able(
     sizes: &[usize],
     tell: &mut Tell<'_>,
 ) -> Vec<usize> {
+    for system in systems.iter().filter(|system| !system.can(scenario)) {
+        leave(run, tell, format!("{} has no configuration for {}", system.about.name, scenario.name));
+    }
+    able_of(run, systems, scenario, sizes, &|system| system.can(scenario), tell)
+}
+
+/// The same among those that are `wanted`; the others have no line.
+pub fn able_of(
+    run: &mut Run,
+    systems: &[System],
+    scenario: &'static Scenario,
+    sizes: &[usize],
+    wanted: &dyn Fn(&System) -> bool,
+    tell: &mut Tell<'_>,
+) -> Vec<usize> {
     let mut able = Vec::new();
-    for (number, system) in systems.iter().enumerate() {
+    for (number, system) in systems.iter().enumerate().filter(|(_, system)| wanted(system)) {
         let name = &system.about.name;
-        if !system.can(scenario) {
-            let line = format!("{name} has no configuration for {}", scenario.name);
-            tell(News::Absent(&line));
-            run.absent.push(line);
-            continue;
-        }
         let wrong = sizes.iter().find_map(|&size| {
             measure::correct(&system.url, &scenario.case(size)).err().map(|why| (size, why))
         });
         if let Some((size, why)) = wrong {
-            let line = format!("{name} does not answer {} with {size} B rightly: {why}", scenario.name);
-            tell(News::Absent(&line));
-            run.absent.push(line);
+            let why = system.ended().unwrap_or(why);
+            leave(
+                run,
+                tell,
+                format!("{name} does not answer {} with {size} B rightly: {why}", scenario.name),
+            );
             continue;
         }
-        if !system.warm_up.is_zero() {
-            tell(News::Begins(0, 0, format!("{name} {}: warm-up", scenario.name)));
-            let case = scenario.case(sizes.first().copied().unwrap_or(1024));
-            let load = Load {
-                clients: 20,
-                keep_alive: true,
-                warm_up: Duration::ZERO,
-                longest: system.warm_up,
-                requests: None,
-            };
-            // What it makes of that is measured afterwards.
-            let _ = measure::run(&system.url, &case, &load, Vec::new(), &mut |progress| {
-                tell(News::Progress(progress))
-            });
+        if !warmed(system, scenario, sizes, tell) {
+            return Vec::new();
         }
         able.push(number);
     }
     able
+}
+
+/// Gives a scenario the load that a system needs to get warm: half of it with the smallest message, half with the largest. Whether to go on.
+fn warmed(system: &System, scenario: &'static Scenario, sizes: &[usize], tell: &mut Tell<'_>) -> bool {
+    let all = system.cold(scenario.name);
+    if all.is_zero() {
+        return true;
+    }
+    let mut goes_on = tell(News::Begins(0, 0, format!("{} {}: warm-up", system.about.name, scenario.name)));
+    let (smallest, largest) = (sizes.iter().min(), sizes.iter().max());
+    for &size in [smallest, largest].into_iter().flatten() {
+        let load =
+            Load { clients: 20, keep_alive: true, warm_up: Duration::ZERO, longest: all / 2, requests: None };
+        // What it makes of that is measured afterwards.
+        let _ = measure::run(&system.url, &scenario.case(size), &load, Vec::new(), &mut |progress| {
+            goes_on = goes_on && tell(News::Progress(progress));
+            goes_on
+        });
+    }
+    goes_on
 }
 
 /// The request of a scenario sent to the echo service of the backend: what a client without a bus would have done.

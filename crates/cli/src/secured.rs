@@ -47,6 +47,16 @@ impl Keys {
         }
     }
 
+    /// The settings of a bus with these keys.
+    pub fn settings(&self) -> [(&'static str, &Path); 4] {
+        [
+            ("security.keystore", &self.bus),
+            ("security.truststore", &self.client_certificate),
+            ("tls.certificate", &self.tls_certificate),
+            ("tls.key", &self.tls_key),
+        ]
+    }
+
     /// Makes new ones in a folder, which only its owner can read. RSA has 2048 bits.
     ///
     /// # Errors

@@ -94,6 +94,9 @@ impl<'a> Engine<'a> {
         if plan.extent.duration.is_none() && plan.extent.requests.is_none() {
             return Err("neither a duration nor a number of requests is given".to_owned());
         }
+        if plan.extent.duration.is_some_and(|duration| duration.is_zero()) || plan.timeout.is_zero() {
+            return Err("nothing can be measured in no time: the duration or the timeout is 0".to_owned());
+        }
         if let Pace::Open { rate, .. } = plan.pace
             && !(rate > 0.0 && rate <= 1e7)
         {

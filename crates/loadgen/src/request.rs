@@ -26,6 +26,9 @@ pub struct Request {
 const UNIQUE: [(&str, Value); 3] =
     [("{{id}}", Value::Id), ("{{uuid}}", Value::Uuid), ("{{timestamp}}", Value::Timestamp)];
 
+/// Fields that say how a message and its connection end: one that is wrong would measure something else.
+const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+
 /// Whether there is something in it that can stand for a value of the single request.
 pub fn has_unique_values(bytes: &[u8]) -> bool {
     UNIQUE.iter().any(|(name, _)| bytes.windows(name.len()).any(|window| window == name.as_bytes()))
@@ -154,10 +157,16 @@ impl Prepared {
         if !is_line(&request.method) || !is_line(target) || request.method.is_empty() {
             return Err(format!("'{} {target}' is no request line", request.method));
         }
-        let mut head = format!("{} {target} HTTP/1.1\r\nHost: {}\r\n", request.method, url.authority());
+        let mut head = format!("{} {target} HTTP/1.1\r\n", request.method);
+        if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            head.push_str(&format!("Host: {}\r\n", url.authority()));
+        }
         for (name, value) in &request.headers {
             if name.is_empty() || !is_line(name) || name.contains(':') || value.contains(['\r', '\n', '\0']) {
                 return Err(format!("'{name}: {value}' is no header field"));
+            }
+            if OURS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                return Err(format!("'{name}' is written by the generator itself"));
             }
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -248,6 +257,14 @@ mod tests {
         assert!(refused(Request { method: "A B".into(), ..one.clone() }));
         assert!(refused(Request { target: Some("/a b".into()), ..one.clone() }));
         assert!(refused(Request { headers: vec![("a".into(), "b\r\nc: d".into())], ..one.clone() }));
-        assert!(refused(Request { headers: vec![("a:".into(), "b".into())], ..one }));
+        assert!(refused(Request { headers: vec![("a:".into(), "b".into())], ..one.clone() }));
+        for name in ["Content-Length", "transfer-encoding", "Connection"] {
+            assert!(refused(Request { headers: vec![(name.into(), "3".into())], ..one.clone() }), "{name}");
+        }
+        let virtual_host = Request { headers: vec![("host".into(), "other".into())], ..one };
+        assert_eq!(
+            text(&virtual_host, true, 1),
+            "POST /p HTTP/1.1\r\nhost: other\r\nContent-Length: 0\r\n\r\n"
+        );
     }
 }

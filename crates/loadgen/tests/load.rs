@@ -312,6 +312,11 @@ fn what_cannot_be_run_is_said() {
     assert!(
         fails(Plan { extent: Extent { duration: None, requests: None }, ..plan.clone() }).contains("neither")
     );
+    let none = Some(Duration::ZERO);
+    assert!(
+        fails(Plan { extent: Extent { duration: none, requests: None }, ..plan.clone() }).contains("no time")
+    );
+    assert!(fails(Plan { timeout: Duration::ZERO, ..plan.clone() }).contains("no time"));
     let url = "https://localhost/".parse().unwrap();
     assert!(fails(Plan { url, ..plan }).contains("needs TLS"));
 }

@@ -23,17 +23,23 @@ td.n, th.n { text-align: right; white-space: nowrap; }
 tbody tr:nth-child(even) { background: var(--band); }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); gap: 1rem; margin: 1rem 0; }
 figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: 0.6rem; break-inside: avoid; }
-svg { display: block; width: 100%; height: auto; font: 12px system-ui, sans-serif; }
-svg text { fill: var(--soft); } svg text.t { fill: var(--ink); font-size: 13.5px; font-weight: 600; }
+figcaption { line-height: 1.3; } .u { color: var(--soft); font-size: 0.85rem; white-space: nowrap; }
+.legend { display: flex; flex-wrap: wrap; gap: 0 0.9rem; margin: 0.25rem 0 0.35rem; font-size: 0.82rem; color: var(--soft); max-width: none; }
+.k { display: inline-block; width: 16px; border-top: 3px solid; vertical-align: middle; margin-right: 5px; } .k.d { border-top-style: dashed; }
+.b0 { border-color: var(--c0); } .b1 { border-color: var(--c1); } .b2 { border-color: var(--c2); } .b3 { border-color: var(--c3); } .b4 { border-color: var(--c4); } .b5 { border-color: var(--c5); } .b6 { border-color: var(--c6); } .b7 { border-color: var(--c7); }
+svg { display: block; width: 100%; height: auto; font: 12px system-ui, sans-serif; } svg text { fill: var(--soft); }
 svg .g { stroke: var(--line); stroke-width: 1; } svg .l { fill: none; stroke-width: 2.2; }
 .f0 { fill: var(--c0); } .f1 { fill: var(--c1); } .f2 { fill: var(--c2); } .f3 { fill: var(--c3); } .f4 { fill: var(--c4); } .f5 { fill: var(--c5); } .f6 { fill: var(--c6); } .f7 { fill: var(--c7); }
 .s0 { stroke: var(--c0); } .s1 { stroke: var(--c1); } .s2 { stroke: var(--c2); } .s3 { stroke: var(--c3); } .s4 { stroke: var(--c4); } .s5 { stroke: var(--c5); } .s6 { stroke: var(--c6); } .s7 { stroke: var(--c7); }
 .d { stroke-dasharray: 5 4; }
 pre { background: var(--band); padding: 0.7rem; overflow-x: auto; font-size: 0.85rem; border-radius: 6px; }
 details { margin: 0.8rem 0; } summary { cursor: pointer; color: var(--soft); }
-@media (max-width: 520px) { body { padding: 0.8rem; } th, td { padding: 0.25rem 0.45rem; } svg { font-size: 14px; } svg text.t { font-size: 15px; } }
-@media print { :root { color-scheme: light; } body { max-width: none; font-size: 10.5pt; } nav { display: none; } h2 { break-after: avoid; }
-  .charts { grid-template-columns: 1fr 1fr; } .wide { overflow: visible; } pre { white-space: pre-wrap; } }
+@media (max-width: 520px) { body { padding: 0.8rem; } th, td { padding: 0.25rem 0.45rem; } svg { font-size: 15.5px; } figure { padding: 0.45rem; } h1 { font-size: 1.4rem; } h2 { font-size: 1.12rem; } }
+@media print { @page { margin: 14mm 12mm; }
+  :root { color-scheme: light; --ink: #111; --soft: #444; --line: #ccc; --back: #fff; --band: #f4f4f4; --c0: #0b6bcb; --c1: #d9480f; --c2: #2b8a3e; --c3: #9c36b5; --c4: #b08900; --c5: #0c8599; --c6: #868e96; --c7: #c2255c; }
+  body { max-width: none; padding: 0; font-size: 10pt; } nav, details { display: none; } h2, figcaption, .legend { break-after: avoid; } tr, pre { break-inside: avoid; }
+  thead { display: table-header-group; } table { font-size: 8pt; } th, td { padding: 0.15rem 0.4rem; } th { white-space: normal; } td { overflow-wrap: anywhere; }
+  .charts { grid-template-columns: 1fr 1fr; gap: 0.5rem; } .wide { overflow: visible; } pre { white-space: pre-wrap; overflow-wrap: anywhere; } }
 ";
 
 /// Text as it may stand in HTML and in attributes.

@@ -1,10 +1,11 @@
 //! What a report says, section by section.
 
-use super::chart::{Series, bars, lines};
+use super::chart::{Series, bars, lines, rows};
 use super::compare::{EVEN, Pair, geometric, pairs, test};
 use super::{Block, Page, Section, Table, number, probability, size};
+use crate::generator;
 use crate::published::{self, SOURCES};
-use crate::results::{Cell, Run};
+use crate::results::{Budget, Cell, Profile, Run};
 use crate::rounds::{self, ADDED_SETTING, Method, Summary};
 use crate::statistics::{Summary as Statistics, Verdict, line};
 
@@ -21,6 +22,9 @@ pub(super) fn page(runs: &[Run]) -> Page {
             (Some(method), _) => round(method, run),
             (None, "evaluate") => evaluate(run),
             (None, "soak") => soak(run),
+            (None, "budgets") => budget_section(run),
+            (None, "profile") => profile(run),
+            (None, "generator") => generators(run),
             (None, _) => settings(run),
         });
     }
@@ -54,9 +58,26 @@ fn summary(runs: &[Run]) -> Section {
     let mut section = Section::new("Summary");
     let failed: u64 = runs.iter().flat_map(|run| &run.cells).map(|cell| cell.failed).sum();
     let cells: usize = runs.iter().map(|run| run.cells.len()).sum();
+    let failed_systems: Vec<String> = {
+        let failing = |run: &Run| {
+            run.cells
+                .iter()
+                .filter(|cell| cell.failed > 0)
+                .map(|cell| cell.system.clone())
+                .collect::<Vec<_>>()
+        };
+        let mut names: Vec<String> = runs.iter().flat_map(failing).collect();
+        names.sort();
+        names.dedup();
+        names
+    };
     let wrong = match failed {
         0 => "Every answer was the right one.".to_owned(),
-        n => format!("{} answers were wrong or missing; they count in no figure.", number(n as f64)),
+        n => format!(
+            "{} answers were wrong or missing, of {}; they count in no figure.",
+            number(n as f64),
+            failed_systems.join(", ")
+        ),
     };
     section.text(format!(
         "{cells} measurements, systems in turn on the same machine, with the same backend, client and messages. Every answer was verified. {wrong}"
@@ -71,6 +92,21 @@ fn summary(runs: &[Run]) -> Section {
     if quick {
         section.text("This is a quick run: short measurements on a part of the grid. Its figures are rough.");
     }
+    let cut: Vec<&str> = runs.iter().filter(|run| run.is_cut).map(|run| run.method.as_str()).collect();
+    if !cut.is_empty() {
+        section.text(format!(
+            "Ended before all of it was measured: {}. What follows is what there was until then.",
+            cut.join(", ")
+        ));
+    }
+    let machine = |run: &Run| (run.machine.processor.clone(), run.machine.cores, run.machine.memory);
+    if runs.iter().any(|run| machine(run) != machine(&runs[0])) {
+        section.text("The runs are of different machines: compare figures within a run, not between runs.");
+    }
+    if runs.iter().any(|run| run.version != runs[0].version) {
+        section.text("The runs are of different builds of Busbar; the last section says which.");
+    }
+    budgets_in_short(&mut section, runs);
     let mut table = Table::new(&[
         "method",
         "beside",
@@ -81,7 +117,8 @@ fn summary(runs: &[Run]) -> Section {
     ]);
     let mut losses: Vec<(String, String, Pair)> = Vec::new();
     let mut compared = 0;
-    for run in runs {
+    // The generators are no systems, and budgets have a table of their own.
+    for run in runs.iter().filter(|run| !matches!(run.method.as_str(), "generator" | "budgets")) {
         for other in run.systems.iter().map(|system| &system.name).filter(|name| *name != US) {
             let all: Vec<Pair> =
                 pairs(run, US, other).into_iter().filter(|pair| pair.setting != ADDED_SETTING).collect();
@@ -146,6 +183,227 @@ fn summary(runs: &[Run]) -> Section {
 
 fn named(scenario: &str, setting: &str) -> String {
     if setting.is_empty() { scenario.to_owned() } else { format!("{scenario}, {setting}") }
+}
+
+// --- budgets ---------------------------------------------------------------------------------------------------------
+
+fn budgets_in_short(section: &mut Section, runs: &[Run]) {
+    let all: Vec<&Budget> = runs.iter().flat_map(|run| &run.budgets).collect();
+    let count = |met: Option<bool>| all.iter().filter(|budget| budget.is_met() == met).count();
+    if !all.is_empty() {
+        section.text(format!(
+            "Of {} budgets {} are missed, {} were not measured, {} are met.",
+            all.len(),
+            count(Some(false)),
+            count(None),
+            count(Some(true))
+        ));
+    }
+}
+
+/// What work may cost: what is missed first.
+fn budget_section(run: &Run) -> Section {
+    let mut section = Section::new("Budgets: what work may cost");
+    section.text("Each is a ratio of two measurements of this run that took turns, a time, or memory. CPU is that of the system for each right answer, the least of the turns: what else a machine does only adds to it. A budget is met if all of its values are within the bound.");
+    let mut table = Table::new(&["work", "measured", "bound:", "worst:", "all values", "verdict"]);
+    let mut sorted: Vec<&Budget> = run.budgets.iter().collect();
+    sorted.sort_by_key(|budget| match budget.is_met() {
+        Some(false) => 0,
+        None => 1,
+        Some(true) => 2,
+    });
+    for budget in sorted {
+        let value = |(of, value): &(String, f64)| match of.as_str() {
+            "" => number(*value),
+            of => format!("{} ({of})", number(*value)),
+        };
+        let values: Vec<String> = budget.values.iter().map(value).collect();
+        let verdict = match budget.is_met() {
+            Some(true) => "met".to_owned(),
+            Some(false) => "missed".to_owned(),
+            None => budget.absent.clone().unwrap_or_else(|| "not measured".to_owned()),
+        };
+        table.rows.push(vec![
+            budget.work.clone(),
+            budget.unit.clone(),
+            format!("{} {}", if budget.is_least { "at least" } else { "at most" }, number(budget.bound)),
+            or_dash(budget.worst()),
+            values.join(", "),
+            verdict,
+        ]);
+    }
+    section.table(table);
+    builds(&mut section, run);
+    section.text("Engines alone, in memory and without HTTP (XSLT beside libxslt and Saxon), are measured by bench/engines/run.py.");
+    section.charts(memory_charts(run, run.cells.iter().filter(|cell| cell.memory.len() > 2)));
+    section.blocks.push(Block::Folded("All measurements".to_owned(), all_cells(run)));
+    section
+}
+
+/// Other builds of Busbar beside this one: the least CPU of the turns.
+fn builds(section: &mut Section, run: &Run) {
+    let mut table =
+        Table::new(&["build", "scenario", "message:", "its CPU µs:", "CPU µs now:", "change, %:"]);
+    let least = |system: &str, scenario: &str, bytes: usize| {
+        let cells = run.of(system, scenario).filter(|cell| cell.size == bytes && cell.clients > 1);
+        cells.filter_map(|cell| cell.cpu).reduce(f64::min)
+    };
+    let is_build =
+        |system: &&crate::results::System| system.name != US && system.version.starts_with("busbar ");
+    for system in run.systems.iter().filter(is_build) {
+        for (scenario, bytes) in run.distinct(|cell| (cell.scenario.clone(), cell.size)) {
+            let (Some(before), Some(now)) =
+                (least(&system.name, &scenario, bytes), least(US, &scenario, bytes))
+            else {
+                continue;
+            };
+            let change = 100.0 * (now / before - 1.0);
+            table.rows.push(vec![
+                system.name.clone(),
+                scenario,
+                size(bytes),
+                number(before),
+                number(now),
+                format!("{change:+.1}"),
+            ]);
+        }
+    }
+    if !table.rows.is_empty() {
+        section.text("Beside other builds, in the same turns:");
+        section.table(table);
+    }
+}
+
+// --- profile ---------------------------------------------------------------------------------------------------------
+
+/// The parts of a request, and their colours.
+const PARTS: [(&str, usize); 3] = [("steps", 0), ("receiving, routing, sending", 2), ("kernel", 6)];
+
+/// Steps, the rest of the process's own time, and the kernel's; without what the clock at the steps costs.
+fn parts(profile: &Profile) -> Vec<f64> {
+    let steps: f64 = profile.steps.iter().map(|step| step.cpu).sum();
+    let steps = steps.min((profile.whole - profile.kernel).max(0.0));
+    vec![steps, (profile.whole - profile.kernel - steps).max(0.0), profile.kernel]
+}
+
+/// Where the processor time of flows goes.
+fn profile(run: &Run) -> Section {
+    let mut section = Section::new("Profile: where the processor time of a flow goes");
+    section.text("Each flow is measured twice: as it is, and with a clock at its steps, which the bus reads on the thread that runs them (GET /profile of the admin address). The time of a step is without that in which it waits, and without steps that run inside of it. The kernel's share is that of system time in the first measurement. What a step does on a compute thread, and what the bus does before, between and behind steps, is in the part in the middle.");
+    let all: Vec<(String, Vec<f64>)> =
+        run.profiles.iter().map(|profile| (profile.scenario.clone(), parts(profile))).collect();
+    for chunk in all.chunks(16) {
+        section.charts(vec![rows("CPU for each request", "µs", &PARTS, chunk)]);
+    }
+    let mut table = Table::new(&[
+        "flow",
+        "message:",
+        "CPU µs:",
+        "steps:",
+        "rest of the bus:",
+        "kernel:",
+        "µs more with the clock:",
+    ]);
+    let mut steps = Table::new(&[
+        "flow",
+        "list",
+        "step",
+        "place",
+        "runs a request:",
+        "µs a request:",
+        "of the whole, %:",
+    ]);
+    for profile in &run.profiles {
+        let parts = parts(profile);
+        table.rows.push(vec![
+            profile.scenario.clone(),
+            size(profile.size),
+            number(profile.whole),
+            number(parts[0]),
+            number(parts[1]),
+            number(parts[2]),
+            number(profile.watched - profile.whole),
+        ]);
+        for step in &profile.steps {
+            let place = step.place.rsplit('/').next().unwrap_or_default().to_owned();
+            steps.rows.push(vec![
+                profile.scenario.clone(),
+                step.list.clone(),
+                step.name.clone(),
+                place,
+                number(step.runs),
+                number(step.cpu),
+                number(100.0 * step.cpu / profile.whole.max(1e-9)),
+            ]);
+        }
+    }
+    section.table(table);
+    section.text("Every step:");
+    section.table(steps);
+    section
+}
+
+// --- the generator ---------------------------------------------------------------------------------------------------
+
+/// The load generator beside others.
+fn generators(run: &Run) -> Section {
+    let mut section = Section::new("The load generator itself");
+    section.text("Against the same backend, in turn, on a core of its own; the backend has another one. CPU is that of the generator for each answer: what it leaves of a core is what it could do more. Ours compares every byte of every answer, ab and wrk look at the status. Median and 99th percentile are as each of them says; ab has whole milliseconds.");
+    let of = |cells: &[&Cell], value: fn(&Cell) -> Option<f64>| -> Option<(f64, f64)> {
+        let values: Vec<f64> = cells.iter().filter_map(|cell| value(cell)).collect();
+        let Statistics { mean, margin, .. } = Statistics::of(&values);
+        (!values.is_empty()).then_some((mean, margin))
+    };
+    let shown = |value: Option<(f64, f64)>| {
+        value
+            .map_or_else(|| "–".to_owned(), |(mean, margin)| format!("{} ± {}", number(mean), number(margin)))
+    };
+    let mut table = Table::new(&[
+        "connections:",
+        "generator",
+        "turns:",
+        "answers a second ±, 95 %:",
+        "CPU µs an answer ±, 95 %:",
+        "answers a core and second:",
+        "p50 ms:",
+        "p99 ms:",
+        "failed:",
+    ]);
+    let mut levels = run.distinct(|cell| (cell.scenario == generator::ECHO, cell.clients));
+    levels.retain(|(is_echo, _)| *is_echo);
+    for (_, clients) in levels {
+        for system in &run.systems {
+            let cells: Vec<&Cell> =
+                run.of(&system.name, generator::ECHO).filter(|cell| cell.clients == clients).collect();
+            if cells.is_empty() {
+                continue;
+            }
+            let cpu = of(&cells, |cell| cell.cpu);
+            table.rows.push(vec![
+                clients.to_string(),
+                system.name.clone(),
+                cells.len().to_string(),
+                shown(of(&cells, |cell| Some(cell.rate))),
+                shown(cpu),
+                or_dash(cpu.map(|(cpu, _)| 1e6 / cpu.max(1e-9))),
+                or_dash(mean(cells.iter().map(|cell| cell.p50))),
+                or_dash(mean(cells.iter().map(|cell| cell.p99))),
+                cells.iter().map(|cell| cell.failed).sum::<u64>().to_string(),
+            ]);
+        }
+    }
+    section.table(table);
+    let stalled: Vec<&Cell> = run.cells.iter().filter(|cell| cell.scenario == generator::STALL).collect();
+    if !stalled.is_empty() {
+        section.text("A server that answers in 2 ms and stalls once for half a second. A closed loop waits with it: of all who would have come meanwhile it sees as many as it has connections (coordinated omission). In the open loop 500 requests a second are due, and each counts from when it was due:");
+        let mut table = Table::new(&["seen by", "answers:", "p50 ms:", "p90:", "p99:", "p99.9:", "max:"]);
+        for cell in stalled {
+            let times = [cell.p50, cell.p90, cell.p99, cell.p999, cell.max].map(number);
+            table.rows.push([vec![cell.system.clone(), cell.right.to_string()], times.to_vec()].concat());
+        }
+        section.table(table);
+    }
+    section
 }
 
 // --- rounds ----------------------------------------------------------------------------------------------------------
@@ -269,8 +527,80 @@ fn round_charts(run: &Run, scenarios: &[&str]) -> Vec<String> {
     for scenario in scenarios {
         let of: Vec<&Cell> = cells().filter(|cell| cell.scenario == *scenario && cell.size == one).collect();
         charts.extend(over_clients(run, scenario, &of));
+        charts.extend(percentiles(run, scenario, &of));
     }
+    charts.extend(memory_of_systems(run));
     charts
+}
+
+/// The percentiles of the latency with the fewest clients.
+fn percentiles(run: &Run, scenario: &str, cells: &[&Cell]) -> Option<String> {
+    let clients = cells.iter().map(|cell| cell.clients).min()?;
+    let message = cells.first().map_or(String::new(), |cell| size(cell.size));
+    let values: [(&str, fn(&Cell) -> f64); 5] = [
+        ("p50", |cell| cell.p50),
+        ("p90", |cell| cell.p90),
+        ("p99", |cell| cell.p99),
+        ("p99.9", |cell| cell.p999),
+        ("max", |cell| cell.max),
+    ];
+    let labels: Vec<String> = values.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let of = |name: &str| {
+        cells
+            .iter()
+            .filter(|cell| cell.system == name && cell.clients == clients)
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    let series: Vec<Series> = run
+        .systems
+        .iter()
+        .filter(|system| !of(&system.name).is_empty())
+        .map(|system| Series {
+            name: system.name.clone(),
+            colour: colour(run, &system.name),
+            dashed: false,
+            values: values
+                .iter()
+                .map(|(_, value)| mean(of(&system.name).iter().map(|cell| value(cell))))
+                .collect(),
+        })
+        .collect();
+    Some(lines(&format!("{scenario}, {message}, {clients} clients: latency"), "ms", &labels, &series))
+}
+
+/// Resident memory of all systems over the time of the run: the largest of each measurement.
+fn memory_of_systems(run: &Run) -> Option<String> {
+    const POINTS: usize = 60;
+    let end = run.cells.iter().map(|cell| cell.at).fold(0.0, f64::max);
+    if end <= 0.0 {
+        return None;
+    }
+    let labels: Vec<String> = (0..POINTS).map(|at| time(end * (at + 1) as f64 / POINTS as f64)).collect();
+    let point = |cell: &Cell| ((cell.at / end * POINTS as f64).ceil() as usize).clamp(1, POINTS) - 1;
+    let series: Vec<Series> = run
+        .systems
+        .iter()
+        .map(|system| {
+            let mut values: Vec<Option<f64>> = vec![None; POINTS];
+            for cell in run.cells.iter().filter(|cell| cell.system == system.name) {
+                let value = &mut values[point(cell)];
+                *value = [*value, cell.resident].into_iter().flatten().reduce(f64::max);
+            }
+            Series { name: system.name.clone(), colour: colour(run, &system.name), dashed: false, values }
+        })
+        .filter(|series| series.values.iter().flatten().count() > 0)
+        .collect();
+    (!series.is_empty()).then(|| lines("resident memory over the time of the run", "MiB", &labels, &series))
+}
+
+/// `45 s`, `12 min`.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
 }
 
 /// Rate, and median and 99th percentile, over the numbers of clients.
@@ -587,34 +917,61 @@ fn settings(run: &Run) -> Section {
         }
     }
     section.table(table);
+    section.charts(setting_charts(run));
+    section
+}
+
+/// Bars of each scenario: by load where there are several, else by system.
+fn setting_charts(run: &Run) -> Vec<String> {
+    type Value = (&'static str, &'static str, fn(&Cell) -> Option<f64>);
+    let values: [Value; 3] = [
+        ("throughput", "1/s", |cell| Some(cell.rate)),
+        ("mean latency", "ms", |cell| Some(cell.mean)),
+        ("CPU for each request", "µs", |cell| cell.cpu),
+    ];
     let mut charts = Vec::new();
+    let loads = run.distinct(|cell| (cell.size, cell.clients));
     for scenario in run.distinct(|cell| cell.scenario.clone()) {
-        let cells: Vec<&Cell> = run.cells.iter().filter(|cell| cell.scenario == scenario).collect();
-        let groups: Vec<String> = cells
+        let cells: Vec<&Cell> =
+            run.cells.iter().filter(|cell| cell.scenario == scenario && cell.right > 0).collect();
+        let names: Vec<&str> = run
+            .systems
             .iter()
-            .map(|cell| {
-                if cell.setting.is_empty() {
-                    format!("{} x {}", size(cell.size), cell.clients)
-                } else {
-                    cell.setting.clone()
-                }
-            })
+            .map(|system| system.name.as_str())
+            .filter(|name| cells.iter().any(|cell| cell.system == *name))
             .collect();
-        if groups.len() > 1 && groups.len() <= 12 {
-            let values = |value: fn(&Cell) -> f64| {
-                vec![Series {
-                    name: US.to_owned(),
-                    colour: 0,
-                    dashed: false,
-                    values: cells.iter().map(|cell| Some(value(cell))).collect(),
-                }]
+        for (what, unit, value) in values {
+            let of = |name: &str, load: (usize, usize)| {
+                mean(
+                    cells
+                        .iter()
+                        .filter(|c| c.system == name && (c.size, c.clients) == load)
+                        .filter_map(|c| value(c)),
+                )
             };
-            charts.push(bars(&format!("{scenario}: throughput"), "1/s", &groups, &values(|cell| cell.rate)));
-            charts.push(bars(&format!("{scenario}: mean latency"), "ms", &groups, &values(|cell| cell.mean)));
+            if loads.len() > 1 {
+                let groups: Vec<String> =
+                    loads.iter().map(|(bytes, clients)| format!("{} x {clients}", size(*bytes))).collect();
+                let series: Vec<Series> = names
+                    .iter()
+                    .map(|name| Series {
+                        name: (*name).to_owned(),
+                        colour: colour(run, name),
+                        dashed: false,
+                        values: loads.iter().map(|load| of(name, *load)).collect(),
+                    })
+                    .collect();
+                charts.push(bars(&format!("{scenario}: {what}"), unit, &groups, &series));
+            } else if let Some(load) = loads.first() {
+                let all: Vec<(String, Vec<f64>)> = names
+                    .iter()
+                    .filter_map(|name| Some(((*name).to_owned(), vec![of(name, *load)?])))
+                    .collect();
+                charts.push(rows(&format!("{scenario}: {what}"), unit, &[(what, 0)], &all));
+            }
         }
     }
-    section.charts(charts);
-    section
+    charts
 }
 
 /// Memory over a long time.
@@ -632,7 +989,6 @@ fn soak(run: &Run) -> Section {
         "±, 95 %:",
         "verdict",
     ]);
-    let mut charts = Vec::new();
     for cell in run.cells.iter().filter(|cell| cell.memory.len() > 2) {
         // The first fifth fills caches and pools.
         let settled = &cell.memory[cell.memory.len() / 5..];
@@ -652,18 +1008,25 @@ fn soak(run: &Run) -> Section {
             or_dash(found.map(|line| line.margin)),
             verdict.to_owned(),
         ]);
-        let every = cell.memory.len().div_ceil(300);
-        let points: Vec<&(f64, f64)> = cell.memory.iter().step_by(every).collect();
-        let labels: Vec<String> = points.iter().map(|(at, _)| format!("{:.0} s", at)).collect();
-        let values = points.iter().map(|(_, mebi)| Some(*mebi)).collect();
-        let series =
-            [Series { name: cell.system.clone(), colour: colour(run, &cell.system), dashed: false, values }];
-        charts.push(lines(&format!("{}: resident memory", cell.scenario), "MiB", &labels, &series));
     }
     section.text("The slope is that of a straight line through the samples behind the first fifth of the time, with its 95 % confidence interval for samples that err independently; memory grows if the whole interval is above 0.");
     section.table(table);
-    section.charts(charts);
+    section.charts(memory_charts(run, run.cells.iter().filter(|cell| cell.memory.len() > 2)));
     section
+}
+
+/// Resident memory of single measurements, over their time.
+fn memory_charts<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Vec<String> {
+    let chart = |cell: &Cell| {
+        let every = cell.memory.len().div_ceil(300);
+        let points: Vec<&(f64, f64)> = cell.memory.iter().step_by(every).collect();
+        let labels: Vec<String> = points.iter().map(|(at, _)| time(*at)).collect();
+        let values = points.iter().map(|(_, mebi)| Some(*mebi)).collect();
+        let series =
+            [Series { name: cell.system.clone(), colour: colour(run, &cell.system), dashed: false, values }];
+        lines(&format!("{}: resident memory", cell.scenario), "MiB", &labels, &series)
+    };
+    cells.map(chart).collect()
 }
 
 // --- what was published, and how this was measured -------------------------------------------------------------------
@@ -682,21 +1045,58 @@ fn published_figures(runs: &[Run]) -> Section {
             .map(|source| format!("{}: {}. {}", source.title, source.machine, source.caution))
             .collect(),
     ));
+    let mut table = Table::new(&["source", "", "of", "what", "as published", "remark"]);
+    for one in published::conditions() {
+        let cells = [one.round, one.kind, one.of, one.what, one.value, one.remark];
+        table.rows.push(cells.map(str::to_owned).to_vec());
+    }
+    section
+        .blocks
+        .push(Block::Folded("Machines, settings, methods and claims of the rounds".to_owned(), table));
+    let mut table =
+        Table::new(&["source", "system", "scenario", "message:", "clients:", "figure", "value:", "remark"]);
+    for figure in published::figures() {
+        table.rows.push(vec![
+            figure.round.to_owned(),
+            figure.name(),
+            figure.scenario.to_owned(),
+            figure.size.map_or("–".to_owned(), size),
+            figure.clients.to_owned(),
+            figure.metric.replace('_', " "),
+            if figure.metric.starts_with("p_value") {
+                probability(figure.value)
+            } else {
+                number(figure.value)
+            },
+            figure.remark.to_owned(),
+        ]);
+    }
+    section.blocks.push(Block::Folded("All published figures".to_owned(), table));
     section
 }
 
 fn conditions(runs: &[Run]) -> Section {
     let mut section = Section::new("How this was measured");
     section.text("The load generator is a closed loop: each client sends its next request when its last one was answered. A latency is the time from sending a request (or opening its connection) to the last byte of its answer. An answer counts if status, headers and body are what they must be. CPU is user plus system time of the system's process for each right answer.");
-    let mut table =
-        Table::new(&["method", "begun", "minutes:", "processor", "cores:", "MiB:", "system", "load before:"]);
-    let mut systems = Table::new(&["method", "system", "version", "command"]);
+    let mut table = Table::new(&[
+        "method",
+        "begun",
+        "minutes:",
+        "Busbar",
+        "processor",
+        "cores:",
+        "MiB:",
+        "system",
+        "load before:",
+    ]);
+    let mut systems = Table::new(&["method", "system", "version", "warm-up, s:", "command"]);
     for run in runs {
         let machine = &run.machine;
         table.rows.push(vec![
             if run.quick { format!("{} (quick)", run.method) } else { run.method.clone() },
             run.begun.clone(),
             number(run.took / 60.0),
+            run.version.clone(),
             machine.processor.clone(),
             machine.cores.to_string(),
             machine.memory.to_string(),
@@ -708,6 +1108,7 @@ fn conditions(runs: &[Run]) -> Section {
                 run.method.clone(),
                 system.name.clone(),
                 system.version.clone(),
+                number(system.warm_up),
                 system.command.clone(),
             ]);
         }

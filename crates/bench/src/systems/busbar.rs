@@ -19,5 +19,8 @@ pub(super) fn start(
     let address = running.wait(|running| field(&running.said(), "http="))?;
     let port = address.rsplit(':').next().and_then(|port| port.parse().ok());
     let port = port.ok_or_else(|| running.fails("it names no address"))?;
-    Ok(System::started(name, version(&place.busbar, "--version"), port, running))
+    let admin = field(&running.said(), "admin=").and_then(|address| address.parse().ok());
+    let mut system = System::started(name, version(&place.busbar, "--version"), port, running);
+    system.admin = admin;
+    Ok(system)
 }

@@ -7,18 +7,22 @@ mod busbar;
 mod haproxy;
 mod nginx;
 mod script;
+mod wso2;
 
 pub use script::scripts;
 
 use crate::results;
 use crate::scenarios::Scenario;
 use loadgen::{Process, Url};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long a system may take until it listens.
@@ -39,6 +43,8 @@ pub struct Place {
     pub backend_core: Option<usize>,
     /// The core of the load generator.
     pub client_core: Option<usize>,
+    /// The configuration of the example round, with the addresses of the backend: for peers that understand it.
+    pub round: PathBuf,
 }
 
 impl Place {
@@ -46,7 +52,8 @@ impl Place {
     pub fn new(busbar: PathBuf, work: PathBuf) -> Place {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let core = |wanted: usize| (cores > 1 && has("taskset")).then_some(wanted.min(cores - 1));
-        Place { busbar, work, system_core: core(0), backend_core: core(1), client_core: core(2) }
+        let round = PathBuf::new();
+        Place { busbar, work, system_core: core(0), backend_core: core(1), client_core: core(2), round }
     }
 
     /// Pins the calling thread to the core of the load generator. What it starts from then on is pinned elsewhere by itself.
@@ -78,10 +85,19 @@ impl Place {
         if let Some(core) = core {
             words.splice(0..0, ["taskset".to_owned(), "-c".to_owned(), core.to_string()]);
         }
-        let log = self.work.join(format!("{name}.log"));
+        let file_name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let log = self.work.join(format!("{file_name}.log"));
         let out = File::create(&log).map_err(fail)?;
-        let child = Command::new(&words[0])
-            .args(&words[1..])
+        // Whatever ends this process, a second Ctrl-C and SIGKILL included, ends what it has started.
+        let mut all: Vec<&str> =
+            if has("setpriv") { vec!["setpriv", "--pdeathsig", "TERM"] } else { Vec::new() };
+        all.extend(words.iter().map(String::as_str));
+        let child = Command::new(all[0])
+            .args(&all[1..])
+            .env("ROUND", &self.round)
+            // A Ctrl-C is for this process, which ends the others when it has made its report.
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(out.try_clone().map_err(fail)?)
             .stderr(out)
@@ -134,6 +150,28 @@ impl Running {
         }
     }
 
+    /// How it ended, where it has.
+    fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten()?;
+        Some(self.fails(&format!("ended ({status})")))
+    }
+
+    /// The process that works: what was started, or what that has started, where it is a script that waits.
+    fn worker(&self) -> u32 {
+        let mut id = self.child.id();
+        loop {
+            let children =
+                std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+            match children.split_ascii_whitespace().collect::<Vec<_>>()[..] {
+                [only] => match only.parse() {
+                    Ok(child) => id = child,
+                    Err(_) => return id,
+                },
+                _ => return id,
+            }
+        }
+    }
+
     /// Waits until something listens at a port of this machine.
     fn listens(&mut self, port: u16) -> Result<(), String> {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -143,19 +181,18 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !matches!(self.child.try_wait(), Ok(None)) {
-            return;
-        }
-        // Who is gone already needs no signal.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        // A script may have ended without what it started, so it is the group that is told. Who is gone already needs no signal.
+        let group = Pid::from_child(&self.child);
+        let _ = kill_process_group(group, Signal::TERM);
         let until = Instant::now() + END;
         while Instant::now() < until {
-            if !matches!(self.child.try_wait(), Ok(None)) {
+            let ended = !matches!(self.child.try_wait(), Ok(None));
+            if ended && rustix::process::test_kill_process_group(group).is_err() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let _ = self.child.kill();
+        let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
     }
 }
@@ -167,22 +204,48 @@ pub struct System {
     pub about: results::System,
     /// Where its services are.
     pub url: Url,
+    /// Where a Busbar that was started here is administered.
+    pub admin: Option<SocketAddr>,
     /// The process that works, if it is of this machine and its id is told.
     pub process: Option<Process>,
     /// The scenarios that it can do; `None`: tried with each.
     scenarios: Option<Vec<String>>,
     /// Seconds of load on each scenario before it is measured for the first time, where compilers have to get warm.
     pub warm_up: Duration,
+    /// The scenarios that are warm.
+    warm: Mutex<BTreeSet<&'static str>>,
     /// Ends with this.
-    _running: Option<Running>,
+    running: Option<Mutex<Running>>,
 }
 
 impl System {
     fn started(name: &str, version: String, port: u16, running: Running) -> System {
         let url = Url { https: false, host: "127.0.0.1".to_owned(), port, target: "/".to_owned() };
-        let about = results::System { name: name.to_owned(), version, command: running.command.clone() };
-        let process = Some(Process { name: "system".to_owned(), id: running.child.id() });
-        System { about, url, process, scenarios: None, warm_up: Duration::ZERO, _running: Some(running) }
+        let command = running.command.clone();
+        let about = results::System { name: name.to_owned(), version, command, ..Default::default() };
+        let process = Some(Process { name: "system".to_owned(), id: running.worker() });
+        let (scenarios, warm_up, warm) = (None, Duration::ZERO, Mutex::default());
+        System {
+            about,
+            url,
+            admin: None,
+            process,
+            scenarios,
+            warm_up,
+            warm,
+            running: Some(Mutex::new(running)),
+        }
+    }
+
+    /// Says how much load it gets before it is measured.
+    fn warmed_up_for(&mut self, seconds: f64) {
+        self.warm_up = Duration::from_secs_f64(seconds.clamp(0.0, 600.0));
+        self.about.warm_up = self.warm_up.as_secs_f64();
+    }
+
+    /// Multiplies the load that it gets before it is measured.
+    pub fn warm_up_by(&mut self, factor: f64) {
+        self.warmed_up_for(self.warm_up.as_secs_f64() * factor);
     }
 
     /// A system that runs already: its name, where it is, and the id of its process.
@@ -191,9 +254,30 @@ impl System {
             name: name.to_owned(),
             version: "as it runs".to_owned(),
             command: url.to_string(),
+            ..Default::default()
         };
         let process = process.map(|id| Process { name: "system".to_owned(), id });
-        System { about, url, process, scenarios: None, warm_up: Duration::ZERO, _running: None }
+        let (scenarios, warm_up, warm) = (None, Duration::ZERO, Mutex::default());
+        System { about, url, admin: None, process, scenarios, warm_up, warm, running: None }
+    }
+
+    /// How it ended, if it was started here and runs no more.
+    pub fn ended(&self) -> Option<String> {
+        let mut running = self.running.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        running.ended()
+    }
+
+    /// What it has said until now, if it was started here.
+    pub fn said(&self) -> String {
+        let running =
+            self.running.as_ref().map(|one| one.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        running.map_or(String::new(), |running| running.said())
+    }
+
+    /// The load that a scenario still needs before it is measured.
+    pub fn cold(&self, scenario: &'static str) -> Duration {
+        let mut warm = self.warm.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if warm.insert(scenario) { self.warm_up } else { Duration::ZERO }
     }
 
     /// Whether it is configured for that scenario.
@@ -209,7 +293,8 @@ pub struct Backend {
     pub address: SocketAddr,
     /// Its process.
     pub process: Process,
-    running: Running,
+    command: String,
+    running: Mutex<Running>,
 }
 
 impl Backend {
@@ -222,13 +307,19 @@ impl Backend {
         let mut running = place.start("backend", place.backend_core, &place.busbar, &arguments)?;
         let address = running.wait(|running| field(&running.said(), "http="))?;
         let address = address.parse().map_err(|_| running.fails("it names no address"))?;
-        let process = Process { name: "backend".to_owned(), id: running.child.id() };
-        Ok(Backend { address, process, running })
+        let (process, command) =
+            (Process { name: "backend".to_owned(), id: running.child.id() }, running.command.clone());
+        Ok(Backend { address, process, command, running: Mutex::new(running) })
+    }
+
+    /// How it ended, if it runs no more.
+    pub fn ended(&self) -> Option<String> {
+        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner).ended()
     }
 
     /// How it was started.
     pub fn command(&self) -> &str {
-        &self.running.command
+        &self.command
     }
 }
 
@@ -247,7 +338,29 @@ pub fn busbar(place: &Place, name: &str, configuration: &Path, more: &[String]) 
     busbar::start(place, name, configuration, more)
 }
 
-/// A peer by its name: `nginx`, `haproxy`, or one of [`scripts`].
+/// A Busbar of which nothing is known yet.
+pub struct Bare(Running);
+
+impl Bare {
+    /// # Errors
+    /// It has ended, and how.
+    pub fn alive(&mut self) -> Result<(), String> {
+        self.0.ended().map_or(Ok(()), Err)
+    }
+}
+
+/// Starts a Busbar and does not wait for it. `more` has its HTTP address.
+///
+/// # Errors
+/// It cannot be started.
+pub fn bare(place: &Place, name: &str, configuration: &Path, more: &[String]) -> Result<Bare, String> {
+    let mut arguments = vec!["run".to_owned(), configuration.display().to_string()];
+    arguments.extend(["--admin", "127.0.0.1:0", "--workers", "1"].map(str::to_owned));
+    arguments.extend_from_slice(more);
+    place.start(name, place.system_core, &place.busbar, &arguments).map(Bare)
+}
+
+/// A peer by its name: `nginx`, `haproxy`, one of [`scripts`], or the folder of a WSO2 installation.
 ///
 /// # Errors
 /// Why it is not measured: it is not installed, or does not start.
@@ -255,7 +368,10 @@ pub fn peer(place: &Place, name: &str, backend: SocketAddr) -> Result<System, St
     match name {
         "nginx" => nginx::start(place, backend),
         "haproxy" => haproxy::start(place, backend),
-        other => script::start(place, other, backend),
+        other => match wso2::Installation::at(Path::new(other)) {
+            Some(installation) => installation.start(place),
+            None => script::start(place, other, backend),
+        },
     }
 }
 
@@ -267,7 +383,7 @@ fn has(program: &str) -> bool {
 }
 
 /// Where a program is: in PATH, or where systems keep what is for administrators.
-fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders =
         std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from));
@@ -275,7 +391,7 @@ fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// What a program says of its version: the first line.
-fn version(program: &Path, option: &str) -> String {
+pub(crate) fn version(program: &Path, option: &str) -> String {
     let Ok(output) = Command::new(program).arg(option).stdin(Stdio::null()).output() else {
         return String::new();
     };
@@ -284,7 +400,10 @@ fn version(program: &Path, option: &str) -> String {
 }
 
 /// A port that is free now.
-fn free_port() -> Result<u16, String> {
+///
+/// # Errors
+/// There is none.
+pub fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     listener.map(|address| address.port()).map_err(|error| format!("no free port: {error}"))
 }
@@ -307,6 +426,7 @@ mod tests {
                 system_core: None,
                 backend_core: None,
                 client_core: None,
+                round: PathBuf::new(),
             },
             work,
         )

@@ -1,14 +1,13 @@
 //! Peers that are started by scripts in `bench/peers`, one folder for each.
 //!
 //! `bench/peers/NAME/start PORT BACKEND FOLDER` starts the peer in the foreground: its HTTP port on 127.0.0.1, host and port of the backend, and a folder for its
-//! own files. `bench/peers/NAME/about` has its properties, one on each line: `name: `, `version: `, `scenarios: ` (names, with spaces; those that it can
+//! own files; the environment variable ROUND is the folder of the example round, as it is for this backend. `bench/peers/NAME/about` has its properties, one on each line: `name: `, `version: `, `scenarios: ` (names, with spaces; those that it can
 //! do), `warm-up: ` (seconds of load on each scenario). `bench/peers/NAME/setup` fetches and builds what `start` needs, once per machine; who runs the benchmark
 //! does that before.
 
 use super::{Place, System, free_port};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The folder of the scripts, from the root of the project.
 const FOLDER: &str = "bench/peers";
@@ -33,7 +32,7 @@ pub fn scripts() -> Vec<String> {
 pub(super) fn start(place: &Place, name: &str, backend: SocketAddr) -> Result<System, String> {
     let folder = folder(name).ok_or_else(|| {
         format!(
-            "{name} is no peer: nginx, haproxy, NAME=URL, or a folder (below {FOLDER}) with a script `start`"
+            "{name} is no peer: nginx, haproxy, NAME=URL, a folder (below {FOLDER}) with a script `start`, or an installation of WSO2"
         )
     })?;
     let about = std::fs::read_to_string(folder.join("about")).unwrap_or_default();
@@ -54,7 +53,8 @@ pub(super) fn start(place: &Place, name: &str, backend: SocketAddr) -> Result<Sy
     let mut system = System::started(&name, property("version").unwrap_or_default(), port, running);
     system.scenarios =
         property("scenarios").map(|list| list.split_ascii_whitespace().map(str::to_owned).collect());
-    let seconds = property("warm-up").and_then(|text| text.parse().ok()).unwrap_or(0.0_f64);
-    system.warm_up = Duration::from_secs_f64(seconds.clamp(0.0, 600.0));
+    let seconds =
+        property("warm-up").and_then(|text| text.parse().ok()).filter(|seconds: &f64| seconds.is_finite());
+    system.warmed_up_for(seconds.unwrap_or(0.0));
     Ok(system)
 }

@@ -82,15 +82,11 @@ pub fn run(args: Args) -> ExitCode {
 /// Keys for a round that is run without the demo.
 fn make_keys(folder: &std::path::Path) -> Result<(), String> {
     let keys = Keys::make(folder)?;
-    let shown = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
-    let settings = [
-        ("security.keystore", &keys.bus),
-        ("security.truststore", &keys.client_certificate),
-        ("tls.certificate", &keys.tls_certificate),
-        ("tls.key", &keys.tls_key),
-    ];
+    let shown = |path: &std::path::Path| {
+        path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+    };
     let mut line = String::from("busbar run examples/round");
-    for (name, path) in settings {
+    for (name, path) in keys.settings() {
         let _ = write!(line, " --set {name}={}", shown(path));
     }
     // Nobody may be reading.

@@ -229,7 +229,7 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
                     if context.progress.observed
                         && let Some(seen) = crate::observe::before(context, planned).await
                     {
-                        crate::observe::after(&seen, context, &result);
+                        crate::observe::after(&seen, planned, context, &result);
                     }
                     return result.map(Some);
                 }
@@ -243,7 +243,12 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
         let mut used = compute::Taken::default();
         let mut done = match compute::here(planned, context, &mut used) {
             Some(Step::Done(result)) => Some(result),
-            Some(Step::Wait(future)) => Some(compute::waiting(planned, time, future).await),
+            Some(Step::Wait(future)) => Some(match &seen {
+                None => compute::waiting(planned, time, future).await,
+                Some(seen) => {
+                    crate::observe::timed(seen, Box::pin(compute::waiting(planned, time, future))).await
+                }
+            }),
             None => None,
         };
         if let Some(Ok(Flow::Mediate)) = done {
@@ -251,10 +256,15 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
         }
         let result = match done {
             Some(result) => result,
-            None => compute::elsewhere(context, &plan, id, at).await,
+            None => match &seen {
+                None => compute::elsewhere(context, &plan, id, at).await,
+                Some(seen) => {
+                    crate::observe::timed(seen, Box::pin(compute::elsewhere(context, &plan, id, at))).await
+                }
+            },
         };
         if let Some(seen) = seen {
-            crate::observe::after(&seen, context, &result);
+            crate::observe::after(&seen, planned, context, &result);
         }
         if planned.need >= Need::Prefix {
             transport::clock::passed();

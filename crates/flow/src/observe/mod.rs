@@ -1,14 +1,16 @@
-//! Sees messages in flight: traces of what each step did, and a wire log of heads and bodies.
+//! Sees messages in flight: traces of what each step did, a wire log of heads and bodies, and what processor time steps take.
 //!
 //! Who is observed is said by name: on the command line, by `trace="enable"` in the configuration, at the admin address. A
 //! message that nobody observes pays one load when its flow begins, and a look at a flag of its own for each step. One
 //! that is observed carries a [`Watch`]; what it costs then is of no account.
 
+mod profile;
 mod recording;
 mod snapshot;
 mod text;
 mod wire;
 
+pub use profile::{Profile, Spent};
 pub use recording::{Recording, Summary};
 
 use crate::runtime::context::{Context, Owner};
@@ -19,6 +21,7 @@ use crate::runtime::plan::Planned;
 use crate::runtime::services::Services;
 use crate::state::lock;
 use message::{Headers, Method};
+use profile::Timing;
 use recording::{Attempt, Stage};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -70,6 +73,7 @@ impl Recordings {
 /// What an observed message and its copies carry.
 struct Watch {
     recording: Option<Arc<Recording>>,
+    profile: Option<Arc<Profile>>,
     wire: bool,
     /// The log gets the recording at its end.
     logged: bool,
@@ -107,10 +111,11 @@ pub(crate) fn begin(context: &mut Context) {
     };
     let traced = marked || observers.is_traced(&name);
     let (logged, wire) = (observers.is_logged(&name), observers.is_wired(&name));
-    if context.progress.observed || !(traced || wire) {
+    let profiled = observers.is_profiled(&name);
+    if context.progress.observed || !(traced || wire || profiled) {
         return;
     }
-    watch(context, name, traced, wire, logged);
+    watch(context, name, Wanted { traced, wire, logged, profiled });
     if wire {
         wire::request(context, observers.shown());
     }
@@ -120,11 +125,25 @@ pub(crate) fn begin(context: &mut Context) {
 #[cold]
 pub(crate) fn entered(context: &mut Context) {
     let name = context.owner_name().to_owned();
-    watch(context, name, true, false, false);
+    watch(context, name, Wanted { traced: true, ..Wanted::default() });
 }
 
-fn watch(context: &mut Context, service: String, traced: bool, wire: bool, logged: bool) {
-    let recording = traced.then(|| {
+/// What is to be seen of a message.
+#[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools)] // each can be wanted without the others
+struct Wanted {
+    traced: bool,
+    wire: bool,
+    logged: bool,
+    profiled: bool,
+}
+
+fn watch(context: &mut Context, service: String, wanted: Wanted) {
+    let profile = wanted.profiled.then(|| Profile::of(&context.services));
+    if let Some(profile) = &profile {
+        profile.begins();
+    }
+    let recording = wanted.traced.then(|| {
         let services = Arc::clone(&context.services);
         let recordings = Recordings::of(&services);
         let number = recordings.count.fetch_add(1, Relaxed) + 1;
@@ -133,7 +152,7 @@ fn watch(context: &mut Context, service: String, traced: bool, wire: bool, logge
         recordings.keep(&recording);
         recording
     });
-    context.attach(Arc::new(Watch { recording, wire, logged }));
+    context.attach(Arc::new(Watch { recording, profile, wire: wanted.wire, logged: wanted.logged }));
     context.progress.observed = true;
 }
 
@@ -143,7 +162,8 @@ fn recording(context: &Context) -> Option<Arc<Recording>> {
 
 /// A step that runs on an observed message. It may take the message away, or put another one in its place.
 pub(crate) struct Seen {
-    recording: Arc<Recording>,
+    recording: Option<Arc<Recording>>,
+    timing: Option<Timing>,
     /// Of the message that it began with.
     number: u64,
 }
@@ -155,13 +175,37 @@ pub(crate) fn before<'a>(
     planned: &'a Planned,
 ) -> std::pin::Pin<Box<dyn Future<Output = Option<Box<Seen>>> + Send + 'a>> {
     Box::pin(async move {
-        let recording = recording(context)?;
-        snapshot::arrive(context, recording.shown).await;
-        let list = context.frames.last().map(|frame| context.plan.list(frame.list).label.clone());
-        let place = context.plan.place(planned.span);
-        recording.before(context, Stage { list: list.unwrap_or_default(), place, name: planned.name });
-        Some(Box::new(Seen { recording, number: context.number }))
+        let watch = context.attached::<Watch>()?;
+        let (recording, profile) = (watch.recording.clone(), watch.profile.clone());
+        if recording.is_none() && profile.is_none() {
+            return None;
+        }
+        if let Some(recording) = &recording {
+            snapshot::arrive(context, recording.shown).await;
+            let list = context.frames.last().map(|frame| context.plan.list(frame.list).label.clone());
+            let place = context.plan.place(planned.span);
+            recording.before(context, Stage { list: list.unwrap_or_default(), place, name: planned.name });
+        }
+        let timing = profile.and_then(|profile| Timing::begin(profile, context));
+        if let Some(timing) = &timing {
+            timing.goes_on();
+        }
+        Some(Box::new(Seen { recording, timing, number: context.number }))
     })
+}
+
+/// A part of an observed step that waits: only what it does counts.
+pub(crate) async fn timed<T>(
+    seen: &Seen,
+    future: std::pin::Pin<Box<dyn Future<Output = T> + Send + '_>>,
+) -> T {
+    match &seen.timing {
+        Some(timing) => {
+            timing.waits();
+            profile::timed(timing, future).await
+        }
+        None => future.await,
+    }
 }
 
 /// The flow of a message has ended, and with it what its trace compares with.
@@ -174,7 +218,11 @@ pub(crate) fn left(context: &Context) {
 
 /// It has run.
 #[cold]
-pub(crate) fn after(seen: &Seen, context: &mut Context, result: &Result<Flow, Fault>) {
+pub(crate) fn after(seen: &Seen, planned: &Planned, context: &mut Context, result: &Result<Flow, Fault>) {
+    if let Some(timing) = &seen.timing {
+        timing.ends(context, planned);
+    }
+    let Some(seen_by) = &seen.recording else { return };
     let label = |list| context.plan.list(list).label.clone();
     let outcome = match result {
         Ok(Flow::Next | Flow::Mediate) => String::new(),
@@ -192,7 +240,7 @@ pub(crate) fn after(seen: &Seen, context: &mut Context, result: &Result<Flow, Fa
     // One that waits in an aggregate is not here any more.
     let settled = matches!(result, Ok(Flow::Next | Flow::Enter(_) | Flow::EnterWith(..)));
     let here = recording(context).map(|_| (context, settled));
-    seen.recording.after(seen.number, here, outcome);
+    seen_by.after(seen.number, here, outcome);
 }
 
 /// An attempt to send a message to an endpoint, while somebody observes it.

@@ -25,6 +25,7 @@ struct Names {
     /// Those of the traced ones whose messages go to the log as well.
     logged: BTreeSet<String>,
     wired: BTreeSet<String>,
+    profiled: BTreeSet<String>,
 }
 
 impl Default for Observers {
@@ -60,13 +61,19 @@ impl Observers {
         self.change(name, on, |names| &mut names.wired);
     }
 
+    /// Times the steps of a service's messages from now on, or no longer.
+    pub fn profile(&self, service: &str, on: bool) {
+        self.change(service, on, |names| &mut names.profiled);
+    }
+
     fn change(&self, name: &str, on: bool, which: impl Fn(&mut Names) -> &mut BTreeSet<String>) {
         let mut names = lock(&self.names);
         match on {
             true => which(&mut names).insert(name.to_owned()),
             false => which(&mut names).remove(name),
         };
-        self.on.store(!names.traced.is_empty() || !names.wired.is_empty(), Relaxed);
+        let on = [&names.traced, &names.wired, &names.profiled].iter().any(|names| !names.is_empty());
+        self.on.store(on, Relaxed);
     }
 
     /// Whose messages are traced by name.
@@ -77,6 +84,16 @@ impl Observers {
     /// For whom the wire log is on.
     pub fn wired(&self) -> Vec<String> {
         lock(&self.names).wired.iter().cloned().collect()
+    }
+
+    /// Whose steps are timed.
+    pub fn profiled(&self) -> Vec<String> {
+        lock(&self.names).profiled.iter().cloned().collect()
+    }
+
+    /// Whether the steps of a service are timed.
+    pub(crate) fn is_profiled(&self, service: &str) -> bool {
+        has(&lock(&self.names).profiled, service)
     }
 
     /// Whether the messages of a service are traced.

@@ -1,7 +1,7 @@
 //! `busbar bench evaluate`: growing clients and growing payloads, with tests of significance.
 
 use super::stage::{self, Stage, Teller};
-use bench::studies::{self, Options};
+use bench::studies::{self, Method, Options};
 use std::time::Duration;
 
 /// Repeats the evaluation of the University of North Florida on Busbar and on other systems beside it, and writes a report.
@@ -17,7 +17,7 @@ pub struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
     /// Seconds of each measurement; default 1.
-    #[arg(long, value_name = "SECONDS", value_parser = super::load::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = super::load::some_seconds)]
     seconds: Option<Duration>,
     #[command(flatten)]
     stage: stage::Args,
@@ -33,8 +33,9 @@ pub fn run(args: &Args) -> Result<bool, String> {
         seconds: args.seconds.unwrap_or(Duration::from_millis(milliseconds)),
         repeat: args.repeat.unwrap_or(repeat) as usize,
     };
-    let mut run =
-        studies::evaluate(&stage.systems, &stage.backend, &options, &mut |news| teller.tell(&news))?;
+    let mut run = studies::run(Method::Evaluate, &stage.systems, &stage.backend, &options, &mut |news| {
+        teller.tell(&news)
+    })?;
     stage::complete(&mut run, &stage.absent);
     drop(stage);
     let runs = [run];

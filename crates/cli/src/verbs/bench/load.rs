@@ -79,6 +79,16 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Seconds of a measurement: what is shorter has nothing to say.
+pub(super) fn some_seconds(text: &str) -> Result<Duration, String> {
+    let found = seconds(text)?;
+    if found < Duration::from_millis(10) {
+        Err(format!("'{text}': at least 0.01 seconds"))
+    } else {
+        Ok(found)
+    }
+}
+
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or_else(|| format!("'{text}' is no header: NAME: VALUE"))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -126,6 +136,11 @@ pub fn run(args: &Args) -> Result<bool, String> {
 }
 
 fn plan(args: &Args) -> Result<Plan, String> {
+    for (at, process) in args.processes.iter().enumerate() {
+        if args.processes[..at].iter().any(|one| one.name == process.name) {
+            return Err(format!("two processes are called '{}'", process.name));
+        }
+    }
     let bodies = bodies(&args.files)?;
     let has_body = !bodies.is_empty();
     let method = args.method.clone().unwrap_or(if has_body { "POST" } else { "GET" }.to_owned());

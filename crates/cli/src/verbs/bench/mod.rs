@@ -1,8 +1,13 @@
 //! `busbar bench`: what Busbar is measured with. One file per command.
 
+mod all;
+mod budgets;
 mod evaluate;
+mod generator;
 mod load;
 mod messages;
+mod profile;
+mod project;
 mod report;
 mod round;
 mod secured;
@@ -27,9 +32,14 @@ enum What {
     Load(Box<load::Args>),
     Round(Box<round::Args>),
     Evaluate(Box<evaluate::Args>),
-    Xslt(xslt::Args),
+    Xslt(Box<xslt::Args>),
     Tune(tune::Args),
     Soak(soak::Args),
+    Profile(profile::Args),
+    Budgets(Box<budgets::Args>),
+    Generator(generator::Args),
+    All(Box<all::Args>),
+    Project(project::Args),
     Report(report::Args),
 }
 
@@ -44,6 +54,11 @@ pub fn run(args: Args) -> ExitCode {
         What::Xslt(args) => ("xslt", xslt::run(&args)),
         What::Tune(args) => ("tune", tune::run(&args)),
         What::Soak(args) => ("soak", soak::run(&args)),
+        What::Profile(args) => ("profile", profile::run(&args)),
+        What::Budgets(args) => ("budgets", budgets::run(&args)),
+        What::Generator(args) => ("generator", generator::run(&args)),
+        What::All(args) => ("all", all::run(&args)),
+        What::Project(args) => ("project", project::run(&args).map(|()| true)),
         What::Report(args) => ("report", report::run(&args).map(|()| true)),
     };
     match done {

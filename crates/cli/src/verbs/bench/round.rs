@@ -18,12 +18,13 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// The longest that a measurement counts, in seconds; default 2. A fifth of it goes before, as warm-up.
-    #[arg(long, value_name = "SECONDS", value_parser = super::load::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = super::load::some_seconds)]
     seconds: Option<Duration>,
     /// How often each measurement is made.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
-    /// Requests of each client in round 6.5: `main` (1000, 100, 200), `appendix` (1000, 100, 10) or `any` (as many as there is time for).
+    /// Requests of each client in round 6.5, for up to 40 clients, up to 320, and beyond: `main` (1000,100,200), `appendix` (1000,100,10), three numbers, one for all, or `any`
+    /// (as many as there is time for).
     #[arg(long, default_value = "main", value_parser = per_client)]
     per_client: PerClient,
     /// Only this scenario; can be repeated.
@@ -43,7 +44,17 @@ fn per_client(name: &str) -> Result<PerClient, String> {
         "main" => Ok(PerClient::Main),
         "appendix" => Ok(PerClient::Appendix),
         "any" => Ok(PerClient::Any),
-        _ => Err(format!("'{name}' is not main, appendix or any")),
+        _ => {
+            let numbers: Option<Vec<u64>> =
+                name.split(',').map(|one| one.trim().parse().ok().filter(|number| *number > 0)).collect();
+            match numbers.as_deref() {
+                Some(&[all]) => Ok(PerClient::Each([all; 3])),
+                Some(&[few, some, many]) => Ok(PerClient::Each([few, some, many])),
+                _ => Err(format!(
+                    "'{name}' is not main, appendix, any, a number, or three of them (1000,100,200)"
+                )),
+            }
+        }
     }
 }
 
@@ -75,6 +86,9 @@ pub fn run(args: &Args) -> Result<bool, String> {
             rounds::run(method, &stage.systems, &stage.backend, &options, &mut |news| teller.tell(&news))?;
         stage::complete(&mut run, &stage.absent);
         runs.push(run);
+        if !teller.goes_on() {
+            break;
+        }
     }
     drop(stage);
     args.stage.write(&runs)?;

@@ -2,7 +2,7 @@
 
 use super::stage::{self, Stage, Teller};
 use bench::steps::News;
-use bench::studies;
+use bench::studies::{self, Length};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ pub struct Args {
     /// Hours, with a fraction or not. The published round took 40.
     #[arg(long, default_value_t = 1.0)]
     hours: f64,
+    /// Ends after so many requests, if that is earlier.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
     /// The folder for the report.
     #[arg(long, value_name = "FOLDER", default_value = "bench-report")]
     out: PathBuf,
@@ -24,11 +27,12 @@ pub fn run(args: &Args) -> Result<bool, String> {
         return Err(format!("{} hours are not between 0 and 10,000", args.hours));
     }
     let mut teller = Teller::new();
+    stage::writable(&args.out)?;
     let stage = Stage::with_settings(&[("busbar", &[])])?;
     teller.tell(&News::Begins(1, 1, "soak".to_owned()));
-    let duration = Duration::from_secs_f64(args.hours * 3600.0);
+    let length = Length { duration: Duration::from_secs_f64(args.hours * 3600.0), requests: args.requests };
     let mut run =
-        studies::soak(&stage.systems[0], duration, &mut |progress| teller.tell(&News::Progress(progress)))?;
+        studies::soak(&stage.systems[0], length, &mut |progress| teller.tell(&News::Progress(progress)))?;
     for cell in &run.cells {
         teller.tell(&News::Measured(cell));
     }

@@ -9,15 +9,16 @@ use bench::systems::{self, Backend, Place, System};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// What is measured beside this binary, and where the result goes.
 #[derive(clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// A system to measure beside Busbar: nginx, haproxy, NAME=URL (that runs already; NAME=URL#PID to watch its process), or a folder with a script
-    /// `start` (of `bench/peers`). Can be repeated; without it nginx, haproxy and all of `bench/peers`, as far as they are installed.
+    /// A system to measure beside Busbar: nginx, haproxy, a folder with a script `start` (of `bench/peers`), the folder of a WSO2 installation, or NAME=URL (that
+    /// runs already; NAME=URL#PID to watch its process). NAME=FOLDER gives a folder another name. Can be repeated; without it nginx, haproxy and all of
+    /// `bench/peers`, as far as they are installed.
     #[arg(long = "peer", value_name = "PEER")]
     peers: Vec<String>,
     /// Busbar only.
@@ -33,7 +34,7 @@ pub struct Args {
 
 fn build(text: &str) -> Result<(String, PathBuf), String> {
     let (name, path) = text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=PATH"))?;
-    if name == "busbar" || name.is_empty() {
+    if name == "busbar" || name.is_empty() || name.starts_with('(') {
         return Err(format!("'{name}' is no name for another build"));
     }
     Ok((name.to_owned(), PathBuf::from(path)))
@@ -43,6 +44,11 @@ impl Args {
     /// Writes the report in all its forms; says where.
     pub(super) fn write(&self, runs: &[Run]) -> Result<(), String> {
         write(&self.out, runs)
+    }
+
+    /// Where it goes.
+    pub(super) fn out(&self) -> &Path {
+        &self.out
     }
 }
 
@@ -70,11 +76,24 @@ impl Drop for Folder {
 impl Stage {
     /// Starts the backend, Busbar with the example round, and the others.
     pub(super) fn new(args: &Args) -> Result<Stage, String> {
+        Stage::prepared(args, &|_| Ok(()))
+    }
+
+    /// The same, with something done before the systems start.
+    pub(super) fn prepared(
+        args: &Args,
+        prepare: &dyn Fn(&Stage) -> Result<(), String>,
+    ) -> Result<Stage, String> {
+        writable(&args.out)?;
         let mut stage = Stage::empty()?;
+        prepare(&stage)?;
         let round = stage.unpacked.round();
         stage.systems.push(systems::busbar(&stage.place, "busbar", &round, &[])?);
         for (name, path) in &args.builds {
             let path = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
+            if stage.has(name) {
+                return Err(format!("there are two builds '{name}'"));
+            }
             let place = Place { busbar: path, ..stage.place.clone() };
             stage.systems.push(systems::busbar(&place, name, &round, &[])?);
         }
@@ -88,6 +107,14 @@ impl Stage {
         for peer in &peers {
             eprintln!("starting {peer}");
             match stage.peer(peer) {
+                Ok(system) if stage.has(&system.about.name) => {
+                    let why = format!(
+                        "{peer}: there is a system '{}' already (NAME=FOLDER gives it another name)",
+                        system.about.name
+                    );
+                    eprintln!("not measured: {why}");
+                    stage.absent.push(why);
+                }
                 Ok(system) => stage.systems.push(system),
                 Err(why) => {
                     eprintln!("not measured: {why}");
@@ -99,15 +126,22 @@ impl Stage {
         Ok(stage)
     }
 
+    fn has(&self, name: &str) -> bool {
+        self.systems.iter().any(|system| system.about.name == name)
+    }
+
     /// The backend and a place for the others.
     pub(super) fn empty() -> Result<Stage, String> {
         let busbar = std::env::current_exe().map_err(|error| format!("this binary is not found: {error}"))?;
-        let work = std::env::temp_dir().join(format!("busbar-bench-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Relaxed);
+        let work = std::env::temp_dir().join(format!("busbar-bench-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
         let folder = Folder(work.clone());
-        let place = Place::new(busbar, work);
+        let mut place = Place::new(busbar, work);
         let backend = Backend::start(&place)?;
         let unpacked = Unpacked::new(backend.address)?;
+        place.round = unpacked.round();
         Ok(Stage { systems: Vec::new(), backend, place, absent: Vec::new(), unpacked, _work: folder })
     }
 
@@ -127,6 +161,14 @@ impl Stage {
         let Some((name, url)) = peer.split_once('=') else {
             return systems::peer(&self.place, peer, self.backend.address);
         };
+        if name.is_empty() || name.starts_with('(') {
+            return Err(format!("'{name}' is no name for a system"));
+        }
+        if !url.contains("://") {
+            let mut system = systems::peer(&self.place, url, self.backend.address)?;
+            name.clone_into(&mut system.about.name);
+            return Ok(system);
+        }
         let (url, process) = match url.split_once('#') {
             Some((url, id)) => (url, Some(id.parse().map_err(|_| format!("'{id}' is no process id"))?)),
             None => (url, None),
@@ -195,6 +237,11 @@ impl Teller {
                 }
             }
         }
+        self.goes_on()
+    }
+
+    /// Whether nobody has asked for the end.
+    pub(super) fn goes_on(&self) -> bool {
         !self.ends.load(Relaxed)
     }
 }
@@ -213,8 +260,33 @@ pub(super) fn complete(run: &mut Run, absent: &[String]) {
     run.absent.splice(0..0, absent.iter().cloned());
 }
 
-/// Writes the report in all its forms; says where.
+/// The folder for the report is there and takes files: said before anything is measured, not after hours.
+pub(super) fn writable(out: &Path) -> Result<(), String> {
+    let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    std::fs::create_dir_all(out).map_err(|error| fail(out, error))?;
+    let probe = out.join(".writable");
+    std::fs::write(&probe, b"yes").map_err(|error| fail(&probe, error))?;
+    std::fs::remove_file(&probe).map_err(|error| fail(&probe, error))
+}
+
+/// Writes the report in all its forms; says where. What cannot be written there goes to the temporary folder: it may be the work of an hour.
 pub(super) fn write(out: &Path, runs: &[Run]) -> Result<(), String> {
+    match write_to(out, runs) {
+        Ok(()) => {
+            // Nobody may be reading.
+            let _ = writeln!(std::io::stdout(), "{}", out.join("report.html").display());
+            Ok(())
+        }
+        Err(why) => {
+            let other = std::env::temp_dir().join(format!("busbar-bench-report-{}", std::process::id()));
+            write_to(&other, runs).map_err(|error| format!("{why}; and {error}"))?;
+            Err(format!("{why}; the report is in {}", other.display()))
+        }
+    }
+}
+
+/// Writes all files, each at once: a report that is there stays as it is until the new one is whole.
+pub(super) fn write_to(out: &Path, runs: &[Run]) -> Result<(), String> {
     let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     std::fs::create_dir_all(out).map_err(|error| fail(out, error))?;
     let json = serde_json::to_string_pretty(runs).map_err(|error| error.to_string())?;
@@ -224,11 +296,16 @@ pub(super) fn write(out: &Path, runs: &[Run]) -> Result<(), String> {
         ("report.md", report::markdown(runs)),
         ("cells.csv", report::csv(runs)),
     ];
-    for (name, text) in files {
-        let path = out.join(name);
-        std::fs::write(&path, text).map_err(|error| fail(&path, error))?;
+    for (name, text) in &files {
+        let part = out.join(format!(".{name}.part"));
+        std::fs::write(&part, text).map_err(|error| fail(&part, error)).inspect_err(|_| {
+            // As far as it was written; there may be no room for more.
+            let _ = std::fs::remove_file(&part);
+        })?;
     }
-    // Nobody may be reading.
-    let _ = writeln!(std::io::stdout(), "{}", out.join("report.html").display());
+    for (name, _) in &files {
+        let path = out.join(name);
+        std::fs::rename(out.join(format!(".{name}.part")), &path).map_err(|error| fail(&path, error))?;
+    }
     Ok(())
 }

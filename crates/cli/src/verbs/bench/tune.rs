@@ -1,7 +1,7 @@
 //! `busbar bench tune`: a split and aggregate with other settings.
 
 use super::stage::{self, Stage, Teller};
-use bench::studies::{self, Options};
+use bench::studies::{self, Method, Options};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct Args {
 }
 
 /// What the article varies, as far as there is such a thing here.
-const SETTINGS: [(&str, &[&str]); 8] = [
+pub(super) const SETTINGS: [(&str, &[&str]); 8] = [
     ("busbar", &[]),
     ("workers = 2", &["--workers", "2"]),
     ("memory = 64m", &["--set", "limits.memory=64m"]),
@@ -35,10 +35,12 @@ const SETTINGS: [(&str, &[&str]); 8] = [
 /// Whether every answer was right.
 pub fn run(args: &Args) -> Result<bool, String> {
     let mut teller = Teller::new();
+    stage::writable(&args.out)?;
     let stage = Stage::with_settings(&SETTINGS)?;
     let options =
         Options { quick: args.quick, seconds: Duration::from_millis(500), repeat: args.repeat as usize };
-    let mut run = studies::tune(&stage.systems, &stage.backend, &options, &mut |news| teller.tell(&news))?;
+    let mut run =
+        studies::run(Method::Tune, &stage.systems, &stage.backend, &options, &mut |news| teller.tell(&news))?;
     stage::complete(&mut run, &stage.absent);
     drop(stage);
     let runs = [run];
