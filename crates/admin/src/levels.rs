@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// All categories, with what they have.
-pub const CATEGORIES: [(&str, &str); 27] = [
+pub const CATEGORIES: [(&str, &str); 28] = [
     ("busbar", "all categories below, and the process itself"),
     ("busbar::access", "losses of the access log"),
     ("busbar::certificate", "certificates of listeners that have expired, or will soon"),

@@ -860,17 +860,17 @@ mod tests {
         std::fs::remove_dir_all(&root).unwrap();
         let system: Vec<_> = system.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(system, ["mine.port=7", "my.host=h"]);
-        let own = |name: &str, kind| (name.to_owned(), kind);
-        assert_eq!(kinds, [own("application/x-own", Kind::Json), own("text/html", Kind::Text)]);
+        let named = |name: &str, kind| (name.to_owned(), kind);
+        assert_eq!(kinds, [named("application/x-own", Kind::Json), named("text/html", Kind::Text)]);
         assert!(own.preserve_user_agent && !own.preserve_server && own.keep_alive && !own.list_services);
         assert_eq!((own.correlation_header.as_str(), set.correlation_header.as_str()), ("X-Trace", "mine"));
         assert_eq!(own.preserve_headers, ["Server"], "deployment.toml counts");
         let shown: Vec<_> =
             found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
         for wanted in [
-            "note `transport.http.correlation_header_name` is honoured, where [http] does not say otherwise",
-            "note `transport.http.preserve_http_headers` is honoured, where [http] does not say otherwise",
-            "note `passthru_properties.http.server.preserve` is honoured, where [http] does not say otherwise",
+            "note `transport.http.correlation_header_name` is honoured, unless `[http]` is set in busbar.toml",
+            "note `transport.http.preserve_http_headers` is honoured, unless `[http]` is set in busbar.toml",
+            "note `passthru_properties.http.server.preserve` is honoured, unless `[http]` is set in busbar.toml",
             "note `system.parameter.my.host` is what",
             "warning `system.parameter.my.secret` has no effect: only a WSO2 server",
             "warning `passthru_properties.http.connection.disable.keepalive` has no effect: only a WSO2 server",

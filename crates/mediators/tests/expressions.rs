@@ -89,6 +89,7 @@ fn headers(body: &str) -> [(&'static str, &'static str); 3] {
 fn run(tested: &Tested, body: &str) -> Ended {
     tested.run_with(&headers(body), body, |context| {
         let inbound = Inbound {
+            absolute: None,
             method: message::Method::Post,
             target: "/services/P/sub?Q=a%20b&r=1".to_owned(),
             service_length: "/services/P".len(),

@@ -371,7 +371,9 @@ fn comments_are_not_seen() {
         let asked = REQUEST.replace("12 &lt;", "1<!--a-->2 &lt;<!-- b --><!---->");
         let mut request = world.secure(&asked, &client, &mut Exchange::default()).unwrap();
         if number == 2 {
-            request = request.replace("13 &amp;", "1<!--c-->3 &amp;").replace("<soapenv:Body", "<!--d--><soapenv:Body");
+            request = request
+                .replace("13 &amp;", "1<!--c-->3 &amp;")
+                .replace("<soapenv:Body", "<!--d--><soapenv:Body");
         }
         let opened = world.open(&request, &service, &mut Exchange::default()).unwrap().document;
         let price = opened.descendants(Document::ROOT).find(|&node| opened.local(node) == "price").unwrap();

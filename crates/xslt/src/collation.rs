@@ -211,7 +211,11 @@ mod tests {
                 if a.is_ascii() && b.is_ascii() {
                     for upper_first in [false, true] {
                         let keys = CollationKey::new(a, upper_first).cmp(&CollationKey::new(b, upper_first));
-                        assert_eq!(compare_ascii(a, b, upper_first), keys, "{a:?} {b:?}");
+                        assert_eq!(
+                            compare_ascii(a.as_bytes(), b.as_bytes(), upper_first),
+                            keys,
+                            "{a:?} {b:?}"
+                        );
                     }
                 }
             }

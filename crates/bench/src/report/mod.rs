@@ -141,6 +141,7 @@ mod tests {
     /// A run of a method with two systems, one of them better.
     pub(super) fn run(method: &str) -> Run {
         let system = |name: &str| System {
+            warm_up: 0.0,
             name: name.to_owned(),
             version: "1".into(),
             command: format!("{name} <x> & y"),

@@ -160,12 +160,27 @@ fn planted_secrets_are_in_no_output() {
         answers.push((service.to_owned(), format!("{head}{}", String::from_utf8_lossy(&body))));
     }
     // Another version of each, so that a diff has something to show.
-    std::fs::write(root.join("synapse.xml"), ARTIFACTS.replace("-1", "-9").replace("harmless", "other")).unwrap();
+    std::fs::write(root.join("synapse.xml"), ARTIFACTS.replace("-1", "-9").replace("harmless", "other"))
+        .unwrap();
     assert!(asked("POST", "/reload").0 < 500);
     for path in [
-        "/", "/metrics", "/artifacts", "/artifacts/proxy/P", "/artifacts/endpoint/Url", "/artifacts/endpoint/OAuth",
-        "/artifacts/endpoint/User", "/artifacts/localEntry", "/traces", "/traces/last", "/traces/last.txt", "/loggers", "/wire",
-        "/generations", "/generations/1", "/generations/2", "/generations/2/diff",
+        "/",
+        "/metrics",
+        "/artifacts",
+        "/artifacts/proxy/P",
+        "/artifacts/endpoint/Url",
+        "/artifacts/endpoint/OAuth",
+        "/artifacts/endpoint/User",
+        "/artifacts/localEntry",
+        "/traces",
+        "/traces/last",
+        "/traces/last.txt",
+        "/loggers",
+        "/wire",
+        "/generations",
+        "/generations/1",
+        "/generations/2",
+        "/generations/2/diff",
     ] {
         asked("GET", path);
     }
@@ -204,7 +219,10 @@ fn planted_secrets_are_in_no_output() {
         std::fs::write(root.join("busbar.toml"), wrong).unwrap();
         let out = support::busbar(&["run", path, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         assert_eq!(out.status.code(), Some(1), "{to}");
-        outputs.push((format!("run with {}", to.len()), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()));
+        outputs.push((
+            format!("run with {}", to.len()),
+            String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned(),
+        ));
     }
     outputs.push(("the log".to_owned(), bus.stderr()));
     outputs.extend(answers);

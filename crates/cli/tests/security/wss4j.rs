@@ -172,7 +172,7 @@ fn every_profile_is_completed_with_wss4j_in_both_ways() {
     let Some(mut world) = World::new("profiles", listener.local_addr().unwrap().port()) else { return };
     let java = Java::start(&world.libraries, &world.root, "service.jks", "service").unwrap();
     let wrong = backend(java, listener);
-    for (name, policy, how) in profiles() {
+    for (name, _, how) in profiles() {
         // WSS4J asks the bus.
         let (signature, request) =
             world.client.ask("secure", how, REQUEST).unwrap_or_else(|why| panic!("{name}: {why}"));

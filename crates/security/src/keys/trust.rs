@@ -9,7 +9,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use webpki::{
-    EndEntityCert, Error, ExpirationPolicy, ExtendedKeyUsageValidator, KeyPurposeIdIter, RevocationOptionsBuilder,
+    EndEntityCert, Error, ExpirationPolicy, ExtendedKeyUsageValidator, KeyPurposeIdIter,
+    RevocationOptionsBuilder,
 };
 
 /// How long, in seconds, a path that was found is not looked for again, and how many are kept.

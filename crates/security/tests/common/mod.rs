@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use xml::{Document, ParseOptions};
 
 mod policies;
+#[allow(unused_imports)] // Each test uses some of them.
 pub use policies::{policy, profiles, scenario};
 
 /// A key and its certificate as PEM.

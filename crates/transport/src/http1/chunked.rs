@@ -177,7 +177,11 @@ mod tests {
             let fields = format!("0\r\nX:{}\r\n\r\n", "y".repeat(LONGEST_TRAILER - 2 + more));
             for wire in [line, fields] {
                 for piece in [1, 2, 511, 100_000] {
-                    assert_eq!(run(wire.as_bytes(), piece, true).is_ok(), fits, "{more} in pieces of {piece}");
+                    assert_eq!(
+                        run(wire.as_bytes(), piece, true).is_ok(),
+                        fits,
+                        "{more} in pieces of {piece}"
+                    );
                 }
             }
         }
