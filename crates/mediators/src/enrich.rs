@@ -621,30 +621,30 @@ mod tests {
 
     #[test]
     fn what_a_property_holds_is_changed_where_it_is() {
-        let kept = "<enrich><source type='inline'><l xmlns=''><a n='1'>x</a></l></source><target type='property' property='p'/></enrich>";
+        let kept = "<enrich><source type='inline'><l xmlns=''><a n='0'>x</a></l></source><target type='property' property='p'/></enrich>";
         let om = "<property name='p' scope='operation' type='OM'><l xmlns=''/></property>";
         for (before, scope, source, target, after) in [
-            (kept, "", "xpath='//i'", "action='child' xpath='$ctx:p'", "<l><a n=\"1\">x</a><i>1</i></l>"),
-            (kept, "", "xpath='//i'", "action='child' xpath='$ctx:p/a'", "<l><a n=\"1\">x<i>1</i></a></l>"),
-            (kept, "", "xpath='//i'", "action='sibling' xpath='$ctx:p/a'", "<l><a n=\"1\">x</a><i>1</i></l>"),
+            (kept, "", "xpath='//i'", "action='child' xpath='$ctx:p'", "<l><a n=\"0\">x</a><i>1</i></l>"),
+            (kept, "", "xpath='//i'", "action='child' xpath='$ctx:p/a'", "<l><a n=\"0\">x<i>1</i></a></l>"),
+            (kept, "", "xpath='//i'", "action='sibling' xpath='$ctx:p/a'", "<l><a n=\"0\">x</a><i>1</i></l>"),
             (kept, "", "xpath='//i'", "xpath='$ctx:p//a'", "<l><i>1</i></l>"),
             (kept, "", "xpath='//i/text()'", "xpath='$ctx:p/a/@n'", "<l><a n=\"1\">x</a></l>"),
-            (kept, "", "xpath='//i/text()'", "xpath='$ctx:p'", "<l><a n=\"1\">x</a>1</l>"),
-            (kept, "", "xpath='//none'", "xpath='$ctx:p'", "<l><a n=\"1\">x</a></l>"),
+            (kept, "", "xpath='//i/text()'", "xpath='$ctx:p'", "<l><a n=\"0\">x</a>1</l>"),
+            (kept, "", "xpath='//none'", "xpath='$ctx:p'", "<l><a n=\"0\">x</a></l>"),
             (kept, "", "xpath='//i'", "xpath='get-property(\"p\")'", "<i>1</i>"),
             (
                 kept,
                 "",
                 "xpath='//i'",
                 "action='child' xpath='get-property(\"p\")'",
-                "<l><a n=\"1\">x</a><i>1</i></l>",
+                "<l><a n=\"0\">x</a><i>1</i></l>",
             ),
             (
                 kept,
                 "",
                 "xpath='//i'",
                 "action='child' xpath='get-property(\"new\")'",
-                "<l><a n=\"1\">x</a></l>",
+                "<l><a n=\"0\">x</a></l>",
             ),
             (
                 om,
