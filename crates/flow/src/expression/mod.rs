@@ -509,7 +509,7 @@ impl Expression {
         })?;
         let Some(first) = first else { return Ok(None) };
         let host = SynapseHost::new(context);
-        let own = host.document(first.doc).is_some_and(|document| Arc::ptr_eq(document, &held));
+        let own = host.xml_of(first.doc).is_some_and(|document| Arc::ptr_eq(document, &held));
         Ok(own.then_some((held, first.id)))
     }
 

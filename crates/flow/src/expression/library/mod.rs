@@ -345,7 +345,7 @@ impl<'a> SynapseHost<'a> {
     }
 
     /// The XML of a property that the nodes of this number belong to.
-    pub(crate) fn document(&self, id: DocId) -> Option<&Arc<XmlValue>> {
+    pub(crate) fn xml_of(&self, id: DocId) -> Option<&Arc<XmlValue>> {
         self.documents.get((id.0 as usize).checked_sub(1)?)
     }
 
