@@ -198,7 +198,7 @@ mod tests {
             ("a@b http://host/a@b?c://d", "a@b http://host/a@b?c://d"),
             ("http://u:p@h/", "http://***@h/"),
             ("<address uri=\"https://u:p%40@h:1\"/>", "<address uri=\"https://******@h:1\"/>"),
-            ("`amqp://é:a@b@h` and jdbc:x://u@h", "`amqp://*****@h` and jdbc:x://*@h"),
+            ("`amqp://é:a@b@h` and jdbc:x://u@h", "`amqp://******@h` and jdbc:x://*@h"),
             ("http://@h", "http://@h"),
             ("x://y://u@h", "x://y://*@h"),
             ("://", "://"),
@@ -208,7 +208,7 @@ mod tests {
             ),
             ("?token={x}&password=&a[token]=1 ?é=1", "?token={x}&password=&a[token]=1 ?é=1"),
             ("?secret=a?token=b&pwd=c ?pass=??pass==", "?secret=*********&pwd=* ?pass=********"),
-            ("http://u@h?pwd=é&b=c", "http://*@h?pwd=*&b=c"),
+            ("http://u@h?pwd=é&b=c", "http://*@h?pwd=**&b=c"),
         ] {
             assert_eq!(without_credentials(text), shown);
         }

@@ -292,4 +292,15 @@ mod tests {
         assert_eq!(sources.text(Span::new(ids[1], 0, 1)), "b");
         assert_eq!(paths(&sources), ["d", "b", "e"]);
     }
+
+    #[test]
+    fn a_line_shows_no_password_of_a_url_wherever_it_is_cut() {
+        let mut sources = SourceMap::new();
+        let text = "<url>jdbc:mysql://é:säcret@h/x?password=säcret</url>\n<b/>";
+        let file = sources.add("a.xml", text);
+        let file = sources.get(file).unwrap();
+        let (start, line) = file.line(1);
+        assert!(start == 0 && !line.contains("cret"), "{line}");
+        assert_eq!(file.line(2), (text.find("<b/>").unwrap(), "<b/>"));
+    }
 }
