@@ -52,7 +52,9 @@ fn integer<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let found = match taken(arguments)? {
         // A number with a fraction is refused even if it is zero, as its text is.
         Value::Number(number @ Number::Integer(_)) => Some(number),
-        Value::Text(text) => text.trim().parse().ok().map(Number::Integer),
+        value @ (Value::Text(_) | Value::Xml(_)) => {
+            value.as_text().and_then(|text| text.trim().parse().ok()).map(Number::Integer)
+        }
         _ => None,
     };
     found.map(Value::Number).ok_or_else(|| Failure("this is no whole number".to_owned()))
@@ -61,7 +63,9 @@ fn integer<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 fn float<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let found = match taken(arguments)? {
         Value::Number(number) => Some(number),
-        Value::Text(text) => Number::parse(text.trim()),
+        value @ (Value::Text(_) | Value::Xml(_)) => {
+            value.as_text().and_then(|text| Number::parse(text.trim()))
+        }
         _ => None,
     };
     found.map(Value::Number).ok_or_else(|| Failure("this is no number".to_owned()))

@@ -12,7 +12,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function { name: "length", arity: 1..=1, run: length },
     Function { name: "toUpper", arity: 1..=1, run: |a| owned(plain(a)?.to_uppercase()) },
     Function { name: "toLower", arity: 1..=1, run: |a| owned(plain(a)?.to_lowercase()) },
-    Function { name: "trim", arity: 1..=1, run: |a| owned(plain(a)?.trim_matches(|c| c <= ' ').to_owned()) },
+    Function {
+        name: "trim",
+        arity: 1..=1,
+        run: |a| owned(text(a, 0)?.trim_matches(|c| c <= ' ').to_owned()),
+    },
     Function { name: "subString", arity: 2..=3, run: sub_string },
     Function { name: "startsWith", arity: 2..=2, run: |a| truth(text(a, 0)?.starts_with(&*text(a, 1)?)) },
     Function { name: "endsWith", arity: 2..=2, run: |a| truth(text(a, 0)?.ends_with(&*text(a, 1)?)) },
@@ -31,7 +35,7 @@ fn owned<'v>(text: String) -> Result<'v> {
     Ok(Value::Text(Cow::Owned(text)))
 }
 
-/// The argument as text; numbers and truths have one.
+/// The argument as text; numbers and truths of the message have one.
 fn plain<'s>(arguments: &'s [Value<'_>]) -> std::result::Result<Cow<'s, str>, Failure> {
     match arguments.first() {
         Some(Value::Number(number)) => Ok(number.to_string().into()),
