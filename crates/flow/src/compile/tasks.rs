@@ -286,7 +286,7 @@ mod tests {
     fn tested(inside: &str) -> Tested {
         let registry = testing::registry(Vec::new());
         let text = format!(
-            "<definitions xmlns='{}'>{inside}<localEntry key='E'><e xmlns=''/></localEntry><sequence name='S'/><sequence name='main'/>\
+            "<definitions xmlns='{}'>{inside}<localEntry key='E'><e xmlns=''/></localEntry><sequence name='S'/><sequence name='main'/><sequence name='fault'/>\
              <proxy name='P'><target inSequence='S'/></proxy></definitions>",
             config::SYNAPSE
         );
@@ -379,7 +379,6 @@ mod tests {
         (&[], "missing-property: the task needs the property `message`", false),
         (&[("message", "  ")], "missing-property: the task needs the property `message`", false),
         (&[("message", "&lt;a>")], "bad-value: the message is no XML", false),
-        (&[("message", "{")], "bad-value: the message is no JSON", false),
         (&[("registryKey", "none")], "unknown-entry: there is no entry `none`", true),
         (
             &[("registryKey", "<a/>"), ("message", "x")],
