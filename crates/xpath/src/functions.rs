@@ -5,6 +5,7 @@ use crate::number::round;
 use crate::plan::Core;
 use crate::value::Node;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use xml::{Document, NodeKind};
 
 /// `local-name()`, `namespace-uri()` and `name()` of a node.
@@ -139,55 +140,90 @@ pub(crate) fn normalize_space(s: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// What `translate()` does with each ASCII character.
+struct Table {
+    from: Box<str>,
+    to: Box<str>,
+    /// What stands for each; [`REMOVE`]: nothing.
+    bytes: [u8; 128],
+    removes: bool,
+}
+
+const REMOVE: u8 = 0xFF;
+
+/// Tables that are kept per thread, and the longest arguments of those: most calls of `translate()` have the same two texts in them.
+const TABLES: usize = 4;
+const LONGEST: usize = 256;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Table>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Table {
+    fn new(from: &str, to: &str) -> Table {
+        let (mut bytes, mut known) = ([0; 128], [false; 128]);
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = at as u8;
+        }
+        for (at, byte) in from.bytes().enumerate() {
+            let index = usize::from(byte & 0x7F);
+            if !known[index] {
+                known[index] = true;
+                bytes[index] = to.as_bytes().get(at).copied().unwrap_or(REMOVE);
+            }
+        }
+        Table { from: from.into(), to: to.into(), bytes, removes: bytes.contains(&REMOVE) }
+    }
+
+    /// Calls `f` with the table of two texts of ASCII characters.
+    fn with<R>(from: &str, to: &str, f: impl FnOnce(&Table) -> R) -> R {
+        if from.len().max(to.len()) > LONGEST {
+            return f(&Table::new(from, to));
+        }
+        KEPT.with_borrow_mut(|kept| {
+            let known = kept.iter().position(|table| *table.from == *from && *table.to == *to);
+            let at = known.unwrap_or_else(|| {
+                if kept.len() >= TABLES {
+                    kept.remove(0);
+                }
+                kept.push(Table::new(from, to));
+                kept.len() - 1
+            });
+            f(&kept[at])
+        })
+    }
+
+    fn apply<'a>(&self, s: Cow<'a, str>) -> Cow<'a, str> {
+        let stays = |byte: u8| byte >= 128 || self.bytes[usize::from(byte & 0x7F)] == byte;
+        if s.bytes().all(stays) {
+            return s;
+        }
+        let mut mapped = String::with_capacity(s.len());
+        if self.removes || !s.is_ascii() {
+            mapped.extend(s.chars().filter_map(|c| match self.bytes.get(c as usize) {
+                None => Some(c),
+                Some(&REMOVE) => None,
+                Some(&byte) => Some(char::from(byte)),
+            }));
+            return Cow::Owned(mapped);
+        }
+        // Byte for byte.
+        let mut block = [0u8; 64];
+        for piece in s.as_bytes().chunks(block.len()) {
+            for (to, from) in block.iter_mut().zip(piece) {
+                *to = self.bytes[usize::from(*from & 0x7F)];
+            }
+            // (All of them are ASCII.)
+            mapped.push_str(std::str::from_utf8(&block[..piece.len()]).unwrap_or_default());
+        }
+        Cow::Owned(mapped)
+    }
+}
+
 /// `translate()`: the first occurrence of a character in `from` counts; without a partner in `to` it is removed.
 pub(crate) fn translate<'a>(s: Cow<'a, str>, from: &str, to: &str) -> Cow<'a, str> {
     if from.is_ascii() && to.is_ascii() {
-        const KEEP: u8 = 0xFF;
-        const REMOVE: u8 = 0xFE;
-        let mut table = [KEEP; 128];
-        for (i, b) in from.bytes().enumerate() {
-            let cell = &mut table[b as usize];
-            if *cell == KEEP {
-                *cell = to.as_bytes().get(i).copied().unwrap_or(REMOVE);
-            }
-        }
-        if s.bytes().all(|b| b >= 128 || table[b as usize] == KEEP) {
-            return s;
-        }
-        if s.is_ascii() {
-            let mut mapped = String::with_capacity(s.len());
-            if table.contains(&REMOVE) {
-                mapped.extend(s.bytes().filter_map(|byte| match table[usize::from(byte & 0x7F)] {
-                    KEEP => Some(byte as char),
-                    REMOVE => None,
-                    other => Some(other as char),
-                }));
-                return Cow::Owned(mapped);
-            }
-            // Byte for byte.
-            let whole = {
-                let mut whole = [0u8; 128];
-                for (byte, (cell, own)) in whole.iter_mut().zip(&table).enumerate() {
-                    *cell = if *own == KEEP { byte as u8 } else { *own };
-                }
-                whole
-            };
-            let mut block = [0u8; 64];
-            for piece in s.as_bytes().chunks(block.len()) {
-                for (to, from) in block.iter_mut().zip(piece) {
-                    *to = whole[usize::from(*from & 0x7F)];
-                }
-                // (Both tables hold only ASCII.)
-                mapped.push_str(std::str::from_utf8(&block[..piece.len()]).unwrap_or_default());
-            }
-            return Cow::Owned(mapped);
-        }
-        let mapped = s.chars().filter_map(|c| match table.get(c as usize) {
-            None | Some(&KEEP) => Some(c),
-            Some(&REMOVE) => None,
-            Some(&b) => Some(b as char),
-        });
-        return Cow::Owned(mapped.collect());
+        return Table::with(from, to, |table| table.apply(s));
     }
     let to: Vec<char> = to.chars().collect();
     let mut map = std::collections::HashMap::new();
@@ -241,6 +277,7 @@ mod tests {
         let cases = [
             ("bar", "abc", "ABC", "BAr"), ("--aaa--", "abc-", "ABC", "AAA"), ("aa", "aa", "bc", "bb"), ("x", "", "y", "x"),
             ("äb", "ä", "a", "ab"), ("ab", "a", "ä", "äb"), ("äb", "b", "", "ä"),
+            ("äbc", "bc", "cb", "äcb"), ("abc", "xyz", "", "abc"), ("a\u{7f}", "\u{7f}", "b", "ab"),
         ];
         for (s, from, to, expected) in cases {
             assert_eq!(translate(s.into(), from, to), expected);
