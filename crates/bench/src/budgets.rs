@@ -190,9 +190,7 @@ pub fn run(
     let began = Instant::now();
     let steps = grid(systems, options, &mut |scenario, sizes| {
         // Lines are for what a system should be able to do.
-        let able =
-            steps::able_of(&mut run, systems, scenario, sizes, &|system| wanted(system, scenario), tell);
-        able
+        steps::able_of(&mut run, systems, scenario, sizes, &|system| wanted(system, scenario), tell)
     });
     steps::execute(&mut run, systems, backend, &steps, tell)?;
     let mut budgets = ratios(&run, systems);

@@ -108,7 +108,7 @@ impl PerClient {
         };
         let each = match clients {
             ..=40 => few,
-            ..=320 => some,
+            41..=320 => some,
             _ => many,
         };
         Some(each.saturating_mul(clients as u64))

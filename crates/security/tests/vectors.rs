@@ -111,14 +111,14 @@ fn with_prefixes(document: &Document, method: NodeId, options: Options) -> Optio
 }
 
 enum Key {
-    Public(PublicKey),
+    Public(Box<PublicKey>),
     Secret(Vec<u8>),
 }
 
 /// The keys of a case: those of its files, else what its KeyInfo has.
 fn keys(suite: &Suite, case: &Value, document: &Document, signature: NodeId) -> Vec<Key> {
     let mut keys = Vec::new();
-    let certificate = |der: &[u8]| Certificate::read(der).ok().map(|own| Key::Public(own.public));
+    let certificate = |der: &[u8]| Certificate::read(der).ok().map(|own| Key::Public(Box::new(own.public)));
     for own in case["keys"].as_array().into_iter().flatten() {
         for file in own["files"].as_array().into_iter().flatten() {
             let bytes = suite.read(file.as_str().unwrap());
@@ -136,7 +136,7 @@ fn keys(suite: &Suite, case: &Value, document: &Document, signature: NodeId) -> 
             let part = |local: &str| octets(document, child(document, node, DSIG, local)?);
             if let (Some(modulus), Some(exponent)) = (part("Modulus"), part("Exponent")) {
                 let key = sequence(&[integer(&modulus), integer(&exponent)].concat(), 0x30);
-                keys.push(Key::Public(PublicKey::new(&key)));
+                keys.push(Key::Public(Box::new(PublicKey::new(&key))));
             }
         }
     }

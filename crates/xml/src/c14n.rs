@@ -92,6 +92,9 @@ pub fn canonicalize_to(doc: &Document, node: NodeId, options: &Options, to: &mut
     to(&out);
 }
 
+/// Takes pieces of the canonical form as they are made.
+type Sink<'a> = &'a mut dyn FnMut(&[u8]);
+
 /// From so many bytes on a piece is given away.
 const PIECE: usize = 16 << 10;
 
@@ -106,7 +109,7 @@ fn run(
     selection: Option<&dyn Selection>,
     options: &Options,
     out: &mut Vec<u8>,
-    to: Option<&mut dyn FnMut(&[u8])>,
+    to: Option<Sink<'_>>,
 ) {
     let mut rendered = Bindings::default();
     rendered.reset();
@@ -167,7 +170,7 @@ impl<'a> Canonicalizer<'a> {
         self.selection.is_none_or(|s| s.has_namespace(element, self.doc.names.prefix_str(prefix)))
     }
 
-    fn walk(&mut self, mut to: Option<&mut dyn FnMut(&[u8])>) {
+    fn walk(&mut self, mut to: Option<Sink<'_>>) {
         let doc = self.doc;
         let mut n = self.top;
         'walk: loop {

@@ -537,7 +537,8 @@ fn round_charts(run: &Run, scenarios: &[&str]) -> Vec<String> {
 fn percentiles(run: &Run, scenario: &str, cells: &[&Cell]) -> Option<String> {
     let clients = cells.iter().map(|cell| cell.clients).min()?;
     let message = cells.first().map_or(String::new(), |cell| size(cell.size));
-    let values: [(&str, fn(&Cell) -> f64); 5] = [
+    type Percentile = fn(&Cell) -> f64;
+    let values: [(&str, Percentile); 5] = [
         ("p50", |cell| cell.p50),
         ("p90", |cell| cell.p90),
         ("p99", |cell| cell.p99),

@@ -289,8 +289,7 @@ impl Reader<'_> {
                 compiler.warning("ignored-parameter", message, parameter.span, REVOCATION);
             } else if name != port
                 && !PARAMETERS.contains(&name)
-                && !(websocket && [VERSIONS[1], CIPHERS[1]].contains(&name))
-                && !(websocket && [TEXT_TYPE, AUDIENCE].contains(&name))
+                && !(websocket && [VERSIONS[1], CIPHERS[1], TEXT_TYPE, AUDIENCE].contains(&name))
             {
                 let message = format!("an inbound endpoint has no parameter `{name}`");
                 let all =

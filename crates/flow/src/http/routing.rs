@@ -114,7 +114,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     match choice {
         Choice::Resource { index, variables } => {
             if let Some(left) = forwards.and_then(|forwards| forwards.checked_sub(1)) {
-                context.headers.set("Max-Forwards", &left.to_string());
+                context.headers.set("Max-Forwards", left.to_string());
             }
             context.owner = Owner::Resource(candidate.index, index);
             context.properties.set("SYNAPSE_RESOURCE", Value::from(api.resources[index].label.as_str()));

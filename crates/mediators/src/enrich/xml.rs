@@ -43,7 +43,7 @@ impl Enrich {
         {
             let (held, place) = expression.node_of_property(context)?.ok_or_else(invalid_target)?;
             detach(&moved, context)?;
-            return self.into_property(scope, name, &held, place, &part, context);
+            return self.put_in_property(scope, name, &held, place, &part, context);
         }
         match &self.target {
             Target::Property(scope, name) => {
@@ -156,7 +156,7 @@ impl Enrich {
     }
 
     /// Puts the source at, into or behind a node of the XML that a property holds.
-    fn into_property(
+    fn put_in_property(
         &self,
         scope: Scope,
         name: &str,

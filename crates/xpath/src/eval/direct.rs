@@ -270,11 +270,8 @@ where
                 }
             }
         }
-        (Axis::SelfAxis, _) => {
-            if test.passes(doc, id) {
-                more = f(id)?;
-            }
-        }
+        (Axis::SelfAxis, _) if test.passes(doc, id) => more = f(id)?,
+        (Axis::SelfAxis, _) => {}
         (Axis::Parent, _) => {
             if let Some(n) = doc.parent(id)
                 && test.passes(doc, n)
