@@ -224,6 +224,9 @@ fn key_stores_of_java_are_used() {
                 &subject,
                 "-addext",
                 "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                // An authority is no client.
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
             ],
         ) && run(
             "openssl",
