@@ -29,7 +29,7 @@ pub struct Options {
     pub requests: u64,
 }
 
-/// What is secured outside of this crate: messages that are good once, and what the two operations with a private key take that each of them needs.
+/// What is secured outside of this crate: messages that are good once and for some minutes, and what the two operations with a private key take that each of them needs.
 pub struct Secured {
     /// Where the secure proxy is, and how it is spoken to.
     pub url: Url,
@@ -174,7 +174,7 @@ fn wanted(system: &System, scenario: &Scenario) -> bool {
         })
 }
 
-/// Measures all budgets. `round` is the example round; the first system is Busbar.
+/// Measures all budgets. The first system is Busbar; `secured` is called when its messages are wanted.
 ///
 /// # Errors
 /// Nothing can be measured.
@@ -182,7 +182,7 @@ pub fn run(
     place: &Place,
     systems: &[System],
     backend: &Backend,
-    secured: Result<Secured, String>,
+    secured: &mut dyn FnMut() -> Result<Secured, String>,
     options: &Options,
     tell: &mut Tell<'_>,
 ) -> Result<Run, String> {
@@ -199,7 +199,7 @@ pub fn run(
         budgets.push(started("start to first answer, example round", 50.0, place, &place.round, options));
         budgets.push(artifacts(place, options));
         budgets.extend(memory(place, options, &mut run, tell)?);
-        budgets.extend(security(secured, &mut run, options, tell)?);
+        budgets.extend(security(secured(), &mut run, options, tell)?);
     }
     run.budgets = budgets;
     run.took = began.elapsed().as_secs_f64();

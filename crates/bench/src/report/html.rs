@@ -22,7 +22,7 @@ th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 tbody tr:nth-child(even) { background: var(--band); }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); gap: 1rem; margin: 1rem 0; }
-figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: 0.6rem; break-inside: avoid; }
+figure { margin: 0; max-width: 640px; border: 1px solid var(--line); border-radius: 6px; padding: 0.6rem; break-inside: avoid; }
 figcaption { line-height: 1.3; } .u { color: var(--soft); font-size: 0.85rem; white-space: nowrap; }
 .legend { display: flex; flex-wrap: wrap; gap: 0 0.9rem; margin: 0.25rem 0 0.35rem; font-size: 0.82rem; color: var(--soft); max-width: none; }
 .k { display: inline-block; width: 16px; border-top: 3px solid; vertical-align: middle; margin-right: 5px; } .k.d { border-top-style: dashed; }

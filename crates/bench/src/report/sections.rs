@@ -328,7 +328,8 @@ fn profile(run: &Run) -> Section {
             let place = step.place.rsplit('/').next().unwrap_or_default().to_owned();
             steps.rows.push(vec![
                 profile.scenario.clone(),
-                step.list.clone(),
+                // The flow stands in front of it.
+                step.list.replace(&format!("proxy {} ", profile.scenario), ""),
                 step.name.clone(),
                 place,
                 number(step.runs),

@@ -22,7 +22,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long a system may take until it listens.
@@ -48,9 +48,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// Cores as the machine has them.
+    /// Cores as the machine has them: as they are when this is asked first, since the one who asks is pinned to one of them later.
     pub fn new(busbar: PathBuf, work: PathBuf) -> Place {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        static CORES: OnceLock<usize> = OnceLock::new();
+        let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
         let core = |wanted: usize| (cores > 1 && has("taskset")).then_some(wanted.min(cores - 1));
         let round = PathBuf::new();
         Place { busbar, work, system_core: core(0), backend_core: core(1), client_core: core(2), round }
@@ -456,6 +457,15 @@ mod tests {
         assert_eq!(process.usage(), None);
         assert!(place.start("none", None, Path::new("/no/such/program"), &[]).is_err());
         std::fs::remove_dir_all(work).unwrap();
+    }
+
+    #[test]
+    fn a_place_has_the_same_cores_when_the_client_is_pinned() {
+        let before = Place::new("busbar".into(), "work".into());
+        before.pin_client();
+        let after = Place::new("busbar".into(), "work".into());
+        let cores = |place: &Place| (place.system_core, place.backend_core, place.client_core);
+        assert_eq!(cores(&after), cores(&before));
     }
 
     #[test]

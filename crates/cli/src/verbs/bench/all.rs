@@ -88,14 +88,14 @@ const WHOLE: Lengths = Lengths {
     warm_up: 1.0,
 };
 const QUICK: Lengths = Lengths {
-    round_2010: 200,
-    round_65: 150,
-    evaluate: (80, 3),
+    round_2010: 120,
+    round_65: 100,
+    evaluate: (60, 3),
     xslt: 250,
     profile: 250,
     soak: 8000,
     generator: (1000, 1),
-    warm_up: 0.15,
+    warm_up: 0.1,
 };
 
 /// All that is measured, with its options.

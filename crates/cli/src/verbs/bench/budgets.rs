@@ -11,7 +11,7 @@ use std::time::Duration;
 /// operations of RSA. Those that are missed come first. Exits with 1 when an answer was wrong.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Three turns of a fifth of a second.
+    /// Two short turns.
     #[arg(long)]
     quick: bool,
     /// Seconds of each measurement; default 0.5.
@@ -34,7 +34,7 @@ pub(super) fn options(
     turns: Option<u32>,
     requests: Option<u64>,
 ) -> Options {
-    let (usual, often, many) = if quick { (200, 3, 60_000) } else { (500, 5, 1_000_000) };
+    let (usual, often, many) = if quick { (150, 2, 60_000) } else { (500, 5, 1_000_000) };
     Options {
         quick,
         seconds: seconds.unwrap_or(Duration::from_millis(usual)),
@@ -91,12 +91,14 @@ pub(super) fn measured(
     options: &Options,
     teller: &mut Teller,
 ) -> Result<bench::results::Run, String> {
-    let (system, secured) = match secured(stage, options.quick) {
-        Ok((system, secured)) => (Some(system), Ok(secured)),
-        Err(why) => (None, Err(why)),
+    let mut system = None;
+    let mut secured = || {
+        let (started, secured) = secured(stage, options.quick)?;
+        system = Some(started);
+        Ok(secured)
     };
     let tell = &mut |news: bench::steps::News<'_>| teller.tell(&news);
-    let mut run = budgets::run(&stage.place, &stage.systems, &stage.backend, secured, options, tell)?;
+    let mut run = budgets::run(&stage.place, &stage.systems, &stage.backend, &mut secured, options, tell)?;
     drop(system);
     stage::complete(&mut run, &stage.absent);
     Ok(run)
