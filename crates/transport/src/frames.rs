@@ -171,11 +171,15 @@ impl Reading {
             return Err(protocol("reserved bits of a frame are set"));
         }
         let wide = |bytes: &[u8]| bytes.iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
-        let (length, mask) = match second & 0x7F {
-            126 => (wide(&self.header[2..4]), &self.header[4..8]),
-            127 => (wide(&self.header[2..10]), &self.header[10..14]),
-            short => (u64::from(short), &self.header[2..6]),
+        let (length, least, mask) = match second & 0x7F {
+            126 => (wide(&self.header[2..4]), 126, &self.header[4..8]),
+            127 => (wide(&self.header[2..10]), 1 << 16, &self.header[10..14]),
+            short => (u64::from(short), 0, &self.header[2..6]),
         };
+        // RFC 6455, 5.2: one way to write each length.
+        if length < least {
+            return Err(protocol("a length in more bytes than it needs"));
+        }
         let mask = [mask[0], mask[1], mask[2], mask[3]];
         let length = usize::try_from(length).ok().filter(|length| *length <= isize::MAX as usize);
         let left = length.ok_or(protocol("a length that no frame has"))?;
@@ -408,6 +412,8 @@ mod tests {
             (frame(0x8B, b""), 1002),
             (frame(0x09, b""), 1002),
             (frame(0x89, &[0; 126])[..8].to_vec(), 1002),
+            (vec![0x82, 0xFE, 0, 125, 0, 0, 0, 0], 1002),
+            (vec![0x82, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0, 0, 0], 1002),
             (frame(0x80, b""), 1002),
             ([frame(0x01, b"a"), frame(0x81, b"b")].concat(), 1002),
             (frame(0x88, b"\x03"), 1002),
