@@ -184,11 +184,16 @@ fn planted_secrets_are_in_no_output() {
     ] {
         asked("GET", path);
     }
+    let mut seen = Vec::new();
     for number in 1..40 {
         for end in ["", ".txt"] {
-            asked("GET", &format!("/traces/{number}{end}"));
+            let path = format!("/traces/{number}{end}");
+            let (status, text) = asked("GET", &path);
+            seen.push(format!("{path}: {status}, {}", text.contains("harmless")));
         }
     }
+    let shown = seen.iter().filter(|own| own.ends_with("200, true")).count();
+    assert!(shown >= 2, "the property with the secret is in the traces: {seen:#?}");
     bus.says("it = ***", 1);
     bus.says("within = a=***;", 1);
     for arguments in [
