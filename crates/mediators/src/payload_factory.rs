@@ -842,4 +842,13 @@ mod tests {
             assert_eq!(tested.run(XML, "<a/>").payload(), r#"{"v":1}"#, "{key} {:?}", tested.found);
         }
     }
+
+    /// An entry that was written as text is a text, and one that is XML is inserted as markup like any other.
+    #[test]
+    fn text_entries_that_look_like_xml_are_inserted_whole() {
+        let text = "<payloadFactory><format><f xmlns=''>$1</f></format><args><arg expression=\"get-property('k')\"/></args></payloadFactory>\
+            <!--top--><localEntry key='k'><![CDATA[<raw>a&amp;b</raw>]]></localEntry>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        assert_eq!(tested.run(XML, "<a/>").payload(), "<f><raw>a&amp;b</raw></f>", "{:?}", tested.found);
+    }
 }

@@ -62,7 +62,11 @@ impl Compiler<'_> {
         let configuration = self.configuration;
         let is_here = |entry: &&config::LocalEntry| !matches!(entry.value, config::Entry::NotFetched);
         for entry in configuration.local_entries.iter().filter(is_here) {
-            self.entries.insert(entry.key.value.clone(), Entry::of(entry.bytes().into()));
+            let made = match &entry.value {
+                config::Entry::Text(text) => Entry::of_text(text),
+                _ => Entry::of(entry.bytes().into()),
+            };
+            self.entries.insert(entry.key.value.clone(), made);
         }
         // Every named sequence has its number before any of them is compiled: they refer to each other.
         let bodies = self.number_sequences();

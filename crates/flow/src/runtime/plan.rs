@@ -192,6 +192,11 @@ impl Entry {
         };
         Entry { bytes, value }
     }
+
+    /// An entry that was written as text: it stays one, whatever it looks like.
+    pub(crate) fn of_text(text: &str) -> Entry {
+        Entry { bytes: text.as_bytes().into(), value: Value::from(text) }
+    }
 }
 
 /// Most resources of the registry that are kept parsed.
