@@ -275,7 +275,7 @@ fn homes_of_servers() {
     assert_eq!(loaded.configuration.settings.len(), 3, "{:?}", loaded.configuration.settings);
     let said = said(&loaded);
     for wanted in [
-        "(artifacts): a server reads files whose names end with .xml in small letters",
+        "(artifacts): a server reads only names that end with .xml in small letters",
         "(transports of the server): of axis2.xml only",
         "(tenants)",
         "(web applications",

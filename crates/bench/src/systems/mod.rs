@@ -455,7 +455,10 @@ mod tests {
         let process = Process { name: "sleep".into(), id: runs.child.id() };
         drop(runs);
         assert_eq!(process.usage(), None);
-        assert!(place.start("none", None, Path::new("/no/such/program"), &[]).is_err());
+        // What starts it is there, so that it may be the wait that says it.
+        let none = place.start("none", None, Path::new("/no/such/program"), &[]);
+        let why = none.and_then(|mut own| own.wait(|_| None::<()>)).unwrap_err();
+        assert!(why.contains("/no/such/program"), "{why}");
         std::fs::remove_dir_all(work).unwrap();
     }
 

@@ -75,7 +75,7 @@ impl Reason {
             ),
             Reason::Transports => (
                 "transports of the server",
-                "of axis2.xml only `hotdeployment`, the forward proxy of the sender (`http.proxyHost`, …) and `priorityConfigFile` have an effect: everything else is set in busbar.toml",
+                "of axis2.xml only `hotdeployment`, the forward proxy of the sender (`http.proxyHost`, …), `priorityConfigFile` and `messageBuilders` have an effect: everything else is set in busbar.toml",
                 Warning,
             ),
             Reason::Capitals => (
