@@ -41,7 +41,10 @@ pub const LOADING: &[Loading] = &[
     rule("contradiction", "two attributes exclude each other"),
     rule("duplicate-context", "two APIs have the same context and version"),
     rule("duplicate-element", "an element of which only the first counts is there twice"),
-    rule("duplicate-key", "two artifacts, or two libraries that differ, have one name"),
+    rule(
+        "duplicate-key",
+        "two artifacts, two libraries that differ, or two queries, operations or resources of a data service have one name",
+    ),
     rule("duplicate-parameter", "two parameters have one name"),
     rule("duplicate-queue", "two queues have one priority"),
     rule("duplicate-reference", "an endpoint is a member of its group twice"),

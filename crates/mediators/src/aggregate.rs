@@ -1132,7 +1132,7 @@ mod tests {
                 "<aggregate><completeCondition timeout='x'/><onComplete><drop/></onComplete></aggregate>",
                 "no number of seconds",
             ),
-            ("<aggregate/>", "nothing happens"),
+            ("<aggregate/>", "nothing uses the result"),
             (
                 "<aggregate><onComplete expresion='//a'><drop/></onComplete></aggregate>",
                 "no attribute `expresion`",

@@ -834,6 +834,11 @@ mod tests {
             |own| names(own),
             "a.pem a.pem b.pem Optional",
         ),
+        (
+            &[("keystore", PEM), ("HttpsProtocols", "TLSv1.2, TLS"), ("PreferredCiphers", SUITE)],
+            |own| rules(own),
+            "TLSv1.2 TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+        ),
         (&[("SSLVerifyClient", "none")], |own| format!("{:?}", own.tls), "Some(OfBus)"),
         (&[], |own| own.text_type.clone(), "text/plain"),
         (&[("ws.default.content.type", "application/json")], |own| own.text_type.clone(), "application/json"),
@@ -841,6 +846,14 @@ mod tests {
         (&[("ws.client.side.broadcast.level", "1")], |own| format!("{:?}", own.audience), "All"),
         (&[("ws.client.side.broadcast.level", " 2 ")], |own| format!("{:?}", own.audience), "Others"),
     ];
+
+    const SUITE: &str = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384";
+
+    /// What an endpoint with a certificate of its own speaks.
+    fn rules(own: &InboundEndpoint) -> String {
+        let Some(Tls::Own(tls)) = &own.tls else { return String::new() };
+        format!("{} {}", tls.rules.versions.join(","), tls.rules.ciphers.join(","))
+    }
 
     /// The files of a certificate of its own, and what is asked of clients.
     fn names(own: &InboundEndpoint) -> String {
@@ -991,7 +1004,7 @@ mod tests {
                 "<parameter name='inbound.ws.port' key='none'/>".to_owned(),
                 "unknown-entry: there is no entry `none`",
             ),
-            ("<parameter name='inbound.ws.port' key='word'/>".to_owned(), "bad-value: `often` is no port"),
+            ("<parameter name='inbound.ws.port' key='word'/>".to_owned(), "bad-value: `often` is not a port"),
             (
                 format!(
                     "{}<parameter name='dispatch.filter.pattern' key='none'/>",

@@ -135,6 +135,9 @@ const LONGEST: usize = 8;
 
 /// A name of up to eight bytes as a number, in lower case; numbers are ordered as the names are.
 const fn packed(name: &[u8]) -> u64 {
+    if name.is_empty() {
+        return 0;
+    }
     let (mut number, mut at) = (0, 0);
     while at < name.len() {
         number = number << 8 | name[at].to_ascii_lowercase() as u64;
