@@ -229,10 +229,9 @@ fn an_installation_is_a_peer_by_its_path() {
     let cells = cells(&found, name);
     // Two scenarios, two sizes, three numbers of clients.
     assert_eq!(cells.len(), 12, "{}", said(&output));
-    assert!(
-        cells.iter().all(|cell| cell["right"].as_u64() > Some(0) && cell["cpu"].as_f64() > Some(0.0)),
-        "{cells:?}"
-    );
+    assert!(cells.iter().all(|cell| cell["right"].as_u64() > Some(0)), "{cells:?}");
+    // The kernel counts processor time in steps, so that a measurement as short as these may have none.
+    assert!(cells.iter().any(|cell| cell["cpu"].as_f64() > Some(0.0)), "{cells:?}");
     assert!(!home.join("repository").exists(), "the installation stays as it is");
     let html = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(html.contains(name) && html.contains("-DportOffset="), "{name}");
