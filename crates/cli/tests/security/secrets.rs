@@ -133,7 +133,10 @@ fn planted_secrets_are_in_no_output() {
     let root = folder("planted");
     std::fs::create_dir_all(root.join("vault")).unwrap();
     std::fs::write(root.join("vault/db"), "PLANTED-vault").unwrap();
-    std::fs::write(root.join("busbar.toml"), SETTINGS).unwrap();
+    // Paths of settings are relative to the directory that the bus was started in.
+    let settings =
+        SETTINGS.replace("directory = \"vault\"", &format!("directory = '{}'", root.join("vault").display()));
+    std::fs::write(root.join("busbar.toml"), settings).unwrap();
     std::fs::write(root.join("synapse.xml"), ARTIFACTS).unwrap();
     let path = root.to_str().unwrap();
     let bus = Process::run(&root, &["--set", "log.level=trace"]);
