@@ -117,7 +117,7 @@ const ARTIFACTS: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
 <property name="harmless" expression="wso2:vault-lookup('db')"/><property name="Authorization" value="Basic PLANTED-header-1" scope="transport"/>
 <header name="X-API-Key" value="PLANTED-header-2" scope="transport"/><log level="full"><property name="it" expression="$ctx:harmless"/>
 <property name="within" expression="concat('a=', $ctx:harmless, ';')"/></log><call><endpoint key="Url"/></call><respond/></inSequence><faultSequence><log level="full"/>
-<respond/></faultSequence></target></proxy>
+<header name="X-API-Key" scope="transport" action="remove"/><respond/></faultSequence></target></proxy>
 <proxy name="Q" transports="http"><target><inSequence><call><endpoint key="OAuth"/></call><respond/></inSequence></target></proxy>
 <proxy name="B" transports="http"><target><inSequence><call><endpoint key="Basic"/></call><respond/></inSequence></target></proxy>
 <proxy name="U" transports="http"><target><inSequence><call><endpoint key="User"/></call><respond/></inSequence></target></proxy>
