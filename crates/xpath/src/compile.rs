@@ -158,7 +158,7 @@ impl<'o> Compiler<'o> {
                     | BinaryOp::Multiply
                     | BinaryOp::Divide
                     | BinaryOp::Modulo => match (&both.0, &both.1) {
-                        (Op::Number(a), Op::Number(b)) => Op::Number(arithmetic(*op, *a, *b)),
+                        (Op::Number(a), Op::Number(b)) => Op::Number(crate::number::arithmetic(*op, *a, *b)),
                         _ => Op::Arithmetic(*op, both),
                     },
                     _ => Op::Compare(*op, both),
@@ -649,16 +649,6 @@ fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step
         }
     }
     shape
-}
-
-pub(crate) fn arithmetic(op: BinaryOp, a: f64, b: f64) -> f64 {
-    match op {
-        BinaryOp::Add => a + b,
-        BinaryOp::Subtract => a - b,
-        BinaryOp::Multiply => a * b,
-        BinaryOp::Divide => a / b,
-        _ => a % b,
-    }
 }
 
 /// Names that differ in case, hyphens or one letter.

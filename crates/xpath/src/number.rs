@@ -1,5 +1,6 @@
 //! Numbers exactly as XPath 1.0 writes, reads and rounds them (sections 4.2 and 4.4).
 
+use crate::ast::BinaryOp;
 use std::borrow::Cow;
 
 /// `number(string)`: optional minus and decimal digits within white space; anything else is NaN.
@@ -108,6 +109,31 @@ pub fn round(n: f64) -> f64 {
     let floor = n.floor();
     let r = if n - floor >= 0.5 { floor + 1.0 } else { floor };
     if r == 0.0 && n < 0.0 { -0.0 } else { r }
+}
+
+/// `+`, `-`, `*`, `div` or `mod` of two numbers (section 3.5).
+#[inline]
+pub fn arithmetic(op: BinaryOp, a: f64, b: f64) -> f64 {
+    match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Subtract => a - b,
+        BinaryOp::Multiply => a * b,
+        BinaryOp::Divide => a / b,
+        _ => a % b,
+    }
+}
+
+/// One of the six comparisons of two numbers (section 3.4).
+#[inline]
+pub fn relation(op: BinaryOp, a: f64, b: f64) -> bool {
+    match op {
+        BinaryOp::Equal => a == b,
+        BinaryOp::NotEqual => a != b,
+        BinaryOp::Less => a < b,
+        BinaryOp::LessOrEqual => a <= b,
+        BinaryOp::Greater => a > b,
+        _ => a >= b,
+    }
 }
 
 #[cfg(test)]

@@ -78,26 +78,3 @@ impl Arithmetic {
         }
     }
 }
-
-/// The operation on numbers.
-pub(crate) fn operate(op: BinaryOp, a: f64, b: f64) -> f64 {
-    match op {
-        BinaryOp::Add => a + b,
-        BinaryOp::Subtract => a - b,
-        BinaryOp::Multiply => a * b,
-        BinaryOp::Divide => a / b,
-        _ => a % b,
-    }
-}
-
-/// The comparison of numbers.
-pub(crate) fn compare(op: BinaryOp, a: f64, b: f64) -> bool {
-    match op {
-        BinaryOp::Equal => a == b,
-        BinaryOp::NotEqual => a != b,
-        BinaryOp::Less => a < b,
-        BinaryOp::LessOrEqual => a <= b,
-        BinaryOp::Greater => a > b,
-        _ => a >= b,
-    }
-}

@@ -2,7 +2,7 @@
 
 use super::{Eval, Fault, Frame, truth};
 use crate::ast::BinaryOp;
-use crate::number;
+use crate::number::{self, relation};
 use crate::plan::{From, Op};
 use crate::value::{DocId, Item, Type, Value};
 use std::borrow::Cow;
@@ -373,18 +373,6 @@ pub(crate) fn compare_string_scalar(op: BinaryOp, s: &str, scalar: &Scalar<'_>) 
         (BinaryOp::Equal, Scalar::String(t)) => s == t,
         (BinaryOp::NotEqual, Scalar::String(t)) => s != t,
         _ => relation(op, number::parse(s), scalar.number()),
-    }
-}
-
-/// The six comparisons on numbers.
-pub(crate) fn relation(op: BinaryOp, a: f64, b: f64) -> bool {
-    match op {
-        BinaryOp::Equal => a == b,
-        BinaryOp::NotEqual => a != b,
-        BinaryOp::Less => a < b,
-        BinaryOp::LessOrEqual => a <= b,
-        BinaryOp::Greater => a > b,
-        _ => a >= b,
     }
 }
 

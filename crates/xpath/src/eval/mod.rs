@@ -9,14 +9,14 @@ pub(crate) mod direct;
 mod nodes;
 
 use compare::Strings;
-pub(crate) use compare::{Scalar, compare_scalars, compare_string_scalar, relation};
+pub(crate) use compare::{Scalar, compare_scalars, compare_string_scalar};
 
 use crate::ast::BinaryOp;
-use crate::compile::{Program, arithmetic};
+use crate::compile::Program;
 use crate::context::Context;
 use crate::error::{Span, XPathError};
 use crate::functions;
-use crate::number;
+use crate::number::{self, arithmetic};
 use crate::plan::{Core, Op};
 use crate::sequence::State;
 use crate::sequence::plan::Seq;

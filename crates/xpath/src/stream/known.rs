@@ -1,12 +1,12 @@
 //! Values in streaming: those of XPath 1.0 without nodes; a host's node-sets are reduced to their strings.
 
 use crate::ast::BinaryOp;
-use crate::compile::arithmetic;
 use crate::context::Context;
 use crate::error::XPathError;
 use crate::eval::{Scalar, compare_scalars, compare_string_scalar, truth};
 use crate::functions;
 use crate::number;
+use crate::number::arithmetic;
 use crate::plan::Core;
 use crate::value::Value;
 use std::borrow::Cow;

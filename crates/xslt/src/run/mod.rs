@@ -1713,7 +1713,7 @@ impl<'e> Engine<'e> {
                 if !a.1 && !b.1 {
                     return None;
                 }
-                Known::Boolean(crate::arithmetic::compare(*op, a.0, b.0))
+                Known::Boolean(xpath::number::relation(*op, a.0, b.0))
             }
         })
     }
@@ -1738,7 +1738,7 @@ impl<'e> Engine<'e> {
             Arithmetic::Negate(a) => (-self.arithmetic(a, node, frame)?.0, true),
             Arithmetic::Binary(op, both) => {
                 let (a, b) = (self.arithmetic(&both.0, node, frame)?, self.arithmetic(&both.1, node, frame)?);
-                (crate::arithmetic::operate(*op, a.0, b.0), true)
+                (xpath::number::arithmetic(*op, a.0, b.0), true)
             }
         })
     }

@@ -5,8 +5,7 @@ use super::super::{Decision, Item, ItemTest, Leaf, LeafKind, ScopePlan, StepKind
 use super::state::{Cursor, LeafState, ScopeState};
 use super::{NONE, Run};
 use crate::ast::BinaryOp;
-use crate::eval::relation;
-use crate::number;
+use crate::number::{self, relation};
 use crate::plan::Core;
 use crate::value::Value;
 use std::collections::VecDeque;
