@@ -159,10 +159,35 @@ static PACKED: [u64; TRAITS.len()] = {
 
 /// Appends text, with the no-break space as `&nbsp;`.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
+    push(out, text, text_escape, |byte, _| match byte {
+        b'<' => Some(b"&lt;"),
+        b'>' => Some(b"&gt;"),
+        b'&' => Some(b"&amp;"),
+        _ => None,
+    });
+}
+
+/// Appends an attribute value: `<` and `&{` stay.
+pub(crate) fn push_value(out: &mut Vec<u8>, value: &str) {
+    push(out, value, value_escape, |byte, next| match byte {
+        b'"' => Some(b"&quot;"),
+        b'&' if next != Some(&b'{') => Some(b"&amp;"),
+        _ => None,
+    });
+}
+
+/// Appends runs of bytes that stay, and between them what is written for a byte that `find` stops at: `None` for the byte itself.
+#[inline(always)]
+fn push(
+    out: &mut Vec<u8>,
+    text: &str,
+    find: impl Fn(&[u8], usize) -> usize,
+    escape: impl Fn(u8, Option<&u8>) -> Option<&'static [u8]>,
+) {
     let bytes = text.as_bytes();
     let mut from = 0;
     loop {
-        let to = text_escape(bytes, from);
+        let to = find(bytes, from);
         let run = &bytes[from..to];
         if run.is_ascii() {
             out.extend_from_slice(run)
@@ -171,12 +196,7 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
         }
         let Some(byte) = bytes.get(to) else { return };
         from = to + 1;
-        out.extend_from_slice(match byte {
-            b'<' => b"&lt;",
-            b'>' => b"&gt;",
-            b'&' => b"&amp;",
-            _ => &bytes[to..from],
-        });
+        out.extend_from_slice(escape(*byte, bytes.get(from)).unwrap_or(&bytes[to..from]));
     }
 }
 
@@ -191,28 +211,6 @@ fn push_run(out: &mut Vec<u8>, mut run: &[u8]) {
         run = run.get(at + 2..).unwrap_or_default();
     }
     out.extend_from_slice(run);
-}
-
-/// Appends an attribute value: `<` and `&{` stay.
-pub(crate) fn push_value(out: &mut Vec<u8>, value: &str) {
-    let bytes = value.as_bytes();
-    let mut from = 0;
-    loop {
-        let to = value_escape(bytes, from);
-        let run = &bytes[from..to];
-        if run.is_ascii() {
-            out.extend_from_slice(run)
-        } else {
-            push_run(out, run)
-        }
-        let Some(byte) = bytes.get(to) else { return };
-        from = to + 1;
-        out.extend_from_slice(match byte {
-            b'"' => b"&quot;",
-            b'&' if bytes.get(from) != Some(&b'{') => b"&amp;",
-            _ => &bytes[to..from],
-        });
-    }
 }
 
 /// A URI with what is not ASCII, and spaces' kin, escaped (HTML 4.0, B.2.1), composed characters as one.
