@@ -173,7 +173,17 @@ impl Enrich {
         let mut document = (*held.document).clone();
         put(&mut document, place, part, self.action);
         let value = XmlValue { document: Arc::new(document), nodes: held.nodes.clone() };
-        if scope.set(context, name, Value::Xml(Arc::new(value))) { Ok(()) } else { Err(invalid_target()) }
+        let value = Value::Xml(Arc::new(value));
+        match scope {
+            Scope::Default | Scope::Axis2 | Scope::Operation => {
+                crate::property::set(scope, Arc::from(name), value, context)
+            }
+            Scope::Variable => {
+                context.variables.set(name, value);
+                Ok(())
+            }
+            _ => Err(invalid_target()),
+        }
     }
 
     /// What the property holds then (`None`: what it held), and whether the nodes are in the tree that it held.

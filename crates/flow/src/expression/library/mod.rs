@@ -106,20 +106,6 @@ impl Scope {
     }
 }
 
-impl Scope {
-    /// Sets what the scope holds for this message; `false`: nothing is set in this scope in this way.
-    pub fn set(self, context: &mut Context, name: &str, value: Value) -> bool {
-        match self {
-            Scope::Default => context.properties.set(name, value),
-            Scope::Axis2 => context.set_axis2(name, value),
-            Scope::Operation => context.set_operation(name, Some(value)),
-            Scope::Variable => context.variables.set(name, value),
-            _ => return false,
-        }
-        true
-    }
-}
-
 /// System properties that flows have set: those of a Java process, which has its own beside the environment.
 static SYSTEM: LazyLock<RwLock<Properties>> = LazyLock::new(RwLock::default);
 
