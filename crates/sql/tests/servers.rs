@@ -3,10 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod statements;
+
 use busbar_sql::{
     Dialect, Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Sink, Source, State,
     Statement, Value,
 };
+use statements::{all, run};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -76,21 +79,6 @@ fn mariadb() -> Option<Server> {
 
 fn memory(name: &str) -> Source {
     Source::new(&format!("jdbc:sqlite:file:{name}?mode=memory"), "", "", Options::default(), false).unwrap()
-}
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
-}
-
-async fn all(lease: &mut Lease, text: &str, parameters: &[Parameter]) -> Result<Vec<Vec<Value>>, Error> {
-    let statement = Statement::new(text, lease.pool().dialect());
-    let mut rows = Vec::new();
-    let take = |row: Row| {
-        rows.push(row.values);
-        Ok(true)
-    };
-    lease.run(&statement, parameters, take).await?;
-    Ok(rows)
 }
 
 async fn change(lease: &mut Lease, text: &str, parameters: &[Parameter]) -> Result<u64, Error> {

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod statements;
 mod tds;
 
-use busbar_sql::{
-    Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Source, State, Statement, Value,
-};
+use busbar_sql::{Kind, Options, Parameter, Pool, Pools, Reason, Source, State, Statement, Value};
+use statements::{all, run};
 use std::sync::Arc;
 use std::time::Duration;
 use tds::{BIGINT, INT, NVARCHAR, Reply, Tds, bytes, columns, done, error, nvarchar, row};
@@ -19,21 +19,6 @@ fn source(server: &Tds, more: &str, password: &str, options: Options) -> Source 
 
 fn pool(server: &Tds, options: Options) -> Arc<Pool> {
     Pools::default().get("Shop", source(server, "", "secret", options))
-}
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
-}
-
-async fn all(lease: &mut Lease, text: &str, parameters: &[Parameter]) -> Result<Vec<Vec<Value>>, Error> {
-    let statement = Statement::new(text, lease.pool().dialect());
-    let mut rows = Vec::new();
-    let take = |row: Row| {
-        rows.push(row.values);
-        Ok(true)
-    };
-    lease.run(&statement, parameters, take).await?;
-    Ok(rows)
 }
 
 /// What a server answers to a statement that changes rows and is asked how many.
