@@ -134,13 +134,7 @@ fn grid(
     for &size in SIZES {
         for repetition in 0..options.turns {
             for (_, system, scenario) in pairs.iter().filter(|(one, _, _)| *one == size) {
-                let load = Load {
-                    clients: CLIENTS,
-                    keep_alive: true,
-                    warm_up: options.seconds / 5,
-                    longest: options.seconds,
-                    requests: None,
-                };
+                let load = Load::lasting(CLIENTS, options.seconds);
                 let setting = SETTING.to_owned();
                 steps.push(Step { system: *system, scenario, size, load, repetition, setting });
             }

@@ -23,6 +23,13 @@ pub struct Load {
     pub requests: Option<u64>,
 }
 
+impl Load {
+    /// As many requests as there is time for, over kept connections, after a fifth of that time as warm-up.
+    pub fn lasting(clients: usize, longest: Duration) -> Load {
+        Load { clients, keep_alive: true, warm_up: longest / 5, longest, requests: None }
+    }
+}
+
 /// Hears how far the measurement is; whether to go on.
 pub type Watch<'a> = dyn FnMut(&Progress) -> bool + 'a;
 

@@ -54,13 +54,7 @@ pub fn run(
     let began = Instant::now();
     let admin = system.admin.ok_or("the admin address of the bus is not known")?;
     let process = system.process.as_ref().ok_or("the process of the bus is not known")?.id;
-    let load = Load {
-        clients: CLIENTS,
-        keep_alive: true,
-        warm_up: options.seconds / 5,
-        longest: options.seconds,
-        requests: None,
-    };
+    let load = Load::lasting(CLIENTS, options.seconds);
     let count = wanted(options).count();
     for (number, scenario) in wanted(options).enumerate() {
         if let Err(why) = measure::correct(&system.url, &scenario.case(options.size)) {

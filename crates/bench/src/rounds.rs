@@ -171,7 +171,7 @@ fn grid(
         }
         if method.added_latency {
             let (clients, size) = ADDED;
-            let load = Load { clients, keep_alive: true, warm_up, longest: options.seconds, requests: None };
+            let load = Load::lasting(clients, options.seconds);
             for repetition in 0..ADDED_TURNS {
                 let all = able.iter().copied().chain([systems.len()]);
                 all.for_each(|system| add(system, size, load, repetition, ADDED_SETTING));
