@@ -29,7 +29,7 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
     http::OPERATIONS
         .iter()
         .chain(file::OPERATIONS)
-        .chain(file::EARLIER)
+        .chain(file::FILECONNECTOR)
         .chain(csv::OPERATIONS)
         .chain(email::OPERATIONS)
         .chain(redis::OPERATIONS)

@@ -8,29 +8,16 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use support::place::Place;
 use support::{JSON, XML, main};
 
-/// A directory for one test, gone at its end.
-struct Place(PathBuf);
+/// A directory for one test.
+fn prepared(name: &str) -> Place {
+    Place::new(&format!("file-{name}"))
+}
 
 impl Place {
-    fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("busbar-file-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Place(path)
-    }
-
-    fn with(self, files: &[(&str, &str)]) -> Place {
-        for (name, text) in files {
-            let path = self.0.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        self
-    }
-
     fn tested(&self, operations: &str) -> Tested {
         let tested = main(&format!(
             "{operations}<!--top--><localEntry key='disk'><file.init><connectionType>LOCAL</connectionType><workingDir>{}</workingDir><name>disk</name></file.init></localEntry>
@@ -50,10 +37,6 @@ impl Place {
         self.tested(operations).run(&[JSON], r#"{"a":1}"#)
     }
 
-    fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.0.join(name)).ok()
-    }
-
     /// All names below, sorted; no operation leaves a part behind.
     fn names(&self) -> Vec<String> {
         fn walk(path: &Path, top: &Path, names: &mut Vec<String>) {
@@ -68,12 +51,6 @@ impl Place {
         walk(&self.0, &self.0, &mut names);
         names.sort();
         names
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -141,7 +118,7 @@ fn texts_and_bodies_are_written() {
             1,
         ),
     ] {
-        let place = Place::new("write").with(&[("old.txt", "one\ntwo")]);
+        let place = prepared("write").with(&[("old.txt", "one\ntwo")]);
         let mut end = place.run(&operation("write", inside));
         assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
         assert_eq!(place.read(name).as_deref(), Some(wanted), "{inside}");
@@ -154,7 +131,7 @@ fn texts_and_bodies_are_written() {
 
 #[test]
 fn encodings_are_written_and_read() {
-    let place = Place::new("encoding");
+    let place = prepared("encoding");
     for (encoding, bytes) in [
         ("UTF-8", &b"\xc3\xa4\xe2\x82\xac"[..]),
         ("ISO-8859-15", b"\xe4\xa4"),
@@ -187,7 +164,7 @@ fn encodings_are_written_and_read() {
 
 #[test]
 fn zip_archives_come_and_go() {
-    let place = Place::new("zip").with(&[("in/a.txt", "A"), ("in/sub/b.txt", "B")]);
+    let place = prepared("zip").with(&[("in/a.txt", "A"), ("in/sub/b.txt", "B")]);
     let end = place.run(
         &[
             operation("write", "<filePath>z/report.csv</filePath><contentOrExpression>1,2</contentOrExpression><compress>true</compress>"),
@@ -213,7 +190,7 @@ fn zip_archives_come_and_go() {
 #[test]
 fn an_archive_does_not_lead_out_of_its_directory() {
     use std::io::Write;
-    let place = Place::new("slip");
+    let place = prepared("slip");
     for name in ["../out.txt", "a/../../out.txt", "..\\out.txt"] {
         let mut archive = zip::ZipWriter::new(fs::File::create(place.0.join("bad.zip")).unwrap());
         archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
@@ -238,7 +215,7 @@ fn an_archive_does_not_lead_out_of_its_directory() {
 
 #[test]
 fn files_are_read() {
-    let place = Place::new("read").with(&[
+    let place = prepared("read").with(&[
         ("a.json", r#"{"b":2}"#),
         ("a.xml", "<o>1</o>"),
         ("l.txt", "one\r\ntwo\nthree\nfour"),
@@ -390,7 +367,7 @@ fn files_are_copied_moved_renamed_and_deleted() {
         ("delete", "<path>../x</path>", Err("700102")),
     ];
     for (name, inside, expected) in cases {
-        let place = Place::new("transfer").with(&[("a.txt", "A"), ("b/a.txt", "BA"), ("b/c/d.csv", "D")]);
+        let place = prepared("transfer").with(&[("a.txt", "A"), ("b/a.txt", "BA"), ("b/c/d.csv", "D")]);
         let end = place.run(&operation(name, inside));
         match expected {
             Ok(names) => {
@@ -439,7 +416,7 @@ fn tree(directory: &Path) -> Vec<String> {
 
 #[test]
 fn a_move_of_a_directory_loses_nothing() {
-    let place = Place::new("carry");
+    let place = prepared("carry");
     let source = place.0.join("d");
     // Onto a directory that is there: members join those of it, and a link in the way is replaced, not followed.
     hard_to_copy(&source);
@@ -475,7 +452,7 @@ fn a_move_of_a_directory_loses_nothing() {
 fn a_move_to_another_file_system_loses_nothing() {
     let shared = Path::new("/dev/shm");
     let device = |path: &Path| fs::metadata(path).map(|own| own.dev()).ok();
-    let place = Place::new("devices");
+    let place = prepared("devices");
     if device(shared).is_none() || device(shared) == device(&place.0) {
         return;
     }
@@ -498,7 +475,7 @@ fn a_move_to_another_file_system_loses_nothing() {
 
 #[test]
 fn what_is_no_file_is_not_packed() {
-    let place = Place::new("nofile").with(&[("d/s/a.txt", "A")]);
+    let place = prepared("nofile").with(&[("d/s/a.txt", "A")]);
     symlink("/dev/zero", place.0.join("d/s/zero")).unwrap();
     symlink("/dev/zero", place.0.join("zero")).unwrap();
     std::os::unix::net::UnixListener::bind(place.0.join("socket")).unwrap();
@@ -535,13 +512,13 @@ fn a_bound_that_gives_nothing_is_not_everything() {
             "<filePath>new</filePath><contentOrExpression>{$ctx:none}</contentOrExpression>".to_owned(),
         ),
     ] {
-        let place = Place::new("bound").with(&[("d/a.txt", "A"), ("d/b.txt", "B")]);
+        let place = prepared("bound").with(&[("d/a.txt", "A"), ("d/b.txt", "B")]);
         let (code, detail) = failed(&place.run(&operation(name, &inside)));
         assert!(code == "700107" && detail.contains("gives nothing"), "{inside}: {code} {detail}");
         assert_eq!(place.names(), ["d/a.txt", "d/b.txt"], "{inside}");
     }
     // A parameter without a value is none.
-    let place = Place::new("bound");
+    let place = prepared("bound");
     let end = place.run(&operation("write", "<filePath>a</filePath><contentOrExpression/>"));
     assert_eq!((end.fault(), place.read("a").as_deref()), (None, Some(r#"{"a":1}"#)));
 }
@@ -554,7 +531,7 @@ fn a_body_is_written_as_a_type_and_stays_as_it_was() {
         ("application/octet-stream", r#"{"a":1}"#),
         ("application/xml", "<jsonObject><a>1</a></jsonObject>"),
     ] {
-        let place = Place::new("type");
+        let place = prepared("type");
         let inside = format!(
             "<filePath>a</filePath><mimeType>{media}</mimeType><responseVariable>v</responseVariable>"
         );
@@ -568,7 +545,7 @@ fn a_body_is_written_as_a_type_and_stays_as_it_was() {
 
 #[test]
 fn json_of_a_file_has_an_encoding() {
-    let place = Place::new("json");
+    let place = prepared("json");
     for (bytes, inside) in [
         (&b"{\"b\":\"\xe4\"}"[..], "<encoding>ISO-8859-1</encoding>"),
         (b"\xef\xbb\xbf{\"b\":\"\xc3\xa4\"}", ""),
@@ -587,7 +564,7 @@ fn json_of_a_file_has_an_encoding() {
 
 #[test]
 fn two_names_of_a_file_have_one_turn() {
-    let place = Place::new("names").with(&[("log.txt", "")]);
+    let place = prepared("names").with(&[("log.txt", "")]);
     symlink("log.txt", place.0.join("link.txt")).unwrap();
     let write = |name: &str| {
         let inside = "<contentOrExpression>x</contentOrExpression><writeMode>Append</writeMode><appendPosition>1</appendPosition>";
@@ -607,7 +584,7 @@ fn two_names_of_a_file_have_one_turn() {
 
 #[test]
 fn existence_and_lists() {
-    let place = Place::new("list").with(&[
+    let place = prepared("list").with(&[
         ("a.txt", "AAA"),
         ("b.csv", "B"),
         ("s/c.txt", "C"),
@@ -681,7 +658,7 @@ fn existence_and_lists() {
 
 #[test]
 fn files_are_split_and_merged() {
-    let place = Place::new("split").with(&[
+    let place = prepared("split").with(&[
         ("in.txt", "1\n2\n3\n4\n5"),
         ("empty.txt", ""),
         ("m/b", "B"),
@@ -737,7 +714,7 @@ fn files_are_split_and_merged() {
 
 #[test]
 fn what_fails_has_the_code_of_the_connector() {
-    let place = Place::new("fail").with(&[("there", "x"), ("big.txt", "0123456789"), ("no.json", "{")]);
+    let place = prepared("fail").with(&[("there", "x"), ("big.txt", "0123456789"), ("no.json", "{")]);
     fs::write(place.0.join("secret"), "x").unwrap();
     fs::create_dir(place.0.join("closed")).unwrap();
     for (name, inside, code, says) in [
@@ -832,7 +809,7 @@ fn what_fails_has_the_code_of_the_connector() {
 
 #[test]
 fn a_failure_is_in_the_variable_too() {
-    let place = Place::new("variable");
+    let place = prepared("variable");
     let mut end = place.run(&operation("read", "<path>none</path><responseVariable>v</responseVariable>"));
     let value: serde_json::Value =
         serde_json::from_str(&end.context.variables.get("v").unwrap().to_string()).unwrap();
@@ -848,7 +825,7 @@ fn a_full_disk_leaves_nothing() {
     if !Path::new("/dev/full").exists() {
         return;
     }
-    let place = Place::new("full").with(&[("a.txt", "old")]);
+    let place = prepared("full").with(&[("a.txt", "old")]);
     // A device takes what is written at once.
     std::os::unix::fs::symlink("/dev/full", place.0.join("full")).unwrap();
     let write = "<filePath>full</filePath><contentOrExpression>x</contentOrExpression>";
@@ -865,7 +842,7 @@ fn a_full_disk_leaves_nothing() {
 
 #[test]
 fn locks_are_taken_and_given_back() {
-    let place = Place::new("lock").with(&[("a.txt", "x"), ("a.txt.lock", ""), ("b.txt", "y")]);
+    let place = prepared("lock").with(&[("a.txt", "x"), ("a.txt.lock", ""), ("b.txt", "y")]);
     let cluster = |operation: &str| {
         let tested = main(&format!(
             "{operation}<!--top--><localEntry key='disk'><file.init><workingDir>{}</workingDir><fileLockScheme>Cluster</fileLockScheme></file.init></localEntry>",
@@ -889,7 +866,7 @@ fn locks_are_taken_and_given_back() {
 
 #[test]
 fn what_takes_the_place_of_a_file_keeps_its_mode_and_its_time_where_asked() {
-    let place = Place::new("mode").with(&[("a.txt", "old")]);
+    let place = prepared("mode").with(&[("a.txt", "old")]);
     let path = place.0.join("a.txt");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
@@ -910,7 +887,7 @@ fn what_takes_the_place_of_a_file_keeps_its_mode_and_its_time_where_asked() {
 
 #[test]
 fn appends_at_the_same_time_are_all_there() {
-    let place = Place::new("append").with(&[("log.txt", "")]);
+    let place = prepared("append").with(&[("log.txt", "")]);
     let tested = place.tested(&operation("write", "<filePath>log.txt</filePath><contentOrExpression>{${payload.a}}</contentOrExpression><writeMode>Append</writeMode>"));
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -947,7 +924,7 @@ fn fields_of_a_connection_that_are_misspelt_are_said() {
 #[test]
 fn what_made_several_files_and_fails_leaves_none_of_them() {
     use std::io::Write;
-    let place = Place::new("several").with(&[("in.txt", "1\n2\n3\n"), ("out/b", "old")]);
+    let place = prepared("several").with(&[("in.txt", "1\n2\n3\n"), ("out/b", "old")]);
     let mut archive = zip::ZipWriter::new(fs::File::create(place.0.join("bad.zip")).unwrap());
     for name in ["a", "b", "../c"] {
         archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
@@ -970,7 +947,7 @@ fn what_made_several_files_and_fails_leaves_none_of_them() {
 fn names_that_are_not_utf_8_are_listed_and_kept() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let place = Place::new("names").with(&[("d/a.txt", "a")]);
+    let place = prepared("names").with(&[("d/a.txt", "a")]);
     let odd = OsStr::from_bytes(b"bad\xff.txt");
     fs::write(place.0.join("d").join(odd), "b").unwrap();
     let mut end = place.run(&operation("listFiles", "<directoryPath>d</directoryPath>"));
@@ -983,7 +960,7 @@ fn names_that_are_not_utf_8_are_listed_and_kept() {
 
 #[test]
 fn a_directory_is_not_copied_into_what_a_link_to_it_names() {
-    let place = Place::new("links").with(&[("s/a.txt", "a")]);
+    let place = prepared("links").with(&[("s/a.txt", "a")]);
     std::os::unix::fs::symlink("..", place.0.join("s/up")).unwrap();
     for to in ["cup", "s/cup", "s/up/s/deep/cup"] {
         let inside = format!("<sourcePath>s/up</sourcePath><targetPath>{to}</targetPath>");
@@ -996,7 +973,7 @@ fn a_directory_is_not_copied_into_what_a_link_to_it_names() {
 #[test]
 fn a_document_is_split_by_the_elements_that_are_selected() {
     let orders = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><p:orders xmlns:p=\"u\" day=\"1\"><p:order n=\"1\">\u{e4}</p:order><other/><p:order n=\"2\"><line/></p:order></p:orders>";
-    let place = Place::new("elements")
+    let place = prepared("elements")
         .with(&[("d.xml", "<!DOCTYPE a [<!ENTITY e \"x\">]><a>&e;</a>"), ("bad.xml", "<a>")]);
     let latin: Vec<u8> = orders.chars().map(|c| c as u8).collect();
     fs::write(place.0.join("in.xml"), latin).unwrap();
@@ -1049,7 +1026,7 @@ fn a_document_is_split_by_the_elements_that_are_selected() {
 
 #[test]
 fn the_contents_of_a_directory_are_a_list() {
-    let place = Place::new("contents").with(&[
+    let place = prepared("contents").with(&[
         ("d/b.txt", "bb"),
         ("d/a.txt", "a"),
         ("d/c.csv", "c"),

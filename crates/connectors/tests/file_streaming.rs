@@ -8,21 +8,16 @@ use message::{BodyError, BodyStream, Format, Reading};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fs;
-use std::path::PathBuf;
 use std::task::{Context, Poll};
+use support::place::Place;
 use support::{XML, main};
 
-/// A directory for one test, gone at its end.
-struct Place(PathBuf);
+/// A directory for one test.
+fn prepared(name: &str) -> Place {
+    Place::new(&format!("streaming-{name}"))
+}
 
 impl Place {
-    fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("busbar-streaming-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Place(path)
-    }
-
     fn tested(&self, steps: &str) -> Tested {
         let tested = main(&format!(
             "{steps}<!--top--><localEntry key='disk'><file.init><connectionType>LOCAL</connectionType><workingDir>{}</workingDir></file.init></localEntry>",
@@ -34,24 +29,6 @@ impl Place {
 
     fn put(&self, name: &str, text: &str) {
         fs::write(self.0.join(name), text).unwrap();
-    }
-
-    fn get(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.0.join(name)).ok()
-    }
-
-    /// The names in it, sorted: no operation leaves a part behind.
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap().flatten();
-        let mut names: Vec<String> = entries.map(|own| own.file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -115,7 +92,7 @@ fn code(end: &Ended) -> String {
 
 #[test]
 fn bodies_are_written_as_they_come() {
-    let place = Place::new("write");
+    let place = prepared("write");
     place.put("old", "old\n");
     for (inside, file, wanted) in [
         ("<filePath>a</filePath>", "a", "one two"),
@@ -135,7 +112,7 @@ fn bodies_are_written_as_they_come() {
         let steps = write(&format!("{inside}<responseVariable>r</responseVariable>"));
         let mut end = run(&place.tested(&steps), &[Some("one "), Some("two")]);
         assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
-        assert_eq!(place.get(file).as_deref(), Some(wanted), "{inside}");
+        assert_eq!(place.read(file).as_deref(), Some(wanted), "{inside}");
         let length = if inside.contains("appendNewLine") { 8 } else { 7 };
         let result = end.context.variables.get("r").unwrap().to_string();
         assert!(result.contains(&format!("\"writtenBytes\":{length}")), "{result}");
@@ -151,12 +128,12 @@ fn bodies_are_written_as_they_come() {
     assert_eq!(end.fault(), None);
     let mut archive = zip::ZipArchive::new(fs::File::open(place.0.join("z.zip")).unwrap()).unwrap();
     assert_eq!(std::io::read_to_string(archive.by_name("z.txt").unwrap()).unwrap(), "x");
-    assert_eq!(place.names(), ["a", "old", "sub", "z.zip"]);
+    assert_eq!(place.names_in(""), ["a", "old", "sub", "z.zip"]);
 }
 
 #[test]
 fn a_body_that_does_not_arrive_or_fit_leaves_nothing() {
-    let place = Place::new("fails");
+    let place = prepared("fails");
     place.put("a", "before");
     place.put("b", "before");
     for mode in ["Overwrite", "Append"] {
@@ -164,7 +141,7 @@ fn a_body_that_does_not_arrive_or_fit_leaves_nothing() {
         let end = run(&place.tested(&steps), &[Some("half"), None]);
         assert!(end.fault().is_some());
         assert_eq!(
-            (place.get("a").as_deref(), place.names()),
+            (place.read("a").as_deref(), place.names_in("")),
             (Some("before"), vec!["a".to_owned(), "b".to_owned()])
         );
     }
@@ -181,7 +158,7 @@ fn a_body_that_does_not_arrive_or_fit_leaves_nothing() {
         // Nothing of it was used.
         assert_eq!(end.write(Format::Text), "new", "{inside}");
     }
-    assert_eq!(place.names(), ["a", "b"]);
+    assert_eq!(place.names_in(""), ["a", "b"]);
     // A disk that is full.
     let tested = main(
         "<file.write configKey='disk'><enableStreaming>true</enableStreaming><filePath>full</filePath></file.write><!--top-->
@@ -192,7 +169,7 @@ fn a_body_that_does_not_arrive_or_fit_leaves_nothing() {
 
 #[test]
 fn bodies_that_have_to_be_changed_are_received() {
-    let place = Place::new("changed");
+    let place = prepared("changed");
     // Another type than that of the body, and a body that somebody looked at.
     for (steps, wanted) in [
         ("<property name='messageType' scope='axis2' value='application/json'/>", "{}"),
@@ -202,16 +179,16 @@ fn bodies_that_have_to_be_changed_are_received() {
         let end = tested.run(&[XML], if wanted == "{}" { "<a/>" } else { "<a>1</a>" });
         assert_eq!(end.fault(), None, "{steps}: {:?}", end.property("ERROR_DETAIL"));
         assert!(
-            place.get("a").unwrap().contains(if wanted == "{}" { "\"a\"" } else { wanted }),
+            place.read("a").unwrap().contains(if wanted == "{}" { "\"a\"" } else { wanted }),
             "{:?}",
-            place.get("a")
+            place.read("a")
         );
     }
 }
 
 #[test]
 fn files_are_bodies_that_are_read_as_they_are_used() {
-    let place = Place::new("read");
+    let place = prepared("read");
     place.put("a.txt", "one\ntwo\nthree\n");
     place.put("empty.txt", "");
     for (inside, wanted) in [
@@ -248,12 +225,12 @@ fn files_are_bodies_that_are_read_as_they_are_used() {
 
 #[test]
 fn a_file_goes_from_name_to_name_and_into_itself() {
-    let place = Place::new("through");
+    let place = prepared("through");
     let text = "line\n".repeat(100_000);
     place.put("a", &text);
     let both = format!("{}{}", read("<path>a</path>"), write("<filePath>b</filePath>"));
     assert_eq!(place.tested(&both).run(&[XML], "<x/>").fault(), None);
-    assert_eq!(place.get("b").as_deref(), Some(&*text));
+    assert_eq!(place.read("b").as_deref(), Some(&*text));
     // What is read is what was there when it was opened.
     for mode in ["Overwrite", "Append"] {
         let itself = format!(
@@ -262,7 +239,7 @@ fn a_file_goes_from_name_to_name_and_into_itself() {
             write(&format!("<filePath>a</filePath><writeMode>{mode}</writeMode>"))
         );
         assert_eq!(place.tested(&itself).run(&[XML], "<x/>").fault(), None);
-        assert_eq!(place.get("a").unwrap().len(), text.len() * if mode == "Append" { 2 } else { 1 });
+        assert_eq!(place.read("a").unwrap().len(), text.len() * if mode == "Append" { 2 } else { 1 });
     }
-    assert_eq!(place.names(), ["a", "b"]);
+    assert_eq!(place.names_in(""), ["a", "b"]);
 }

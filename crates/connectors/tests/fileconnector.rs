@@ -7,24 +7,15 @@ use flow::testing::Ended;
 use message::Format;
 use std::fs;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use support::place::Place;
 use support::{JSON, main};
 
-/// A directory for one test, gone at its end.
-struct Place(PathBuf);
+/// A directory for one test, with these files.
+fn prepared(name: &str, files: &[(&str, &str)]) -> Place {
+    Place::new(&format!("fileconnector-{name}")).with(files)
+}
 
 impl Place {
-    fn new(name: &str, files: &[(&str, &str)]) -> Place {
-        let path = std::env::temp_dir().join(format!("busbar-earlier-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        for (name, text) in files {
-            fs::create_dir_all(path.join(name).parent().unwrap()).unwrap();
-            fs::write(path.join(name), text).unwrap();
-        }
-        Place(path)
-    }
-
     /// One operation; `@` is the directory.
     fn run(&self, name: &str, inside: &str) -> Ended {
         let inside = inside.replace('@', self.0.to_str().unwrap());
@@ -40,23 +31,6 @@ impl Place {
             Some(_) => end.property("ERROR_CODE").unwrap(),
         }
     }
-
-    fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.0.join(name)).ok()
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.0.join(name)).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|own| own.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 const TRUE: &str = "<success>true</success>";
@@ -64,7 +38,7 @@ const FALSE: &str = "<success>false</success>";
 
 #[test]
 fn texts_are_added_and_files_are_made() {
-    let place = Place::new("text", &[("a.txt", "one\ntwo\n")]);
+    let place = prepared("text", &[("a.txt", "one\ntwo\n")]);
     for (name, inside, file, wanted) in [
         (
             "append",
@@ -191,10 +165,10 @@ fn files_are_copied_moved_and_deleted() {
             "out/deep/c.txt",
         ),
     ] {
-        let place = Place::new("transfer", &files);
+        let place = prepared("transfer", &files);
         assert_eq!(place.outcome(name, inside), TRUE, "{name} {inside}");
-        assert!(place.0.join(there).is_file(), "{name} {inside}: {:?}", place.names("out"));
-        let left = place.names("in");
+        assert!(place.0.join(there).is_file(), "{name} {inside}: {:?}", place.names_in("out"));
+        let left = place.names_in("in");
         match name {
             "copy" => assert_eq!(left, ["a.txt", "b.csv", "deep"]),
             _ if inside.contains("filePattern") => assert_eq!(left, ["b.csv", "deep"]),
@@ -207,13 +181,13 @@ fn files_are_copied_moved_and_deleted() {
     // Without directories below.
     let shallow = "<source>@/in</source><destination>@/out</destination><includeSubDirectories>false</includeSubDirectories>";
     for name in ["copy", "move"] {
-        let place = Place::new("shallow", &files);
+        let place = prepared("shallow", &files);
         assert_eq!(place.outcome(name, shallow), TRUE);
-        assert_eq!(place.names("out"), ["a.txt", "b.csv"], "{name}");
+        assert_eq!(place.names_in("out"), ["a.txt", "b.csv"], "{name}");
         assert!(place.0.join("in/deep/c.txt").exists());
     }
     // What is there is replaced.
-    let place = Place::new("replaced", &[("in/a.txt", "new"), ("out/a.txt", "old")]);
+    let place = prepared("replaced", &[("in/a.txt", "new"), ("out/a.txt", "old")]);
     let both = "<source>@/in/a.txt</source><destination>@/out</destination>";
     assert_eq!(
         (place.outcome("copy", both), place.read("out/a.txt").as_deref()),
@@ -234,14 +208,14 @@ fn files_are_copied_moved_and_deleted() {
             vec!["b.csv", "deep"],
         ),
     ] {
-        let place = Place::new("deleted", &files);
+        let place = prepared("deleted", &files);
         assert_eq!(place.outcome("delete", inside), TRUE, "{inside}");
-        assert_eq!(place.names("in"), left, "{inside}");
+        assert_eq!(place.names_in("in"), left, "{inside}");
         let is_deep = inside.contains("includeSubDirectories");
         assert_eq!(place.0.join("in/deep/c.txt").exists(), !left.is_empty() && !is_deep, "{inside}");
     }
     // A source that is not there is no fault; what cannot be done is one.
-    let place = Place::new("missing", &files);
+    let place = prepared("missing", &files);
     let to = "<destination>@/out</destination>";
     for name in ["copy", "move", "delete", "archives"] {
         let to = if name == "delete" { "" } else { to };
@@ -264,15 +238,13 @@ fn files_are_copied_moved_and_deleted() {
     ] {
         assert_eq!(place.outcome(name, inside), code, "{name} {inside}");
     }
-    assert_eq!(place.names("in"), ["a.txt", "b.csv", "deep"]);
+    assert_eq!(place.names_in("in"), ["a.txt", "b.csv", "deep"]);
 }
 
 #[test]
 fn files_are_read_and_found() {
-    let place = Place::new(
-        "read",
-        &[("in/a.txt", "one\ntwo\nthree\n"), ("in/b.xml", "<b/>"), ("in/deep/c.txt", "c")],
-    );
+    let place =
+        prepared("read", &[("in/a.txt", "one\ntwo\nthree\n"), ("in/b.xml", "<b/>"), ("in/deep/c.txt", "c")]);
     let list = |names: &str| {
         format!("<ns:result xmlns:ns=\"http://org.wso2.esbconnectors.FileConnector\">{names}</ns:result>")
     };
@@ -354,7 +326,7 @@ fn files_are_read_and_found() {
 #[test]
 fn archives_parts_and_wholes() {
     let files = [("in/a.txt", "1\n2\n3\n"), ("in/deep/c.txt", "c"), ("o.xml", "<o><p>1</p><q/><p>2</p></o>")];
-    let place = Place::new("archives", &files);
+    let place = prepared("archives", &files);
     let list = |names: &str| {
         format!("<ns:result xmlns:ns=\"http://org.wso2.esbconnectors.FileConnector\">{names}</ns:result>")
     };
@@ -385,7 +357,7 @@ fn archives_parts_and_wholes() {
         let _ = fs::remove_dir_all(place.0.join("parts"));
         let to = "<source>@/in/a.txt</source><destination>@/parts</destination>";
         assert_eq!(place.outcome("splitFile", &format!("{to}{inside}")), TRUE);
-        assert_eq!(place.names("parts"), parts.iter().map(|own| own.0).collect::<Vec<_>>());
+        assert_eq!(place.names_in("parts"), parts.iter().map(|own| own.0).collect::<Vec<_>>());
         for (name, text) in parts {
             assert_eq!(place.read(&format!("parts/{name}")).as_deref(), Some(text));
         }
@@ -393,7 +365,7 @@ fn archives_parts_and_wholes() {
     let xpath =
         "<source>@/o.xml</source><destination>@/x</destination><xpathExpression>//p</xpathExpression>";
     assert_eq!(place.outcome("splitFile", xpath), TRUE);
-    assert_eq!(place.names("x"), ["o1.xml", "o2.xml"]);
+    assert_eq!(place.names_in("x"), ["o1.xml", "o2.xml"]);
     assert!(place.read("x/o2.xml").unwrap().ends_with("<o><p>2</p></o>"));
     let merge = "<source>@/parts</source><destination>@/merged.txt</destination>";
     assert_eq!(place.outcome("mergeFiles", merge), TRUE);
@@ -458,7 +430,7 @@ fn archives_parts_and_wholes() {
     ] {
         assert_eq!(place.outcome(name, inside), code, "{name} {inside}");
     }
-    assert!(place.names("y").is_empty(), "nothing is left of what failed");
+    assert!(place.names_in("y").is_empty(), "nothing is left of what failed");
     let mut archive = zip::ZipArchive::new(fs::File::open(place.0.join("z/a.zip")).unwrap()).unwrap();
     let mut text = String::new();
     archive.by_index(0).unwrap().read_to_string(&mut text).unwrap();

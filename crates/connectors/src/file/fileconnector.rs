@@ -9,7 +9,7 @@ use super::locks::Scheme;
 use super::parts::{Naming, Part, divide, join};
 use super::path::Root;
 use super::read::{Part as Lines, becomes_body, reading, time};
-use super::transfer::{copy_all, outside, put, without_links};
+use super::transfer::{copy_all, is_missing, is_there, outside, put, too_deep, without_links};
 use super::write::{Mode, Writing, body_as_sent, encoded, zip_into};
 use super::{
     Connection, Done, Failure, Files, Job, Operation, Prepare, Reason, Where, archive, elements,
@@ -27,7 +27,6 @@ use flow::{Compiled, Compiler, Context, Definition, Need, Pattern};
 use serde_json::{Map, Value as Json};
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -329,7 +328,7 @@ fn unless_missing(path: &Path, ran: Result<(), Failure>) -> Result<Done, Failure
     match ran {
         Ok(()) => Ok(success()),
         Err(failure) => match fs::symlink_metadata(path) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(error) if is_missing(&error) => {
                 let missing = Some(format!("{} is not there", path.display()));
                 Ok(Done { missing, ..result("success", false) })
             }
@@ -540,8 +539,7 @@ fn move_members(
     files: &Files,
 ) -> Result<(), Failure> {
     if depth > DEEPEST {
-        let why = format!("{}: directories nest deeper than {DEEPEST}", from.display());
-        return Err(Failure::new(Reason::Configuration, why));
+        return Err(too_deep(from));
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, count, files)? {
@@ -589,8 +587,7 @@ fn deleted(
         };
     };
     if depth > DEEPEST {
-        let why = format!("{}: directories nest deeper than {DEEPEST}", path.display());
-        return Err(Failure::new(Reason::Configuration, why));
+        return Err(too_deep(path));
     }
     for entry in entries(path, count, files)? {
         let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|known| known.is_dir());
@@ -614,13 +611,7 @@ fn is_file_exist(parameters: &Parameters, context: &mut Context) -> Result<Job, 
     let path = required(parameters, "source", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        match fs::metadata(&path) {
-            Ok(_) => Ok(result("fileExist", true)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Ok(result("fileExist", false))
-            }
-            Err(error) => Err(Failure::io(&path, &error)),
-        }
+        Ok(result("fileExist", is_there(&path)?))
     }))
 }
 
@@ -673,11 +664,15 @@ fn lines(path: String, from: u64, to: u64, content_type: Option<String>) -> Job 
 
 /// A line, from 1.
 fn line(parameters: &Parameters, name: &str, context: &mut Context) -> Result<Option<u64>, Failure> {
-    match number(parameters, name, context)? {
+    from_one(number(parameters, name, context)?, name, "line")
+}
+
+fn from_one(number: Option<u64>, name: &str, what: &str) -> Result<Option<u64>, Failure> {
+    match number {
         Some(0) => {
-            Err(Failure::new(Reason::Configuration, format!("the parameter `{name}` is no line from 1: 0")))
+            Err(Failure::new(Reason::Configuration, format!("the parameter `{name}` is no {what} from 1: 0")))
         }
-        line => Ok(line),
+        number => Ok(number),
     }
 }
 
@@ -770,12 +765,7 @@ fn get_last_modified_time(parameters: &Parameters, context: &mut Context) -> Res
 fn split_file(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
     let from = required(parameters, "source", context)?;
     let to = required(parameters, "destination", context)?;
-    let mut size = |name: &str| match number(parameters, name, context)? {
-        Some(0) => {
-            Err(Failure::new(Reason::Configuration, format!("the parameter `{name}` is no number from 1: 0")))
-        }
-        size => Ok(size),
-    };
+    let mut size = |name: &str| from_one(number(parameters, name, context)?, name, "number");
     // Of several the first of these counts, as in WSO2.
     let part = match (size("numberOfLines")?, size("chunkSize")?) {
         (Some(lines), _) => Part::Lines(lines),

@@ -19,8 +19,8 @@ macro_rules! parameters {
 }
 
 mod archive;
-mod earlier;
 mod elements;
+mod fileconnector;
 mod list;
 mod locks;
 mod made;
@@ -67,7 +67,7 @@ pub(crate) const OPERATIONS: &[&Definition] = &[
     &parts::MERGE,
 ];
 
-pub(crate) use earlier::OPERATIONS as EARLIER;
+pub(crate) use fileconnector::OPERATIONS as FILECONNECTOR;
 
 const INIT: Definition = operation(
     "file.init",
@@ -598,7 +598,7 @@ impl Operation {
             Place::Body => {
                 let xml = match &self.place {
                     Where::Connected(_) => crate::result::xml(&format!("{}Result", self.name), &result),
-                    Where::Machine(_) => earlier::xml(&result),
+                    Where::Machine(_) => fileconnector::xml(&result),
                 };
                 let to = self.parameters.text("includeResultTo", context)?.unwrap_or_default();
                 let property = self.parameters.text("resultPropertyName", context)?;

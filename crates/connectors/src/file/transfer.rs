@@ -71,15 +71,24 @@ fn check_exist(parameters: &Parameters, context: &mut Context) -> Result<Job, Fa
     let path = required(parameters, "path", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        let exists = match fs::metadata(&path) {
-            Ok(_) => true,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => false,
-            Err(error) => return Err(Failure::io(&path, &error)),
-        };
         let mut done = Done::default();
-        done.members.insert("fileExists".to_owned(), exists.into());
+        done.members.insert("fileExists".to_owned(), is_there(&path)?.into());
         Ok(done)
     }))
+}
+
+/// Whether there is a file or a directory.
+pub(super) fn is_there(path: &Path) -> Result<bool, Failure> {
+    match fs::metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if is_missing(&error) => Ok(false),
+        Err(error) => Err(Failure::io(path, &error)),
+    }
+}
+
+/// Whether an error says that there is no such file or directory.
+pub(super) fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn create_directory(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
@@ -162,7 +171,7 @@ fn delete_matching(
     Ok(deleted)
 }
 
-fn too_deep(directory: &Path) -> Failure {
+pub(super) fn too_deep(directory: &Path) -> Failure {
     let why = format!("{}: directories nest deeper than {DEEPEST}", directory.display());
     Failure::new(Reason::Configuration, why)
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)] // each test uses some of it
 
 pub mod mail;
+pub mod place;
 
 use flow::Registry;
 use flow::testing::{self, Tested};
