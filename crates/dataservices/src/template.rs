@@ -97,7 +97,8 @@ fn members(of: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, Strin
 }
 
 /// JSON as the library reads it that reads these descriptions in WSO2 (`org.json`): texts may stand without quotes or in single ones, and a comma
-/// may stand before a closing bracket.
+/// may stand before a closing bracket. (Messages are read by another library of other rules, see `message::lenient`: there a word has no
+/// blanks, numbers are numbers, and nothing between two commas is null.)
 struct Lenient<'a> {
     text: Peekable<Chars<'a>>,
     depth: usize,
