@@ -26,6 +26,7 @@ mod remote;
 mod round;
 mod secrets;
 mod secured;
+mod server;
 mod server_settings;
 mod settings;
 mod settings_file;

@@ -1,10 +1,10 @@
 //! Forward proxies: the settings `[[proxy]]`, and what a WSO2 server says of its own (`deployment.toml`, the sender of `axis2.xml`).
 
+use crate::server::Server;
 use base64::Engine;
 use flow::services::{Hosts, Route};
 use message::regex::Pattern;
 use serde::Deserialize;
-use std::path::Path;
 use transport::Proxy;
 
 /// A forward proxy, or that there is none, for some hosts.
@@ -86,23 +86,10 @@ fn route(own: &ForwardProxy) -> Result<Route, String> {
     Ok(Route { hosts, proxy })
 }
 
-/// What the settings of the server at `path` say: those of `deployment.toml`, else of `axis2.xml`.
-pub fn of_server(path: &Path) -> Vec<ForwardProxy> {
-    let directories = crate::server_settings::directories(path);
-    let toml = directories.iter().find_map(|directory| {
-        let bytes = config::read_file(&directory.join("deployment.toml")).ok()?;
-        let table: toml::Table = String::from_utf8_lossy(&bytes).parse().ok()?;
-        Some(of_toml(&table))
-    });
-    let toml = toml.filter(|own| !own.is_empty());
-    let axis2 = || {
-        let files =
-            directories.iter().flat_map(|own| ["axis2.xml", "axis2/axis2.xml"].map(|name| own.join(name)));
-        let bytes = files.into_iter().find_map(|file| config::read_file(&file).ok())?;
-        let document = xml::Document::parse(bytes, &xml::ParseOptions::trusted()).ok()?;
-        Some(of_axis2(&document))
-    };
-    toml.or_else(axis2).unwrap_or_default()
+/// What the settings of a server say: those of its first `deployment.toml`, else of `axis2.xml`.
+pub fn of_server(server: &Server) -> Vec<ForwardProxy> {
+    let toml = server.tables().next().map(of_toml).filter(|own| !own.is_empty());
+    toml.or_else(|| server.axis2().map(of_axis2)).unwrap_or_default()
 }
 
 /// One value as WSO2 has it: a text that may be a number.

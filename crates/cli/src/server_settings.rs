@@ -3,8 +3,6 @@
 
 use crate::tunables::{self, Fate};
 use diagnostics::{Diagnostic, Severity, SourceMap, Span};
-use message::Kind;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -50,7 +48,7 @@ const HTTP: &[(&str, &str, &str, Translate)] = &[
 ];
 
 /// The section of properties of the Java machine.
-const SYSTEM: &str = "system.parameter.";
+pub(crate) const SYSTEM: &str = "system.parameter.";
 
 /// What requests can keep; the others that WSO2 names are kept anyway.
 const KEPT: [&str; 5] = ["Host", "Expect", "Date", "Server", "User-Agent"];
@@ -248,7 +246,7 @@ const SHIPPED: [(&str, &str); 11] = [
 const FILLED_IN: [&str; 4] = ["$env{", "$sys{", "$secret{", "{{"];
 
 /// Files with tunables, in a directory of settings.
-const FILES: [&str; 4] =
+pub(crate) const FILES: [&str; 4] =
     ["synapse.properties", "passthru-http.properties", "nhttp.properties", "deployment.toml"];
 
 /// One key with its place.
@@ -265,54 +263,10 @@ pub fn directories(path: &Path) -> [PathBuf; 3] {
     ["conf", "repository/conf", "deployment"].map(|name| path.join(name))
 }
 
-/// The tunables that the settings of the server at `path` give, under the names of `[wso2]`; those of property files before those of
-/// `deployment.toml`. What cannot be read is reported by [`report`].
-pub fn tunables(path: &Path) -> toml::Table {
-    let mut table = toml::Table::new();
-    for file in directories(path).iter().flat_map(|directory| FILES.map(|name| directory.join(name))) {
-        let Ok(text) = read(&file) else { continue };
-        if is_toml(&file) {
-            let mut flat = Vec::new();
-            flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
-            for (key, value) in flat {
-                let name = tunable(&key);
-                if is_honoured(name) && !value.as_str().is_some_and(is_filled_in) {
-                    table.insert(name.to_owned(), value);
-                }
-            }
-        } else {
-            let honoured = config::properties(&text).into_iter().filter(|(key, _)| is_honoured(key));
-            table.extend(honoured.map(|(key, value)| (key, toml::Value::String(value))));
-        }
-    }
-    table
-}
-
-/// What the settings of the server at `path` say for `[http]`, by its names here; those of `deployment.toml` last.
-pub fn http(path: &Path) -> toml::Table {
-    let mut table = toml::Table::new();
-    for file in directories(path).iter().flat_map(|directory| FILES.map(|name| directory.join(name))) {
-        let Ok(text) = read(&file) else { continue };
-        let mut flat = Vec::new();
-        if is_toml(&file) {
-            flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
-        } else {
-            flat.extend(
-                config::properties(&text).into_iter().map(|(key, own)| (key, toml::Value::String(own))),
-            );
-        }
-        for (key, value) in flat.into_iter().filter(|(_, value)| !value.as_str().is_some_and(is_filled_in)) {
-            let Some((.., name, translate)) = translation(&key) else { continue };
-            if let Some(own) = translate(&value) {
-                table.insert((*name).to_owned(), own);
-            }
-        }
-    }
-    table
-}
-
 /// What a key is in `[http]`.
-fn translation(key: &str) -> Option<&'static (&'static str, &'static str, &'static str, Translate)> {
+pub(crate) fn translation(
+    key: &str,
+) -> Option<&'static (&'static str, &'static str, &'static str, Translate)> {
     let property = VERBATIM.iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key);
     HTTP.iter().find(|(toml, own, ..)| *toml == key || *own == property)
 }
@@ -343,171 +297,29 @@ fn header_name(value: &toml::Value) -> Option<toml::Value> {
     (!name.is_empty() && name.bytes().all(message::is_token_byte)).then(|| toml::Value::from(name))
 }
 
-/// The properties of the Java machine that the settings of the server at `path` name, for flows that ask for them.
-pub fn system(path: &Path) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    for directory in directories(path) {
-        let Ok(text) = read(&directory.join("deployment.toml")) else { continue };
-        let mut flat = Vec::new();
-        flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
-        for (key, value) in flat {
-            let Some(name) = key.strip_prefix(SYSTEM) else { continue };
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            if !is_filled_in(&text) {
-                found.insert(name.to_owned(), text);
-            }
-        }
-    }
-    found
-}
-
-/// How bodies of types are read that nothing else tells, by the builders of the server at `path`: `[[custom_message_builders]]` of
-/// `deployment.toml`, then the `messageBuilder`s of `axis2.xml`.
-pub fn kinds(path: &Path) -> Vec<(String, Kind)> {
-    let mut found = Vec::new();
-    for directory in directories(path) {
-        if let Ok(text) = read(&directory.join("deployment.toml"))
-            && let Ok(table) = text.parse::<toml::Table>()
-        {
-            for own in
-                table.get("custom_message_builders").and_then(toml::Value::as_array).into_iter().flatten()
-            {
-                let text = |name: &str| own.get(name)?.as_str();
-                found.extend(text("content_type").zip(text("class").and_then(read_by)).map(named));
-            }
-        }
-        let files = ["axis2.xml", "axis2/axis2.xml"].map(|name| directory.join(name));
-        let Some(bytes) = files.iter().find_map(|file| config::read_file(file).ok()) else { continue };
-        let Ok(document) = xml::Document::parse(bytes, &xml::ParseOptions::trusted()) else { continue };
-        let Some(root) = document.document_element() else { continue };
-        let builders = document.children(root).filter(|node| document.local(*node) == "messageBuilders");
-        for own in builders.flat_map(|node| document.children(node)) {
-            let text = |name: &str| document.attribute(own, "", name);
-            found.extend(text("contentType").zip(text("class").and_then(read_by)).map(named));
-        }
-    }
-    found
-}
-
-fn named((name, kind): (&str, Kind)) -> (String, Kind) {
-    (name.trim().to_owned(), kind)
-}
-
-/// How a builder reads, by its class.
-fn read_by(class: &str) -> Option<Kind> {
-    Some(match class.trim().rsplit('.').next()? {
-        "JsonStreamBuilder" | "JsonBuilder" | "JSONBuilder" | "JSONOMBuilder" | "JSONStreamBuilder" => {
-            Kind::Json
-        }
-        "ApplicationXMLBuilder" => Kind::Xml,
-        "SOAPBuilder" => Kind::Soap11,
-        "PlainTextBuilder" => Kind::Text,
-        "BinaryBuilder" | "BinaryRelayBuilder" => Kind::Binary,
-        "XFormURLEncodedBuilder" => Kind::Form,
-        "MultipartFormDataBuilder" => Kind::FormData,
-        "MIMEBuilder" => Kind::Related,
-        _ => return None,
-    })
-}
-
-/// What the settings of the server at `path` say of hot deployment: `server.hot_deployment` of `deployment.toml`, else the parameter
-/// `hotdeployment` of `axis2.xml`.
-pub fn hot_deployment(path: &Path) -> Option<bool> {
-    let toml = |directory: &PathBuf| {
-        let table: toml::Table = read(&directory.join("deployment.toml")).ok()?.parse().ok()?;
-        table.get("server")?.get("hot_deployment")?.as_bool()
-    };
-    let axis2 = |directory: &PathBuf| {
-        let files = ["axis2.xml", "axis2/axis2.xml"].map(|name| directory.join(name));
-        let bytes = files.iter().find_map(|file| config::read_file(file).ok())?;
-        let document = xml::Document::parse(bytes, &xml::ParseOptions::trusted()).ok()?;
-        let mut children = document.children(document.document_element()?);
-        let is_it = |node: &xml::NodeId| {
-            document.local(*node) == "parameter"
-                && document.attribute(*node, "", "name") == Some("hotdeployment")
-        };
-        document.string_value(children.find(is_it)?).trim().parse().ok()
-    };
-    let directories = directories(path);
-    directories.iter().find_map(toml).or_else(|| directories.iter().find_map(axis2))
-}
-
-/// The users of the server at `path` with their passwords: `[[internal_apis.users]]` of `deployment.toml`, unless the store of them is
-/// switched off (`[internal_apis.file_user_store] enable = false`). Those whose password only a server can fill in are none; that is
-/// reported by [`report`].
-pub fn users(path: &Path) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    for directory in directories(path) {
-        let Ok(text) = read(&directory.join("deployment.toml")) else { continue };
-        let Ok(table) = text.parse::<toml::Table>() else { continue };
-        let Some(apis) = table.get("internal_apis") else { continue };
-        let enabled = apis.get("file_user_store").and_then(|own| own.get("enable"));
-        if enabled.is_some_and(|own| own.as_bool() == Some(false)) {
-            continue;
-        }
-        for own in apis.get("users").and_then(toml::Value::as_array).into_iter().flatten() {
-            let text = |name: &str| own.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
-            let (Some(name), Some(password)) = (text("name"), text("password")) else { continue };
-            let is_known = found.iter().any(|(own, _)| own == name);
-            if !is_known && !is_filled_in(name) && !is_filled_in(password) {
-                found.push((name.to_owned(), password.to_owned()));
-            }
-        }
-    }
-    found
-}
-
-/// The `priorityConfigFile` of the http listener: of `deployment.toml`, else of `axis2.xml`. Its path is relative to that of the server.
-pub fn priorities(path: &Path) -> Option<PathBuf> {
-    let toml = |directory: &PathBuf| {
-        let table: toml::Table = read(&directory.join("deployment.toml")).ok()?.parse().ok()?;
-        let listener = table.get("transport")?.get("http")?.get("listener")?;
-        let custom = listener.get("parameter").and_then(|own| own.get("priorityConfigFile"));
-        custom.or_else(|| listener.get("priority_config_file"))?.as_str().map(str::to_owned)
-    };
-    let axis2 = |directory: &PathBuf| {
-        let files = ["axis2.xml", "axis2/axis2.xml"].map(|name| directory.join(name));
-        let bytes = files.iter().find_map(|file| config::read_file(file).ok())?;
-        let document = xml::Document::parse(bytes, &xml::ParseOptions::trusted()).ok()?;
-        let receivers = document.children(document.document_element()?).filter(|node| {
-            document.local(*node) == "transportReceiver"
-                && matches!(document.attribute(*node, "", "name"), Some("http" | "https"))
-        });
-        let mut parameters = receivers.flat_map(|receiver| document.children(receiver));
-        let own = parameters.find(|node| {
-            document.local(*node) == "parameter"
-                && document.attribute(*node, "", "name") == Some("priorityConfigFile")
-        })?;
-        Some(document.string_value(own).trim().to_owned())
-    };
-    let directories = directories(path);
-    let named = directories.iter().find_map(toml).or_else(|| directories.iter().find_map(axis2))?;
-    (!named.is_empty()).then(|| path.join(named))
-}
-
-fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path) -> Result<String, String> {
     config::read_file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn is_toml(path: &Path) -> bool {
+pub(crate) fn is_toml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }
 
-fn is_filled_in(value: &str) -> bool {
+pub(crate) fn is_filled_in(value: &str) -> bool {
     FILLED_IN.iter().any(|mark| value.contains(mark))
 }
 
-fn is_honoured(name: &str) -> bool {
+pub(crate) fn is_honoured(name: &str) -> bool {
     matches!(tunables::fate(name), Fate::Honoured(_))
 }
 
 /// The tunable that a key of `deployment.toml` sets.
-fn tunable(key: &str) -> &str {
+pub(crate) fn tunable(key: &str) -> &str {
     let renamed = TUNABLES.iter().find(|(written, _)| *written == key).map(|(_, name)| *name);
     renamed.or_else(|| VERBATIM.iter().find_map(|section| key.strip_prefix(section))).unwrap_or(key)
 }
 
-fn flatten(prefix: &str, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
+pub(crate) fn flatten(prefix: &str, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
     match value {
         toml::Value::Table(table) => {
             for (name, value) in table {
@@ -719,6 +531,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::Server;
+    use message::Kind;
 
     #[test]
     fn users_of_the_file_user_store() {
@@ -737,9 +551,9 @@ mod tests {
         .unwrap();
         let mut sources = SourceMap::new();
         let found = report(&root, std::slice::from_ref(&toml), &mut sources);
-        let own = users(&root);
+        let own = Server::read(&root).users();
         std::fs::write(&toml, format!("[internal_apis.file_user_store]\nenable = false\n{text}")).unwrap();
-        let off = users(&root);
+        let off = Server::read(&root).users();
         let set =
             crate::settings::Settings::load(&root, None, &["http.users.alice=mine".to_owned()]).unwrap();
         std::fs::remove_dir_all(&root).unwrap();
@@ -778,7 +592,7 @@ mod tests {
         let pipe =
             std::process::Command::new("mkfifo").arg(root.join("conf/passthru-http.properties")).status();
         assert!(pipe.unwrap().success());
-        let table = tunables(&root);
+        let table = Server::read(&root).tunables();
         let mut sources = SourceMap::new();
         let (broken, elsewhere) =
             (root.join("deployment/deployment.toml"), root.join("m/deployment/deployment.toml"));
@@ -849,14 +663,14 @@ mod tests {
         std::fs::write(&toml, text).unwrap();
         let load = |set: &[String]| crate::settings::Settings::load(&root, None, set).unwrap().http;
         let (own, set) = (load(&[]), load(&["http.correlation_header=mine".to_owned()]));
-        let (found, system) = (report(&root, &[toml], &mut SourceMap::new()), system(&root));
+        let (found, system) = (report(&root, &[toml], &mut SourceMap::new()), Server::read(&root).system());
         std::fs::write(
             root.join("conf/axis2.xml"),
             "<axisconfig><messageBuilders><messageBuilder contentType='text/html' class='org.apache.axis2.format.PlainTextBuilder'/>\
              <messageBuilder contentType='x/y' class='org.acme.Own'/></messageBuilders></axisconfig>",
         )
         .unwrap();
-        let kinds = kinds(&root);
+        let kinds = Server::read(&root).kinds();
         std::fs::remove_dir_all(&root).unwrap();
         let system: Vec<_> = system.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(system, ["mine.port=7", "my.host=h"]);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::secrets::Vault;
+use crate::server::Server;
 pub use crate::units::{Size, Time};
 
 /// All settings, with their defaults. Times are written `250ms`, `30s`, `5m`; sizes `64k`, `10m` or plain bytes.
@@ -507,7 +508,8 @@ impl Settings {
         if !errors.is_empty() {
             return Err(errors.join("\n"));
         }
-        let of_server = crate::server_settings::http(configuration);
+        let server = Server::read(configuration);
+        let of_server = server.http();
         if !of_server.is_empty()
             && let Some(http) =
                 table.entry("http").or_insert_with(|| toml::Table::new().into()).as_table_mut()
@@ -533,22 +535,21 @@ impl Settings {
                 ));
             }
         }
-        for (name, value) in crate::server_settings::tunables(configuration) {
+        for (name, value) in server.tunables() {
             settings.wso2.entry(name).or_insert(value);
         }
-        for (name, password) in crate::server_settings::users(configuration) {
+        for (name, password) in server.users() {
             settings.http.users.0.entry(name).or_insert(password);
         }
         if settings.proxy.is_empty() {
-            settings.proxy = crate::proxies::of_server(configuration);
+            settings.proxy = crate::proxies::of_server(&server);
         }
         if settings.http.priorities.is_none() {
-            settings.http.priorities = crate::server_settings::priorities(configuration);
+            settings.http.priorities = server.priorities();
         }
-        settings.kinds = crate::server_settings::kinds(configuration);
-        settings.system = Arc::new(crate::server_settings::system(configuration));
-        settings.deploy.watch =
-            settings.deploy.watch.or_else(|| crate::server_settings::hot_deployment(configuration));
+        settings.kinds = server.kinds();
+        settings.system = Arc::new(server.system());
+        settings.deploy.watch = settings.deploy.watch.or_else(|| server.hot_deployment());
         table.insert("wso2".to_owned(), settings.wso2.clone().into());
         (settings.remarks, settings.written) = (remarks, table);
         Ok(settings)

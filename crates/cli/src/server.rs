@@ -1,0 +1,237 @@
+//! What the settings of a WSO2 server, or of a project for one, say. Each of their files is read once, so that all that is taken from it is of
+//! one version. What becomes of each key, and what cannot be read, is reported by [`crate::server_settings::report`].
+
+use crate::server_settings::{
+    FILES, SYSTEM, directories, flatten, is_filled_in, is_honoured, is_toml, read, translation, tunable,
+};
+use message::Kind;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use xml::Document;
+
+/// The settings of a server.
+pub struct Server {
+    path: PathBuf,
+    directories: Vec<Directory>,
+}
+
+/// What is in one of its directories.
+struct Directory {
+    /// Those of property files, then those of `deployment.toml`.
+    keys: Vec<Key>,
+    /// `deployment.toml`, where it is one.
+    toml: Option<toml::Table>,
+    axis2: Axis2,
+}
+
+struct Key {
+    /// With its sections: `transport.http.socket_timeout`.
+    name: String,
+    value: toml::Value,
+    /// It stands in `deployment.toml`.
+    of_toml: bool,
+}
+
+/// `axis2.xml`.
+enum Axis2 {
+    Absent,
+    /// It is not XML.
+    Broken,
+    Read(Box<Document>),
+}
+
+impl Server {
+    /// Reads the settings of the server at `path`.
+    pub fn read(path: &Path) -> Server {
+        let directories = directories(path).iter().map(|own| Directory::read(own)).collect();
+        Server { path: path.to_owned(), directories }
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.directories.iter().flat_map(|directory| &directory.keys)
+    }
+
+    /// Each `deployment.toml`.
+    pub fn tables(&self) -> impl Iterator<Item = &toml::Table> {
+        self.directories.iter().filter_map(|directory| directory.toml.as_ref())
+    }
+
+    /// Each `axis2.xml`.
+    fn documents(&self) -> impl Iterator<Item = &Document> {
+        self.directories.iter().filter_map(|directory| directory.axis2.document())
+    }
+
+    /// The `axis2.xml` of the first directory that has one.
+    pub fn axis2(&self) -> Option<&Document> {
+        self.directories.iter().find(|own| !matches!(own.axis2, Axis2::Absent))?.axis2.document()
+    }
+
+    /// The tunables, under the names of `[wso2]`; those of property files before those of `deployment.toml`.
+    pub fn tunables(&self) -> toml::Table {
+        let own = |key: &Key| {
+            let name = if key.of_toml { tunable(&key.name) } else { &key.name };
+            let is_given = !key.of_toml || !key.value.as_str().is_some_and(is_filled_in);
+            (is_given && is_honoured(name)).then(|| (name.to_owned(), key.value.clone()))
+        };
+        self.keys().filter_map(own).collect()
+    }
+
+    /// What is for `[http]`, by its names here; that of `deployment.toml` last.
+    pub fn http(&self) -> toml::Table {
+        let given = self.keys().filter(|key| !key.value.as_str().is_some_and(is_filled_in));
+        let own = |key: &Key| {
+            let (.., name, translate) = translation(&key.name)?;
+            Some(((*name).to_owned(), translate(&key.value)?))
+        };
+        given.filter_map(own).collect()
+    }
+
+    /// The properties of the Java machine, for flows that ask for them.
+    pub fn system(&self) -> BTreeMap<String, String> {
+        let own = |key: &Key| {
+            let name = key.name.strip_prefix(SYSTEM).filter(|_| key.of_toml)?;
+            let text = key.value.as_str().map_or_else(|| key.value.to_string(), str::to_owned);
+            (!is_filled_in(&text)).then(|| (name.to_owned(), text))
+        };
+        self.keys().filter_map(own).collect()
+    }
+
+    /// How bodies of types are read that nothing else tells, by builders: `[[custom_message_builders]]` of `deployment.toml`, then the
+    /// `messageBuilder`s of `axis2.xml`.
+    pub fn kinds(&self) -> Vec<(String, Kind)> {
+        self.directories.iter().flat_map(Directory::kinds).collect()
+    }
+
+    /// Hot deployment: `server.hot_deployment` of `deployment.toml`, else the parameter `hotdeployment` of `axis2.xml`.
+    pub fn hot_deployment(&self) -> Option<bool> {
+        let toml = |table: &toml::Table| table.get("server")?.get("hot_deployment")?.as_bool();
+        let axis2 = |document: &Document| {
+            let mut children = document.children(document.document_element()?);
+            let own = children.find(|node| is_parameter(document, *node, "hotdeployment"))?;
+            document.string_value(own).trim().parse().ok()
+        };
+        self.tables().find_map(toml).or_else(|| self.documents().find_map(axis2))
+    }
+
+    /// The users with their passwords: `[[internal_apis.users]]` of `deployment.toml`, unless the store of them is switched off
+    /// (`[internal_apis.file_user_store] enable = false`). Those whose password only a server can fill in are none.
+    pub fn users(&self) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = Vec::new();
+        for apis in self.tables().filter_map(|table| table.get("internal_apis")) {
+            let enabled = apis.get("file_user_store").and_then(|own| own.get("enable"));
+            if enabled.is_some_and(|own| own.as_bool() == Some(false)) {
+                continue;
+            }
+            for own in apis.get("users").and_then(toml::Value::as_array).into_iter().flatten() {
+                let text = |name: &str| own.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
+                let (Some(name), Some(password)) = (text("name"), text("password")) else { continue };
+                let is_known = found.iter().any(|(own, _)| own == name);
+                if !is_known && !is_filled_in(name) && !is_filled_in(password) {
+                    found.push((name.to_owned(), password.to_owned()));
+                }
+            }
+        }
+        found
+    }
+
+    /// The `priorityConfigFile` of the http listener: of `deployment.toml`, else of `axis2.xml`. Its path is relative to that of the server.
+    pub fn priorities(&self) -> Option<PathBuf> {
+        let toml = |table: &toml::Table| {
+            let listener = table.get("transport")?.get("http")?.get("listener")?;
+            let custom = listener.get("parameter").and_then(|own| own.get("priorityConfigFile"));
+            custom.or_else(|| listener.get("priority_config_file"))?.as_str().map(str::to_owned)
+        };
+        let axis2 = |document: &Document| {
+            let receivers = document.children(document.document_element()?).filter(|node| {
+                document.local(*node) == "transportReceiver"
+                    && matches!(document.attribute(*node, "", "name"), Some("http" | "https"))
+            });
+            let mut parameters = receivers.flat_map(|receiver| document.children(receiver));
+            let own = parameters.find(|node| is_parameter(document, *node, "priorityConfigFile"))?;
+            Some(document.string_value(own).trim().to_owned())
+        };
+        let named = self.tables().find_map(toml).or_else(|| self.documents().find_map(axis2))?;
+        (!named.is_empty()).then(|| self.path.join(named))
+    }
+}
+
+impl Directory {
+    fn read(path: &Path) -> Directory {
+        let (mut keys, mut toml) = (Vec::new(), None);
+        for file in FILES.map(|name| path.join(name)) {
+            let Ok(text) = read(&file) else { continue };
+            let of_toml = is_toml(&file);
+            let mut flat = Vec::new();
+            if of_toml {
+                toml = text.parse::<toml::Table>().ok();
+                toml.iter().flatten().for_each(|(name, value)| flatten(name, value, &mut flat));
+            } else {
+                let properties = config::properties(&text).into_iter();
+                flat.extend(properties.map(|(name, value)| (name, toml::Value::String(value))));
+            }
+            keys.extend(flat.into_iter().map(|(name, value)| Key { name, value, of_toml }));
+        }
+        Directory { keys, toml, axis2: Axis2::read(path) }
+    }
+
+    fn kinds(&self) -> Vec<(String, Kind)> {
+        let mut found = Vec::new();
+        let custom = self.toml.as_ref().and_then(|table| table.get("custom_message_builders")?.as_array());
+        for own in custom.into_iter().flatten() {
+            let text = |name: &str| own.get(name)?.as_str();
+            found.extend(text("content_type").zip(text("class").and_then(read_by)).map(named));
+        }
+        let axis2 = self.axis2.document().and_then(|own| Some((own, own.document_element()?)));
+        if let Some((document, root)) = axis2 {
+            let builders = document.children(root).filter(|node| document.local(*node) == "messageBuilders");
+            for own in builders.flat_map(|node| document.children(node)) {
+                let text = |name: &str| document.attribute(own, "", name);
+                found.extend(text("contentType").zip(text("class").and_then(read_by)).map(named));
+            }
+        }
+        found
+    }
+}
+
+impl Axis2 {
+    fn read(directory: &Path) -> Axis2 {
+        let files = ["axis2.xml", "axis2/axis2.xml"].map(|name| directory.join(name));
+        let Some(bytes) = files.iter().find_map(|file| config::read_file(file).ok()) else {
+            return Axis2::Absent;
+        };
+        Document::parse(bytes, &xml::ParseOptions::trusted())
+            .map_or(Axis2::Broken, |own| Axis2::Read(Box::new(own)))
+    }
+
+    fn document(&self) -> Option<&Document> {
+        match self {
+            Axis2::Read(document) => Some(document),
+            Axis2::Absent | Axis2::Broken => None,
+        }
+    }
+}
+
+fn is_parameter(document: &Document, node: xml::NodeId, name: &str) -> bool {
+    document.local(node) == "parameter" && document.attribute(node, "", "name") == Some(name)
+}
+
+fn named((name, kind): (&str, Kind)) -> (String, Kind) {
+    (name.trim().to_owned(), kind)
+}
+
+/// How a builder reads, by its class.
+fn read_by(class: &str) -> Option<Kind> {
+    Some(match class.trim().rsplit('.').next()? {
+        "JsonStreamBuilder" | "JsonBuilder" | "JSONBuilder" | "JSONOMBuilder" | "JSONStreamBuilder" => {
+            Kind::Json
+        }
+        "ApplicationXMLBuilder" => Kind::Xml,
+        "SOAPBuilder" => Kind::Soap11,
+        "PlainTextBuilder" => Kind::Text,
+        "BinaryBuilder" | "BinaryRelayBuilder" => Kind::Binary,
+        "XFormURLEncodedBuilder" => Kind::Form,
+        "MultipartFormDataBuilder" => Kind::FormData,
+        "MIMEBuilder" => Kind::Related,
+        _ => return None,
+    })
+}
