@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 /// RFC 9112, 7.1, for a body that is all there: what it was, and what is behind it. `None`: it is none, or is not complete.
 fn plain(mut wire: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut out = Vec::new();
-    let mut line = |wire: &mut &[u8]| -> Option<Vec<u8>> {
+    let line = |wire: &mut &[u8]| -> Option<Vec<u8>> {
         let end = wire.windows(2).position(|pair| pair == b"\r\n")?;
         let own = wire[..end].to_vec();
         *wire = &wire[end + 2..];
