@@ -10,6 +10,7 @@ import org.apache.camel.impl.DefaultCamelContext;
 import org.apache.camel.model.ChoiceDefinition;
 import org.apache.camel.support.builder.Namespaces;
 import org.w3c.dom.Document;
+import org.w3c.dom.Element;
 import org.w3c.dom.Node;
 import org.w3c.dom.NodeList;
 
@@ -60,6 +61,13 @@ public class Round {
                         .to(to("SimpleStockQuoteService"))
                     .end()
                     .process(Round::together);
+                from("netty-http:http://127.0.0.1:" + port + "/direct?chunkedMaxContentLength=67108864").to(to("EchoService"));
+                from(at("EnrichBackAndForthProxy")).convertBodyTo(byte[].class)
+                    .process(Round::keepAside).to(to("EchoService")).process(Round::putBack);
+                for (int count : new int[] { 20, 50, 100 }) {
+                    from(at("PayloadFactory" + count + "Proxy")).convertBodyTo(byte[].class)
+                        .process(exchange -> report(exchange, count)).to(to("EchoService"));
+                }
                 for (int count : new int[] { 2, 4, 8 }) {
                     var copies = from(at("CloneAggregate" + count + "Proxy")).convertBodyTo(byte[].class)
                         .multicast(new Payloads("<r:answers xmlns:r=\"urn:busbar:round\">", "</r:answers>")).parallelProcessing();
@@ -91,7 +99,39 @@ public class Round {
     }
 
     static void together(Exchange exchange) {
-        exchange.getMessage().setBody(envelope(exchange.getMessage().getBody(StringBuilder.class) + exchange.getProperty("end", String.class)));
+        become(exchange, envelope(exchange.getMessage().getBody(StringBuilder.class) + exchange.getProperty("end", String.class)));
+    }
+
+    /** The order message is a property, and its first order the payload that goes out. */
+    static void keepAside(Exchange exchange) {
+        var message = exchange.getMessage().getBody(Document.class);
+        exchange.setProperty("message", message);
+        become(exchange, envelope(text(message.getElementsByTagName("order").item(0))));
+    }
+
+    /** The order that came back is the last one of the message that was kept. */
+    static void putBack(Exchange exchange) {
+        var message = exchange.getProperty("message", Document.class);
+        var order = exchange.getMessage().getBody(Document.class).getElementsByTagName("order").item(0);
+        message.getElementsByTagNameNS("http://services.samples/xsd", "buyStocks").item(0).appendChild(message.importNode(order, true));
+        become(exchange, text(message));
+    }
+
+    /** A payload of so many elements: the fields of the first order, then those of the second, and so on. */
+    static void report(Exchange exchange, int count) {
+        var orders = exchange.getMessage().getBody(Document.class).getElementsByTagName("order");
+        String[] names = { "symbol", "buyerID", "price", "volume" };
+        var report = new StringBuilder("<r:report xmlns:r=\"urn:busbar:round\">");
+        for (int n = 0; n < count; n++) {
+            var order = (Element) orders.item(n / names.length);
+            String value = order == null ? "" : order.getElementsByTagName(names[n % names.length]).item(0).getTextContent();
+            report.append("<r:value no=\"").append(n + 1).append("\">").append(value.replace("&", "&amp;").replace("<", "&lt;")).append("</r:value>");
+        }
+        become(exchange, envelope(report.append("</r:report>").toString()));
+    }
+
+    static void become(Exchange exchange, String body) {
+        exchange.getMessage().setBody(body);
         exchange.getMessage().removeHeader("Content-Length");
         exchange.getMessage().setHeader("Content-Type", "text/xml; charset=UTF-8");
     }
