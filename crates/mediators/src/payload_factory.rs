@@ -10,11 +10,12 @@ mod template;
 
 use crate::free_marker::Templates;
 use crate::known::{Known, warn_missing};
+use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
 use filling::{
-    Argument, Filling, filling, is_json, json_of_markup, push_found, push_json, push_json_as_xml, push_text,
-    push_xml,
+    Argument, Filling, filling, json_of_markup, json_text, push_found, push_json, push_json_as_xml,
+    push_text, push_xml,
 };
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
@@ -50,7 +51,7 @@ pub const DEFINITION: Definition = Definition {
             required: false,
             values: Values::Text,
             default: "false",
-            meaning: "escape control characters in JSON arguments; JSON that is written anew always is",
+            meaning: "JSON: escape the line breaks and other control characters in the strings of an argument that is JSON as text",
         },
     ],
     children: Children::Elements(&["format", "args"]),
@@ -132,6 +133,8 @@ struct PayloadFactory {
     media: Media,
     template: Source,
     arguments: Vec<Argument>,
+    /// `escapeXmlChars`: control characters in the strings of JSON that an argument brings as text are escaped.
+    escapes_controls: bool,
 }
 
 /// Where the template comes from.
@@ -197,7 +200,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Source::Fixed(template)
         }
     };
-    Some(Box::new(PayloadFactory { media, template, arguments }))
+    let escapes_controls = is_true(element, "escapeXmlChars");
+    Some(Box::new(PayloadFactory { media, template, arguments, escapes_controls }))
 }
 
 /// The template that stands inside.
@@ -486,8 +490,13 @@ impl PayloadFactory {
                         Filling::Json(value) if literal => push_text(&value.to_string(), quote, &mut out),
                         Filling::Json(value) => push_json(value, &mut out),
                         Filling::Markup(text) if !literal => out.push_str(&json_of_markup(text)),
-                        Filling::Text(text) if !literal && is_json(text) => out.push_str(text),
-                        Filling::Text(text) | Filling::Markup(text) => push_text(text, quote, &mut out),
+                        Filling::Text(text) => {
+                            match json_text(text, self.escapes_controls).filter(|_| !literal) {
+                                Some(json) => out.push_str(&json),
+                                None => push_text(text, quote, &mut out),
+                            }
+                        }
+                        Filling::Markup(text) => push_text(text, quote, &mut out),
                     }
                 }
             }
@@ -602,6 +611,29 @@ mod tests {
                 Some(wanted) => assert_eq!(end.payload(), wanted, "{name}"),
                 None => assert!(end.fault().is_some(), "{name}"),
             }
+        }
+    }
+
+    #[test]
+    fn control_characters_in_texts_that_are_json_are_escaped_on_request() {
+        for (escapes, argument, wanted) in [
+            // A text that is not JSON is a part of a string.
+            ("false", "{&quot;k&quot;:&quot;a&#10;b&quot;}", r#"{"a":{\"k\":\"a\nb\"}}"#),
+            (
+                "true",
+                "{&quot;k&quot;:&quot;a&#10;b&#9;\\&quot;c&quot;,&#10; &quot;n&quot;:[1]}",
+                "{\"a\":{\"k\":\"a\\nb\\t\\\"c\",\n \"n\":[1]}}",
+            ),
+            ("true", "[&quot;&#13;&quot;]", r#"{"a":["\r"]}"#),
+            ("true", "{&#10;}", "{\"a\":{\n}}"),
+            ("true", "{&quot;k&#10;", r#"{"a":{\"k\n}"#),
+        ] {
+            let text = format!(
+                "<property name='p' value='{argument}'/><payloadFactory media-type='json' escapeXmlChars='{escapes}'>\
+                 <format>{{\"a\":$1}}</format><args><arg expression='$ctx:p'/></args></payloadFactory>"
+            );
+            let mut end = testing::main(&crate::registry(testing::endpoints), &text).run(JSON, "{}");
+            assert_eq!(end.write(message::Format::Json), wanted, "{escapes} {argument}");
         }
     }
 

@@ -404,3 +404,36 @@ fn a_refused_blocking_call_suspends_the_endpoint_like_any_failure() {
         assert!(answer.starts_with(second), "{timing}: {answer}");
     }
 }
+
+#[test]
+fn an_envelope_that_a_plain_endpoint_answers_with_is_not_put_into_another() {
+    let soap = [("Content-Type", "text/xml; charset=UTF-8"), ("SOAPAction", "\"urn:a\"")];
+    let envelope = |uri: &str, content: &str| {
+        format!("<s:Envelope xmlns:s=\"{uri}\"><s:Body>{content}</s:Body></s:Envelope>")
+    };
+    let [uri11, uri12] =
+        ["http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope"];
+    for format in ["pox", "rest"] {
+        for (content_type, answer, content) in [
+            ("text/xml", envelope(uri11, "<a>1</a>"), "<a>1</a>"),
+            ("application/xml", envelope(uri11, "<a>1</a>"), "<a>1</a>"),
+            ("application/xml", envelope(uri12, "<a>1</a>"), "<a>1</a>"),
+            // Plain documents still become the payload of an envelope, one that only looks like an envelope too.
+            ("text/xml", "<a>1</a>".to_owned(), "<a>1</a>"),
+            ("application/xml", "<Envelope><Body/></Envelope>".to_owned(), "<Envelope><Body/></Envelope>"),
+        ] {
+            for change in ["", "<property name='messageType' value='text/xml' scope='axis2'/>"] {
+                let body = answer.clone();
+                let begin = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: {content_type}");
+                let (address, _) = backend(move |_, _, _| (begin.clone(), body.clone()));
+                let endpoint = format!("<address uri='{address}/x' format='{format}'/>");
+                let tested = flow("", &format!("{CALL}{change}"), &endpoint);
+                let answered = tested.ask("POST", "/", &soap, &envelope(uri11, "<q/>"));
+                assert_eq!(answered.status, 200, "{answered:?}");
+                let body = &answered.body;
+                assert_eq!(body.matches(":Envelope ").count(), 1, "{format} {content_type} {change}: {body}");
+                assert!(body.contains(uri11) && body.contains(content), "{format} {content_type}: {body}");
+            }
+        }
+    }
+}

@@ -8,7 +8,7 @@ use crate::attachments::{Attachments, Packing, pack};
 use crate::body::{Body, BodyError, BodyStream};
 use crate::charset::{Charset, Unmappable, for_reading};
 use crate::coding::Coding;
-use crate::envelope::{Envelope, PAYLOAD, SoapVersion, synapse_string};
+use crate::envelope::{Envelope, PAYLOAD, SoapVersion, copy_out, synapse_string};
 use crate::headers::{Headers, Known};
 use crate::media::{Kind, MediaType};
 use crate::memory::{self, Held, Shortage};
@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use xml::{Document, ParseOptions};
+use xml::{Document, NodeId, ParseOptions};
 
 /// How the bytes of a payload are to be read: the facts of its transport headers, taken when it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,15 @@ impl Reading {
     /// The reading that header values ask for. `rest` as in [`Reading::rest`].
     pub fn of(content_type: Option<&str>, content_encoding: Option<&str>, rest: bool) -> Reading {
         Reading::of_bytes(content_type.map(str::as_bytes), content_encoding, rest)
+    }
+
+    /// Whether it is XML without an envelope.
+    fn is_plain_xml(&self) -> bool {
+        match self.kind {
+            Kind::Xml => true,
+            Kind::Soap11 => self.rest,
+            _ => false,
+        }
     }
 
     /// The reading of a body that arrived with these headers. `rest` as in [`Reading::rest`].
@@ -404,11 +413,7 @@ impl Payload {
     /// The bytes, if all of them are here, nobody has looked into them, and they are a plain XML document in the
     /// encoding that they say themselves or `reading().charset`.
     pub fn plain_xml(&self) -> Option<&Bytes> {
-        let plain = match self.reading.kind {
-            Kind::Xml => true,
-            Kind::Soap11 => self.reading.rest,
-            _ => false,
-        };
+        let plain = self.reading.is_plain_xml();
         match &self.raw {
             Raw::Bytes(bytes)
                 if plain
@@ -585,6 +590,29 @@ impl Payload {
         self.rendered = OnceLock::new();
         self.raw = Raw::Empty;
         Ok(Arc::make_mut(self.envelope.as_mut().expect("built just above")))
+    }
+
+    /// Where a document that was read as plain XML is itself a SOAP envelope, that envelope becomes the message. Gives whether it did.
+    ///
+    /// # Errors
+    /// As [`Payload::envelope`].
+    pub fn open_envelope(&mut self, limits: &PayloadLimits) -> Result<bool, PayloadError> {
+        if !self.reading.is_plain_xml() {
+            return Ok(false);
+        }
+        let outer = self.envelope(limits)?;
+        let is_envelope = |&root: &NodeId| {
+            let uri = outer.document.namespace(root);
+            outer.document.local(root) == "Envelope" && SoapVersion::of_namespace(uri).is_some()
+        };
+        let Some(root) = outer.payload().filter(is_envelope) else { return Ok(false) };
+        let mut document = Document::new();
+        copy_out(&mut document, Document::ROOT, &outer.document, root);
+        // One without a body is a document like any other.
+        let Ok(mut inner) = Envelope::of_document(document) else { return Ok(false) };
+        inner.count()?;
+        *self.envelope_mut(limits)? = inner;
+        Ok(true)
     }
 
     /// The XML view if somebody built it already.

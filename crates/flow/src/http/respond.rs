@@ -210,6 +210,7 @@ async fn unsealed(context: &mut Context) -> Result<Body, Fault> {
             return Ok(Body::Empty);
         }
         let written = compute::by_size(context, 0, move |context| {
+            open_envelope(context)?;
             write(context, Format::Soap(version), None, None, None)
         });
         return Ok(Body::Bytes(written.await?));
@@ -236,10 +237,22 @@ fn written(context: &mut Context, form: Option<(Format, Option<String>)>) -> Res
     if context.payload.is_empty() {
         return Ok(Body::Empty);
     }
+    if matches!(format, Format::Soap(_)) {
+        open_envelope(context)?;
+    }
     let label =
         content_type.as_deref().filter(|own| !(format == Format::Xml && Kind::of(own) == Kind::Soap12));
     let bytes = write(context, format, label, None, None)?;
     Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
+}
+
+/// An endpoint that takes messages without their envelope may answer with one: it is not put into another.
+fn open_envelope(context: &mut Context) -> Result<(), Fault> {
+    if context.progress.takes == Takes::Pox && matches!(context.inbound.client, Client::Soap(_)) {
+        let limits = context.services.limits.clone();
+        context.payload.open_envelope(&limits)?;
+    }
+    Ok(())
 }
 
 /// Whether a REST client gets an envelope after all: `messageType` says SOAP 1.2 explicitly.

@@ -184,9 +184,34 @@ pub(super) fn push_json(value: &serde_json::Value, out: &mut String) {
     let _ = write!(out, "{value}"); // writing to a String cannot fail
 }
 
-/// Whether a text is a JSON object or array, which is inserted as it is.
-pub(super) fn is_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(text).is_ok()
+/// A text that is a JSON object or array, as it is inserted. With `escape`, control characters in its strings are escaped first: JSON has
+/// none there, but texts of other systems do.
+pub(super) fn json_text(text: &str, escape: bool) -> Option<Cow<'_, str>> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+    if is_json(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    escape.then(|| with_controls_escaped(text)).filter(|escaped| is_json(escaped)).map(Cow::Owned)
+}
+
+/// JSON text whose strings have no control characters but escaped ones.
+fn with_controls_escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let (mut in_string, mut after_backslash) = (false, false);
+    for c in text.chars() {
+        if in_string && c < ' ' {
+            message::json::escape(c.encode_utf8(&mut [0; 4]), &mut out);
+            after_backslash = false;
+            continue;
+        }
+        in_string ^= c == '"' && !after_backslash;
+        after_backslash = in_string && c == '\\' && !after_backslash;
+        out.push(c);
+    }
+    out
 }
 
 /// A text as (part of) a JSON string.
