@@ -273,6 +273,15 @@ pub struct QName {
 }
 
 impl QName {
+    /// The name of a token. White space in the namespace of `Q{namespace}local` is normalized (XPath 3.1, section 2.4.5).
+    pub(crate) fn written(prefix: &str, local: &str) -> QName {
+        let prefix = match prefix.strip_prefix('{') {
+            Some(uri) => format!("{{{}", crate::functions::normalize_space(uri.into())),
+            None => prefix.to_owned(),
+        };
+        QName { prefix, local: local.to_owned() }
+    }
+
     /// The name that nothing has.
     pub(crate) fn of_nothing() -> QName {
         QName { prefix: "{".to_owned(), local: String::new() }

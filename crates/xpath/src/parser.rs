@@ -389,7 +389,7 @@ impl<'s> Parser<'s> {
             Kind::Punct("$") => {
                 let name = match self.peek().kind {
                     Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
-                    Kind::Prefixed(p, n) => QName { prefix: p.to_string(), local: n.to_string() },
+                    Kind::Prefixed(p, n) => QName::written(p, n),
                     _ => return Err(self.unexpected("a variable name")),
                 };
                 let end = self.next().span;
@@ -422,7 +422,7 @@ impl<'s> Parser<'s> {
                 self.function_reference(t)
             }
             Kind::Name(n) => self.call(QName { prefix: String::new(), local: n.to_string() }, t.span),
-            Kind::Prefixed(p, n) => self.call(QName { prefix: p.to_string(), local: n.to_string() }, t.span),
+            Kind::Prefixed(p, n) => self.call(QName::written(p, n), t.span),
             _ => {
                 self.at -= 1;
                 Err(self.unexpected("an expression"))
@@ -486,9 +486,9 @@ impl<'s> Parser<'s> {
     pub fn node_test(&mut self) -> Parsed<NodeTest> {
         let test = match self.peek().kind {
             Kind::Punct("*") => NodeTest::AnyName,
-            Kind::PrefixedStar(p) => NodeTest::AnyLocal(p.to_string()),
+            Kind::PrefixedStar(p) => NodeTest::AnyLocal(QName::written(p, "").prefix),
             Kind::StarPrefixed(n) => NodeTest::AnyNamespace(n.to_string()),
-            Kind::Prefixed(p, n) => NodeTest::Name(QName { prefix: p.to_string(), local: n.to_string() }),
+            Kind::Prefixed(p, n) => NodeTest::Name(QName::written(p, n)),
             Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") && is_node_type(n) => {
                 self.next();
                 self.next();

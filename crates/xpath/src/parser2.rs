@@ -458,7 +458,7 @@ impl Parser<'_> {
     pub fn qname(&mut self, what: &str) -> Parsed<QName> {
         let name = match self.peek().kind {
             Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
-            Kind::Prefixed(p, n) => QName { prefix: p.to_string(), local: n.to_string() },
+            Kind::Prefixed(p, n) => QName::written(p, n),
             _ => return Err(self.unexpected(what)),
         };
         self.next();

@@ -205,7 +205,7 @@ impl<'s> Parser<'s> {
                 return Err(XPathError::new(format!("`{n}` is no name of a function"), name.span));
             }
             Kind::Name(n) => QName { prefix: String::new(), local: n.to_owned() },
-            Kind::Prefixed(p, n) => QName { prefix: p.to_owned(), local: n.to_owned() },
+            Kind::Prefixed(p, n) => QName::written(p, n),
             _ => return Err(self.unexpected("the name of a function")),
         };
         self.expect("#")?;

@@ -255,6 +255,64 @@ fn json() {
 
 /// What has no end, or nests without end, is an error with a sentence.
 #[test]
+fn numbers_of_any_type() {
+    check(
+        r#"
+        xs:numeric('12') ==> double:12
+        '12.5' castable as xs:numeric ==> boolean:true
+        '12.5.7' castable as xs:numeric ==> boolean:false
+        17 cast as xs:numeric ==> integer:17
+        1.5 cast as xs:numeric ==> decimal:1.5
+        true() cast as xs:numeric ==> double:1
+        () cast as xs:numeric? ==> ()
+        current-date() castable as xs:numeric ==> boolean:false
+        (1, 1.5, 1e0, xs:float(1)) ! (. instance of xs:numeric) ==> boolean:true boolean:true boolean:true boolean:true
+        ('1', true()) ! (. instance of xs:numeric) ==> boolean:false boolean:false
+        function($n as xs:numeric) { $n + 1 }(//c[1]) ==> double:6
+        function($n as xs:numeric) { $n }('1') ==> !XPTY0004
+        (function($n as xs:decimal) as xs:numeric { $n }) instance of function(xs:integer) as xs:numeric ==> boolean:true
+        (function($n as xs:integer) as xs:integer { $n }) instance of function(xs:numeric) as xs:numeric ==> boolean:false
+        min((xs:float('NaN'), 1, 2)) ==> float:NaN
+        max((1, xs:double('NaN'), 2)) ==> double:NaN
+        min((xs:float('NaN'), 1, 'a')) ==> !FORG0006
+        "#,
+    );
+}
+
+#[test]
+fn names_with_their_namespace() {
+    check(
+        r#"
+        Q{  http://www.w3.org/2005/xpath-functions/math }pi() = math:pi() ==> boolean:true
+        for $Q{ urn:a  b }x in 1 to 2 return $Q{urn:a b}x ==> integer:1 integer:2
+        for $Q{ }x in 3 return $x ==> integer:3
+        count(/Q{ }d/Q{ }*) ==> integer:3
+        /Q{ http://www.w3.org/2000/xmlns/ }a ==> !XQST0070
+        "#,
+    );
+}
+
+#[test]
+fn texts_analyzed() {
+    check(
+        r#"
+        name(analyze-string('banana', 'an')) ==> string:fn:analyze-string-result
+        analyze-string('banana', 'an')/fn:match[2]/string() ==> string:an
+        string-join(analyze-string('banana', '(a)(n)')/*/local-name(), ' ') ==> string:non-match match match non-match
+        analyze-string('banana', '(a)(n)')/fn:match[1]/fn:group[@nr = 2]/string() ==> string:n
+        parse-ietf-date('Aug 20 14:36:01 -05:00(EST) 2014') ==> dateTime:2014-08-20T14:36:01-05:00
+        parse-ietf-date('Aug 20 14:36:01 -05:00 ( EST ) 2014') ==> dateTime:2014-08-20T14:36:01-05:00
+        parse-ietf-date('Aug 20 14:36:01 GMT 2014') ==> dateTime:2014-08-20T14:36:01Z
+        parse-ietf-date('Aug 20 14:36:01 2014') ==> dateTime:2014-08-20T14:36:01Z
+        parse-ietf-date('Wed, 06 Jun 1994 07:29:35 -0500 (EST)') ==> dateTime:1994-06-06T07:29:35-05:00
+        parse-ietf-date('Aug 20 14:36:01GMT2014') ==> !FORG0010
+        parse-ietf-date('Aug 20 14:36:01 -05002014') ==> !FORG0010
+        parse-ietf-date('Aug 20 14:36:01 -05:00 (XYZ) 2014') ==> !FORG0010
+        "#,
+    );
+}
+
+#[test]
 fn is_bounded() {
     let deep = "let $f := function($f, $n) { 1 + $f($f, $n + 1) } return $f($f, 0)";
     assert_eq!(evaluate(deep), "!FOER0000");

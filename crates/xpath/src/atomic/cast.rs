@@ -26,6 +26,9 @@ impl Atomic {
         if to.is_plain() && (self.kind() == to.kind || to.kind == Kind::Any) {
             return Ok(self.clone());
         }
+        if matches!(to.facet, Facet::Numeric) && self.is_numeric() {
+            return Ok(self.clone());
+        }
         let value = match self {
             Atomic::Untyped(s) | Atomic::String(s) => from_text(s, to)?,
             _ => self.converted(to)?,

@@ -31,6 +31,8 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Facet {
     None,
+    /// The union of the numeric types (`xs:numeric`, F&O 3.1 section 1.6.3).
+    Numeric,
     /// Bounds of an integer type.
     Range(i128, i128),
     /// White space: tabs and line ends become blanks.
@@ -70,7 +72,7 @@ const fn text(name: &'static str, passes: fn(&str) -> bool) -> AtomicType {
     AtomicType { name, kind: Kind::String, facet: Facet::Collapse(passes) }
 }
 
-static TYPES: [AtomicType; 45] = [
+static TYPES: [AtomicType; 46] = [
     plain("anyAtomicType", Kind::Any),
     plain("untypedAtomic", Kind::Untyped),
     plain("string", Kind::String),
@@ -119,6 +121,8 @@ static TYPES: [AtomicType; 45] = [
     text("IDREF", xml::is_ncname),
     text("ENTITY", xml::is_ncname),
     plain("NOTATION", Kind::Name),
+    // What is not a number is cast to the first member of the union.
+    AtomicType { name: "numeric", kind: Kind::Double, facet: Facet::Numeric },
 ];
 
 fn is_name(s: &str) -> bool {
@@ -156,6 +160,7 @@ impl AtomicType {
             return true;
         }
         let bases = |name: &'static str| match name {
+            "double" | "float" | "decimal" => "numeric",
             "integer" => "decimal",
             "nonPositiveInteger" | "long" | "nonNegativeInteger" => "integer",
             "negativeInteger" => "nonPositiveInteger",
@@ -191,6 +196,9 @@ impl AtomicType {
 
     /// Whether a value is of this type. Of a type derived from another it is if its value is one of that type's.
     pub fn matches(&self, value: &Atomic) -> bool {
+        if matches!(self.facet, Facet::Numeric) {
+            return value.is_numeric();
+        }
         let kind = value.kind();
         let of_kind = match self.kind {
             Kind::Any => !value.is_function(),

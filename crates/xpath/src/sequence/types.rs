@@ -29,8 +29,6 @@ enum ItemTest {
     Nothing,
     Item,
     Atomic(&'static AtomicType),
-    /// `xs:numeric` (XPath 3.1).
-    Numeric,
     /// `xs:error` (XPath 3.1): no value is of it.
     Error,
     Node(KindTest),
@@ -105,14 +103,10 @@ impl SeqType {
             ItemType::Nothing => ItemTest::Nothing,
             ItemType::Item => ItemTest::Item,
             ItemType::Atomic(name)
-                if matches!(&*name.local, "numeric" | "error")
+                if name.local == "error"
                     && resolved(namespaces, &name.prefix).map_or(name.prefix == "xs", |uri| uri == XSD) =>
             {
-                if name.local == "numeric" {
-                    ItemTest::Numeric
-                } else {
-                    ItemTest::Error
-                }
+                ItemTest::Error
             }
             ItemType::Function(types) => ItemTest::Function(match types {
                 None => None,
@@ -185,21 +179,6 @@ impl SeqType {
                 let mut items = Vec::with_capacity(value.len());
                 for atom in eval.atoms_of(&value)? {
                     items.push(Item::Atomic(self.converted(atom, ty)?));
-                }
-                Value::from_items(items)
-            }
-            ItemTest::Numeric => {
-                let mut items = Vec::with_capacity(value.len());
-                for atom in eval.atoms_of(&value)? {
-                    items.push(Item::Atomic(match atom {
-                        Atomic::Untyped(_) => {
-                            let cast = atom.cast(AtomicType::of(Kind::Double));
-                            cast.map_err(|e| {
-                                Box::new(XPathError::new(e.message, Span::default()).with_code(e.code))
-                            })?
-                        }
-                        atom => atom,
-                    }));
                 }
                 Value::from_items(items)
             }
@@ -296,10 +275,6 @@ impl ItemTest {
             (_, ItemTest::Item) => true,
             (ItemTest::Error, _) => true,
             (ItemTest::Atomic(a), ItemTest::Atomic(b)) => a.is_within(b),
-            (ItemTest::Atomic(a), ItemTest::Numeric) => {
-                matches!(a.kind, Kind::Integer | Kind::Decimal | Kind::Float | Kind::Double)
-            }
-            (ItemTest::Numeric, ItemTest::Atomic(b)) => b.kind == Kind::Any,
             (ItemTest::Node(a), ItemTest::Node(b)) => a.is_within(b),
             (ItemTest::Function(_) | ItemTest::Map(_) | ItemTest::Array(_), ItemTest::Function(None)) => true,
             (ItemTest::Function(Some(a)), ItemTest::Function(Some(b))) => {
@@ -349,7 +324,6 @@ impl ItemTest {
             (ItemTest::Nothing, _) => false,
             (ItemTest::Item, _) => true,
             (ItemTest::Atomic(ty), Item::Atomic(atom)) => ty.matches(atom),
-            (ItemTest::Numeric, Item::Atomic(atom)) => atom.is_numeric(),
             (ItemTest::Function(None), Item::Atomic(atom)) => atom.is_function(),
             (ItemTest::Function(Some(signature)), Item::Atomic(atom)) => {
                 return function_matches(atom, signature, eval);
@@ -391,7 +365,7 @@ fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Resul
         Atomic::Map(map) => {
             let [param] = &*wanted.params else { return Ok(false) };
             let takes = param.as_ref().is_none_or(|ty| {
-                matches!(ty.item, ItemTest::Atomic(_) | ItemTest::Numeric) && !ty.many && !ty.optional
+                matches!(ty.item, ItemTest::Atomic(_)) && !ty.many && !ty.optional
             });
             if let (true, Some(result)) = (takes, &wanted.result) {
                 if !result.optional {

@@ -5,7 +5,7 @@ use super::output::{self, Params};
 use super::{Answer, Call, Entry, Looks, row, text_value};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, grown, spend_bytes};
-use crate::value::{Item, Type, Value};
+use crate::value::{Item, Node, Type, Value};
 use xml::{Document, NodeId};
 
 #[rustfmt::skip]
@@ -102,7 +102,8 @@ fn analyze(c: &Call<'_, '_>) -> Answer {
         let element = doc.append_element(top, "fn", FN, name);
         groups(&text, part.from, part.to, &part.groups.unwrap_or_default(), &mut doc, element);
     }
-    adopted(c, doc)
+    let root = c.eval.cx.host.adopt(doc).map_err(|e| c.fail("FOER0000", e))?;
+    Ok(Value::from(Node::in_document(root.doc, top)))
 }
 
 /// The text from `from` to `to` with an element for each of the groups in it, which are in the order they begin.

@@ -259,6 +259,7 @@ fn ietf(text: &str) -> Option<Moment> {
         }
     }
     let mut zone = "Z".to_owned();
+    let mut year_follows = false;
     let spaced = space(&mut rest);
     if rest.starts_with(['+', '-']) {
         let (sign, after) = rest.split_at(1);
@@ -279,13 +280,13 @@ fn ietf(text: &str) -> Option<Moment> {
             _ => (found[..2].to_owned(), found[2..].to_owned()),
         };
         zone = format!("{sign}{h:0>2}:{m}");
+        let before = rest;
         space(&mut rest);
         // A comment with the zone's name.
-        if let Some(inside) = rest.strip_prefix('(').and_then(|r| r.strip_suffix(')')) {
-            if !ZONES.iter().any(|(name, _)| *name == inside.trim()) {
-                return None;
-            }
-            rest = "";
+        match rest.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
+            Some((inside, after)) if ZONES.iter().any(|(name, _)| *name == inside.trim()) => rest = after,
+            Some(_) => return None,
+            None => rest = before,
         }
     } else if let Some((name, offset)) = ZONES.iter().find(|(name, _)| {
         rest.strip_prefix(*name).is_some_and(|after| !after.starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -293,11 +294,14 @@ fn ietf(text: &str) -> Option<Moment> {
         rest = &rest[name.len()..];
         let sign = if *offset < 0 { '-' } else { '+' };
         zone = format!("{sign}{:02}:{:02}", offset.unsigned_abs() / 60, offset.unsigned_abs() % 60);
-        space(&mut rest);
-    } else if asctime && !spaced {
-        return None;
+    } else if spaced {
+        // There is no zone: the blank is the one before the year.
+        year_follows = true;
     }
     if asctime {
+        if !space(&mut rest) && !year_follows {
+            return None;
+        }
         let found = digits(&mut rest, 2, 4)?;
         if found.len() == 3 {
             return None;

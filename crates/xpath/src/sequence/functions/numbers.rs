@@ -201,9 +201,10 @@ fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
                 }
             }
             Some(Compared::Unordered) => {
-                // NaN among numbers is the answer.
-                let nan = if atom.to_double().is_nan() { atom } else { known.clone() };
-                return Ok(Value::from(nan));
+                // One of them is NaN, which is the result if all that follows can be compared with it.
+                if atom.to_double().is_nan() {
+                    best = Some(atom);
+                }
             }
             _ => {
                 let (a, b) = (AtomicType::of(atom.kind()).name, AtomicType::of(known.kind()).name);
