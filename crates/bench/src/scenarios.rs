@@ -6,7 +6,7 @@
 //! whether the backend got what it should have got.
 
 use crate::backend;
-use crate::check::{Answer, Entity, Expect, Mismatch};
+use crate::check::{Answer, AnyOrder, Entity, Expect, Mismatch};
 use crate::messages::{
     APPEND, ORDERS, Order, QUOTES, ROUTE, Schema, Variant, append_message, append_payload, binary_message,
     list_symbol, order_message, orders, payload, quote_list,
@@ -349,7 +349,10 @@ fn split(_: usize) -> (Request, Expect) {
         text.push_str("</m:return></m:getQuoteResponse>");
     }
     text.push_str("</m:getQuotesResponse>");
-    (soap("/services/SplitAggregateProxy", "getQuotes", quote_list(SPLIT)), ok(XML, Entity::AnyOrder(text)))
+    (
+        soap("/services/SplitAggregateProxy", "getQuotes", quote_list(SPLIT)),
+        ok(XML, Entity::AnyOrder(AnyOrder::new(text))),
+    )
 }
 
 fn cloned(path: &'static str, size: usize, times: usize) -> (Request, Expect) {
@@ -574,7 +577,9 @@ mod tests {
     #[test]
     fn a_part_that_is_missing_fails() {
         let case = find("SplitAggregateProxy").unwrap().case(0);
-        let Entity::AnyOrder(all) = &case.expect.body else { panic!("{:?}", case.expect) };
+        let Entity::AnyOrder(AnyOrder { text: all, .. }) = &case.expect.body else {
+            panic!("{:?}", case.expect)
+        };
         let headers = [("Content-Type", "text/xml")];
         let check =
             |body: &str| case.check(&Answer { status: 200, headers: &headers, body: body.as_bytes() });

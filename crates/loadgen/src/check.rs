@@ -120,11 +120,13 @@ impl Arriving {
         Ok(())
     }
 
-    /// Whether the whole body is right; with what it is to be compared with from now on.
+    /// Whether the whole body is right; with what it is to be compared with from now on. `right` is the last body that a predicate found right:
+    /// perhaps since this one began to arrive.
     pub(crate) fn finish(
         self,
         check: &Check,
         known: Option<&[u8]>,
+        right: Option<&[u8]>,
         status: u16,
         fields: &Fields<'_>,
     ) -> Result<Option<Arc<[u8]>>, String> {
@@ -141,7 +143,8 @@ impl Arriving {
             Arriving::Counted(_) => Vec::new(),
         };
         match check {
-            Check::Predicate(_, right) => right(&body).map(|()| Some(body.into())),
+            Check::Predicate(..) if right.is_some_and(|right| *right == *body) => Ok(None),
+            Check::Predicate(_, is_right) => is_right(&body).map(|()| Some(body.into())),
             _ => {
                 let at = known.iter().zip(&body).take_while(|(a, b)| a == b).count();
                 let (want, got) = (known.len(), body.len());
@@ -167,7 +170,7 @@ mod tests {
         for piece in pieces {
             arriving.take(piece, known)?;
         }
-        arriving.finish(check, known, status, &[])
+        arriving.finish(check, known, None, status, &[])
     }
 
     #[test]
@@ -206,6 +209,11 @@ mod tests {
         assert_eq!(ASKED.load(Relaxed), 1);
         assert_eq!(&*check(&predicate, Some(&known), 200, &[b"ac"]).unwrap().unwrap(), b"ac");
         assert!(check(&predicate, Some(&known), 200, &[b"b"]).is_err());
+        assert_eq!(ASKED.load(Relaxed), 3);
+        // Those that began before a body was found right are compared with it when they end.
+        let mut arriving = Arriving::new(&predicate, None);
+        arriving.take(b"ab", None).unwrap();
+        assert_eq!(arriving.finish(&predicate, None, Some(b"ab"), 200, &[]), Ok(None));
         assert_eq!(ASKED.load(Relaxed), 3);
         let both = Check::contains(vec!["x".into(), "yz".into()]);
         assert!(check(&both, None, 200, &[b"yzx"]).is_ok());

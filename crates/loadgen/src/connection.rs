@@ -295,9 +295,10 @@ impl Connection {
         let (status, known) = (self.reader.status, compared(&exchange.known, &exchange.outgoing));
         let verdict = match prepared.check {
             Check::Predicate(..) => {
-                self.reader.fields(|fields| arriving.finish(&prepared.check, known, status, fields))
+                let right = prepared.right.as_deref();
+                self.reader.fields(|fields| arriving.finish(&prepared.check, known, right, status, fields))
             }
-            _ => arriving.finish(&prepared.check, known, status, &[]),
+            _ => arriving.finish(&prepared.check, known, None, status, &[]),
         };
         let verdict = verdict.map(|right| {
             if right.is_some() {
