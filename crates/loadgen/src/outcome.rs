@@ -158,7 +158,8 @@ impl Outcome {
     pub fn cpu_per_request(&self, process: &str) -> Option<f64> {
         let (_, samples) = self.processes.iter().find(|(found, _)| found.name == process)?;
         let cpu = samples.last()?.cpu;
-        (self.right > 0).then(|| cpu * 1e6 / self.right as f64)
+        // Nothing answers for nothing: the process was not seen.
+        (self.right > 0 && cpu > 0.0).then(|| cpu * 1e6 / self.right as f64)
     }
 
     /// The largest resident memory that was seen of the process of that name, in bytes.

@@ -63,7 +63,7 @@ pub(super) fn secured(stage: &Stage, quick: bool) -> Result<(System, Secured), S
     let system = systems::busbar(&stage.place, "secured", &stage.unpacked.round(), &more)?;
     let process = system.process.clone().ok_or("the process of the bus is not known")?;
     let url = format!("https://localhost:{https}/").parse()?;
-    let count = if quick { 150 } else { 600 };
+    let count = if quick { 200 } else { 1500 };
     let mut sizes = Vec::new();
     for size in [1 << 10, 100 << 10] {
         let message = messages::order_message(size, &messages::Variant::default());
