@@ -129,7 +129,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             };
             let uri = &src[at + 1..at + len];
             at += len + 1;
-            if uri[1..].trim_matches([ ' ', '\t', '\r', '\n']) == "http://www.w3.org/2000/xmlns/" {
+            if uri[1..].trim_matches([' ', '\t', '\r', '\n']) == "http://www.w3.org/2000/xmlns/" {
                 let message = "names are never in the namespace of namespace declarations";
                 return Err(XPathError::new(message, start..at).with_code("XQST0070"));
             }

@@ -364,9 +364,9 @@ fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Resul
         // A map is a function of any atomic value; of a key that it does not have it gives nothing.
         Atomic::Map(map) => {
             let [param] = &*wanted.params else { return Ok(false) };
-            let takes = param.as_ref().is_none_or(|ty| {
-                matches!(ty.item, ItemTest::Atomic(_)) && !ty.many && !ty.optional
-            });
+            let takes = param
+                .as_ref()
+                .is_none_or(|ty| matches!(ty.item, ItemTest::Atomic(_)) && !ty.many && !ty.optional);
             if let (true, Some(result)) = (takes, &wanted.result) {
                 if !result.optional {
                     return Ok(false);
