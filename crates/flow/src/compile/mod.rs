@@ -48,9 +48,9 @@ pub const COMMON_ATTRIBUTES: &[&str] =
 pub struct Compiler<'a> {
     /// The configuration.
     pub configuration: &'a Configuration,
-    /// What is found wrong.
+    /// The findings so far.
     pub diagnostics: &'a mut Diagnostics,
-    /// What is found wrong with others than the artifact that is compiled.
+    /// Findings about artifacts other than the one that is compiled.
     aside: Diagnostics,
     /// What the process shares.
     pub services: &'a Services,
@@ -244,27 +244,27 @@ impl Compiler<'_> {
             if !attribute.name.namespace.is_empty() || COMMON_ATTRIBUTES.contains(&local) {
                 continue;
             }
-            match definition.attributes.iter().find(|known| known.name == local) {
+            match definition.attributes.iter().find(|declared| declared.name == local) {
                 None => {
-                    let known = definition.attributes.iter().map(|known| known.name);
-                    let known = known.chain(COMMON_ATTRIBUTES.iter().copied());
+                    let names = definition.attributes.iter().map(|declared| declared.name);
+                    let names = names.chain(COMMON_ATTRIBUTES.iter().copied());
                     let message = format!("`{name}` has no attribute `{local}`");
                     let found = Diagnostic::warning("unknown-attribute", message)
                         .at(attribute.name_span, "this has no effect")
-                        .did_you_mean(local, known.clone());
-                    self.diagnostics.push(respell_attribute(found, element, attribute, known));
+                        .did_you_mean(local, names.clone());
+                    self.diagnostics.push(respell_attribute(found, element, attribute, names));
                 }
-                Some(known) => self.check_value(attribute, known.values),
+                Some(declared) => self.check_value(attribute, declared.values),
             }
         }
-        for known in definition.attributes.iter().filter(|known| known.required) {
-            if element.attribute(known.name).is_none() {
+        for declared in definition.attributes.iter().filter(|declared| declared.required) {
+            if element.attribute(declared.name).is_none() {
                 self.diagnostics.push(
                     Diagnostic::error(
                         "missing-attribute",
-                        format!("`{name}` needs the attribute `{}`", known.name),
+                        format!("`{name}` needs the attribute `{}`", declared.name),
                     )
-                    .at(element.start_tag(), format!("{}: {}", known.name, known.meaning)),
+                    .at(element.start_tag(), format!("{}: {}", declared.name, declared.meaning)),
                 );
             }
         }
@@ -289,7 +289,7 @@ impl Compiler<'_> {
 
     fn unknown_mediator(&mut self, element: &Element, beside: &[page::Inside]) {
         let name = element.local();
-        let diagnostic = match self.registry.unsupported.iter().find(|(known, _)| *known == name) {
+        let diagnostic = match self.registry.unsupported.iter().find(|(unsupported, _)| *unsupported == name) {
             Some((_, why)) => {
                 Diagnostic::error("unsupported-mediator", format!("`{name}` is not executable here"))
                     .at(element.name_span(), *why)
@@ -302,12 +302,12 @@ impl Compiler<'_> {
             None => {
                 let definitions = self.registry.definitions.iter().map(|definition| definition.name);
                 let parts = beside.iter().filter(|part| !part.way().contains('/')).map(page::Inside::name);
-                let known = parts.chain(definitions);
-                let known = known.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
+                let names = parts.chain(definitions);
+                let names = names.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
                 let found = Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
                     .at(element.name_span(), "not a mediator")
-                    .did_you_mean(name, known.clone());
-                respell_element(found, element, known)
+                    .did_you_mean(name, names.clone());
+                respell_element(found, element, names)
             }
         };
         self.diagnostics.push(diagnostic);
@@ -546,11 +546,11 @@ impl Compiler<'_> {
                 true => self.vault.remote(&arguments, true),
                 false => self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2)),
             };
-            if let Err(own) = secret {
+            if let Err(missing) = secret {
                 let place = span.part(place.start, place.len());
                 let message =
                     format!("the secret of `{}` cannot be had: messages that need it fault", text.trim());
-                self.warning("unknown-secret", message, place, own.why);
+                self.warning("unknown-secret", message, place, missing.why);
             }
         }
     }
@@ -596,14 +596,14 @@ impl Compiler<'_> {
         };
         match secret {
             Ok(secret) => Some(secret),
-            Err(own) => {
+            Err(missing) => {
                 let message = format!("the secret `{alias}` cannot be had");
-                if own.absent && self.services.settings.check_only {
-                    let found = Diagnostic::warning("unknown-secret", message).at(key.span, own.why);
+                if missing.absent && self.services.settings.check_only {
+                    let found = Diagnostic::warning("unknown-secret", message).at(key.span, missing.why);
                     self.diagnostics.push(found.help("the machine that runs it needs it"));
                     return Some(String::new());
                 }
-                self.error("unknown-secret", message, key.span, own.why);
+                self.error("unknown-secret", message, key.span, missing.why);
                 None
             }
         }
@@ -620,8 +620,8 @@ impl Compiler<'_> {
     /// A text with `${…}` in it; `None` if one of them is wrong (recorded).
     pub fn text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Text> {
         self.check_closed(text, |open| span.part(open, 2));
-        let cut = ::expression::Template::cut(text, |own, at| {
-            self.expression_text(own, span.part(at, own.len()), scope).ok_or(())
+        let cut = ::expression::Template::cut(text, |expression, at| {
+            self.expression_text(expression, span.part(at, expression.len()), scope).ok_or(())
         });
         cut.ok().map(Text::of)
     }
@@ -645,7 +645,7 @@ impl Compiler<'_> {
             config::Value::Literal(key) | config::Value::Deferred(key) => Some(self.sequence_key(&key)),
             config::Value::Expression(expression) => self
                 .expression_text(&expression.source, expression.span, &expression.scope)
-                .map(|own| SequenceRef::Dynamic(Box::new(own))),
+                .map(|expression| SequenceRef::Dynamic(Box::new(expression))),
         }
     }
 

@@ -80,7 +80,7 @@ impl Unit {
         let suffix = suffix.trim().to_ascii_lowercase();
         let factor = match suffix.as_str() {
             "" => Some(1.0),
-            suffix => self.suffixes.iter().find(|(own, _)| *own == suffix).map(|(_, factor)| *factor),
+            suffix => self.suffixes.iter().find(|(name, _)| *name == suffix).map(|(_, factor)| *factor),
         };
         let near = number.parse::<f64>().ok().zip(factor).map(|(number, factor)| (number * factor).round());
         // What is too large for the type ends at its end.
