@@ -482,7 +482,7 @@ impl Compiler<'_> {
                     ),
                 };
                 let found = found.at(place, error.message.clone());
-                self.diagnostics.push(match error.later {
+                self.diagnostics.push(match error.is_xpath2 {
                     true => found.help(
                         "it is XPath 2.0: with `\"synapse.xpath.dom.failover.enabled\" = true` under [wso2] in busbar.toml it runs, on the first child of the body",
                     ),

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// The part of the path behind `/services/`; a secret of this process follows, so that nobody answers unasked.
+/// The part of the path behind `/services/`; a secret of this process follows, so that only a backend that was asked can answer.
 pub(crate) const PATH: &str = "busbar-callback/";
 
 /// The messages that wait for such answers.
@@ -105,8 +105,8 @@ pub(crate) fn address(context: &Context) -> Result<String, Fault> {
 /// # Errors
 /// Somebody waits for an answer to this `MessageID` already.
 pub(crate) fn expect(context: &Context) -> Result<Waiting, Fault> {
-    let own = context.addressing.message_id.clone().filter(|_| addressing::preserved(context));
-    let id = own.unwrap_or_else(|| unique(context.number));
+    let preserved_id = context.addressing.message_id.clone().filter(|_| addressing::preserved(context));
+    let id = preserved_id.unwrap_or_else(|| unique(context.number));
     let (sender, receiver) = oneshot::channel();
     let callbacks = Callbacks::of(&context.services);
     match lock(&callbacks.waiting).entry(id.clone()) {

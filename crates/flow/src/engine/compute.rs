@@ -115,8 +115,8 @@ pub(crate) async fn take_turns(context: &mut Context) {
 pub(crate) async fn waiting(planned: &Planned, time: Duration, mut step: Waiting<'_>) -> Result<Flow, Fault> {
     let mut used = Duration::ZERO;
     std::future::poll_fn(move |cx| {
-        let (polled, own) = meter::within_rest(time, &mut used, None, || step.as_mut().poll(cx));
-        match (polled, own.stopped) {
+        let (polled, used_up) = meter::within_rest(time, &mut used, None, || step.as_mut().poll(cx));
+        match (polled, used_up.stopped) {
             (Poll::Ready(Ok(_)), Some(stop)) => Poll::Ready(Err(broken_off(planned, stop))),
             (polled, _) => polled,
         }

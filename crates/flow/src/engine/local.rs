@@ -10,7 +10,7 @@ use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
 /// Most services that call each other so, one inside of the other: each takes its part of the stack.
 const DEEPEST: u8 = 8;
 
-/// What stands for this bus where the target of a connection is asked for: nobody listens on port 0.
+/// The target of a connection for this bus: nothing listens on port 0.
 pub fn target() -> Target {
     Target::http("local", 0)
 }

@@ -10,7 +10,7 @@ use message::{Body, Headers, Kind, Payload, Reading, SoapVersion};
 use std::sync::Arc;
 use transport::Response;
 
-/// Headers of the request that an answer comes as, which say nothing of the answer.
+/// Headers of the request that carries an answer; they do not belong to the answer.
 const OF_REQUESTS: &[&str] = &[
     "Host",
     "User-Agent",

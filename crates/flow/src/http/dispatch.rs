@@ -99,10 +99,10 @@ impl Bus {
     ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
-        let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == Some(port)));
+        let through = port.map(|port| plan.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)));
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
-        let (host, content_type) = said(&head.headers);
+        let (host, content_type) = host_and_type(&head.headers);
         let mut reading = Reading::arrived(&head.headers, true);
         let mut inbound = Inbound {
             client: speaks(&head.method, content_type.as_deref(), reading.kind, &head.headers),
@@ -217,12 +217,12 @@ impl Handler for Bus {
 }
 
 /// Host and media type of a request.
-fn said(headers: &Headers) -> (Arc<str>, Option<Arc<str>>) {
+fn host_and_type(headers: &Headers) -> (Arc<str>, Option<Arc<str>>) {
     thread_local! {
         static LAST: RefCell<[Recent; 2]> = const { RefCell::new([Recent::NONE; 2]) };
     }
     LAST.with_borrow_mut(|[host, content_type]| {
-        let text = |known, last: &mut Recent| last.text(headers.get_known_bytes(known)?);
+        let text = |name, last: &mut Recent| last.text(headers.get_known_bytes(name)?);
         let host = text(Known::Host, host).unwrap_or_else(|| "localhost".into());
         (host, text(Known::ContentType, content_type))
     })
@@ -357,11 +357,11 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
 /// Whether a data service serves tables. Of one that is left out nobody can tell: its clients learn that it is not available.
 fn may_have_tables(plan: &Plan, index: usize, name: &str) -> bool {
     if index < plan.proxies.len() {
-        return plan.data_service(name).is_some_and(|own| own.has_tables());
+        return plan.data_service(name).is_some_and(|service| service.has_tables());
     }
     let faulty = plan.left_out.proxies.get(index - plan.proxies.len());
     let faulty = faulty.and_then(|&at| plan.faulty.get(at));
-    faulty.is_some_and(|own| own.kind == config::ArtifactKind::DataService)
+    faulty.is_some_and(|artifact| artifact.kind == config::ArtifactKind::DataService)
 }
 
 /// The proxy that a path after `/services/` names, and the length of its name there (with a port suffix).
@@ -379,7 +379,7 @@ pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
         if let Some((stem, suffix)) = name.rsplit_once('.')
             && let Some(&index) = plan.proxy_names.get(stem)
             && (suffix.ends_with("Endpoint")
-                || plan.proxies.get(index).is_some_and(|own| own.wsdl.has_port(suffix)))
+                || plan.proxies.get(index).is_some_and(|proxy| proxy.wsdl.has_port(suffix)))
         {
             return Some((index, end));
         }
@@ -420,8 +420,8 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
     match context.owner {
         Owner::Proxy(index) => {
             let proxy = &plan.proxies[index];
-            if let Some(own) = &proxy.guard
-                && let Some(answer) = Box::pin(guarded(own, context)).await
+            if let Some(guard) = &proxy.guard
+                && let Some(answer) = Box::pin(guarded(guard, context)).await
             {
                 return answer;
             }
@@ -460,12 +460,12 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
 }
 
 /// Asks the guard of a proxy service; the answer for a request that goes no further.
-async fn guarded(own: &Arc<Guard>, context: &mut Context) -> Option<Response> {
-    if let Some(answer) = guard::check(own, context).await {
+async fn guarded(guard: &Arc<Guard>, context: &mut Context) -> Option<Response> {
+    if let Some(answer) = guard::check(guard, context).await {
         return Some(answer);
     }
-    let caller = guard::let_in(own, context)?;
-    guard::allows(own, &caller, None, context)
+    let caller = guard::let_in(guard, context)?;
+    guard::allows(guard, &caller, None, context)
 }
 
 /// Begins the flow with a list that may not exist.
@@ -649,8 +649,8 @@ mod tests {
         let tested = tested(&[proxy("P", ""), proxy("P/Q", ""), proxy("S", "transports='https'")].concat());
         let served = |kind: &str, name: &str| {
             let all = tested.bus.services().metrics.all();
-            let own = all.iter().find(|(one, own, _)| (*one, own.as_str()) == (kind, name));
-            own.map_or(0, |(.., counters)| counters.totals().requests)
+            let counted = all.iter().find(|(one, counted, _)| (*one, counted.as_str()) == (kind, name));
+            counted.map_or(0, |(.., counters)| counters.totals().requests)
         };
         for (path, name) in [
             ("/services/P", "P"),

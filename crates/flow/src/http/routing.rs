@@ -35,7 +35,7 @@ pub(crate) const DEFAULT_LISTENER: &str = "default";
 fn is_bound(binds_to: &[String], listener: &str) -> bool {
     match binds_to {
         [] => listener == DEFAULT_LISTENER,
-        all => all.iter().any(|own| own == listener),
+        names => names.iter().any(|bound| bound == listener),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who asks, for backends that want to know: OAuth of endpoints, NTLM.
+//! Authentication of requests to backends: OAuth of endpoints, NTLM.
 
 use crate::runtime::fault::Fault;
 use crate::runtime::services::Services;
@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use transport::Body;
 
-/// Knows the `Authorization` of a request.
+/// Makes the `Authorization` of a request.
 pub trait Authority: Send + Sync + fmt::Debug {
     /// That of the first one; `None`: it goes as it is.
     fn begin<'a>(&'a self, services: &'a Services) -> Authorization<'a>;

@@ -211,10 +211,10 @@ impl Plan {
 
     /// Whether there is a proxy service or an API of this name; `main` and [`ALL`] are always there.
     pub fn has_service(&self, name: &str) -> bool {
-        let own = || {
-            self.proxies.iter().any(|own| own.name == name) || self.apis.iter().any(|own| own.name == name)
+        let is_deployed = || {
+            self.proxies.iter().any(|proxy| proxy.name == name) || self.apis.iter().any(|api| api.name == name)
         };
-        name == "main" || name == ALL || own()
+        name == "main" || name == ALL || is_deployed()
     }
 
     /// A list by number.
@@ -254,22 +254,22 @@ impl Plan {
 
     /// Leaves out an inbound endpoint that cannot listen, before the plan comes into force.
     pub fn leave_out_inbound(&mut self, port: u16, why: &str) {
-        let Some(at) = self.inbound_endpoints.iter().position(|own| own.port == Some(port)) else { return };
-        let own = self.inbound_endpoints.remove(at);
-        self.faulty.push(faulty_inbound(&own, why));
+        let Some(at) = self.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)) else { return };
+        let endpoint = self.inbound_endpoints.remove(at);
+        self.faulty.push(faulty_inbound(&endpoint, why));
     }
 
     /// Records that the inbound endpoint of a port goes on with what it had before, and why.
     pub fn hold_inbound(&mut self, port: u16, why: &str) {
-        let Some(own) = self.inbound_endpoints.iter().find(|own| own.port == Some(port)) else { return };
-        let held = config::FaultyArtifact { held: true, ..faulty_inbound(own, why) };
+        let Some(endpoint) = self.inbound_endpoints.iter().find(|endpoint| endpoint.port == Some(port)) else { return };
+        let held = config::FaultyArtifact { held: true, ..faulty_inbound(endpoint, why) };
         self.faulty.push(held);
     }
 
     /// Where files come from: of proxy services, and of inbound endpoints.
     pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
-        let proxies = self.proxies.iter().filter_map(|own| own.source.as_ref());
-        proxies.chain(self.inbound_endpoints.iter().filter_map(|own| own.source.as_ref()))
+        let proxies = self.proxies.iter().filter_map(|artifact| artifact.source.as_ref());
+        proxies.chain(self.inbound_endpoints.iter().filter_map(|artifact| artifact.source.as_ref()))
     }
 
     /// The tasks.
@@ -377,8 +377,8 @@ impl Plan {
     fn resource(&self, key: &str) -> Option<Entry> {
         let bytes = self.resource_bytes(key)?;
         let mut parsed = self.resources.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(known) = parsed.get(key).filter(|known| Arc::ptr_eq(&known.bytes, &bytes)) {
-            return Some(known.clone());
+        if let Some(cached) = parsed.get(key).filter(|cached| Arc::ptr_eq(&cached.bytes, &bytes)) {
+            return Some(cached.clone());
         }
         if parsed.len() >= MAX_RESOURCES {
             parsed.clear();
@@ -477,7 +477,7 @@ impl std::fmt::Debug for Plan {
     }
 }
 
-fn faulty_inbound(own: &InboundEndpoint, why: &str) -> config::FaultyArtifact {
-    let (kind, name) = (config::ArtifactKind::InboundEndpoint, Some(own.name.clone()));
-    config::FaultyArtifact::new(kind, name, own.span, why.to_owned())
+fn faulty_inbound(endpoint: &InboundEndpoint, why: &str) -> config::FaultyArtifact {
+    let (kind, name) = (config::ArtifactKind::InboundEndpoint, Some(endpoint.name.clone()));
+    config::FaultyArtifact::new(kind, name, endpoint.span, why.to_owned())
 }

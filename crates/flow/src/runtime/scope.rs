@@ -126,8 +126,8 @@ impl Services {
         }
         self.aggregates.each(|first, others| {
             let place = first.plan.place(first.location());
-            let own = first.message_id();
-            for id in std::iter::once(&own).chain(others) {
+            let first_id = first.message_id();
+            for id in std::iter::once(&first_id).chain(others) {
                 log_given_up(id, first.service_name(), &place, "a part that waits in an aggregate");
             }
         });

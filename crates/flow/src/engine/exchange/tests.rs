@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const TEXT: (&str, &str) = ("Content-Type", "text/plain");
 
-/// Nobody listens there.
+/// An address that nothing listens on.
 const DEAD: &str = "http://127.0.0.1:1";
 
 fn tested(backend: &str) -> Tested {
@@ -94,8 +94,8 @@ fn statuses_that_are_failures_of_a_blocking_call() {
     let properties = |more: Option<&str>, fewer: Option<&str>| {
         let tested = tested(DEAD);
         let mut context = tested.context(&[], "");
-        more.iter().for_each(|own| context.set_axis2("ERROR_HTTP_STATUS_CODES", Value::from(*own)));
-        fewer.iter().for_each(|own| context.properties.set("NON_ERROR_HTTP_STATUS_CODES", Value::from(*own)));
+        more.iter().for_each(|codes| context.set_axis2("ERROR_HTTP_STATUS_CODES", Value::from(*codes)));
+        fewer.iter().for_each(|codes| context.properties.set("NON_ERROR_HTTP_STATUS_CODES", Value::from(*codes)));
         let refusals = Refusals::of(&context);
         (200..600).filter(|&status| refusals.contains(status)).collect::<Vec<u16>>()
     };
@@ -175,7 +175,7 @@ impl Endpoint for Around {
 #[test]
 fn attempts_end_with_the_fault_of_the_last_one() {
     let tested = tested_with(DEAD, |services| services.settings.attempts = 7);
-    let endless = Around::of(&tested, |own, _, _| Ok(Choice::Leaf(own.leaves().remove(0))));
+    let endless = Around::of(&tested, |around, _, _| Ok(Choice::Leaf(around.leaves().remove(0))));
     let mut context = tested.context(&[TEXT], "it");
     let fault = sent(&mut context, Destination::to(Arc::clone(&endless) as _)).expect_err("nobody is there");
     assert_eq!(fault.code.to_string(), code::CONNECTION_FAILED.to_string());
@@ -197,8 +197,8 @@ fn keys_that_lead_on_and_on_are_a_fault() {
 #[test]
 fn a_list_of_recipients_is_copies_and_cannot_be_called() {
     let tested = tested(&testing::backend(""));
-    let list = Around::of(&tested, |own, _, _| {
-        Ok(Choice::Everyone(vec![Arc::clone(&own.inner), Arc::clone(&own.inner)]))
+    let list = Around::of(&tested, |around, _, _| {
+        Ok(Choice::Everyone(vec![Arc::clone(&around.inner), Arc::clone(&around.inner)]))
     });
     let mut context = tested.context(&[TEXT], "it");
     let sent_to = block_on(send(&mut context, Destination::to(Arc::clone(&list) as _)));
@@ -207,8 +207,8 @@ fn a_list_of_recipients_is_copies_and_cannot_be_called() {
     let id = context.message_id();
     for part in split.parts {
         assert!(matches!(part.target, BranchTarget::Endpoint(_)));
-        let own = part.context.properties.get("aggregateCorelation").map(ToString::to_string);
-        assert_eq!(own, Some(id.clone()), "an aggregate knows them by it");
+        let correlation = part.context.properties.get("aggregateCorelation").map(ToString::to_string);
+        assert_eq!(correlation, Some(id.clone()), "an aggregate knows them by it");
         assert_eq!(part.context.payload.bytes().map(|bytes| bytes.to_vec()), Some(b"it".to_vec()));
     }
     let fault = sent(&mut context, Destination::to(list)).expect_err("no order");
