@@ -437,7 +437,7 @@ fn entity(head: &str, body: &str) -> Option<String> {
 fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     head.lines()
         .filter_map(|line| line.split_once(':'))
-        .find(|(own, _)| own.eq_ignore_ascii_case(name))
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
         .map(|(_, v)| v.trim())
 }
 

@@ -21,7 +21,7 @@ impl Handler {
             Handler::Cors(cors) => (!cors::note(cors, context)).then(|| Response::empty(403)),
             Handler::Guard(guard) => match guard::let_in(guard, context) {
                 None => return Some(Next::Ask(Arc::clone(guard))),
-                Some(caller) => guard::allows(own, &caller, resource, context),
+                Some(caller) => guard::allows(guard, &caller, resource, context),
             },
         };
         answer.map(Next::Answer)

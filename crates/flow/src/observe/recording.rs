@@ -187,7 +187,7 @@ impl Recording {
         (!full).then(|| Snapshot::of(context, self.shown))
     }
 
-    /// The step that runs on the message of this number has ended; `context`: what goes on, if anything does, and whether its next
+    /// The step that runs on the message of this number has ended; `context`: the message that goes on, if any, and whether its next
     /// step is what happens to it next.
     pub(super) fn after(&self, number: u64, context: Option<(&mut Context, bool)>, outcome: String) {
         let now = context.and_then(|(context, settled)| {
@@ -195,11 +195,11 @@ impl Recording {
             Some((context.number, Last { seen, settled: settled && !context.payload.is_unread() }))
         });
         let mut trace = lock(&self.trace);
-        let Some(at) = trace.running.iter().rposition(|(own, ..)| *own == number) else {
+        let Some(at) = trace.running.iter().rposition(|(running, ..)| *running == number) else {
             return;
         };
         let (number, stage, began) = trace.running.remove(at);
-        let depth = trace.running.iter().filter(|(own, ..)| *own == number).count();
+        let depth = trace.running.iter().filter(|(running, ..)| *running == number).count();
         let last = trace.last.remove(&number);
         let (changes, payload) = match (&last, &now) {
             (Some(last), Some((_, now))) => difference(&last.seen, &now.seen),
@@ -237,7 +237,7 @@ impl Recording {
         }
         let event = Event {
             copy: trace.copy(number),
-            depth: trace.running.iter().filter(|(own, ..)| *own == number).count(),
+            depth: trace.running.iter().filter(|(running, ..)| *running == number).count(),
             at: self.started.elapsed().saturating_sub(attempt.took),
             took: attempt.took,
             what: What::Attempt(attempt),

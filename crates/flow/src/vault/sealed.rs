@@ -51,7 +51,7 @@ impl Sealed {
             return Err(no_vault());
         }
         let rounds = file.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let rounds = u32::try_from(rounds).ok().filter(|own| *own <= MOST_ROUNDS);
+        let rounds = u32::try_from(rounds).ok().filter(|count| *count <= MOST_ROUNDS);
         let rounds = rounds.and_then(NonZeroU32::new).ok_or_else(no_vault)?;
         let salt = decoded("salt")?;
         let nonce = Nonce::try_assume_unique_for_key(&decoded("nonce")?).map_err(|_| no_vault())?;
@@ -151,23 +151,23 @@ mod tests {
 
     #[test]
     fn what_is_sealed_is_opened_with_the_password_only() {
-        let mut own = Sealed::default();
-        assert_eq!(own.set("db.password", Zeroizing::new("opensesame".into())), Ok(false));
-        assert_eq!(own.set("db.password", Zeroizing::new("Ünicode\nx".into())), Ok(true));
-        assert_eq!(own.set("gone", Zeroizing::new(String::new())), Ok(false));
-        assert!(own.remove("gone") && !own.remove("gone"));
+        let mut vault = Sealed::default();
+        assert_eq!(vault.set("db.password", Zeroizing::new("opensesame".into())), Ok(false));
+        assert_eq!(vault.set("db.password", Zeroizing::new("Ünicode\nx".into())), Ok(true));
+        assert_eq!(vault.set("gone", Zeroizing::new(String::new())), Ok(false));
+        assert!(vault.remove("gone") && !vault.remove("gone"));
         for alias in ["", "a b", "a'", "../x", "ä"] {
-            assert!(own.set(alias, Zeroizing::default()).is_err(), "{alias}");
+            assert!(vault.set(alias, Zeroizing::default()).is_err(), "{alias}");
         }
-        let sealed = own.seal("correct horse").unwrap();
-        assert_ne!(sealed, own.seal("correct horse").unwrap());
+        let sealed = vault.seal("correct horse").unwrap();
+        assert_ne!(sealed, vault.seal("correct horse").unwrap());
         let text = String::from_utf8(sealed.clone()).unwrap();
         assert!(!text.contains("db.password") && !text.contains("nicode"), "{text}");
         let opened = Sealed::open(&sealed, "correct horse").unwrap();
         assert_eq!(opened.get("db.password"), Some("Ünicode\nx"));
         assert_eq!(opened.aliases().collect::<Vec<_>>(), ["db.password"]);
         assert!(Sealed::open(&sealed, "correct Horse").unwrap_err().contains("is wrong"));
-        assert!(own.seal("short").is_err());
+        assert!(vault.seal("short").is_err());
         assert_eq!(format!("{opened:?}"), "1 secrets");
         let file: serde_json::Value = serde_json::from_slice(&sealed).unwrap();
         for (name, value) in [

@@ -60,18 +60,18 @@ pub(super) fn act(source: &Source, at: &At, action: &Action, place: &str) {
 
 /// Tries it again with a file that is remembered.
 pub(super) fn again(source: &Source, at: &At) {
-    let Some(own) = lock(&source.state.0).remembered.get(&at.path).cloned() else { return };
-    match perform(source, at, &own.action) {
+    let Some(file) = lock(&source.state.0).remembered.get(&at.path).cloned() else { return };
+    match perform(source, at, &file.action) {
         Ok(()) => {
             lock(&source.state.0).remembered.remove(&at.path);
             records::write(source);
             let path = at.path.display();
-            tracing::info!(source = source.label(), "{path} is {} at last", participle(&own.action));
+            tracing::info!(source = source.label(), "{path} is {} at last", participle(&file.action));
         }
         Err(_) => {
             let mut progress = lock(&source.state.0);
-            if let Some(own) = progress.remembered.get_mut(&at.path) {
-                own.again = Instant::now() + source.records.again;
+            if let Some(file) = progress.remembered.get_mut(&at.path) {
+                file.again = Instant::now() + source.records.again;
             }
         }
     }
@@ -179,12 +179,12 @@ fn restore(at: &At) {
 fn carry(at: &At, target: &Path, touch: bool) -> Result<(), Error> {
     let failed = |error| Error::io(&at.path, error);
     let mut file = File::open(&at.path).map_err(failed)?;
-    let known = file.metadata().map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     let mut partial = Partial::begin_at(target.to_owned(), Existing::Replace)?;
     partial.copy_from(&mut file, &Cancel::default())?;
     // Where that is not allowed it is as any new one.
-    let _ = partial.file()?.set_permissions(known.permissions());
-    if !touch && let Ok(modified) = known.modified() {
+    let _ = partial.file()?.set_permissions(metadata.permissions());
+    if !touch && let Ok(modified) = metadata.modified() {
         let _ = partial.file()?.set_modified(modified);
     }
     partial.sync()?;

@@ -31,8 +31,8 @@ fn is_gone(path: &Path) -> bool {
 
 /// Reads what was written down by a process before this one, once; forgets what somebody took away.
 pub(super) fn refresh(source: &Source) {
-    let known: Vec<_> = lock(&source.state.0).remembered.keys().cloned().collect();
-    let gone: Vec<_> = known.into_iter().filter(|path| is_gone(path)).collect();
+    let paths: Vec<_> = lock(&source.state.0).remembered.keys().cloned().collect();
+    let gone: Vec<_> = paths.into_iter().filter(|path| is_gone(path)).collect();
     if !gone.is_empty() {
         let mut progress = lock(&source.state.0);
         gone.iter().for_each(|path| drop(progress.remembered.remove(path)));
@@ -41,7 +41,7 @@ pub(super) fn refresh(source: &Source) {
     }
     let is_read = std::mem::replace(&mut lock(&source.state.0).is_read, true);
     let Some(file) = source.records.file.as_ref().filter(|_| !is_read) else { return };
-    let text = match fs::metadata(file).map(|known| known.is_file() && known.len() <= LARGEST) {
+    let text = match fs::metadata(file).map(|file_metadata| file_metadata.is_file() && file_metadata.len() <= LARGEST) {
         Ok(true) => fs::read_to_string(file),
         Ok(false) => Err(ErrorKind::InvalidInput.into()),
         Err(error) => Err(error),
@@ -104,9 +104,9 @@ pub(super) fn write(source: &Source) {
         };
         before.lines().filter(is_other).for_each(|line| text.extend([line, "\n"]));
     }
-    for (path, own) in &remembered {
-        let (length, modified) = own.version;
-        let action = match &own.action {
+    for (path, entry) in &remembered {
+        let (length, modified) = entry.version;
+        let action = match &entry.action {
             Action::Move(directory) => of_path(directory),
             Action::Delete | Action::Nothing => "DELETE".to_owned(),
         };
