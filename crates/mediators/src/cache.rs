@@ -200,7 +200,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return Some(Box::new(Collector));
     }
     let protocol = Protocol::compile(element, compiler)?;
-    let number = |own: Option<&str>| own.map(|own| own.trim().parse::<i64>().unwrap_or(-1));
+    let number = |attribute: Option<&str>| attribute.map(|text| own.trim().parse::<i64>().unwrap_or(-1));
     let timeout = match number(element.attr("timeout")).map(u64::try_from) {
         None => 5000,
         Some(Ok(seconds)) => seconds.min(FOREVER),
@@ -211,10 +211,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         }
     };
     let implementation = element.child("implementation");
-    let most = number(implementation.and_then(|own| own.attr("maxSize")));
-    if let (Some(own), Some(0)) = (implementation, most) {
+    let most = number(implementation.and_then(|child| element_of.attr("maxSize")));
+    if let (Some(implementation), Some(0)) = (implementation, most) {
         let message = "a cache of size 0 keeps nothing";
-        compiler.error("bad-value", message, own.start_tag(), "expected a number of answers, or -1");
+        compiler.error("bad-value", message, implementation.start_tag(), "expected a number of answers, or -1");
         return None;
     }
     let most = most.and_then(|most| u64::try_from(most).ok());
@@ -227,11 +227,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         asking: Mutex::default(),
     });
     let on_hit = match element.child("onCacheHit") {
-        Some(own) => {
-            let then = match own.attribute("sequence").map(Key::of) {
+        Some(on_hit) => {
+            let then = match on_hit.attribute("sequence").map(Key::of) {
                 Some(key) => compiler.sequence_key(&key),
-                None if own.elements().next().is_some() => {
-                    SequenceRef::Known(compiler.list(own, "onCacheHit"))
+                None if on_hit.elements().next().is_some() => {
+                    SequenceRef::Known(compiler.list(on_hit, "onCacheHit"))
                 }
                 None => return Some(Box::new(Finder { core, on_hit: None })),
             };
@@ -280,7 +280,7 @@ impl Mediator for Finder {
         }
         let core = &self.core;
         context.detach::<Wanted>();
-        let method = context.axis2("HTTP_METHOD").map(|own| own.to_string()).unwrap_or_default();
+        let method = context.axis2("HTTP_METHOD").map(|value| value.to_string()).unwrap_or_default();
         if !core.protocol.looks_for(&method) {
             return Step::Done(Ok(Flow::Next));
         }
@@ -421,7 +421,7 @@ impl Mediator for Collector {
             return Step::Done(Ok(Flow::Next));
         };
         let status =
-            context.axis2("HTTP_SC").and_then(|own| u16::try_from(own.as_integer()?).ok()).unwrap_or(200);
+            context.axis2("HTTP_SC").and_then(|value| u16::try_from(value.as_integer()?).ok()).unwrap_or(200);
         if let Some(kept) = wanted.stale.as_ref().filter(|_| status == 304) {
             wanted.confirmed(kept, context);
             return Step::Done(Ok(Flow::Next));

@@ -223,10 +223,10 @@ impl Core {
         let Some(payload) = envelope.payload() else {
             return Err(Fault::with_code(code::CALLOUT_FAILED, "the answer of the callout is empty"));
         };
-        let own = XmlValue::copy_of(&envelope.document, &[payload]);
+        let copy = XmlValue::copy_of(&envelope.document, &[payload]);
         match &self.target {
             Place::Envelope => {}
-            Place::Property(name) => context.properties.set(Arc::clone(name), Value::Xml(Arc::new(own))),
+            Place::Property(name) => context.properties.set(Arc::clone(name), Value::Xml(Arc::new(copy))),
             Place::XPath(expression) => {
                 let envelope = context.envelope_mut()?;
                 let document = &mut envelope.document;
@@ -238,8 +238,8 @@ impl Core {
                         expression.source()
                     )));
                 };
-                for &node in &own.nodes {
-                    let new = document.copy_from(parent, &own.document, node);
+                for &node in &copy.nodes {
+                    let new = document.copy_from(parent, &copy.document, node);
                     document.replace(old, new);
                 }
                 envelope.refresh().map_err(Fault::new)?;
@@ -272,9 +272,9 @@ fn soap_fault(answer: &mut Context) -> Option<Fault> {
     let texts = envelope.any_fault().map(|fault| (fault, envelope.fault_texts(fault)));
     let number = texts.as_ref().and_then(|(fault, _)| {
         let document = &envelope.document;
-        let own =
-            envelope.elements_of(*fault).find(|&own| matches!(document.local(own), "faultcode" | "Code"))?;
-        document.string_value(own).trim().parse().ok()
+        let code =
+            envelope.elements_of(*fault).find(|&node| matches!(document.local(node), "faultcode" | "Code"))?;
+        document.string_value(code).trim().parse().ok()
     });
     let (reason, detail) = texts.map(|(_, texts)| texts).unwrap_or_default();
     let message = match reason.trim() {

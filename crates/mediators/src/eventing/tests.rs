@@ -83,7 +83,7 @@ fn subscribe(address: &str, more: &str) -> String {
 }
 
 fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
-    text.split_once(start).and_then(|(_, rest)| rest.split_once(end)).map_or("", |(own, _)| own)
+    text.split_once(start).and_then(|(_, rest)| rest.split_once(end)).map_or("", |(inside, _)| inside)
 }
 
 const SOON: Duration = Duration::from_secs(10);
@@ -249,7 +249,7 @@ fn written_subscriptions_and_mediators_that_publish() {
         <proxy name='T'><target><inSequence><event topic='orders/new' expression='//event'/><drop/></inSequence></target></proxy>
         <proxy name='U'><target><inSequence><eventPublisher eventSourceName='none'/></inSequence></target></proxy>";
     let tested = loaded(&all.concat(), more);
-    let found: Vec<_> = tested.found.iter().map(|own| own.split(':').next().unwrap().to_owned()).collect();
+    let found: Vec<_> = tested.found.iter().map(|finding| finding.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(found, ["unknown-event-source", "never-due"], "{:?}", tested.found);
     let next = || {
         let event = events.recv_timeout(SOON).unwrap();
