@@ -139,10 +139,10 @@ enum Then {
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    for (name, known) in CHILDREN {
+    for (name, allowed) in CHILDREN {
         for child in element.children_named(name) {
             for attribute in child.attributes() {
-                if !known.contains(&&*attribute.name.local) {
+                if !allowed.contains(&&*attribute.name.local) {
                     let message = format!("`{name}` has no attribute `{}`", attribute.name.local);
                     compiler.warning("unknown-attribute", message, attribute.name_span, "this has no effect");
                 }
@@ -404,7 +404,7 @@ impl Core {
         let taken = match &self.expression {
             Some(expression) if expression.is_json() => expression
                 .json_values(part)
-                .and_then(|own| own.ok_or_else(|| nothing(expression)))
+                .and_then(|values| values.ok_or_else(|| nothing(expression)))
                 .map(Taken::Json),
             _ => self.pieces(part).map(Taken::Pieces),
         };
@@ -414,19 +414,19 @@ impl Core {
     /// The elements (and texts) of a part that are aggregated, where they are.
     fn pieces(&self, part: &mut Context) -> Result<Vec<Piece>, Fault> {
         let nodes = self.selected(part)?;
-        let own = part.shared_envelope()?;
-        if nodes.iter().any(|&node| node == own.root || node == own.body) {
+        let envelope = part.shared_envelope()?;
+        if nodes.iter().any(|&node| node == envelope.root || node == envelope.body) {
             return Err(of_the_envelope());
         }
         // The whole of what a split made this part of is where it was: the tree that was built to look at it can go.
         if let [node] = nodes[..]
-            && own.payload() == Some(node)
+            && envelope.payload() == Some(node)
             && part.payload.is_assembled()
         {
             let limits = part.services().limits.clone();
             return Ok(part.payload.first_piece(&limits)?.into_iter().collect());
         }
-        Ok(nodes.into_iter().map(|node| (Arc::clone(&own), node)).collect())
+        Ok(nodes.into_iter().map(|node| (Arc::clone(&envelope), node)).collect())
     }
 
     /// Adds the others to the first message, in the order in which they arrived.
@@ -503,8 +503,8 @@ impl Core {
         for holder in holders {
             envelope.document.detach(holder);
         }
-        for (own, node) in pieces_of(others) {
-            envelope.document.copy_from(body, &own.document, *node);
+        for (piece_envelope, node) in pieces_of(others) {
+            envelope.document.copy_from(body, &piece_envelope.document, *node);
         }
         if let Some((element, root)) = enclosing {
             let children: Vec<NodeId> = envelope.document.children(body).collect();
@@ -652,18 +652,18 @@ fn one_object(values: Vec<serde_json::Value>) -> Result<serde_json::Value, Fault
                 None => {
                     merged.insert(name, value);
                 }
-                Some(Json::Array(known)) => match value {
-                    Json::Array(more) => known.extend(more),
-                    one => known.push(one),
+                Some(Json::Array(existing)) => match value {
+                    Json::Array(more) => existing.extend(more),
+                    one => existing.push(one),
                 },
-                Some(known) => {
-                    let first = known.take();
+                Some(existing) => {
+                    let first = existing.take();
                     let mut list = vec![first];
                     match value {
                         Json::Array(more) => list.extend(more),
                         one => list.push(one),
                     }
-                    *known = Json::Array(list);
+                    *existing = Json::Array(list);
                 }
             }
         }
@@ -943,7 +943,7 @@ mod tests {
                  <onComplete expression='$body/*'>{count}</onComplete></aggregate></sequence>"
             )
         };
-        let own = "<property name='aggregateCorelation' expression=\"get-property('MessageID')\"/>";
+        let correlate = "<property name='aggregateCorelation' expression=\"get-property('MessageID')\"/>";
         let drops = "<target><sequence><filter xpath=\"//i = 'no'\"><then><drop/></then><else><sequence key='meet'/></else></filter></sequence></target>";
         for (split, count, body, answer) in [
             ("sequential='true'", 2, "<a><i/><i>no</i></a>", "2"),
@@ -953,7 +953,7 @@ mod tests {
             ("", 3, "<a><i/><i>no</i><i>no</i></a>", "2"),
         ] {
             let text = format!(
-                "{own}<property name='messageSequence' value='0/{count}'/>\
+                "{correlate}<property name='messageSequence' value='0/{count}'/>\
                  <iterate expression='//i' continueParent='true' {split}>{drops}</iterate>\
                  <sequence key='meet'/><!--top-->{}",
                 aggregate("")

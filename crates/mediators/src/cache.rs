@@ -200,7 +200,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return Some(Box::new(Collector));
     }
     let protocol = Protocol::compile(element, compiler)?;
-    let number = |attribute: Option<&str>| attribute.map(|text| own.trim().parse::<i64>().unwrap_or(-1));
+    let number = |attribute: Option<&str>| attribute.map(|text| text.trim().parse::<i64>().unwrap_or(-1));
     let timeout = match number(element.attr("timeout")).map(u64::try_from) {
         None => 5000,
         Some(Ok(seconds)) => seconds.min(FOREVER),
@@ -211,7 +211,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         }
     };
     let implementation = element.child("implementation");
-    let most = number(implementation.and_then(|child| element_of.attr("maxSize")));
+    let most = number(implementation.and_then(|child| child.attr("maxSize")));
     if let (Some(implementation), Some(0)) = (implementation, most) {
         let message = "a cache of size 0 keeps nothing";
         compiler.error("bad-value", message, implementation.start_tag(), "expected a number of answers, or -1");

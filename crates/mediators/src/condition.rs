@@ -188,7 +188,7 @@ impl Source {
             Source::Expression(expression) => return expression.string(context),
             Source::Parameter(name) => {
                 let query = Parts::of(url).query.unwrap_or_default();
-                message::form::pairs(query).into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
+                message::form::pairs(query).into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
             }
             Source::Url(Part::Whole) => Some(url.to_owned()),
             Source::Url(part) => Parts::of(url).part(*part).map(str::to_owned),

@@ -87,9 +87,9 @@ struct Publisher(String);
 fn publisher(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let attribute = element.attribute("eventSourceName")?;
     let name = attribute.value.trim();
-    let known = &compiler.configuration.event_sources;
-    if known.get(name).is_none() {
-        let names: Vec<_> = known.names().map(str::to_owned).collect();
+    let sources = &compiler.configuration.event_sources;
+    if sources.get(name).is_none() {
+        let names: Vec<_> = sources.names().map(str::to_owned).collect();
         let message = format!("there is no {} `{name}`", ArtifactKind::EventSource);
         let found = diagnostics::Diagnostic::warning("unknown-event-source", message)
             .at(attribute.value_span, "messages that come here fault")
@@ -152,7 +152,7 @@ impl Mediator for Event {
             return Ok(Flow::Next);
         }
         let parts: Box<dyn Iterator<Item = Branch> + Send> =
-            Box::new(all.into_iter().flat_map(|own| own.parts));
+            Box::new(all.into_iter().flat_map(|split| split.parts));
         Ok(Flow::Split(Split {
             parts,
             count,
@@ -187,7 +187,7 @@ mod tests {
             match says {
                 None => assert_eq!(end.property("after").as_deref(), Some("1"), "{text}: {:?}", end.fault()),
                 Some(says) => {
-                    assert!(end.fault().is_some_and(|own| own.contains(says)), "{text}: {:?}", end.fault())
+                    assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{text}: {:?}", end.fault())
                 }
             }
         }

@@ -84,7 +84,7 @@ struct JsonTransform {
 enum Types {
     None,
     Fixed(Arc<str>, Arc<Schema>),
-    Keyed { key: KeyValue, known: Known<Arc<str>, Arc<[u8]>, Schema> },
+    Keyed { key: KeyValue, schemas: Known<Arc<str>, Arc<[u8]>, Schema> },
 }
 
 /// A schema and its key.
@@ -110,8 +110,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             );
             return None;
         };
-        let own: &mut Mapping = mapping.get_or_insert_with(|| (*compiler.services.limits.json).clone());
-        match switch(own, name.value.trim(), value.value.trim()) {
+        let switches: &mut Mapping = mapping.get_or_insert_with(|| (*compiler.services.limits.json).clone());
+        match switch(switches, name.value.trim(), value.value.trim()) {
             Ok(true) => {}
             Ok(false) => compiler.warning(
                 "unknown-property",
@@ -156,14 +156,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                     Err(why) => {
                         let label = "expected a JSON Schema: messages that come here fault";
                         compiler.warning("bad-schema", why, attribute.value_span, label);
-                        Types::Keyed { key, known: Known::default() }
+                        Types::Keyed { key, schemas: Known::default() }
                     }
                 },
                 None => {
                     if let Some(name) = name {
                         warn_missing("schema", &name, attribute.value_span, compiler);
                     }
-                    Types::Keyed { key, known: Known::default() }
+                    Types::Keyed { key, schemas: Known::default() }
                 }
             }
         }
@@ -284,15 +284,15 @@ impl Schema {
                 if let Some(missing) = required.into_iter().find(|wanted| !members.contains_key(*wanted)) {
                     return Err(format!("{} has no `{missing}`, which is required", name(place)));
                 }
-                let known = schema.get("properties").and_then(Json::as_object);
+                let declared = schema.get("properties").and_then(Json::as_object);
                 let by_pattern = patterns(schema);
                 let others = schema.get("additionalProperties").filter(|others| others.is_object());
                 let mut typed = serde_json::Map::new();
                 for (key, mut member) in members {
                     let place = format!("{place}/{key}");
-                    let own = known.and_then(|known| known.get(&key)).into_iter();
+                    let by_name = declared.and_then(|declared| declared.get(&key)).into_iter();
                     let alike = by_pattern.iter().filter(|(pattern, _)| pattern.is_match(&key) == Ok(true));
-                    let mut rules: Vec<&Json> = own.chain(alike.map(|(_, schema)| *schema)).collect();
+                    let mut rules: Vec<&Json> = by_name.chain(alike.map(|(_, schema)| *schema)).collect();
                     if rules.is_empty() {
                         rules.extend(others);
                     }
@@ -403,9 +403,9 @@ impl Mediator for JsonTransform {
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         // The type of the message stays: under an XML type the result is written as XML.
         if !context.payload.is_json()
-            && let Some(own) = context.axis2("messageType")
+            && let Some(message_type) = context.axis2("messageType")
         {
-            context.set_axis2("messageType", own);
+            context.set_axis2("messageType", message_type);
         }
         let mut value: Option<Json> = None;
         if let Some(mapping) = &self.mapping {
@@ -444,10 +444,10 @@ impl Mediator for JsonTransform {
 impl JsonTransform {
     /// The schema for this message, with its key.
     fn schema(&self, context: &mut Context) -> Result<Option<Found>, Fault> {
-        let (key, known) = match &self.types {
+        let (key, schemas) = match &self.types {
             Types::None => return Ok(None),
             Types::Fixed(key, schema) => return Ok(Some((Arc::clone(key), Arc::clone(schema)))),
-            Types::Keyed { key, known } => (key.resolve(context)?.unwrap_or_default(), known),
+            Types::Keyed { key, schemas } => (key.resolve(context)?.unwrap_or_default(), schemas),
         };
         let plan = context.plan();
         let entry = plan
@@ -462,7 +462,7 @@ impl JsonTransform {
             }
             Ok(schema)
         };
-        let schema = known.get_or_make(&key, entry.bytes, load)?;
+        let schema = schemas.get_or_make(&key, entry.bytes, load)?;
         Ok(Some((key, schema)))
     }
 }

@@ -299,9 +299,9 @@ impl Mediator for MakeFault {
                 if let Ok(old) = context.envelope()
                     && let Some(header) = old.header
                 {
-                    let own = envelope.header_or_new();
+                    let fault_header = envelope.header_or_new();
                     for block in old.elements_of(header) {
-                        envelope.document.copy_from(own, &old.document, block);
+                        envelope.document.copy_from(fault_header, &old.document, block);
                     }
                 }
                 envelope.append_fault(

@@ -86,11 +86,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         domain: value("domain")?,
         version: value("ntlmVersion")?,
     };
-    if let (Some(own), Some(attribute)) =
+    if let (Some(version), Some(attribute)) =
         (ntlm.version.as_ref().and_then(KeyValue::literal), element.attribute("ntlmVersion"))
-        && Version::of(own).is_none()
+        && Version::of(version).is_none()
     {
-        let message = format!("`{own}` is no version of NTLM");
+        let message = format!("`{version}` is no version of NTLM");
         compiler.error("bad-value", message, attribute.value_span, "expected v1 or v2");
         return None;
     }
@@ -104,18 +104,18 @@ impl Mediator for Ntlm {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let mut value = |own: &Option<KeyValue>| -> Result<String, Fault> {
-            let Some(own) = own else { return Ok(String::new()) };
-            Ok(own.resolve(context)?.unwrap_or_default().to_string())
+        let mut value = |key: &Option<KeyValue>| -> Result<String, Fault> {
+            let Some(key) = key else { return Ok(String::new()) };
+            Ok(key.resolve(context)?.unwrap_or_default().to_string())
         };
         let (user, password) = (value(&self.user)?, value(&self.password)?);
         let (host, domain) = (value(&self.host)?, value(&self.domain)?);
         let version = match self.version {
             None => Version::V2,
             Some(_) => {
-                let own = value(&self.version)?;
-                Version::of(&own)
-                    .ok_or_else(|| Fault::new(format!("`{}` is no version of NTLM", own.trim())))?
+                let text = value(&self.version)?;
+                Version::of(&text)
+                    .ok_or_else(|| Fault::new(format!("`{}` is no version of NTLM", text.trim())))?
             }
         };
         let account = Account { user, password, host, domain, version };
@@ -133,8 +133,8 @@ impl Authority for Account {
     fn again<'a>(&'a self, refused: &'a Headers, round: u8, _: &'a Services) -> Authorization<'a> {
         Box::pin(async move {
             let offers = refused.get_all("WWW-Authenticate");
-            let offer = offers.filter_map(|own| std::str::from_utf8(own).ok()).find_map(|own| {
-                let (scheme, rest) = own.trim().split_once(' ').unwrap_or((own.trim(), ""));
+            let offer = offers.filter_map(|line| std::str::from_utf8(line).ok()).find_map(|line| {
+                let (scheme, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
                 scheme.eq_ignore_ascii_case("NTLM").then(|| rest.trim().to_owned())
             });
             match (offer, round) {

@@ -189,7 +189,7 @@ fn not_inline(context: &Context) -> Result<(), Fault> {
 }
 
 fn essence(content_type: Option<&str>) -> String {
-    content_type.map_or_else(String::new, |own| MediaType::parse(own).essence.to_ascii_lowercase())
+    content_type.map_or_else(String::new, |value| MediaType::parse(value).essence.to_ascii_lowercase())
 }
 
 fn unusable(why: &str) -> Fault {

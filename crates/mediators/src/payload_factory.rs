@@ -137,7 +137,7 @@ struct PayloadFactory {
 /// Where the template comes from.
 enum Source {
     Fixed(Template),
-    Keyed { key: KeyValue, known: Cut, scope: Box<config::Scope>, span: Span },
+    Keyed { key: KeyValue, templates: Cut, scope: Box<config::Scope>, span: Span },
     FreeMarker(Templates),
 }
 
@@ -185,9 +185,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             // In XML the text is written anew, so that only the element's place is known.
             let span = format.text_span();
             let (template, missing) =
-                Template::cut(&written(format, media), media, arguments.len(), |own, at| {
-                    let place = if media == Media::Xml { span } else { span.part(at, own.len()) };
-                    compiler.expression_text(own, place, format.scope()).ok_or(())
+                Template::cut(&written(format, media), media, arguments.len(), |expression, at| {
+                    let place = if media == Media::Xml { span } else { span.part(at, expression.len()) };
+                    compiler.expression_text(expression, place, format.scope()).ok_or(())
                 })
                 .ok()?;
             report(missing, span, compiler);
@@ -221,11 +221,11 @@ fn behind_key(
             warn_missing("template", name, format.value_span("key"), compiler);
         }
         let scope = Box::new(format.scope().clone());
-        return Some(Source::Keyed { key, known: Known::default(), scope, span });
+        return Some(Source::Keyed { key, templates: Known::default(), scope, span });
     };
     let text = entry_text(&entry.bytes, media);
-    let cut = Template::cut(&text, media, arguments, |own, _| {
-        compiler.expression_text(own, span, format.scope()).ok_or(())
+    let cut = Template::cut(&text, media, arguments, |expression, _| {
+        compiler.expression_text(expression, span, format.scope()).ok_or(())
     });
     let (template, missing) = cut.ok()?;
     report(missing, span, compiler);
@@ -279,7 +279,7 @@ impl Mediator for PayloadFactory {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let known;
+        let built;
         let template = match &self.template {
             Source::Fixed(template) => template,
             Source::FreeMarker(templates) => {
@@ -288,17 +288,17 @@ impl Mediator for PayloadFactory {
                     arguments.push(argument.evaluate(context)?.model());
                 }
                 let text = templates.fill(arguments, context)?;
-                known = Arc::new(Template {
+                built = Arc::new(Template {
                     parts: vec![Part::Literal(text)],
                     sound: false,
                     expressions: Vec::new(),
                     fault: None,
                 });
-                &known
+                &built
             }
-            Source::Keyed { key, known: cache, scope, span } => {
-                known = self.keyed(key, cache, (&**scope, *span), context)?;
-                &known
+            Source::Keyed { key, templates: cache, scope, span } => {
+                built = self.keyed(key, cache, (&**scope, *span), context)?;
+                &built
             }
         };
         let mut fillings = Vec::with_capacity(self.arguments.len());
@@ -343,7 +343,7 @@ impl PayloadFactory {
     fn keyed(
         &self,
         key: &KeyValue,
-        known: &Cut,
+        templates: &Cut,
         (scope, span): (&config::Scope, Span),
         context: &mut Context,
     ) -> Result<Arc<Template>, Fault> {
@@ -352,12 +352,12 @@ impl PayloadFactory {
         let entry = entry.ok_or_else(|| {
             Fault::new(format!("Key {} not found for the format of payloadFactory", key.trim()))
         })?;
-        known.get_or_make(&key, entry.bytes, |bytes| {
+        templates.get_or_make(&key, entry.bytes, |bytes| {
             let text = entry_text(bytes, self.media);
             let settings = &context.services().settings;
-            let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |own, _| {
-                Expression::compile(own, scope, span, settings).map_err(|error| {
-                    let why = format!("{own} is no valid expression: {}", error.message);
+            let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |expression, _| {
+                Expression::compile(expression, scope, span, settings).map_err(|error| {
+                    let why = format!("{expression} is no valid expression: {}", error.message);
                     Fault::new(format!("In the template {key}, {why}"))
                 })
             })?;

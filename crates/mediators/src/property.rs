@@ -522,12 +522,12 @@ mod tests {
             if matches!(*scope, "registry" | "trace" | "system") {
                 continue;
             }
-            let own = flow::library::Scope::of(scope).unwrap();
+            let scope_of = flow::library::Scope::of(scope).unwrap();
             let set = format!(r#"<property name="{{'p'}}" value="1" scope="{scope}"/>"#);
             let end = run(&set);
-            assert_eq!(own.get(&end.context, "p").map(|v| v.to_string()).as_deref(), Some("1"), "{scope}");
+            assert_eq!(scope_of.get(&end.context, "p").map(|v| v.to_string()).as_deref(), Some("1"), "{scope}");
             let end = run(&format!(r#"{set}<property name="p" action="remove" scope="{scope}"/>"#));
-            assert!(own.get(&end.context, "p").is_none(), "{scope}");
+            assert!(scope_of.get(&end.context, "p").is_none(), "{scope}");
         }
         let end = run(r#"<property name="busbar.test" value="1" scope="system"/>
                <property name="p" expression="get-property('system', 'busbar.test')"/>"#);

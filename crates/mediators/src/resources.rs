@@ -41,6 +41,6 @@ impl Resources {
 
     /// The key that stands for a location.
     pub(crate) fn key(&self, location: &str) -> Option<&str> {
-        self.0.iter().find(|(own, _)| own == location).map(|(_, key)| key.as_str())
+        self.0.iter().find(|(given, _)| given == location).map(|(_, key)| key.as_str())
     }
 }

@@ -329,26 +329,26 @@ impl Action {
         now: Option<&str>,
         operand: Option<String>,
     ) -> Result<Option<String>, Fault> {
-        let own = now.unwrap_or_default();
+        let text = now.unwrap_or_default();
         if matches!(self.change, Change::Remove) {
             return Ok(None);
         }
         let Some(operand) = operand else { return Ok(Some(String::new())) };
         let join = |first: &str, second: &str| {
-            let between = if part == Part::Query && !own.is_empty() { "&" } else { "" };
+            let between = if part == Part::Query && !text.is_empty() { "&" } else { "" };
             format!("{first}{between}{second}")
         };
         Ok(Some(match &self.change {
             Change::Set | Change::Remove => operand,
-            Change::Append => join(own, &operand),
-            Change::Prepend => join(&operand, own),
+            Change::Append => join(text, &operand),
+            Change::Prepend => join(&operand, text),
             Change::Replace(search) => search
-                .replace_all(own, &operand)
+                .replace_all(text, &operand)
                 .map_err(|why| Fault::new("rewrite cannot replace in the address").because(why))?,
             Change::RemoveParameter => {
                 let named = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| name == operand);
-                let at = own.split('&').position(named);
-                let kept = own.split('&').enumerate().filter(|(index, _)| Some(*index) != at);
+                let at = text.split('&').position(named);
+                let kept = text.split('&').enumerate().filter(|(index, _)| Some(*index) != at);
                 kept.map(|(_, pair)| pair).collect::<Vec<_>>().join("&")
             }
         }))
@@ -418,7 +418,7 @@ impl Url {
     }
 
     fn decoded(&self, part: Part) -> Option<String> {
-        let own = match part {
+        let encoded = match part {
             Part::Protocol => self.protocol.as_deref(),
             Part::User => self.user.as_deref(),
             Part::Host => self.host.as_deref(),
@@ -427,7 +427,7 @@ impl Url {
             Part::Reference => self.reference.as_deref(),
             Part::Whole | Part::Port => None,
         };
-        own.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned())
+        encoded.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned())
     }
 
     fn set(&mut self, part: Part, text: Option<String>) {
@@ -599,7 +599,7 @@ mod tests {
             ("http://h/a", r#"fragment="path" type="replace" regex="a" value="$1""#, "cannot replace"),
         ] {
             let made = rewritten(url, &format!("<action {action}/>"));
-            assert!(made.as_ref().is_err_and(|own| own.contains(says)), "{url} {action}: {made:?}");
+            assert!(made.as_ref().is_err_and(|fault| fault.contains(says)), "{url} {action}: {made:?}");
         }
         let long = format!("http://h/{}", "a".repeat(1_000_000));
         let made = rewritten(&long, r#"<action fragment="path" type="replace" regex="a" value="b"/>"#);

@@ -151,10 +151,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.error("missing-attribute", message, place, expected);
         None
     };
-    let word = |name: &str| element.attr(name).map(|own| own.trim().to_ascii_lowercase()).unwrap_or_default();
+    let word = |name: &str| element.attr(name).map(|value| value.trim().to_ascii_lowercase()).unwrap_or_default();
     let variable = match word("target").as_str() {
         "body" => None,
-        "variable" => match element.attr("target-variable").map(str::trim).filter(|own| !own.is_empty()) {
+        "variable" => match element.attr("target-variable").map(str::trim).filter(|name| !name.is_empty()) {
             Some(name) => Some(Arc::from(name)),
             None => return needs("`scatter-gather` needs a `target-variable`", "its name"),
         },
@@ -178,7 +178,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             );
         }
     };
-    let Some(aggregation) = element.child("aggregation").filter(|own| own.attribute("expression").is_some())
+    let Some(aggregation) = element.child("aggregation").filter(|child| child.attribute("expression").is_some())
     else {
         return needs(
             "`scatter-gather` needs an `aggregation` with an `expression`",
@@ -476,7 +476,7 @@ fn is_like_ours(envelope: &Envelope) -> bool {
 /// A value as JSON: what is JSON stays so, XML gets its JSON form.
 fn json(value: Value) -> serde_json::Value {
     match value {
-        Value::Json(own) => (*own).clone(),
+        Value::Json(json) => (*json).clone(),
         Value::Integer(number) => number.into(),
         Value::Double(number) | Value::JavaDouble(number) => number.into(),
         Value::Boolean(truth) => truth.into(),
@@ -563,7 +563,7 @@ mod tests {
             assert_eq!(testing::without_envelope(&answer.body), made, "{aggregation} {sequences}");
             let kind = if made.starts_with('<') { "application/xml" } else { "application/json" };
             assert!(
-                answer.headers.get("Content-Type").is_some_and(|own| own.starts_with(kind)),
+                answer.headers.get("Content-Type").is_some_and(|value| value.starts_with(kind)),
                 "{answer:?}"
             );
         }
@@ -583,7 +583,7 @@ mod tests {
                 compiled(attributes, &format!("<aggregation expression='json-eval($)'/>{sequence}"))
                     .run(&[JSON], "{}");
             let value = match end.context.variables.get("o") {
-                Some(Value::Xml(own)) => own.to_xml(),
+                Some(Value::Xml(tree)) => tree.to_xml(),
                 other => other.map(ToString::to_string).unwrap_or_default(),
             };
             assert_eq!(testing::without_envelope(&value), made);
@@ -696,7 +696,7 @@ mod tests {
         ] {
             let end = compiled(attributes, &format!("<aggregation {aggregation}/>{}", makes("{}")))
                 .run(&[JSON], "{}");
-            assert!(end.fault().is_some_and(|own| own.contains(says)), "{aggregation}: {:?}", end.fault());
+            assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{aggregation}: {:?}", end.fault());
         }
     }
 

@@ -57,9 +57,9 @@ pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Resu
 pub(crate) fn envelope_with_headers(other: &Envelope) -> Envelope {
     let mut envelope = Envelope::empty(other.version);
     if let Some(header) = other.header {
-        let own = envelope.header_or_new();
+        let header_of_new = envelope.header_or_new();
         for block in other.elements_of(header) {
-            envelope.document.copy_from(own, &other.document, block);
+            envelope.document.copy_from(header_of_new, &other.document, block);
         }
     }
     envelope

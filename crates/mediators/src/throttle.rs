@@ -335,14 +335,14 @@ impl Throttle {
             Rules::Broken(why) => {
                 Err(Fault::new("Error processing the throttling policy").because(why.clone()))
             }
-            Rules::Keyed(key, known) => {
+            Rules::Keyed(key, policies) => {
                 let wrong =
                     |why: String| Fault::new(format!("Error reading the throttle policy {key}")).because(why);
                 let entry = context
                     .plan()
                     .entry(key)
                     .ok_or_else(|| wrong("there is no entry or registry resource of this key".into()))?;
-                let policy = known.get_or_make(&(), entry.bytes, |bytes| parse(bytes).map_err(wrong))?;
+                let policy = policies.get_or_make(&(), entry.bytes, |bytes| parse(bytes).map_err(wrong))?;
                 Ok(self.decide(&policy, context))
             }
         }
@@ -469,7 +469,7 @@ mod tests {
         (0..times).map(one).collect()
     }
 
-    fn later(flow: &Tested, milliseconds: u64) {
+    fn advance(flow: &Tested, milliseconds: u64) {
         flow.bus.services().kept.get::<Throttles>().ahead.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(outcomes(&flow, &[("X-Forwarded-For", "10.2.9.9")], 1), "r");
         assert_eq!(outcomes(&flow, &[("X-Forwarded-For", "10.3.0.1")], 3), "aaa");
         assert_eq!(outcomes(&flow, &[], 2), "ar", "the others");
-        later(&flow, HOUR);
+        advance(&flow, HOUR);
         assert_eq!(outcomes(&flow, &[], 2), "ar", "a new window");
     }
 

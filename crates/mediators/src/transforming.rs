@@ -498,7 +498,7 @@ mod tests {
             // Nothing was written yet: a fault like any other.
             let fault = run(&early, false).fault();
             assert!(
-                fault.as_ref().is_some_and(|own| own.starts_with("601000: the payload is not well")),
+                fault.as_ref().is_some_and(|message| message.starts_with("601000: the payload is not well")),
                 "{fault:?}"
             );
             // Later the result breaks off, and never looks whole.

@@ -111,7 +111,7 @@ struct Validate {
     as_json: bool,
     /// Of literal keys that are there: compiled with the plan.
     fixed: Option<Result<Arc<Schemas>, Fault>>,
-    known: Known<Vec<Arc<str>>, Texts, Schemas>,
+    schemas: Known<Vec<Arc<str>>, Texts, Schemas>,
     on_fail: ListId,
 }
 
@@ -194,7 +194,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let as_json = crate::target::is_true(element, "json-source");
     let fixed = fixed(element, &keys, &resources, compiler);
     let on_fail = compiler.list(on_fail, "on-fail of validate");
-    Some(Box::new(Validate { keys, resources, source, as_json, fixed, known: Known::default(), on_fail }))
+    Some(Box::new(Validate { keys, resources, source, as_json, fixed, schemas: Known::default(), on_fail }))
 }
 
 /// The schemas of literal keys. What is wrong with them is told now, and each message that comes faults, as in WSO2.
@@ -281,7 +281,7 @@ impl Validate {
             };
             texts.push(plan.entry(name).ok_or_else(missing)?.bytes);
         }
-        self.known.get_or_make(&names, texts, |texts| {
+        self.schemas.get_or_make(&names, texts, |texts| {
             let source = |(name, text): (&Arc<str>, &Arc<[u8]>)| Source {
                 name: name.to_string(),
                 bytes: text.to_vec(),

@@ -82,7 +82,7 @@ struct Variable {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let span = element.start_tag();
     let name = Arc::from(element.attr("name").unwrap_or_default());
-    let kind = element.attr("type").and_then(|kind| TYPES.iter().copied().find(|own| *own == kind.trim()));
+    let kind = element.attr("type").and_then(|kind| TYPES.iter().copied().find(|name| *name == kind.trim()));
     let source = if element.attr("action").map(str::trim) == Some("remove") {
         None
     } else if let Some(value) = element.attribute("value") {

@@ -701,7 +701,7 @@ mod tests {
                 assert_eq!(made, 1, "{inside} {body}: {lines:?}");
                 let payload = end.outcome().ok();
                 let around = " xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"";
-                let payload = payload.map(|own| testing::without_envelope(&own).replace(around, ""));
+                let payload = payload.map(|payload| testing::without_envelope(&payload).replace(around, ""));
                 assert_eq!(payload.as_deref(), wanted, "{inside} {body}");
             }
         }

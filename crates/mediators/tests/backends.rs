@@ -39,7 +39,7 @@ fn serve(
     loop {
         let text = String::from_utf8_lossy(&received).into_owned();
         let whole = text.split_once("\r\n\r\n").and_then(|(head, rest)| {
-            let length = field(head, "content-length").map_or(0, |own| own.parse().expect("a number"));
+            let length = field(head, "content-length").map_or(0, |text| text.parse().expect("a number"));
             (rest.len() >= length).then(|| (head.to_owned(), rest[..length].to_owned()))
         });
         if let Some((head, body)) = whole {
@@ -66,8 +66,8 @@ fn serve(
 fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     head.lines()
         .filter_map(|line| line.split_once(':'))
-        .find(|(own, _)| own.eq_ignore_ascii_case(name))
-        .map(|(_, own)| own.trim())
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, text)| text.trim())
 }
 
 /// A flow that calls the endpoint `e` and answers with what comes; a fault answers with its properties.
@@ -151,7 +151,7 @@ fn the_token_is_asked_for_as_the_grant_says() {
             (Some("application/x-www-form-urlencoded"), wanted)
         );
         for name in ["Authorization", "X-Own"] {
-            let wanted = headers.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+            let wanted = headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
             assert_eq!(field(head, name), wanted, "{grant}");
         }
         let seen = seen.lock().expect("it");
@@ -201,11 +201,11 @@ fn the_token_is_fetched_through_the_proxy_of_the_endpoint() {
     let (proxy, asked) = backend(|_, _, _| ok(r#"{"access_token":"T"}"#));
     let (address, seen) = backend(|_, _, _| ok("{}"));
     let port = proxy.rsplit(':').next().unwrap_or_default();
-    let own = format!(
+    let with_proxy = format!(
         "<proxyConfigs><proxyHost>127.0.0.1</proxyHost><proxyPort>{port}</proxyPort><proxyUsername>u</proxyUsername>\
          <proxyPassword>p</proxyPassword><proxyProtocol>http</proxyProtocol></proxyConfigs></clientCredentials>"
     );
-    let grant = GRANT.replace("URL", "http://tokens.example").replace("</clientCredentials>", &own);
+    let grant = GRANT.replace("URL", "http://tokens.example").replace("</clientCredentials>", &with_proxy);
     let tested = flow("", CALL, &oauth(&address, &grant));
     assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
     let head = asked.lock().expect("it")[0].1.clone();
@@ -244,7 +244,7 @@ fn without_a_token_the_fault_sequence_runs() {
         assert!(seen.lock().expect("it").is_empty());
     }
     // Nobody listens there.
-    let dead = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).expect("a free port");
+    let dead = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
     let tested =
         flow("", CALL, &oauth("http://127.0.0.1:9", &GRANT.replace("URL", &format!("http://{dead}"))));
     assert!(tested.ask("POST", "/", JSON, "{}").body.starts_with("303003: "));
@@ -333,8 +333,8 @@ fn the_handshake_of_ntlm_goes_over_one_connection() {
                     "who?".to_owned(),
                 )
             };
-            let token = field(head, "Authorization").and_then(|own| own.strip_prefix("NTLM "));
-            let kind = token.and_then(|own| STANDARD.decode(own).ok()).map(|own| own[8]);
+            let token = field(head, "Authorization").and_then(|credentials| credentials.strip_prefix("NTLM "));
+            let kind = token.and_then(|text| STANDARD.decode(text).ok()).map(|message| message[8]);
             match (number % 3, kind) {
                 (0, None) => refused("NTLM"),
                 (1, Some(1)) => refused(&format!("NTLM {}", challenge())),

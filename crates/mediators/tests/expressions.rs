@@ -128,13 +128,13 @@ fn table(name: &str, body: &str, failover: bool, rows: &[(&str, &str)]) {
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|(expression, wanted)| {
-            let own = value(&place, body, expression, failover);
-            let fits = match (wanted.strip_prefix('!'), own.strip_prefix('!')) {
-                (Some(wanted), Some(own)) => own.contains(wanted),
-                (None, None) => own == *wanted,
+            let actual = value(&place, body, expression, failover);
+            let fits = match (wanted.strip_prefix('!'), actual.strip_prefix('!')) {
+                (Some(wanted), Some(actual)) => actual.contains(wanted),
+                (None, None) => actual == *wanted,
                 _ => false,
             };
-            (!fits).then(|| format!("{expression}: {own}, not {wanted}"))
+            (!fits).then(|| format!("{expression}: {actual}, not {wanted}"))
         })
         .collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -479,8 +479,8 @@ fn keys_and_names_may_be_expressions() {
             <property name="seen" expression="$func:x"/></sequence></template>"#;
         let tested = configured(&place.0, &format!("{BEFORE}{element}"), template, false);
         let end = run(&tested, SOAP);
-        let own = end.property(name).filter(|own| wanted.is_some() || !own.is_empty());
-        assert_eq!(own.as_deref(), wanted, "{element}: {:?} {:?}", tested.found, end.fault());
+        let actual = end.property(name).filter(|actual| wanted.is_some() || !actual.is_empty());
+        assert_eq!(actual.as_deref(), wanted, "{element}: {:?} {:?}", tested.found, end.fault());
     }
 }
 

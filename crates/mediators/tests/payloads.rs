@@ -295,9 +295,9 @@ fn packages_are_relayed_read_and_packed_again() {
         let label = value(&head, "content-type").unwrap();
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains(contains), "{mediators}: {text}");
-        let own = message::MediaType::parse(label);
-        assert_eq!(own.parameter("type"), package_type, "{mediators}: {label}");
-        if let Some(boundary) = own.parameter("boundary") {
+        let media_type = message::MediaType::parse(label);
+        assert_eq!(media_type.parameter("type"), package_type, "{mediators}: {label}");
+        if let Some(boundary) = media_type.parameter("boundary") {
             let read = message::multipart::parse(&bytes.clone().into(), boundary).unwrap();
             assert_eq!(read.len(), parts, "{mediators}: {text}");
             assert_eq!(&read[1].content[..], b"\x01picture");
@@ -317,9 +317,9 @@ fn endpoints_optimise_plain_messages() {
         let flow = CALL.replace("<address ", &format!("<address optimize=\"{optimize}\" "));
         let headers = [("Content-Type", "text/xml"), ("SOAPAction", "\"\"")];
         let (head, body) = seen(&bus(&flow), &headers, soap("", "<q/>").as_bytes());
-        let own = message::MediaType::parse(value(&head, "content-type").unwrap());
-        assert_eq!((own.essence, own.parameter("type")), ("multipart/related", Some(kind)));
-        let parts = message::multipart::parse(&body.into(), own.parameter("boundary").unwrap()).unwrap();
+        let media_type = message::MediaType::parse(value(&head, "content-type").unwrap());
+        assert_eq!((media_type.essence, media_type.parameter("type")), ("multipart/related", Some(kind)));
+        let parts = message::multipart::parse(&body.into(), media_type.parameter("boundary").unwrap()).unwrap();
         assert_eq!((parts.len(), &parts[0].content[..]), (1, soap("", "<q/>").as_bytes()));
     }
 }
@@ -440,8 +440,8 @@ fn properties_shape_answers() {
     assert_eq!((accepted.status, accepted.body.as_str()), (202, ""));
     let empty = ask(&format!("{}<respond/>", axis2("NO_ENTITY_BODY", "true")));
     assert_eq!((empty.status, empty.body.as_str()), (200, ""));
-    let said = ask(&format!("{}{}<respond/>", axis2("HTTP_SC", "418"), axis2("HTTP_SC_DESC", "Tea")));
-    assert_eq!(said.status, 418);
+    let described = ask(&format!("{}{}<respond/>", axis2("HTTP_SC", "418"), axis2("HTTP_SC_DESC", "Tea")));
+    assert_eq!(described.status, 418);
     let facts = r#"<property name="m" expression="concat(get-property('axis2','HTTP_REQUEST_METHOD'), ' ', get-property('IsClientDoingREST'), ' ',
         get-property('SERVER_IP'), ' ', string-length(get-property('SERVER_HOST')) > 0)"/><header name="X-F" expression="$ctx:m" scope="transport"/><respond/>"#;
     assert_eq!(ask(facts).headers.get("X-F"), Some("POST true 127.0.0.1 true"));

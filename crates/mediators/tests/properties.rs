@@ -233,7 +233,7 @@ fn the_correlation_id_is_the_clients_or_made() {
     assert_eq!(ids(&given), ["mine"; 3]);
     let made = tested.ask("POST", "/", &[], "");
     let id = &ids(&made)[0];
-    assert_eq!((id.len(), ids(&made).iter().all(|own| own == id)), (36, true), "{made:?}");
+    assert_eq!((id.len(), ids(&made).iter().all(|other| other == id)), (36, true), "{made:?}");
     assert_eq!(made.headers.get("activityid"), Some(id.as_str()), "an answer that is made here has it");
     assert_ne!(ids(&tested.ask("POST", "/", &[], ""))[0], *id);
     // An empty one is none that would tell anything.
