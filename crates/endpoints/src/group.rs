@@ -75,8 +75,8 @@ impl Member {
 /// The property `loadbalance.weight` of an endpoint, or of the one that its key names; 1 where there is none.
 fn weight(written: &config::Endpoint, compiler: &Compiler<'_>) -> usize {
     let of = |properties: &[EndpointProperty]| {
-        let own = properties.iter().find(|own| own.name.value == "loadbalance.weight")?;
-        let PropertyValue::Literal(text) = &own.value else { return None };
+        let property = properties.iter().find(|property| property.name.value == "loadbalance.weight")?;
+        let PropertyValue::Literal(text) = &property.value else { return None };
         text.trim().parse().ok().filter(|&weight: &usize| (1..=1_000_000).contains(&weight))
     };
     let named = match &written.kind {

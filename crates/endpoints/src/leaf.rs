@@ -183,14 +183,14 @@ pub fn compile(
         }
     };
     let mut properties = Vec::new();
-    for property in endpoint.properties.iter().filter(|own| !health::is_own(own)) {
+    for property in endpoint.properties.iter().filter(|property| !health::is_check(property)) {
         properties.push(compile_property(property, compiler)?);
     }
     let authorization = match authentication {
         None => Authorization::None,
         Some(Authentication::Basic { username, password }) => {
-            let own = (key_value(username, compiler)?, key_value(password, compiler)?);
-            Authorization::Basic(Box::new(own))
+            let credentials = (key_value(username, compiler)?, key_value(password, compiler)?);
+            Authorization::Basic(Box::new(credentials))
         }
         Some(Authentication::ApiKey { name, value }) => {
             if name.is_empty() || !name.bytes().all(message::is_token_byte) {
@@ -205,8 +205,8 @@ pub fn compile(
             }
             Authorization::ApiKey(Arc::from(name.value.as_str()), key_value(value, compiler)?)
         }
-        Some(Authentication::OAuth(own)) => {
-            Authorization::OAuth(Box::new(OAuth::compile(own, &identity, compiler)?))
+        Some(Authentication::OAuth(oauth)) => {
+            Authorization::OAuth(Box::new(OAuth::compile(oauth, &identity, compiler)?))
         }
     };
     let checks = Checks::of(endpoint, address.fixed(), compiler).ok()?;
@@ -235,7 +235,7 @@ pub fn compile(
             Some(ConfigAddressing::Final) => AddressingVersion::Final,
             None => AddressingVersion::Received,
         }),
-        separate_listener: definition.addressing.as_ref().is_some_and(|own| own.separate_listener),
+        separate_listener: definition.addressing.as_ref().is_some_and(|addressing| addressing.separate_listener),
         packing: definition.optimize.map(|optimize| match optimize {
             Optimize::Mtom => Packing::Mtom,
             Optimize::Swa => Packing::Swa,
@@ -365,8 +365,8 @@ impl LeafEndpoint {
 
     fn authorize(&self, context: &mut Context) -> Result<(), Fault> {
         use base64::Engine;
-        let own = match &self.authorization {
-            Authorization::Basic(own) => own,
+        let credentials = match &self.authorization {
+            Authorization::Basic(credentials) => credentials,
             Authorization::ApiKey(name, value) => {
                 let key = value.resolve(context)?.unwrap_or_default();
                 context.set_header(name, &key);
@@ -374,7 +374,7 @@ impl LeafEndpoint {
             }
             Authorization::None | Authorization::OAuth(_) => return Ok(()),
         };
-        let (user, password) = &**own;
+        let (user, password) = &**credentials;
         let user = user.resolve(context)?.unwrap_or_default();
         let password = password.resolve(context)?.unwrap_or_default();
         let token = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
@@ -459,9 +459,9 @@ impl Leaf for LeafEndpoint {
             })
             || match &self.authorization {
                 Authorization::None => false,
-                Authorization::Basic(own) => own.0.need().max(own.1.need()) >= Need::Prefix,
+                Authorization::Basic(credentials) => credentials.0.need().max(credentials.1.need()) >= Need::Prefix,
                 Authorization::ApiKey(_, value) => value.need() >= Need::Prefix,
-                Authorization::OAuth(own) => own.need() >= Need::Prefix,
+                Authorization::OAuth(oauth) => oauth.need() >= Need::Prefix,
             }
     }
 
@@ -485,7 +485,7 @@ impl Leaf for LeafEndpoint {
         let resolved = self.address.resolve(context)?;
         self.authorize(context)?;
         let authority = match &self.authorization {
-            Authorization::OAuth(own) => Some(own.authority(context)?),
+            Authorization::OAuth(oauth) => Some(oauth.authority(context)?),
             _ => None,
         };
         let mut path = resolved.path;
@@ -537,9 +537,9 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
     let envelope = context.envelope()?;
     let Some(payload) = envelope.payload() else { return Ok(path) };
     let query = message::form::from_xml(&envelope.document, payload);
-    let (base, own) = path.split_once('?').unwrap_or((&path, ""));
+    let (base, query_of_path) = path.split_once('?').unwrap_or((&path, ""));
     let mut out = format!("{}/{}", base.trim_end_matches('/'), envelope.document.local(payload));
-    let query = [own, &query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
+    let query = [query_of_path, &query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
     if !query.is_empty() {
         out.push('?');
         out.push_str(&query);

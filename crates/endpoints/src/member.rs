@@ -42,9 +42,9 @@ pub fn compile(
         definition.suspend_on_failure.initial_duration = PAUSE;
     }
     // The name, properties and handler of the group are not the member's.
-    let own = config::Endpoint { name: None, on_error: None, properties: Vec::new(), ..group.clone() };
+    let endpoint = config::Endpoint { name: None, on_error: None, properties: Vec::new(), ..group.clone() };
     let description = format!("member {}", host.written());
-    leaf::compile(&own, &definition, Box::new(host), &description, None, compiler)
+    leaf::compile(&endpoint, &definition, Box::new(host), &description, None, compiler)
 }
 
 impl Address for Host {

@@ -150,14 +150,14 @@ struct Asked {
 impl OAuth {
     /// Reads the configuration; `None` after a recorded error.
     pub(crate) fn compile(
-        own: &Configured,
+        oauth: &Configured,
         identity: &Identity,
         compiler: &mut Compiler<'_>,
     ) -> Option<OAuth> {
         let literal = |text: &str| KeyValue::Literal(Arc::from(text));
-        let mut value = |own: &config::Value| leaf::key_value(own, compiler);
+        let mut value = |written: &config::Value| leaf::key_value(written, compiler);
         let mut fields = Vec::new();
-        match &own.grant {
+        match &oauth.grant {
             OAuthGrant::AuthorizationCode { refresh_token } => {
                 fields.push(("grant_type", literal("refresh_token")));
                 fields.push(("refresh_token", value(refresh_token)?));
@@ -169,32 +169,32 @@ impl OAuth {
                 fields.push(("password", value(password)?));
             }
         }
-        let client = match (&own.client_id, &own.client_secret) {
+        let client = match (&oauth.client_id, &oauth.client_secret) {
             (Some(id), Some(secret)) => Some((value(id)?, value(secret)?)),
             _ => None,
         };
-        let mode = match &own.auth_mode {
+        let mode = match &oauth.auth_mode {
             AuthMode::Header => Mode::Header,
             AuthMode::Payload => Mode::Payload,
             AuthMode::Dynamic(expression) => Mode::Dynamic(value(expression)?),
         };
         let mut fields: Vec<(String, KeyValue)> =
             fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        for (name, own) in &own.request_parameters {
+        for (name, written) in &oauth.request_parameters {
             let mut encoded = String::new();
             message::form::encode(name, &mut encoded);
-            fields.push((encoded, value(own)?));
+            fields.push((encoded, value(written)?));
         }
         let mut headers = Vec::new();
-        for (name, own) in &own.custom_headers {
-            headers.push((name.clone(), value(own)?));
+        for (name, written) in &oauth.custom_headers {
+            headers.push((name.clone(), value(written)?));
         }
-        let url = value(&own.token_url)?;
+        let url = value(&oauth.token_url)?;
         // Beside what the model has: times in milliseconds, and a proxy.
-        let grants: Vec<_> = own.element.elements().collect();
+        let grants: Vec<_> = oauth.element.elements().collect();
         let time = |name: &str| -> Option<Duration> {
-            let text = grants.iter().find_map(|grant| grant.child(name)).or(own.element.child(name))?.text();
-            text.trim().parse::<u64>().ok().filter(|&own| own > 0).map(Duration::from_millis)
+            let text = grants.iter().find_map(|grant| grant.child(name)).or(oauth.element.child(name))?.text();
+            text.trim().parse::<u64>().ok().filter(|&time| time > 0).map(Duration::from_millis)
         };
         let (connect, response) = (time("connectionTimeout"), time("socketTimeout").unwrap_or(PATIENCE));
         for unknown in grants.iter().flat_map(|grant| grant.elements()) {
@@ -204,7 +204,7 @@ impl OAuth {
             }
         }
         let proxy = match grants.iter().find_map(|grant| grant.child("proxyConfigs")) {
-            Some(own) => Some(proxy(own, compiler)?),
+            Some(oauth) => Some(proxy(oauth, compiler)?),
             None => None,
         };
         if let Some(url) = url.literal()
@@ -212,7 +212,7 @@ impl OAuth {
             && let Err(error) = crate::uri_template::parse_url(url)
         {
             let message = format!("`{}` is no address", diagnostics::without_credentials(url));
-            compiler.error("bad-address", message, own.element.start_tag(), error.to_string());
+            compiler.error("bad-address", message, oauth.element.start_tag(), error.to_string());
             return None;
         }
         let tokens = compiler.services.states.get(identity);
@@ -221,36 +221,36 @@ impl OAuth {
 
     /// What of a message the credentials read.
     pub(crate) fn need(&self) -> Need {
-        let pairs = self.fields.iter().chain(&self.headers).map(|(_, own)| own);
+        let pairs = self.fields.iter().chain(&self.headers).map(|(_, value)| value);
         let client = self.client.iter().flat_map(|(id, secret)| [id, secret]);
         let mode = match &self.mode {
-            Mode::Dynamic(own) => Some(own),
+            Mode::Dynamic(expression) => Some(expression),
             Mode::Header | Mode::Payload => None,
         };
-        let all = pairs.chain(client).chain([&self.url]).chain(mode);
-        all.map(KeyValue::need).max().unwrap_or(Need::Nothing)
+        let values = pairs.chain(client).chain([&self.url]).chain(mode);
+        values.map(KeyValue::need).max().unwrap_or(Need::Nothing)
     }
 
     /// Who asks for a message.
     pub(crate) fn authority(&self, context: &mut Context) -> Result<Arc<dyn Authority>, Fault> {
         let mut body = String::new();
-        let mut field = |name: &str, own: &KeyValue, context: &mut Context| -> Result<(), Fault> {
+        let mut field = |name: &str, value: &KeyValue, context: &mut Context| -> Result<(), Fault> {
             if !body.is_empty() {
                 body.push('&');
             }
             body.push_str(name);
             body.push('=');
-            message::form::encode(&own.resolve(context)?.unwrap_or_default(), &mut body);
+            message::form::encode(&value.resolve(context)?.unwrap_or_default(), &mut body);
             Ok(())
         };
-        for (name, own) in &self.fields {
-            field(name, own, context)?;
+        for (name, value) in &self.fields {
+            field(name, value, context)?;
         }
         let in_form = match &self.mode {
             Mode::Header => false,
             Mode::Payload => true,
-            Mode::Dynamic(own) => {
-                own.resolve(context)?.is_some_and(|mode| mode.trim().eq_ignore_ascii_case("payload"))
+            Mode::Dynamic(expression) => {
+                expression.resolve(context)?.is_some_and(|mode| mode.trim().eq_ignore_ascii_case("payload"))
             }
         };
         let client = self.client.as_ref();
@@ -261,8 +261,8 @@ impl OAuth {
         let mut headers = Headers::new();
         headers.set("Content-Type", "application/x-www-form-urlencoded");
         headers.set("Accept", "application/json");
-        for (name, own) in &self.headers {
-            headers.set(name, own.resolve(context)?.unwrap_or_default().as_bytes());
+        for (name, value) in &self.headers {
+            headers.set(name, value.resolve(context)?.unwrap_or_default().as_bytes());
         }
         if let Some((id, secret)) = client.filter(|_| !in_form) {
             let (id, secret) =
@@ -280,24 +280,24 @@ impl OAuth {
 }
 
 /// `<proxyConfigs>`; `None` after a recorded error.
-fn proxy(own: &Element, compiler: &mut Compiler<'_>) -> Option<Proxy> {
+fn proxy(element: &Element, compiler: &mut Compiler<'_>) -> Option<Proxy> {
     let mut value = |name: &str| -> Option<Option<String>> {
-        let Some(child) = own.child(name) else { return Some(None) };
+        let Some(child) = element.child(name) else { return Some(None) };
         let text = child.text();
         let key = Key { value: text.trim().to_owned(), span: child.start_tag() };
         compiler.outside(&key).map(|text| Some(text).filter(|text| !text.is_empty()))
     };
     let (host, port, protocol) = (value("proxyHost")?, value("proxyPort")?, value("proxyProtocol")?);
     let (user, password) = (value("proxyUsername")?, value("proxyPassword")?);
-    if protocol.is_some_and(|own| own.eq_ignore_ascii_case("https")) {
+    if protocol.is_some_and(|name| name.eq_ignore_ascii_case("https")) {
         let message = "proxies are asked in HTTP without TLS";
-        compiler.error("unsupported-element", message, own.start_tag(), "expected the protocol http");
+        compiler.error("unsupported-element", message, element.start_tag(), "expected the protocol http");
         return None;
     }
     let port = port.and_then(|port| port.parse::<u16>().ok()).filter(|&port| port > 0);
     let (Some(host), Some(port)) = (host, port) else {
         let label = "expected `proxyHost`, and `proxyPort` from 1 to 65535";
-        compiler.error("missing-element", "the address of the proxy is missing", own.start_tag(), label);
+        compiler.error("missing-element", "the address of the proxy is missing", element.start_tag(), label);
         return None;
     };
     let authorization = user.map(|user| {
@@ -425,7 +425,7 @@ impl Asked {
             return Err(failed("its access_token is no token".to_owned()));
         }
         // Seconds, in some servers' answers as a text.
-        let seconds = answer.get("expires_in").and_then(|own| match own {
+        let seconds = answer.get("expires_in").and_then(|value| match value {
             serde_json::Value::String(text) => text.trim().parse().ok(),
             other => other.as_u64(),
         });

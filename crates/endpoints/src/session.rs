@@ -255,9 +255,9 @@ mod tests {
             assert_eq!(sessions.bound.contains_key(&name(number)), there, "{number}");
         }
         // What has ended goes a few at a time, and what was used since stays.
-        let later = start + hour + Duration::from_millis(500);
+        let end = start + hour + Duration::from_millis(500);
         for more in 0..MOST / (LOOKS - 1) {
-            sessions.bind(Arc::from(format!("new {more}")), Arc::from("member"), later + hour, later);
+            sessions.bind(Arc::from(format!("new {more}")), Arc::from("member"), end + hour, end);
             assert_eq!(sessions.bound.len(), sessions.order.len());
         }
         assert!(sessions.bound.len() < MOST / 2 && sessions.bound.contains_key(&name(0)));

@@ -29,8 +29,8 @@ fn registry() -> Registry {
 
 /// A configuration of these artifacts.
 fn text(artifacts: &str) -> String {
-    let own = r#"<sequence name="main"/><sequence name="fault"/>"#;
-    format!(r#"<definitions xmlns="{}">{own}{artifacts}</definitions>"#, config::SYNAPSE)
+    let sequences = r#"<sequence name="main"/><sequence name="fault"/>"#;
+    format!(r#"<definitions xmlns="{}">{sequences}{artifacts}</definitions>"#, config::SYNAPSE)
 }
 
 fn bus(artifacts: &str) -> Tested {
@@ -80,7 +80,7 @@ fn a_client_learns_when_a_suspended_endpoint_is_asked_again() {
     let retry = |service: &str| {
         let answer =
             tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
-        (answer.status, answer.headers.get("Retry-After").map(|own| own.parse::<u64>().unwrap()))
+        (answer.status, answer.headers.get("Retry-After").map(|value| value.parse::<u64>().unwrap()))
     };
     for (service, seconds) in [("One", 85..=90), ("Group", 35..=40), ("Long", 65_535..=65_535)] {
         assert_eq!(retry(service), (502, None), "{service}");

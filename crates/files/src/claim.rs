@@ -78,16 +78,16 @@ pub fn is_lock(name: &[u8]) -> bool {
 /// [`Error::Locked`]: somebody else has it. [`Error::Lock`]: the file beside it cannot be made.
 pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
     // A directory may have several names.
-    let own = path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(path.file_name());
-    let own = own.map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name));
-    if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(own.clone()) {
+    let canonical = path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(path.file_name());
+    let canonical = canonical.map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name));
+    if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(canonical.clone()) {
         return Err(Error::Locked(path.to_owned()));
     }
-    let mut claim = Claim { path: own, file: None };
+    let mut claim = Claim { path: canonical, file: None };
     if locking.beside {
-        let mut own = path.as_os_str().to_owned();
-        own.push(".lock");
-        let beside = PathBuf::from(own);
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let beside = PathBuf::from(name);
         match file_of_lock(&beside, locking.release) {
             Ok(Some(file)) => claim.file = Some((beside, file)),
             Ok(None) => return Err(Error::Locked(path.to_owned())),
@@ -110,15 +110,15 @@ impl Drop for Claim {
 /// Makes the file of a lock, or takes over one that was left behind; `None`: somebody has the lock.
 fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File>> {
     for _ in 0..TRIES {
-        let known = match fs::symlink_metadata(path) {
-            Ok(known) => known,
+        let metadata = match fs::symlink_metadata(path) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => match made(path)? {
                 Some(file) => return Ok(Some(file)),
                 None => continue,
             },
             Err(error) => return Err(error),
         };
-        if !known.is_file() {
+        if !metadata.is_file() {
             return Ok(None);
         }
         let options = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits();
@@ -137,13 +137,13 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
         }
         // Where the disk knows no locks, the file alone tells: as one of somebody else's.
         let left_behind = text.starts_with(MARK.as_bytes()) && locked.is_ok();
-        if !left_behind && !release.is_some_and(|release| release.holds(&known, &text)) {
+        if !left_behind && !release.is_some_and(|release| release.holds(&metadata, &text)) {
             return Ok(None);
         }
         // It may be gone, and another one of this name there.
-        let own = file.metadata()?;
+        let opened_metadata = file.metadata()?;
         match fs::symlink_metadata(path) {
-            Ok(now) if (now.dev(), now.ino()) == (own.dev(), own.ino()) => {}
+            Ok(now) if (now.dev(), now.ino()) == (opened_metadata.dev(), opened_metadata.ino()) => {}
             _ => continue,
         }
         if left_behind {
@@ -158,9 +158,9 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
 pub fn sweep(path: &Path) {
     let name = path.file_name().map(|name| name.as_bytes()).unwrap_or_default();
     let Some(target) = name.strip_suffix(b".lock") else {
-        let is_old = fs::symlink_metadata(path).is_ok_and(|known| {
-            known.is_file()
-                && known.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > UNNAMED))
+        let is_old = fs::symlink_metadata(path).is_ok_and(|metadata| {
+            metadata.is_file()
+                && metadata.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > UNNAMED))
         });
         // Whatever is in it: the process may have ended before it wrote anything.
         if is_old && name.starts_with(BEGUN.as_bytes()) {
@@ -179,8 +179,8 @@ pub fn sweep(path: &Path) {
 }
 
 impl Release {
-    fn holds(&self, known: &fs::Metadata, text: &[u8]) -> bool {
-        let age = known.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
+    fn holds(&self, metadata: &fs::Metadata, text: &[u8]) -> bool {
+        let age = metadata.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
         let host = host();
         let names_it = || text.windows(host.len().max(1)).any(|part| part == host.as_bytes());
         age >= self.after && (!self.own_machine || names_it())

@@ -73,7 +73,7 @@ impl Partial {
         }
         // A link is followed, so that it stays one.
         let target = match fs::symlink_metadata(target) {
-            Ok(own) if own.is_symlink() => fs::canonicalize(target).map_err(failed)?,
+            Ok(metadata) if metadata.is_symlink() => fs::canonicalize(target).map_err(failed)?,
             _ => target.to_owned(),
         };
         Partial::begin_at(target, existing)
@@ -85,16 +85,16 @@ impl Partial {
     /// As [`Partial::begin`].
     pub fn begin_at(target: PathBuf, existing: Existing) -> Result<Partial, Error> {
         let failed = |error: io::Error| Error::io(&target, error);
-        let known = fs::symlink_metadata(&target).ok();
-        if known.as_ref().is_some_and(Metadata::is_dir) {
+        let metadata = fs::symlink_metadata(&target).ok();
+        if metadata.as_ref().is_some_and(Metadata::is_dir) {
             return Err(Error::Directory(target));
         }
-        if known.is_some() && existing == Existing::Refuse {
+        if metadata.is_some() && existing == Existing::Refuse {
             return Err(Error::Exists(target));
         }
-        if known.as_ref().is_some_and(|own| !own.is_file() && !own.is_symlink()) {
+        if metadata.as_ref().is_some_and(|m| !m.is_file() && !m.is_symlink()) {
             // Whoever opens a pipe waits for a reader.
-            if !known.as_ref().is_some_and(|own| own.file_type().is_char_device()) {
+            if !metadata.as_ref().is_some_and(|m| m.file_type().is_char_device()) {
                 return Err(Error::NoFile(target));
             }
             let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
@@ -102,9 +102,9 @@ impl Partial {
         }
         let path = target.with_file_name(name(PARTIAL));
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
-        if let Some(known) = known.filter(Metadata::is_file) {
+        if let Some(metadata) = metadata.filter(Metadata::is_file) {
             // What takes the place of a file can be read by the same people. Where that is not allowed it stays as it was made.
-            let _ = file.set_permissions(known.permissions());
+            let _ = file.set_permissions(metadata.permissions());
         }
         Ok(Partial { file: Some(file), path, target, existing, direct: false })
     }

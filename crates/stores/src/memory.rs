@@ -175,7 +175,7 @@ mod tests {
             match error {
                 None => assert_eq!(stored, Ok(())),
                 Some(says) => {
-                    assert!(stored.as_ref().is_err_and(|own| own.contains(says)), "{id}: {stored:?}")
+                    assert!(stored.as_ref().is_err_and(|error_text| error_text.contains(says)), "{id}: {stored:?}")
                 }
             }
         }
