@@ -272,8 +272,8 @@ impl Reader<'_, '_, '_> {
     }
 
     fn report_unknown(&mut self) {
-        let checks = self.endpoint.properties.iter().filter(|checks| is_check(checks));
-        for property in checks.filter(|checks| !NAMES.contains(&checks.name.value.as_str())) {
+        let checks = self.endpoint.properties.iter().filter(|property| is_check(property));
+        for property in checks.filter(|property| !NAMES.contains(&property.name.value.as_str())) {
             let name = property.name.value.as_str();
             let found = Diagnostic::warning(
                 "unknown-property",

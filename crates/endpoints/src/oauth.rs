@@ -204,7 +204,7 @@ impl OAuth {
             }
         }
         let proxy = match grants.iter().find_map(|grant| grant.child("proxyConfigs")) {
-            Some(oauth) => Some(proxy(oauth, compiler)?),
+            Some(element) => Some(proxy(element, compiler)?),
             None => None,
         };
         if let Some(url) = url.literal()

@@ -39,9 +39,9 @@ impl<'a> MediaType<'a> {
 
     /// Of a `multipart/related` type: how its root part is read, by `start-info` for XOP packages, else by `type`.
     pub fn root_kind(&self) -> Kind {
-        let own = self.parameter("type").unwrap_or("");
+        let type_of_root = self.parameter("type").unwrap_or("");
         let root =
-            if own.eq_ignore_ascii_case(XOP) { self.parameter("start-info").unwrap_or("") } else { own };
+            if type_of_root.eq_ignore_ascii_case(XOP) { self.parameter("start-info").unwrap_or("") } else { type_of_root };
         // A start-info may have parameters of its own.
         match Kind::of(MediaType::parse(root).essence) {
             Kind::Soap12 => Kind::Soap12,
@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn types_that_nothing_tells_are_what_was_said() {
-        let own = |name: &str, kind| (name.to_owned(), kind);
-        Kind::name(vec![own("application/x-own", Kind::Json), own("application/xml", Kind::Binary)]);
+        let registered = |name: &str, kind| (name.to_owned(), kind);
+        Kind::name(vec![registered("application/x-own", Kind::Json), registered("application/xml", Kind::Binary)]);
         let read = ["application/X-Own", "application/xml", "application/x-other"].map(Kind::of);
         Kind::name(Vec::new());
         assert_eq!(read, [Kind::Json, Kind::Xml, Kind::Unknown]);

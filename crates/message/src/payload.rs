@@ -235,7 +235,7 @@ impl fmt::Debug for Payload {
             Raw::Empty => "empty".to_owned(),
             Raw::Stream(_) => "unread".to_owned(),
             Raw::Bytes(bytes) => format!("{} bytes", bytes.len()),
-            Raw::Assembled(own) => format!("{own:?}"),
+            Raw::Assembled(assembly) => format!("{assembly:?}"),
             Raw::Spilled(spilled) => format!("{} bytes in a file", spilled.len()),
             Raw::Consumed => "consumed".to_owned(),
         };
@@ -272,8 +272,8 @@ impl Payload {
     pub fn arrived_as(body: Body, headers: &Headers, reading: Reading) -> Payload {
         let mut payload = Payload::received(body, reading);
         if matches!(reading.kind, Kind::Related | Kind::FormData) {
-            let own = headers.get_known(Known::ContentType);
-            payload.attachments = own.map(|own| Box::new(Attachments::new(own)));
+            let content_type = headers.get_known(Known::ContentType);
+            payload.attachments = content_type.map(|content_type| Box::new(Attachments::new(content_type)));
         }
         payload
     }
@@ -337,8 +337,8 @@ impl Payload {
     /// # Errors
     /// As [`Payload::envelope`].
     pub fn first_piece(&mut self, limits: &PayloadLimits) -> Result<Option<Piece>, PayloadError> {
-        if let Raw::Assembled(own) = &self.raw
-            && let Some(piece) = own.first()
+        if let Raw::Assembled(assembly) = &self.raw
+            && let Some(piece) = assembly.first()
         {
             return Ok(Some(piece.clone()));
         }
@@ -394,7 +394,7 @@ impl Payload {
     pub fn extent(&self) -> usize {
         match (&self.raw, &self.envelope) {
             (Raw::Bytes(bytes), _) => bytes.len(),
-            (Raw::Assembled(own), None) => own.extent(),
+            (Raw::Assembled(assembly), None) => assembly.extent(),
             (Raw::Stream(_), _) if !self.changed => 0,
             (_, Some(envelope)) => envelope.document.node_count() * NODE,
             _ => 0,
@@ -596,7 +596,7 @@ impl Payload {
     pub fn frame(&self) -> Option<&Envelope> {
         match (&self.envelope, &self.raw) {
             (Some(envelope), _) => Some(envelope),
-            (None, Raw::Assembled(own)) => Some(own.frame()),
+            (None, Raw::Assembled(assembly)) => Some(assembly.frame()),
             _ => None,
         }
     }
@@ -605,7 +605,7 @@ impl Payload {
     pub fn is_known_fault(&self) -> bool {
         match (&self.envelope, &self.raw) {
             (Some(envelope), _) => envelope.fault().is_some(),
-            (None, Raw::Assembled(own)) => own.is_fault(),
+            (None, Raw::Assembled(assembly)) => assembly.is_fault(),
             _ => false,
         }
     }
@@ -785,8 +785,8 @@ impl Payload {
                 self.raw = Raw::Bytes(bytes.clone());
                 Body::Bytes(bytes)
             }
-            Raw::Assembled(own) => {
-                self.raw = Raw::Assembled(own);
+            Raw::Assembled(assembly) => {
+                self.raw = Raw::Assembled(assembly);
                 Body::Empty
             }
             Raw::Spilled(spilled) => {
@@ -844,7 +844,7 @@ impl Payload {
     pub fn copy(&self) -> Payload {
         let raw = match &self.raw {
             Raw::Bytes(bytes) => Raw::Bytes(bytes.clone()),
-            Raw::Assembled(own) => Raw::Assembled(own.clone()),
+            Raw::Assembled(assembly) => Raw::Assembled(assembly.clone()),
             Raw::Spilled(spilled) => Raw::Spilled(Arc::clone(spilled)),
             Raw::Consumed | Raw::Stream(_) => Raw::Consumed,
             Raw::Empty => Raw::Empty,
@@ -888,7 +888,7 @@ impl Payload {
         if writing.packing == Packing::None && self.holds(writing) && (!self.changed || !self.is_built()) {
             match &self.raw {
                 Raw::Bytes(bytes) if format == Format::FormData => {
-                    let content_type = self.attachments.as_ref().map(|own| own.content_type().to_owned());
+                    let content_type = self.attachments.as_ref().map(|attachments| attachments.content_type().to_owned());
                     return Ok(Written { bytes: bytes.clone(), content_type });
                 }
                 Raw::Bytes(bytes) => return plain(bytes.clone()),
@@ -896,8 +896,8 @@ impl Payload {
                 _ => {}
             }
         }
-        if let Raw::Assembled(own) = &self.raw
-            && let Some(bytes) = writing.assembled(own)
+        if let Raw::Assembled(assembly) = &self.raw
+            && let Some(bytes) = writing.assembled(assembly)
         {
             return plain(bytes);
         }
@@ -916,21 +916,21 @@ impl Payload {
         let text = |text: String| writing.encode(text, Unmappable::Question);
         let bytes = match (format, payload) {
             (Format::Soap(_) | Format::Xml, _) => {
-                let mut own = Cow::Borrowed(envelope);
+                let mut written = Cow::Borrowed(envelope);
                 let mut parts = Vec::new();
                 if let (Packing::Mtom, Some(attachments)) = (writing.packing, attachments) {
-                    parts = attachments.extract(own.to_mut());
+                    parts = attachments.extract(written.to_mut());
                     parts.extend(attachments.parts().iter().cloned());
                 } else if let (Packing::Swa, Some(attachments)) = (writing.packing, attachments) {
                     parts = attachments.all();
                 }
                 if let Format::Soap(version) = format
-                    && version != own.version
+                    && version != written.version
                 {
-                    own.to_mut().convert(version);
+                    written.to_mut().convert(version);
                 }
-                let node = if format == Format::Xml { own.payload() } else { Some(own.root) };
-                let bytes = node.map_or_else(Bytes::new, |node| writing.xml(&own.document, node));
+                let node = if format == Format::Xml { written.payload() } else { Some(written.root) };
+                let bytes = node.map_or_else(Bytes::new, |node| writing.xml(&written.document, node));
                 if writing.packing == Packing::None {
                     return plain(bytes);
                 }
@@ -971,15 +971,15 @@ impl Payload {
         if self.reading.coding != Coding::Identity || writing.declaration {
             return false;
         }
-        let own = match self.reading.charset {
-            Some(own) => own,
+        let charset = match self.reading.charset {
+            Some(charset) => charset,
             // XML may say another encoding itself.
             None => match &self.raw {
                 Raw::Bytes(bytes) if self.reading.kind.is_xml() && names_encoding(bytes) => return false,
                 _ => encoding_rs::UTF_8,
             },
         };
-        if for_reading(writing.charset_name) != Some(own) {
+        if for_reading(writing.charset_name) != Some(charset) {
             return false;
         }
         match writing.format {
@@ -999,8 +999,8 @@ impl Payload {
 
     /// Builds the XML view from the bytes.
     fn build(&mut self, limits: &PayloadLimits, pieces: bool) -> Result<Envelope, PayloadError> {
-        if let Raw::Assembled(own) = &self.raw {
-            return Ok(own.build());
+        if let Raw::Assembled(assembly) = &self.raw {
+            return Ok(assembly.build());
         }
         if matches!(self.raw, Raw::Consumed | Raw::Stream(_)) {
             return Err(PayloadError::Consumed);
@@ -1017,7 +1017,7 @@ impl Payload {
             Kind::Related => self.build_package(limits),
             Kind::FormData => {
                 let bytes = self.decoded_bytes(limits.held)?;
-                let content_type = self.attachments.as_ref().map_or("", |own| own.content_type());
+                let content_type = self.attachments.as_ref().map_or("", |attachments| attachments.content_type());
                 let mut envelope = Envelope::empty(SoapVersion::V12);
                 form_data::to_xml(&bytes, content_type, &mut envelope.document, envelope.body)?;
                 Ok(envelope)
@@ -1170,13 +1170,13 @@ impl Writing<'_> {
 
     /// What is in pieces, where it can be written without its tree. In other encodings the characters that they do not have
     /// are references, which cannot stand everywhere in a piece.
-    fn assembled(&self, own: &Assembly) -> Option<Bytes> {
+    fn assembled(&self, assembly: &Assembly) -> Option<Bytes> {
         if self.packing != Packing::None || !self.charset.is_utf8() {
             return None;
         }
         let mut out = Vec::new();
         self.declare(&mut out);
-        own.write(self.format, &mut out).then(|| out.into())
+        assembly.write(self.format, &mut out).then(|| out.into())
     }
 
     fn declare(&self, out: &mut Vec<u8>) {
