@@ -32,7 +32,7 @@ impl Host for Message {
     }
 
     fn variable(&self, name: &str) -> Option<&Own> {
-        self.variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
+        self.variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
     fn lookup(&self, scope: Scope, name: &str) -> Option<Own> {

@@ -191,8 +191,8 @@ impl Engine {
     fn new() -> rquickjs::Result<Engine> {
         let runtime = Runtime::new()?;
         let deadline = Rc::new(Cell::new(None));
-        let own = Rc::clone(&deadline);
-        let over = move || is_over(own.get()) || meter::spend(LOOK).is_err();
+        let deadline_of_handler = Rc::clone(&deadline);
+        let over = move || is_over(deadline_of_handler.get()) || meter::spend(LOOK).is_err();
         runtime.set_interrupt_handler(Some(Box::new(over)));
         Ok(Engine { shared: None, deadline, runtime })
     }
@@ -308,8 +308,8 @@ impl World {
                 }
                 failure
             };
-            let known = compiled.get(&script.id).cloned().and_then(|function| function.restore(&ctx).ok());
-            let function = match known {
+            let restored = compiled.get(&script.id).cloned().and_then(|function| function.restore(&ctx).ok());
+            let function = match restored {
                 Some(function) => function,
                 None => {
                     let function: Function<'_> =

@@ -167,7 +167,7 @@ impl Number {
         let fractions = || {
             let (a, b) = (a.rem_euclid(p), b.rem_euclid(q));
             let scale = s.max(t);
-            let aligned = |n: i128, own: u32| n * power(scale - own).unwrap_or(1);
+            let aligned = |n: i128, scale_of_n: u32| n * power(scale - scale_of_n).unwrap_or(1);
             aligned(a, s).cmp(&aligned(b, t))
         };
         Some(a.div_euclid(p).cmp(&b.div_euclid(q)).then_with(fractions))

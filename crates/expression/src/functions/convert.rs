@@ -39,7 +39,7 @@ fn taken<'v>(arguments: Arguments<'_, 'v>) -> std::result::Result<Value<'v>, Fai
 
 fn not<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     match taken(arguments)? {
-        Value::Boolean(own) => truth(!own),
+        Value::Boolean(operand) => truth(!operand),
         other => failure(format!("true or false is wanted, not {}", other.kind())),
     }
 }
@@ -73,7 +73,7 @@ fn float<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 
 fn boolean<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     match taken(arguments)? {
-        Value::Boolean(own) => truth(own),
+        Value::Boolean(operand) => truth(operand),
         other => truth(other.as_text().is_some_and(|text| text.eq_ignore_ascii_case("true"))),
     }
 }
@@ -93,9 +93,9 @@ fn container<'s>(arguments: &'s [Value<'_>]) -> std::result::Result<Cow<'s, Json
 
 fn json<'v>(arguments: Arguments<'_, 'v>, fits: fn(&Json) -> bool, wanted: &str) -> Result<'v> {
     if let Some(Value::Json(_)) = arguments.first()
-        && let Value::Json(own) = taken(arguments)?
+        && let Value::Json(json) = taken(arguments)?
     {
-        return if fits(&own) { Ok(Value::Json(own)) } else { failure(format!("this is not {wanted}")) };
+        return if fits(&json) { Ok(Value::Json(json)) } else { failure(format!("this is not {wanted}")) };
     }
     let parsed = container(arguments)?.into_owned();
     if fits(&parsed) { Ok(Value::Json(Cow::Owned(parsed))) } else { failure(format!("this is not {wanted}")) }

@@ -304,7 +304,7 @@ fn expand(with: &str, captures: &fancy_regex::Captures<'_, str>, out: &mut Strin
             '$' => match chars.peek().and_then(|c| c.to_digit(10)) {
                 Some(group) => {
                     chars.next();
-                    out.push_str(captures.get(group as usize).map_or("", |own| own.as_str()));
+                    out.push_str(captures.get(group as usize).map_or("", |matched| matched.as_str()));
                 }
                 None => out.push('$'),
             },

@@ -217,7 +217,7 @@ impl Lexer<'_> {
             "compress" => Tag::Compress,
             "flush" => Tag::Flush,
             "t" | "lt" | "rt" | "nt" => {
-                let which = ["t", "lt", "rt", "nt"].into_iter().find(|own| *own == name).unwrap_or("t");
+                let which = ["t", "lt", "rt", "nt"].into_iter().find(|mark| *mark == name).unwrap_or("t");
                 self.end_of_tag()?;
                 return self.push_from(Token::Trim(which), place);
             }
@@ -305,7 +305,7 @@ impl Lexer<'_> {
                 if arithmetic.is_none() {
                     cursor.expect("=")?;
                 }
-                (with(arithmetic.map(|(_, own)| own)), cursor.expression()?)
+                (with(arithmetic.map(|(_, operator)| operator)), cursor.expression()?)
             });
             cursor.take(",");
             if at_end(cursor) {
@@ -387,7 +387,7 @@ impl Lexer<'_> {
 
     /// `<#ftl …>`.
     fn header(&mut self, place: Place) -> Parsed<()> {
-        let first = self.tokens.iter().all(|own| match &own.token {
+        let first = self.tokens.iter().all(|token| match &token.token {
             Token::Text(text) => text.trim().is_empty(),
             _ => false,
         });

@@ -243,10 +243,10 @@ impl<'m> Run<'m> {
     }
 
     pub(super) fn setting(&mut self, name: &str, value: &'m Expr) -> Res<()> {
-        let own = self.value(value)?;
-        let text = match &own {
+        let given = self.value(value)?;
+        let text = match &given {
             Value::Boolean(is) => is.to_string(),
-            own => self.text_of(own, value)?.to_string(),
+            given => self.text_of(given, value)?.to_string(),
         };
         let wrong = |what: &str| Err(Error::new(format!("`{text}` is no {what}"), value.place));
         match name {

@@ -27,7 +27,7 @@ impl<'m> Run<'m> {
             }
             _ => {}
         }
-        self.deeper(expr.place, |own| own.eval_deeper(expr))
+        self.deeper(expr.place, |run| run.eval_deeper(expr))
     }
 
     pub(super) fn eval_deeper(&mut self, expr: &'m Expr) -> Res<Option<Value<'m>>> {

@@ -194,7 +194,7 @@ impl<'m> Run<'m> {
     }
 
     fn inner(&mut self, body: &'m Body, place: Place, out: &mut String) -> Res<End<'m>> {
-        self.deeper(place, |own| own.body(body, out))
+        self.deeper(place, |run| run.body(body, out))
     }
 
     fn node(&mut self, node: &'m Node, out: &mut String) -> Res<End<'m>> {
@@ -222,7 +222,7 @@ impl<'m> Run<'m> {
             Node::Items(names, body, place) => return self.items(names, body, *place, out),
             Node::Sep(body) => {
                 let local = &self.locals[self.current];
-                let last = local.loops.iter().rev().find(|own| !own.pending).is_none_or(|own| own.last);
+                let last = local.loops.iter().rev().find(|turn| !turn.pending).is_none_or(|turn| turn.last);
                 if !last {
                     return self.inner(body, Place::default(), out);
                 }
@@ -394,7 +394,7 @@ impl<'m> Run<'m> {
         out: &mut String,
     ) -> Res<End<'m>> {
         let current = self.current;
-        let Some(outer) = self.locals[current].loops.iter().rposition(|own| own.pending) else {
+        let Some(outer) = self.locals[current].loops.iter().rposition(|turn| turn.pending) else {
             return Err(Error::new("`<#items>` stands in a `<#list>` that names no variable", place));
         };
         let source = self.locals[current].loops[outer].source.clone();
