@@ -197,7 +197,7 @@ pub fn compile(
                 let label = "a header cannot have such a name";
                 compiler.error(
                     "bad-value",
-                    format!("`{}` is no name of a header", name.value),
+                    format!("`{}` is not a name of a header", name.value),
                     name.span,
                     label,
                 );
@@ -550,7 +550,7 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
 /// The connection and the path of a URL that was computed.
 ///
 /// # Errors
-/// It is no http or https URL, or messages may not be sent there.
+/// It is not an http or https URL, or messages may not be sent there.
 pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
     let routes = &context.services().routes;
     let permitted = match parse_url(url) {
@@ -571,7 +571,7 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
 /// As [`parse`], for a URL whose server the configuration says.
 ///
 /// # Errors
-/// It is no http or https URL.
+/// It is not an http or https URL.
 pub fn reach(url: &str, context: &Context) -> Result<(Target, String), Fault> {
     if let Some(path) = flow::local::path(url) {
         return Ok((flow::local::target(), path));
@@ -597,7 +597,7 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
         flow::report_file_address(url, &remarks, span, compiler);
         return match usable {
             true => Ok((flow::file::target(), url.trim().to_owned())),
-            false => Err(Fault::with_code(code::NO_TRANSPORT, format!("`{url}` is no address of a file"))),
+            false => Err(Fault::with_code(code::NO_TRANSPORT, format!("`{url}` is not an address of a file"))),
         };
     }
     if let Some((transport, instead)) = crate::scheme::other_transport(url) {
@@ -610,7 +610,7 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
     }
     let parsed = parse_url(url).map_err(|error| {
         let place = span.part(error.span.start, error.span.len());
-        let message = format!("`{}` is no address", diagnostics::without_credentials(url));
+        let message = format!("`{}` is not an address", diagnostics::without_credentials(url));
         if !config::is_unresolved(url) {
             compiler.warning("bad-address", message, place, error.message);
         }
@@ -632,7 +632,7 @@ fn no_address(url: &str, error: &UrlError) -> Fault {
     let http = ["http:", "https:"].iter().any(|scheme| url.starts_with(scheme));
     let code = if http { code::GENERAL } else { code::NO_TRANSPORT };
     let url = diagnostics::without_credentials(url);
-    Fault::with_code(code, format!("`{url}` is no address that can be sent to: {error}"))
+    Fault::with_code(code, format!("`{url}` is not an address that can be sent to: {error}"))
 }
 
 /// The connection of a parsed URL.

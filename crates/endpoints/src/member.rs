@@ -33,7 +33,7 @@ pub fn compile(
     match parse_url(&format!("http://{}/", host.host)) {
         Ok(url) => host.host = url.host,
         Err(error) => {
-            let message = format!("`{}` is no host", host.host);
+            let message = format!("`{}` is not a host", host.host);
             compiler.warning("bad-address", message, member.host.span, error.message);
         }
     }

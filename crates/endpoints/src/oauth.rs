@@ -211,7 +211,7 @@ impl OAuth {
             && !config::is_unresolved(url)
             && let Err(error) = crate::uri_template::parse_url(url)
         {
-            let message = format!("`{}` is no address", diagnostics::without_credentials(url));
+            let message = format!("`{}` is not an address", diagnostics::without_credentials(url));
             compiler.error("bad-address", message, oauth.element.start_tag(), error.to_string());
             return None;
         }
@@ -422,7 +422,7 @@ impl Asked {
             return Err(failed("its answer has no access_token".to_owned()));
         };
         if value.is_empty() || value.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
-            return Err(failed("its access_token is no token".to_owned()));
+            return Err(failed("its access_token is not a token".to_owned()));
         }
         // Seconds, in some servers' answers as a text.
         let seconds = answer.get("expires_in").and_then(|value| match value {

@@ -3,7 +3,7 @@
 /// Schemes of files of other machines.
 const ELSEWHERE: [&str; 8] = ["sftp", "ftp", "ftps", "smb", "smb2", "webdav", "webdavs", "scp"];
 
-/// The transport that an address belongs to, and what to do instead; `None` for http, https and what is no address.
+/// The transport that an address belongs to, and what to do instead; `None` for http, https and what is not an address.
 pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     const QUEUES: &str = "a message broker is needed: send to a service over HTTP that puts the message there, or use a `store` with a message store";
     const FILES: &str = "files of this machine are written with vfs:file:///directory";

@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
     fn number(&self, digits: &str, start: usize) -> Result<Expr> {
         match Number::parse(digits) {
             Some(number) => Ok(Expr::Number(number)),
-            None => self.error("this is no number", start..self.end),
+            None => self.error("this is not a number", start..self.end),
         }
     }
 

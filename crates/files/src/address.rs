@@ -19,7 +19,7 @@ pub struct Address {
     pub options: Vec<(String, String)>,
 }
 
-/// Why a text is no address of this machine.
+/// Why a text is not an address of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// It is one of another scheme: `sftp`.

@@ -265,7 +265,7 @@ impl Tested {
         Answer { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
-    /// As [`Tested::ask`], for bodies that are no text.
+    /// As [`Tested::ask`], for bodies that are not text.
     pub fn ask_bytes(
         &self,
         method: &str,
@@ -502,7 +502,7 @@ impl Leaf for Address {
 
     fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault> {
         let uri = self.uri.clone().or_else(|| context.addressing.to.clone()).unwrap_or_default();
-        let unusable = || Fault::with_code(code::CONNECTION_FAILED, format!("`{uri}` is no address"));
+        let unusable = || Fault::with_code(code::CONNECTION_FAILED, format!("`{uri}` is not an address"));
         let rest = uri.strip_prefix("http://").ok_or_else(unusable)?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));

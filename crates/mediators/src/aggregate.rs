@@ -85,14 +85,14 @@ copy of it is put around them. With `json-eval` the values become an array, or w
         ("<aggregate><correlateOn/><onComplete><respond/></onComplete></aggregate>", "`correlateOn` needs an expression"),
         (
             "<aggregate><completeCondition timeout=\"soon\"/><onComplete><respond/></onComplete></aggregate>",
-            "`soon` is no number of seconds",
+            "`soon` is not a number of seconds",
         ),
         ("<aggregate><onComplete/></aggregate>", "nothing uses the result of `aggregate`"),
     ],
     faults: &[
         (
             "0",
-            "a part has nothing that `expression` selects, `min` or `max` is no number, the enclosing property holds no element, \
+            "a part has nothing that `expression` selects, `min` or `max` is not a number, the enclosing property holds no element, \
              or `onComplete` names a sequence that does not exist",
         ),
         ("601000", "a part is not what its content type says"),
@@ -166,7 +166,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             match attribute.value.trim().parse::<u64>() {
                 Ok(seconds) => timeout = Some(Duration::from_secs(seconds)).filter(|limit| !limit.is_zero()),
                 Err(_) => {
-                    let message = format!("`{}` is no number of seconds", attribute.value);
+                    let message = format!("`{}` is not a number of seconds", attribute.value);
                     compiler.error("bad-value", message, attribute.value_span, "expected whole seconds");
                     return None;
                 }
@@ -691,7 +691,7 @@ fn check_count(element: &Element, name: &str, compiler: &mut Compiler<'_>) {
         && !attribute.value.trim_start().starts_with(['{', '$'])
         && attribute.value.trim().parse::<i64>().is_err()
     {
-        let message = format!("`{name}` of `messageCount` is no number: each message faults here");
+        let message = format!("`{name}` of `messageCount` is not a number: each message faults here");
         compiler.warning("bad-value", message, attribute.value_span, "expected a whole number");
     }
 }

@@ -79,7 +79,7 @@ that of a SOAP fault its code, where that is a number; the status is in `HTTP_SC
         ("<callout passHeaders=\"yes\"/>", "`passHeaders` should not be `yes`"),
     ],
     faults: &[
-        ("0", "the source is no element, or the target is no element of the message"),
+        ("0", "the source is not an element, or the target is not an element of the message"),
         ("401000", "the service answered with a SOAP fault or not in time, or its answer is empty"),
         ("401002", "the service cannot be reached"),
         (
@@ -186,7 +186,7 @@ impl Core {
             Place::Property(name) => context.properties.get(name).cloned(),
         };
         let Some(Value::Xml(xml)) = value else {
-            return Err(Fault::new("the source of the callout is no XML element"));
+            return Err(Fault::new("the source of the callout is not an XML element"));
         };
         // The header blocks go along.
         let mut envelope = crate::support::envelope_with_headers(context.envelope()?);
@@ -234,7 +234,7 @@ impl Core {
                 let parent = element.and_then(|node| Some((node, document.parent(node)?)));
                 let Some((old, parent)) = parent.filter(|(node, _)| *node != envelope.root) else {
                     return Err(Fault::new(format!(
-                        "the target of the callout, {}, is no element of the message",
+                        "the target of the callout, {}, is not an element of the message",
                         expression.source()
                     )));
                 };
@@ -383,11 +383,11 @@ mod tests {
             ("http://127.0.0.1:1/", "", "401002: "),
             (soap_fault.as_str(), "", "401000: the service answered with a SOAP fault"),
             (inner.as_str(), "", "401000: boom"),
-            (ok.as_str(), r#"<source key="none"/>"#, "0: the source of the callout is no XML element"),
+            (ok.as_str(), r#"<source key="none"/>"#, "0: the source of the callout is not an XML element"),
             (
                 ok.as_str(),
                 r#"<target xpath="//none"/>"#,
-                "0: the target of the callout, //none, is no element",
+                "0: the target of the callout, //none, is not an element",
             ),
         ] {
             let text = format!(

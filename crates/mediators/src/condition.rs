@@ -134,7 +134,7 @@ fn evaluator_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Condit
             None => needs(element, "value", compiler),
         },
         other => {
-            let message = format!("`{other}` is no condition");
+            let message = format!("`{other}` is not a condition");
             compiler.error(
                 "unknown-element",
                 message,

@@ -47,7 +47,7 @@ const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "The mapping is what WSO2's editor generates: JavaScript with a function `map_S_IN_S_OUT`, named by the titles of the two schemas, which reads
 `inputIN` and returns what goes out. [Data mappings](../scripts.md#data-mappings) has what attributes, texts, arrays, rows of CSV and
-properties are in it. The schemas say the names, the order of columns and the types; a text that is no number where the input schema has
+properties are in it. The schemas say the names, the order of columns and the types; a text that is not a number where the input schema has
 one is an error, and what goes out gets its types where it can. Neither schema is a check of the message: that is [validate](validate.md).
 
 JSON is that of any body; XML and CSV are read of its first element, or XML of the whole envelope if the title of the input schema is `Envelope`. What goes out takes the
@@ -65,7 +65,7 @@ changed. One that takes long runs beside the workers; time, memory and stack are
         ("<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\"/>", "there is no entry `c`"),
         (
             "<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\" inputType=\"YAML\"/>",
-            "`YAML` is no type of the data mapper",
+            "`YAML` is not a type of the data mapper",
         ),
         (
             "<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\" target=\"variable\"/>",
@@ -134,7 +134,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(attribute) => match Kinds::of(&attribute.value) {
             Some(kind) => Some(Some(kind)),
             None => {
-                let message = format!("`{}` is no type of the data mapper", attribute.value);
+                let message = format!("`{}` is not a type of the data mapper", attribute.value);
                 compiler.error("bad-value", message, attribute.value_span, "expected XML, JSON or CSV");
                 None
             }
@@ -635,7 +635,7 @@ mod tests {
         let ok = "map_S_root_S_root = function(){ return 1; };";
         for (attributes, config, input, says) in [
             ("", ok, schema, "neither an attribute nor the schema"),
-            ("inputType='YAML'", ok, schema, "`YAML` is no type"),
+            ("inputType='YAML'", ok, schema, "`YAML` is not a type"),
             ("inputType='XML' outputType='XML'", "function () {", schema, "map_S_"),
             ("inputType='XML' outputType='XML'", "map_S_root_S_root = function( {", schema, "SyntaxError"),
             ("inputType='XML' outputType='XML'", ok, "[", "the input schema is not JSON"),

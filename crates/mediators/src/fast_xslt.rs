@@ -59,7 +59,7 @@ Include, import and `document()` find a `resource` by its location, or an entry 
             "0",
             "\"Error while transforming the Stream\": the body is empty, there is no such stylesheet, or it fails; ERROR_DETAIL says what",
         ),
-        ("601000", "the body is no XML, or not what its Content-Encoding says, or larger than a flow may hold"),
+        ("601000", "the body is not XML, or not what its Content-Encoding says, or larger than a flow may hold"),
     ],
 };
 

@@ -358,7 +358,7 @@ mod tests {
             ("[${payload.a + 1}]", JSON, r#"{"a":[]}"#, "Expected"),
             ("${payload}", JSON, "{", "JSON"),
             ("${payload}", JSON, deep.as_str(), "is a sequence"),
-            ("${payload}", XML, nested.as_str(), "a document is no text"),
+            ("${payload}", XML, nested.as_str(), "a document is not text"),
             ("<#list 1..100000000 as i>${payload.s}</#list>", JSON, long.as_str(), "67108864"),
         ] {
             let end = flow("json", template, "").run(headers, body);

@@ -60,13 +60,13 @@ The content type stays: where XML came in, set `messageType` to `application/jso
         ),
         (
             "<jsontransform><property name=\"synapse.commons.json.output.disableAutoPrimitive.regex\" value=\"(\"/></jsontransform>",
-            "`(` is no regular expression",
+            "`(` is not a regular expression",
         ),
     ],
     faults: &[
         (
             "0",
-            "a value cannot have its type or breaks a rule, or there is no such schema or it is no JSON object",
+            "a value cannot have its type or breaks a rule, or there is no such schema or it is not a JSON object",
         ),
         ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
@@ -115,7 +115,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Ok(true) => {}
             Ok(false) => compiler.warning(
                 "unknown-property",
-                format!("`{}` is no switch of the JSON mapping", name.value),
+                format!("`{}` is not a switch of the JSON mapping", name.value),
                 name.value_span,
                 "this has no effect",
             ),
@@ -181,7 +181,7 @@ fn load(name: &str, bytes: &[u8], compiler: &Compiler<'_>) -> Result<(Schema, Op
 fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String> {
     let on = value.eq_ignore_ascii_case("true");
     let pattern =
-        || Pattern::compile(value).map_err(|error| format!("`{value}` is no regular expression: {error}"));
+        || Pattern::compile(value).map_err(|error| format!("`{value}` is not a regular expression: {error}"));
     let name = name.strip_prefix("synapse.commons.").unwrap_or(name);
     match name {
         "json.preserve.namespace" => mapping.preserve_namespace = on,
@@ -206,7 +206,7 @@ impl Schema {
         let types: Json = serde_json::from_slice(bytes)
             .map_err(|error| format!("the schema `{name}` is not JSON: {error}"))?;
         if !types.is_object() {
-            return Err(format!("the schema `{name}` is no JSON object"));
+            return Err(format!("the schema `{name}` is not a JSON object"));
         }
         let source = Source { name: name.to_owned(), bytes: bytes.to_vec() };
         Ok(match JsonSchema::load(source, Draft::Draft4, others) {
@@ -273,7 +273,7 @@ impl Schema {
         match kind {
             "object" => {
                 let Json::Object(members) = value else {
-                    return Err(format!("{} is no JSON object: {}", name(place), short(&value)));
+                    return Err(format!("{} is not a JSON object: {}", name(place), short(&value)));
                 };
                 let required = schema
                     .get("required")
@@ -330,7 +330,7 @@ impl Schema {
     }
 }
 
-/// `patternProperties`; what is no regular expression is found when the rules are loaded.
+/// `patternProperties`; what is not a regular expression is found when the rules are loaded.
 fn patterns(schema: &Json) -> Vec<(Search, &Json)> {
     let all = schema.get("patternProperties").and_then(Json::as_object).into_iter().flatten();
     all.filter_map(|(pattern, schema)| Some((Search::compile(pattern).ok()?, schema))).collect()
@@ -583,12 +583,12 @@ mod tests {
             (r#"{"n":5.5}"#, "cannot be converted to integer: 5.5"),
             (r#"{"n":"x"}"#, "cannot be converted to integer"),
             (r#"{"n":5,"b":1}"#, "cannot be converted to boolean"),
-            (r#"{"n":5,"o":""}"#, "is no JSON object"),
+            (r#"{"n":5,"o":""}"#, "is not a JSON object"),
             (r#"{"n":5,"s":null}"#, "cannot be converted to string"),
             (r#"{"n":5,"s":"y"}"#, "enum"),
             ("{}", "required"),
-            ("[1]", "the payload is no JSON object"),
-            ("", "the payload is no JSON object"),
+            ("[1]", "the payload is not a JSON object"),
+            ("", "the payload is not a JSON object"),
         ] {
             let fault = with_schema(schema).run(JSON, body).fault().unwrap_or_default();
             assert!(fault.contains(part), "{body}: {fault}");
@@ -639,12 +639,12 @@ mod tests {
         for (text, says) in [
             ("<jsontransform/>", "does nothing"),
             ("<jsontransform><property name='x'/></jsontransform>", "needs `name` and `value`"),
-            ("<jsontransform><property name='x' value='y'/></jsontransform>", "is no switch"),
+            ("<jsontransform><property name='x' value='y'/></jsontransform>", "is not a switch"),
             ("<jsontransform schema='none'/>", "there is no schema `none`"),
             ("<jsontransform schema='s'/><!--top--><localEntry key='s'>nothing</localEntry>", "is not JSON"),
             (
                 "<jsontransform schema='s'/><!--top--><localEntry key='s'><![CDATA[[3]]]></localEntry>",
-                "is no JSON object",
+                "is not a JSON object",
             ),
             (
                 "<jsontransform><property name='synapse.commons.json.output.disableAutoPrimitive.regex' value='('/></jsontransform>",

@@ -418,7 +418,7 @@ mod tests {
         );
         let answer = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
         assert_eq!((answer.status, answer.body.as_str()), (500, r#"{"Exception":"down"}"#));
-        // Elements of the detail are no text of it.
+        // Elements of the detail are not text of it.
         let detail = fault.replace("</makefault>", "<detail><x>why</x></detail></makefault>");
         let answer = testing::main(&registry(testing::endpoints), &detail).ask(
             "POST",

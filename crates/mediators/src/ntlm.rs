@@ -51,7 +51,7 @@ use https.",
         (Need::Whole, "an expression looks at the body"),
     ],
     refused: &[
-        ("<NTLM username=\"u\" password=\"p\" ntlmVersion=\"v3\"/>", "`v3` is no version of NTLM"),
+        ("<NTLM username=\"u\" password=\"p\" ntlmVersion=\"v3\"/>", "`v3` is not a version of NTLM"),
         ("<NTLM username=\"{//a[}\"/>", "no valid expression"),
         ("<NTLM user=\"u\"/>", "`NTLM` has no attribute `user`"),
     ],
@@ -90,7 +90,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         (ntlm.version.as_ref().and_then(KeyValue::literal), element.attribute("ntlmVersion"))
         && Version::of(version).is_none()
     {
-        let message = format!("`{version}` is no version of NTLM");
+        let message = format!("`{version}` is not a version of NTLM");
         compiler.error("bad-value", message, attribute.value_span, "expected v1 or v2");
         return None;
     }
@@ -115,7 +115,7 @@ impl Mediator for Ntlm {
             Some(_) => {
                 let text = value(&self.version)?;
                 Version::of(&text)
-                    .ok_or_else(|| Fault::new(format!("`{}` is no version of NTLM", text.trim())))?
+                    .ok_or_else(|| Fault::new(format!("`{}` is not a version of NTLM", text.trim())))?
             }
         };
         let account = Account { user, password, host, domain, version };
@@ -164,9 +164,9 @@ mod tests {
     fn what_is_wrong_is_said() {
         let registry = crate::registry(testing::endpoints);
         let tested = testing::main(&registry, "<NTLM username='u' password='p' ntlmVersion='v3'/>");
-        assert!(tested.reports("`v3` is no version of NTLM"), "{:?}", tested.found);
+        assert!(tested.reports("`v3` is not a version of NTLM"), "{:?}", tested.found);
         let end = testing::main(&registry, "<NTLM username='u' ntlmVersion='{$ctx:none}'/>").run(&[], "");
-        assert_eq!(end.fault().as_deref(), Some("0: `` is no version of NTLM"));
+        assert_eq!(end.fault().as_deref(), Some("0: `` is not a version of NTLM"));
         for text in [
             "<NTLM/>",
             "<NTLM username='{$ctx:u}' password='{$ctx:p}' host='h' domain='d' ntlmVersion='v1'/>",

@@ -118,7 +118,7 @@ What comes out is checked: XML must be well-formed. JSON must begin as JSON does
     faults: &[
         (
             "0",
-            "there is no entry of that key, the result is no well-formed XML or does not begin as JSON does, or a FreeMarker template \
+            "there is no entry of that key, the result is not well-formed XML or does not begin as JSON does, or a FreeMarker template \
              fails",
         ),
         (
@@ -357,7 +357,7 @@ impl PayloadFactory {
             let settings = &context.services().settings;
             let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |expression, _| {
                 Expression::compile(expression, scope, span, settings).map_err(|error| {
-                    let why = format!("{expression} is no valid expression: {}", error.message);
+                    let why = format!("{expression} is not a valid expression: {}", error.message);
                     Fault::new(format!("In the template {key}, {why}"))
                 })
             })?;

@@ -225,7 +225,7 @@ impl Published {
             _ => Some(text.as_str().into()),
         };
         converted.ok_or_else(|| {
-            Fault::new(format!("the attribute {} of publishEvent is no {kind}: {trimmed}", self.name))
+            Fault::new(format!("the attribute {} of publishEvent is not of the type {kind}: {trimmed}", self.name))
         })
     }
 }
@@ -285,7 +285,7 @@ mod tests {
             ("<payload><attribute name='a' type='LONG' expression='//none'/></payload>", None),
             (
                 "<payload><attribute name='a' type='INTEGER' expression='//t'/></payload>",
-                Some("a of publishEvent is no INTEGER: x"),
+                Some("a of publishEvent is not of the type INTEGER: x"),
             ),
         ] {
             let tested = testing::main(&crate::registry(testing::endpoints), &publish(attributes));

@@ -85,7 +85,7 @@ each match of `regex` (`$1` is a group), `remove` removes the fragment, and `rem
     faults: &[
         (
             "0",
-            "the address, or what comes of it, is none (a blank, a port that is no number, a path without `/` behind a host), or a \
+            "the address, or what comes of it, is none (a blank, a port that is not a number, a path without `/` behind a host), or a \
              replacement names a group that is not there",
         ),
         (
@@ -223,7 +223,7 @@ fn action_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Action> {
             match Search::compile(&regex.value) {
                 Ok(search) => Change::Replace(search),
                 Err(why) => {
-                    let message = format!("`{}` is no valid regular expression", regex.value);
+                    let message = format!("`{}` is not a valid regular expression", regex.value);
                     compiler.error("bad-pattern", message, regex.value_span, why);
                     return None;
                 }
@@ -451,7 +451,7 @@ impl Url {
         if let Some(protocol) = &self.protocol {
             let letter = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
             if !protocol.chars().all(letter) || !protocol.starts_with(|c: char| c.is_ascii_alphabetic()) {
-                return wrong(format!("`{protocol}` is no protocol"));
+                return wrong(format!("`{protocol}` is not a protocol"));
             }
             out.push_str(protocol);
             out.push(':');
@@ -463,7 +463,7 @@ impl Url {
                 None => host.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c)),
             };
             if !fits {
-                return wrong(format!("`{host}` is no host"));
+                return wrong(format!("`{host}` is not a host"));
             }
             out.push_str("//");
             if let Some(user) = self.user.as_ref().filter(|user| !user.is_empty()) {

@@ -415,7 +415,7 @@ mod tests {
             ),
             (
                 r#"<conditionalRoute><condition><like/></condition><target/></conditionalRoute>"#,
-                "`like` is no condition",
+                "`like` is not a condition",
             ),
             (
                 r#"<conditionalRoute><condition><match type="x" source="a" regex="b"/></condition><target/></conditionalRoute>"#,

@@ -86,7 +86,7 @@ A sequence that ends early (`drop`) or fails brings nothing; where one fails, it
         ),
         (
             "<scatter-gather target=\"body\" result-content-type=\"JSON\"><aggregation expression=\"${payload}\" timeout=\"5s\"/><sequence/></scatter-gather>",
-            "`5s` is no number of milliseconds",
+            "`5s` is not a number of milliseconds",
         ),
     ],
     faults: &[
@@ -218,7 +218,7 @@ impl Aggregation {
                     Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
                 }
                 Err(_) => {
-                    let message = format!("`{}` is no number of milliseconds", attribute.value);
+                    let message = format!("`{}` is not a number of milliseconds", attribute.value);
                     compiler.error("bad-value", message, attribute.value_span, "expected whole milliseconds");
                     return None;
                 }
@@ -235,7 +235,7 @@ impl Aggregation {
         );
         for count in [&min, &max].into_iter().flatten().filter_map(KeyValue::literal) {
             if count.trim().parse::<i64>().is_err() {
-                let message = format!("`{count}` is no number of messages");
+                let message = format!("`{count}` is not a number of messages");
                 compiler.error("bad-value", message, aggregation.start_tag(), "expected a number");
                 return None;
             }

@@ -810,7 +810,7 @@ mod tests {
             ),
             (
                 "<script language='js' key='k'><inputs><argument type='number' value='x'/></inputs></script>",
-                "`x` is no number",
+                "`x` is not a number",
             ),
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);

@@ -84,7 +84,7 @@ impl Style {
                 Some("1.0") => Processor::V1,
                 Some("2.0") => Processor::V2,
                 other => {
-                    let message = format!("`{}` is no version of XSLT", other.unwrap_or_default());
+                    let message = format!("`{}` is not a version of XSLT", other.unwrap_or_default());
                     compiler.error("bad-value", message, setting.start_tag(), "1.0 or 2.0");
                     return None;
                 }

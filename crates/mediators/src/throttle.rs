@@ -48,7 +48,7 @@ and all its copies are done.
 Then, the entry for the caller; without one the message is admitted. Entries for domains are looked at first: the very name, then `*.x.org`, then
 `other`. The name is the header `X-Forwarded-Host`, else the address of the connection. Only if none fits it is those for addresses: the very
 address, then ranges and `10.1.1.*`, then `other`. The address is the first in the header `X-Forwarded-For`, else that of the connection;
-what is no address counts under `other`. Clients can write these headers themselves: have the proxy in front of the
+what is not an address counts under `other`. Clients can write these headers themselves: have the proxy in front of the
 bus set them. Entries for roles are read and not looked at.
 
 A span of `t:UnitTime` begins with the first request in it. In each span `t:MaximumCount` requests are admitted; the next one is rejected, and with
@@ -143,7 +143,7 @@ missing or wrong is a warning when the configuration loads, and a fault for each
         ),
         (
             "<throttle id=\"a\"><policy><MediatorThrottleAssertion><Policy><ID>10.1.1</ID><Deny/></Policy></MediatorThrottleAssertion></policy></throttle>",
-            "`10.1.1` is no address, no range a-b and not a.b.*",
+            "`10.1.1` is not an address, a range a-b or a.b.*",
         ),
         (
             "<throttle id=\"a\"><policy><MediatorThrottleAssertion><Policy><ID>other</ID><MaximumCount>2</MaximumCount></Policy></MediatorThrottleAssertion></policy></throttle>",

@@ -129,7 +129,7 @@ connection that the result goes to.",
         ),
         (
             "<xslt key=\"none\"><attribute name=\"http://busbar.dev/xslt/processor\" value=\"3.0\"/></xslt>",
-            "`3.0` is no version of XSLT",
+            "`3.0` is not a version of XSLT",
         ),
     ],
     faults: &[
@@ -672,7 +672,7 @@ mod tests {
         assert!(tested.run(XML, "<a/>").payload().starts_with("<n"));
     }
 
-    /// What is no single element, an envelope or a page of HTML is made once all the same.
+    /// What is not a single element, an envelope or a page of HTML is made once all the same.
     #[test]
     fn results_are_made_once() {
         let says = "<x:message>made</x:message>";

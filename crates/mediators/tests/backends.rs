@@ -255,7 +255,7 @@ fn without_a_token_the_fault_sequence_runs() {
 #[test]
 fn mistakes_of_oauth_are_found_when_the_configuration_loads() {
     for (grant, says) in [
-        (GRANT.replace("URL", "nowhere"), "is no address"),
+        (GRANT.replace("URL", "nowhere"), "is not an address"),
         (GRANT.replace("<clientId>c</clientId>", ""), "clientId"),
         (GRANT.replace("</clientCredentials>", "<proxyConfigs/></clientCredentials>"), "the address of the proxy"),
         (GRANT.replace("</clientCredentials>", "<sslEnabled>x</sslEnabled></clientCredentials>"), "`sslEnabled` has no effect"),
@@ -304,7 +304,7 @@ fn the_key_of_an_endpoint() {
     assert_eq!(field(&seen.lock().expect("it")[0].1, "X-API-Key"), Some("secret"));
     let text = format!("<drop/><!--top--><endpoint name='e'>{}</endpoint>", endpoint("X API"));
     let wrong = testing::main(&busbar_mediators::registry(endpoints::endpoint), &text);
-    assert!(wrong.reports("`X API` is no name of a header"), "{:?}", wrong.found);
+    assert!(wrong.reports("`X API` is not a name of a header"), "{:?}", wrong.found);
 }
 
 /// A second message of NTLM.

@@ -119,7 +119,7 @@ fn items_of_a_large_message_are_selected_elsewhere() {
     ] {
         let end = run(&mediators);
         let found = match end.fault() {
-            Some(fault) if fault.contains("are no number") => Some("fault".to_owned()),
+            Some(fault) if fault.contains("are not a number") => Some("fault".to_owned()),
             Some(fault) => Some(fault),
             None => end.property("r"),
         };

@@ -100,7 +100,7 @@ impl Envelope {
     /// Finds the places of a document that is an envelope.
     ///
     /// # Errors
-    /// What is missing, in words: the document element is no SOAP envelope, or it has no body; or there is a header behind the body,
+    /// What is missing, in words: the document element is not a SOAP envelope, or it has no body; or there is a header behind the body,
     /// where SOAP has none and who reads the message as it arrives does not see it.
     pub fn of_document(document: Document) -> Result<Envelope, String> {
         let root = document.document_element().ok_or("there is no document element")?;
@@ -227,7 +227,7 @@ impl Envelope {
             Some(reason) => text(child(reason, "Text")),
             None => text(child(fault, "faultstring")),
         };
-        // Elements in the detail are no text of it.
+        // Elements in the detail are not text of it.
         let detail = child(fault, "detail").or_else(|| child(fault, "Detail"));
         let children = detail.into_iter().flat_map(|node| self.document.children(node));
         let children = children.filter(|&node| self.document.kind(node) == NodeKind::Text);

@@ -2,7 +2,7 @@
 //!
 //! Lenient are quotes (`'a'`, none around a word), separators (`=`, `=>`, `;`), comments (`//`, `/* */`, `#`), what is left
 //! out between commas of an array (null), control characters in texts, and case (`TRUE`). What begins neither as an
-//! object nor as an array, has something behind its end, or lacks its end is no JSON either way.
+//! object nor as an array, has something behind its end, or lacks its end is not JSON either way.
 
 use serde_json::{Error, Map, Value};
 

@@ -191,7 +191,7 @@ fn part(body: &Bytes, start: usize, end: usize) -> Result<Part, PayloadError> {
         let (Some(colon), Some(name)) =
             (colon, name.filter(|name| name.bytes().all(|b| b.is_ascii_graphic())))
         else {
-            return Err(malformed("the head of a part has a line that is no header field"));
+            return Err(malformed("the head of a part has a line that is not a header field"));
         };
         last = Some((name.to_owned(), line[colon + 1..].trim_ascii().to_vec()));
     }

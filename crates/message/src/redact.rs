@@ -300,7 +300,7 @@ mod tests {
                 "jms:/Q?java.naming.security.credentials=x&transport.jms.Password=y&a=b",
                 "jms:/Q?java.naming.security.credentials=***&transport.jms.Password=***&a=b",
             ),
-            ("`https://u@h/?api_key=k` is no address", "`https://***@h/?api_key=***` is no address"),
+            ("`https://u@h/?api_key=k` is not an address", "`https://***@h/?api_key=***` is not an address"),
         ] {
             assert_eq!(addresses(plain), expected, "{plain}");
         }

@@ -163,7 +163,7 @@ impl Script {
         if let Some(name) = function
             && !is_name(name)
         {
-            return Err(Failure::new(format!("`{name}` is no name of a function")));
+            return Err(Failure::new(format!("`{name}` is not a name of a function")));
         }
         let main = translated.pop().unwrap_or_default();
         let mut starts = Vec::new();

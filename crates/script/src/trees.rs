@@ -336,7 +336,7 @@ impl Trees {
             }
             None => {
                 if !xml::is_ncname(&local) {
-                    return Err(format!("`{local}` is no name of an element"));
+                    return Err(format!("`{local}` is not a name of an element"));
                 }
                 self.documents[item.document as usize].append_element(item.node, "", &uri, &local)
             }
@@ -447,7 +447,7 @@ impl Trees {
     pub(crate) fn rename(&mut self, list: List, local: &str) -> Result<(), String> {
         let item = self.owner(list)?.ok_or("only one element can be renamed")?;
         if !xml::is_ncname(local) {
-            return Err(format!("`{local}` is no name of an element"));
+            return Err(format!("`{local}` is not a name of an element"));
         }
         let document = &mut self.documents[item.document as usize];
         let (prefix, uri) = (document.prefix(item.node).to_owned(), document.namespace(item.node).to_owned());

@@ -155,7 +155,7 @@ impl Number {
         matches!(self, Number::Decimal(..))
     }
 
-    /// Exact among decimals; `None`: one of them is no number.
+    /// Exact among decimals; `None`: one of them is not a number.
     pub fn compare(self, other: Number) -> Option<Ordering> {
         let (Number::Decimal(a, s), Number::Decimal(b, t)) = (self, other) else {
             return self.to_f64().partial_cmp(&other.to_f64());

@@ -310,7 +310,7 @@ pub(crate) fn text_of_nodes<'m>(document: &'m Document, nodes: &[NodeId]) -> Res
     };
     if document.kind(*node) != NodeKind::Element {
         return match document.kind(*node) {
-            NodeKind::Document => Err("a document is no text".to_owned()),
+            NodeKind::Document => Err("a document is not text".to_owned()),
             _ => Ok(Cow::Borrowed(document.text(*node))),
         };
     }

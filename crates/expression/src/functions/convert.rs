@@ -57,7 +57,7 @@ fn integer<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
         }
         _ => None,
     };
-    found.map(Value::Number).ok_or_else(|| Failure("this is no whole number".to_owned()))
+    found.map(Value::Number).ok_or_else(|| Failure("this is not a whole number".to_owned()))
 }
 
 fn float<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
@@ -68,7 +68,7 @@ fn float<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
         }
         _ => None,
     };
-    found.map(Value::Number).ok_or_else(|| Failure("this is no number".to_owned()))
+    found.map(Value::Number).ok_or_else(|| Failure("this is not a number".to_owned()))
 }
 
 fn boolean<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {

@@ -37,7 +37,7 @@ fn base64_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 
 fn base64_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let compact: String = text(arguments, 0)?.split_whitespace().collect();
-    let bytes = BASE64.decode(compact).map_err(|why| Failure(format!("this is no base64: {why}")))?;
+    let bytes = BASE64.decode(compact).map_err(|why| Failure(format!("this is not base64: {why}")))?;
     owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -120,7 +120,7 @@ fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
         parts.extend(whole_text.split(&*pattern));
     } else {
         let search = Search::compile(&pattern)
-            .map_err(|why| Failure(format!("{pattern} is no regular expression: {why}")))?;
+            .map_err(|why| Failure(format!("{pattern} is not a regular expression: {why}")))?;
         let found = search.matches(&whole_text);
         let mut done = 0;
         for found in found.map_err(|_| Failure(format!("{pattern} takes too long on this text")))? {

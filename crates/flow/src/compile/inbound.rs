@@ -381,7 +381,7 @@ impl Reader<'_> {
         match Pattern::compile(&pattern) {
             Ok(compiled) => Some(Filter::Pattern(compiled)),
             Err(why) => {
-                let message = format!("`{pattern}` is no valid regular expression");
+                let message = format!("`{pattern}` is not a valid regular expression");
                 compiler.error("bad-pattern", message, pattern.span, why);
                 None
             }
@@ -665,7 +665,7 @@ mod tests {
             (
                 "protocol='http'",
                 format!("{port}{}", parameter("dispatch.filter.pattern", "(")),
-                "bad-pattern: `(` is no valid regular expression",
+                "bad-pattern: `(` is not a valid regular expression",
                 "",
             ),
             (

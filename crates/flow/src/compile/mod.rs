@@ -468,7 +468,7 @@ impl Compiler<'_> {
                 let text = text.trim();
                 let found = match error.outcome {
                     Outcome::Refused => {
-                        Diagnostic::error("bad-expression", format!("`{text}` is no valid expression"))
+                        Diagnostic::error("bad-expression", format!("`{text}` is not a valid expression"))
                     }
                     Outcome::Nothing if error.message.contains("is not declared") => {
                         Diagnostic::warning("undeclared-prefix", format!("`{text}` will select nothing"))
@@ -799,7 +799,7 @@ impl Compiler<'_> {
             Err(why) => {
                 self.error(
                     "bad-pattern",
-                    format!("`{}` is no valid regular expression", attribute.value),
+                    format!("`{}` is not a valid regular expression", attribute.value),
                     attribute.value_span,
                     why,
                 );

@@ -378,7 +378,7 @@ mod tests {
     const WRONG: &[Wrong] = &[
         (&[], "missing-property: the task needs the property `message`", false),
         (&[("message", "  ")], "missing-property: the task needs the property `message`", false),
-        (&[("message", "&lt;a>")], "bad-value: the message is no XML", false),
+        (&[("message", "&lt;a>")], "bad-value: the message is not XML", false),
         (&[("registryKey", "none")], "unknown-entry: there is no entry `none`", true),
         (
             &[("registryKey", "<a/>"), ("message", "x")],

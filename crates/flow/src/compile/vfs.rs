@@ -390,7 +390,7 @@ impl Reader<'_, '_> {
                 None
             }
             Err(Wrong::Text(why)) => {
-                let message = format!("the parameter `{name}` is no address of a directory");
+                let message = format!("the parameter `{name}` is not an address of a directory");
                 self.error("bad-address", message, key.span, why);
                 None
             }
@@ -609,7 +609,7 @@ impl Reader<'_, '_> {
             Some(key) => match Pattern::compile(&key) {
                 Ok(pattern) => Some(pattern),
                 Err(why) => {
-                    let message = format!("`{key}` is no valid regular expression");
+                    let message = format!("`{key}` is not a valid regular expression");
                     self.error("bad-pattern", message, key.span, why);
                     None
                 }

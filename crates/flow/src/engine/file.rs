@@ -117,7 +117,7 @@ impl Writing {
                 return None;
             }
             Err(Wrong::Text(why)) => {
-                remarks.push(Remark::Wrong("it is no address of a file".to_owned(), why.to_owned()));
+                remarks.push(Remark::Wrong("it is not an address of a file".to_owned(), why.to_owned()));
                 return None;
             }
         };

@@ -63,7 +63,7 @@ pub(crate) async fn send(
     let answer =
         context.services.local.get().and_then(|local| local(context, inbound, headers, request.body));
     let Some(answer) = answer else {
-        let why = std::io::Error::other(format!("{} is no service that runs here", request.target));
+        let why = std::io::Error::other(format!("{} is not a service that runs here", request.target));
         return failed(SendErrorKind::Connect(Arc::new(why)), true);
     };
     match tokio::time::timeout(longest, answer).await {

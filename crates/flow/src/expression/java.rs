@@ -22,7 +22,7 @@ pub fn call(what: &str, arguments: &[String]) -> Result<String, String> {
     match what {
         "format" => {
             // A large number of JavaScript may be written as `1.7e12`.
-            let time: f64 = argument(1).parse().map_err(|_| format!("`{}` is no time", argument(1)))?;
+            let time: f64 = argument(1).parse().map_err(|_| format!("`{}` is not a time", argument(1)))?;
             DatePattern::simple(argument(0))?.format(&Moment::of_named(time as i64, argument(2))?)
         }
         "zone" => ::expression::zone_name(argument(0))
@@ -125,7 +125,7 @@ impl Charset {
         }
     }
 
-    /// What is no text becomes U+FFFD.
+    /// What is not text becomes U+FFFD.
     fn decode(&self, bytes: &[u8]) -> String {
         let of =
             |encoding: &'static Encoding, bytes| encoding.decode_without_bom_handling(bytes).0.into_owned();
@@ -173,7 +173,7 @@ mod tests {
             ("format", &["HH:mm", "0", "GMT+5:30"], "05:30"),
             ("format", &["HH:mm", "1.7e12", "Asia/Tokyo"], "07:13"),
             ("format", &["HH:mm", "0", "Nowhere/Atall"], "00:00"),
-            ("format", &["yyyy", "never", "UTC"], "!`never` is no time"),
+            ("format", &["yyyy", "never", "UTC"], "!`never` is not a time"),
             ("parse", &["yyyy-MM-dd HH:mm", "1970-01-02 00:00", "UTC"], "86400000"),
             ("parse", &["yyyy-MM-dd", "1970-01-02", "GMT-1"], "90000000"),
             ("parse", &["yyyy", "x", ""], "!ParseException: Unparseable date: \"x\""),

@@ -161,7 +161,7 @@ impl fmt::Debug for Expression {
 
 impl Expression {
     /// Compiles an expression with the namespaces of the element it stands on. With
-    /// [`xpath_failover`](Settings::xpath_failover), what is no XPath 1.0 may be XPath 2.0.
+    /// [`xpath_failover`](Settings::xpath_failover), what is not an XPath 1.0 may be XPath 2.0.
     ///
     /// # Errors
     /// It does not parse, or uses what does not exist.
@@ -244,7 +244,7 @@ impl Expression {
     /// It is none, which nothing that is compiled makes.
     pub(crate) fn of_deferred(deferred: &dyn Computed) -> Result<&Expression, String> {
         let any: &dyn Any = deferred;
-        any.downcast_ref().ok_or_else(|| format!("`{}` is no expression", deferred.source()))
+        any.downcast_ref().ok_or_else(|| format!("`{}` is not an expression", deferred.source()))
     }
 
     /// The expression as written.

@@ -21,7 +21,7 @@ const MAX_DEFERRED: u32 = 8;
 /// Compiles the XPaths in an expression, with the namespaces of the element that it stands on.
 pub(crate) struct XPaths {
     pub namespaces: Namespaces,
-    /// What is no XPath 1.0 may be XPath 2.0 ([`crate::runtime::services::Settings::xpath_failover`]).
+    /// What is not an XPath 1.0 may be XPath 2.0 ([`crate::runtime::services::Settings::xpath_failover`]).
     pub failover: bool,
 }
 

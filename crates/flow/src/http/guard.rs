@@ -230,7 +230,7 @@ fn single(headers: &Headers, name: &str) -> Result<Option<String>, Refused> {
     }
     match std::str::from_utf8(first) {
         Ok(text) => Ok(Some(text.trim().to_owned())),
-        Err(_) => Err(Refused::Invalid(format!("its header {name} is no text"))),
+        Err(_) => Err(Refused::Invalid(format!("its header {name} is not text"))),
     }
 }
 

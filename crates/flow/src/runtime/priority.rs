@@ -254,7 +254,7 @@ impl Reader<'_> {
                     return Err(self.wrong(element.span(), "`match` needs `regex`"));
                 };
                 let pattern = Pattern::compile(regex).map_err(|why| {
-                    let what = format!("`{regex}` is no valid regular expression: {why}");
+                    let what = format!("`{regex}` is not a valid regular expression: {why}");
                     self.wrong(element.value_span("regex"), &what)
                 })?;
                 Ok(Condition::Match(self.part(element)?, pattern))
@@ -411,7 +411,7 @@ mod tests {
             (one("<equal type='url' source='user' value='a'/>"), "p.xml:4: a URL has no `user` here"),
             (
                 one("<match type='header' source='a' regex='('/>"),
-                "p.xml:4: `(` is no valid regular expression",
+                "p.xml:4: `(` is not a valid regular expression",
             ),
             (one("<match type='header' source='a'/>"), "p.xml:4: `match` needs `regex`"),
             (one("<not/>"), "p.xml:4: `not` has no condition inside"),

@@ -215,8 +215,8 @@ impl Made {
         // It is decoded, whatever its declaration says.
         let options = xml::ParseOptions { charset: Some("UTF-8".to_owned()), ..xml::ParseOptions::trusted() };
         let document = xml::Document::parse_str(text, &options);
-        let document = document.map_err(|why| format!("the message is no XML: {why}"))?;
-        let root = document.document_element().ok_or("the message is no XML: it has no element")?;
+        let document = document.map_err(|why| format!("the message is not XML: {why}"))?;
+        let root = document.document_element().ok_or("the message is not XML: it has no element")?;
         let version = match format {
             Format::Soap(version) => version,
             Format::Pox => return Ok(plain("application/xml; charset=UTF-8")),

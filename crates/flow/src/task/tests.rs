@@ -471,7 +471,7 @@ fn what_loading_says() {
         ),
         (
             "<trigger once='true'/><property name='message' value='&lt;a>'/>".to_owned(),
-            "bad-value: the message is no XML",
+            "bad-value: the message is not XML",
             "in this property",
         ),
     ] {

@@ -17,7 +17,7 @@ const MAX_KEY: usize = 64 * 1024;
 /// The transformation of symmetric encryption, as Java calls it.
 const GCM: &str = "AES/GCM/NOPADDING";
 /// What a cipher text is not.
-const NONE: &str = "it is no cipher text of WSO2's tool";
+const NONE: &str = "it is not a cipher text of WSO2's tool";
 
 /// What secrets were encrypted for.
 pub struct Key(Kind);
@@ -101,7 +101,7 @@ impl Key {
             }
         };
         let plain = plain.ok_or("it was encrypted for another key than that of the setting `vault.key`")?;
-        String::from_utf8(plain).map_err(|_| "it is no text".to_owned())
+        String::from_utf8(plain).map_err(|_| "it is not text".to_owned())
     }
 }
 

@@ -139,7 +139,7 @@ impl Vault {
             Some("DOCKER") => Kind::Docker,
             Some("ENV") => Kind::Environment,
             Some(other) => {
-                return Err(format!("{other} is no kind of secret (ENV, DOCKER, FILE or REG)").into());
+                return Err(format!("{other} is not a kind of secret (ENV, DOCKER, FILE or REG)").into());
             }
         };
         let key = (kind, encrypted, alias.to_owned());
@@ -230,7 +230,7 @@ pub fn password(variable: &str, path: Option<&Path>) -> Result<Option<Secret>, S
     let Some(path) = path else { return Ok(None) };
     let failed = |why: &dyn fmt::Display| format!("the password in {} cannot be read: {why}", path.display());
     let bytes = config::read_file(path).map_err(|why| failed(&why))?;
-    let text = zeroize::Zeroizing::new(String::from_utf8(bytes).map_err(|_| failed(&"it is no text"))?);
+    let text = zeroize::Zeroizing::new(String::from_utf8(bytes).map_err(|_| failed(&"it is not text"))?);
     Ok(text.lines().next().filter(|line| !line.is_empty()).map(|line| Secret::new(line.to_owned())))
 }
 
@@ -288,7 +288,7 @@ fn entry(alias: &str, entry: &str) -> Result<(String, bool), NoSecret> {
 /// The text of a file that lies directly in a directory, without the line end behind it.
 fn file(directory: &Path, alias: &str) -> Result<Option<String>, String> {
     if alias.is_empty() || alias.starts_with('.') || alias.contains(['/', '\\', '\0']) {
-        return Err(format!("{alias} is no name of a secret"));
+        return Err(format!("{alias} is not a name of a secret"));
     }
     let path = directory.join(alias);
     // A pipe would wait for somebody who writes.
@@ -369,7 +369,7 @@ mod tests {
             ("plain", Some("REG"), false, Ok("of toml")),
             ("only", None, false, Ok("p w")),
             ("toml", None, false, Err("it was encrypted with AES")),
-            ("path", None, false, Err("the secret path cannot be decrypted: it is no cipher text")),
+            ("path", None, false, Err("the secret path cannot be decrypted: it is not a cipher text")),
             ("unset", None, false, Err("NO_SUCH_VARIABLE, which is not set")),
             ("number", None, false, Err("there is no secret number")),
             ("plain", Some("FILE"), false, Err("there is no secret plain")),
@@ -381,8 +381,8 @@ mod tests {
             ("none", None, false, Err("there is no secret none")),
             ("NO_SUCH_VARIABLE", Some("ENV"), false, Err("there is no secret")),
             ("PATH", Some("ENV"), false, Ok(&*std::env::var("PATH").unwrap_or_default())),
-            ("../outside", None, false, Err("is no name")),
-            ("", None, false, Err("is no name")),
+            ("../outside", None, false, Err("is not a name")),
+            ("", None, false, Err("is not a name")),
             ("huge", None, false, Err("too large")),
             ("db", Some("VAULT"), false, Err("no kind of secret")),
         ] {

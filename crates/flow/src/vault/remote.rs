@@ -140,7 +140,7 @@ fn question<T: AsRef<str>>(arguments: &[T]) -> Result<Question, NoSecret> {
             && text.len() <= 1024
     };
     if path.is_empty() || field.is_empty() || !is_path(path) || !namespace.as_deref().is_none_or(is_path) {
-        return Err(format!("`{}` is no path of a secret", path.escape_debug()).into());
+        return Err(format!("`{}` is not a path of a secret", path.escape_debug()).into());
     }
     Ok((namespace, path.trim_matches('/').to_owned(), field.to_owned()))
 }

@@ -40,7 +40,7 @@ impl Sealed {
     /// # Errors
     /// It is none, or the password is wrong, or somebody changed it.
     pub fn open(bytes: &[u8], password: &str) -> Result<Sealed, String> {
-        let no_vault = || "this is no vault of busbar".to_owned();
+        let no_vault = || "this is not a vault of busbar".to_owned();
         if bytes.len() as u64 > LARGEST {
             return Err("the vault is too large".to_owned());
         }
@@ -120,7 +120,7 @@ impl Sealed {
             && alias.len() <= 256
             && alias.bytes().all(|byte| byte.is_ascii_graphic() && !b"'\"{}()<>/\\".contains(&byte));
         if !is_name {
-            return Err(format!("`{}` is no name of a secret", alias.escape_debug()));
+            return Err(format!("`{}` is not a name of a secret", alias.escape_debug()));
         }
         if secret.len() as u64 > MAX_SECRET {
             return Err(format!("the secret {alias} is too large"));

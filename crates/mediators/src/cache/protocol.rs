@@ -143,7 +143,7 @@ fn codes(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Option<
     match Pattern::compile(&text) {
         Ok(pattern) => Some(Some(pattern)),
         Err(why) => {
-            let message = format!("`{text}` is no valid regular expression");
+            let message = format!("`{text}` is not a valid regular expression");
             compiler.error("bad-value", message, settings.place("responseCodes"), why);
             None
         }

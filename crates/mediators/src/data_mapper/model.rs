@@ -78,7 +78,7 @@ impl Schema {
             .map_err(|error| format!("the {side} schema is not JSON: {error}"))?;
         match schema {
             Json::Object(_) => Ok(Schema(schema)),
-            _ => Err(format!("the {side} schema is no JSON object")),
+            _ => Err(format!("the {side} schema is not a JSON object")),
         }
     }
 
@@ -209,7 +209,7 @@ impl Schema {
     /// What the mapping made as an element; answers with it.
     pub(super) fn xml(&self, made: &Json, document: &mut Document) -> Result<NodeId, String> {
         if !made.is_object() {
-            return Err("what the mapping returned is no object, so it is no XML".to_owned());
+            return Err("what the mapping returned is not an object, so it is not XML".to_owned());
         }
         let root = self.open(self.title(), Document::ROOT, document)?;
         for (prefix, url) in self.namespaces() {
@@ -225,7 +225,7 @@ impl Schema {
     fn open(&self, name: &str, parent: NodeId, document: &mut Document) -> Result<NodeId, String> {
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         if !xml::is_ncname(local) {
-            return Err(format!("`{name}` is no name of an element"));
+            return Err(format!("`{name}` is not a name of an element"));
         }
         let declared = self.namespaces().find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
         let (prefix, url) = declared.unwrap_or(("", ""));
@@ -255,7 +255,7 @@ impl Schema {
             let name = member(schema, "attributes", key).map_or(key, |(name, _)| name);
             let (prefix, local) = name.split_once(':').unwrap_or(("", name));
             if !xml::is_ncname(local) {
-                return Err(format!("`{name}` is no name of an attribute"));
+                return Err(format!("`{name}` is not a name of an attribute"));
             }
             let declared = self.namespaces().find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
             let (prefix, url) = declared.unwrap_or(("", ""));
@@ -290,7 +290,7 @@ fn simple(text: &str, schema: &Json, name: &str) -> Result<Json, String> {
         "number" | "integer" if trimmed.is_empty() => Ok(Json::Null),
         "number" | "integer" => match serde_json::from_str::<serde_json::Number>(trimmed) {
             Ok(number) => Ok(Json::Number(number)),
-            Err(_) => Err(format!("`{name}` is no number: {}", trimmed.chars().take(40).collect::<String>())),
+            Err(_) => Err(format!("`{name}` is not a number: {}", trimmed.chars().take(40).collect::<String>())),
         },
         "boolean" => Ok(Json::Bool(trimmed.eq_ignore_ascii_case("true"))),
         "null" => Ok(Json::Null),
@@ -389,7 +389,7 @@ pub(super) fn csv(made: &Json) -> Result<String, String> {
                 out.push(',');
             }
             if field.is_object() || field.is_array() {
-                return Err("what the mapping returned nests, so it is no CSV".to_owned());
+                return Err("what the mapping returned nests, so it is not CSV".to_owned());
             }
             let text = plain(field);
             if text.contains([',', '"', '\n', '\r']) {

@@ -102,7 +102,7 @@ impl Account {
     /// The third message, as `Authorization`: the answer to the second one, which is in Base64.
     ///
     /// # Errors
-    /// That is no challenge.
+    /// That is not a challenge.
     pub(super) fn authenticate(&self, challenge: &str, fresh: &Fresh) -> Result<String, String> {
         if challenge.len() > LARGEST / 3 * 4 {
             return Err("it is too large".to_owned());
@@ -189,7 +189,7 @@ impl<'a> Challenge<'a> {
         let number =
             |at: usize| -> Option<u32> { Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?)) };
         if !bytes.starts_with(SIGNATURE) || number(8) != Some(2) {
-            return Err("it is no challenge of NTLM".to_owned());
+            return Err("it is not a challenge of NTLM".to_owned());
         }
         let short = || "it is too short".to_owned();
         let nonce = bytes.get(24..32).and_then(|slice| slice.try_into().ok()).ok_or_else(short)?;

@@ -142,7 +142,7 @@ fn entry(element: &Element, id: &Element) -> Result<Entry, String> {
             None => Callers::Host(text.clone()),
         },
         "ROLE" => Callers::Nobody,
-        other => return Err(format!("`{other}` is no type of an ID; expected IP, DOMAIN or ROLE")),
+        other => return Err(format!("`{other}` is not a type of an ID; expected IP, DOMAIN or ROLE")),
     };
     let is_allow = |e: &&Element| matches!(e.local(), "Allow" | "Deny" | "Control" | "IsAllow");
     let says = element.elements().find_map(|child| {
@@ -189,12 +189,12 @@ fn number(element: &Element) -> Result<u64, String> {
 
 fn whole(element: &Element) -> Result<i64, String> {
     let text = element.text();
-    text.trim().parse().map_err(|_| format!("`{}` of {} is no number", text.trim(), element.local()))
+    text.trim().parse().map_err(|_| format!("`{}` of {} is not a number", text.trim(), element.local()))
 }
 
 /// `a`, `a-b`, `a.b.*`.
 fn addresses(text: &str) -> Result<Callers, String> {
-    let wrong = || format!("`{text}` is no address, no range a-b and not a.b.*");
+    let wrong = || format!("`{text}` is not an address, a range a-b or a.b.*");
     let ip = |text: &str| text.trim().parse::<IpAddr>().map_err(|_| wrong());
     if let Some(start) = text.strip_suffix('*') {
         let parts: Vec<&str> = start.split('.').filter(|part| !part.is_empty() && *part != "*").collect();

@@ -380,7 +380,7 @@ impl<'m> Given<'m> {
                 match number_format(&format) {
                     Some(Some(format)) => number.formatted(&format),
                     Some(None) => number.for_people(),
-                    None => return self.error(format!("`{}` is no format of numbers", &*format)),
+                    None => return self.error(format!("`{}` is not a format of numbers", &*format)),
                 }
             }
             (Value::Date(moment, _, kind), count) => {

@@ -23,7 +23,7 @@ impl<'m> Given<'m> {
             "number" => {
                 return match Number::parse(s) {
                     Some(number) => Ok(Some(Value::Number(number))),
-                    None => self.error(format!("`{}` is no number, or one that is too large", short(s))),
+                    None => self.error(format!("`{}` is not a number, or one that is too large", short(s))),
                 };
             }
             "boolean" => match s {

@@ -453,7 +453,7 @@ fn digits(cursor: &mut Cursor<'_>) -> Parsed<(u32, u32)> {
             let least = least.unwrap_or(0);
             Ok((least, most.unwrap_or(least).max(least)))
         }
-        _ => cursor.error(format!("`{format}` is no format of a number: expected m2, M2 or m1M2")),
+        _ => cursor.error(format!("`{format}` is not a format of a number: expected m2, M2 or m1M2")),
     }
 }
 

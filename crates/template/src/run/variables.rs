@@ -86,7 +86,7 @@ impl<'m> Run<'m> {
             _ => None,
         };
         turn.map(|turn| (turn.at, turn.last)).ok_or_else(|| {
-            Error::new(format!("`{}` is no variable of a loop around this", shown(expr)), expr.place)
+            Error::new(format!("`{}` is not a variable of a loop around this", shown(expr)), expr.place)
         })
     }
 
@@ -219,7 +219,7 @@ impl<'m> Run<'m> {
         place: Place,
     ) -> Res<Option<Value<'m>>> {
         let Value::Macro(called) = self.value(target)? else {
-            return Err(Error::new(format!("`{}` is no function", shown(target)), place));
+            return Err(Error::new(format!("`{}` is not a function", shown(target)), place));
         };
         if !called.function {
             return Err(Error::new(format!("`{}` is a macro and no function", called.name), place));
@@ -244,7 +244,7 @@ impl<'m> Run<'m> {
             }
             _ => {
                 let Value::Macro(called) = self.value(with)? else {
-                    return Err(Error::new(format!("`{}` is no function", shown(with)), with.place));
+                    return Err(Error::new(format!("`{}` is not a function", shown(with)), with.place));
                 };
                 let given = values.iter().enumerate();
                 let given = given

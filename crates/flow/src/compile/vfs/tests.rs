@@ -328,7 +328,7 @@ const WRONG_TEXTS: &[(&str, &str, &str, &str, bool)] = &[
     (
         "FileURI",
         "in",
-        "bad-address: the parameter `transport.vfs.FileURI` is no address of a directory",
+        "bad-address: the parameter `transport.vfs.FileURI` is not an address of a directory",
         "expected an absolute path",
         false,
     ),
@@ -402,8 +402,8 @@ const WRONG_TEXTS: &[(&str, &str, &str, &str, bool)] = &[
         "a media type",
         false,
     ),
-    ("FileNamePattern", "[", "bad-pattern: `[` is no valid regular expression", "", false),
-    ("FileNamePattern", "*.xml", "bad-pattern: `*.xml` is no valid regular expression", "", false),
+    ("FileNamePattern", "[", "bad-pattern: `[` is not a valid regular expression", "", false),
+    ("FileNamePattern", "*.xml", "bad-pattern: `*.xml` is not a valid regular expression", "", false),
     (
         "ActionAfterProcess",
         "MVOE",

@@ -101,7 +101,7 @@ fn statuses_that_are_failures_of_a_blocking_call() {
     };
     assert_eq!(properties(None, None), [302, 401, 403, 404, 503]);
     assert_eq!(properties(Some("418, 500"), Some("404 ,503")), [302, 401, 403, 418, 500]);
-    // What is named as both is a failure; what is no number names nothing.
+    // What is named as both is a failure; what is not a number names nothing.
     assert_eq!(properties(Some("404"), Some("404,all")), [302, 401, 403, 404, 503]);
 
     let tested = tested(&testing::backend("HTTP/1.1 404 Not Found\r\n\r\nno"));

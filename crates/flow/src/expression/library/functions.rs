@@ -14,7 +14,7 @@ pub(super) fn base64_encode(text: &str, charset: Option<&str>) -> Result<String,
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
-/// `base64Decode(text[, charset])`: what is no Base64 in it is passed over, as Java's decoder does; white space around the
+/// `base64Decode(text[, charset])`: what is not Base64 in it is passed over, as Java's decoder does; white space around the
 /// result is cut off, as in WSO2.
 pub(super) fn base64_decode(text: &str, charset: Option<&str>) -> Result<String, String> {
     let encoding = match charset {
