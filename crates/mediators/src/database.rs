@@ -231,7 +231,7 @@ fn pool_of(
     let value = |names: &[&str]| source.value(names).cloned();
     let Some(url) = value(&["url", "jdbcUrl"]) else {
         let message = format!("the data source `{}` has no `url`", source.name.value);
-        compiler.error("missing-element", message, place, "nobody knows where it is");
+        compiler.error("missing-element", message, place, "its address is missing");
         return None;
     };
     let (user, password) = (value(&["username", "user"]), value(&["password"]));
@@ -849,7 +849,7 @@ mod tests {
                 format!(
                     "<connection><pool><driver>d</driver><url>jdbc:mysql://h/d</url><password>$secret{{none}}</password></pool></connection>{whole}"
                 ),
-                "the secret `none` cannot be had",
+                "the secret `none` is not available",
             ),
         ] {
             let tested = tested(&format!("<{name}>{inside}</{name}>"));
@@ -1021,7 +1021,7 @@ mod tests {
             ),
             (
                 "<driver>d</driver><url>jdbc:sqlite::memory:</url><password>$secret{none}</password>",
-                "unknown-secret: the secret `none` cannot be had",
+                "unknown-secret: the secret `none` is not available",
             ),
         ] {
             for check_only in [false, true] {

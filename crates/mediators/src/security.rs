@@ -341,7 +341,7 @@ fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> 
     match Policy::parse(&entry.bytes) {
         Ok(policy) => Some(policy),
         Err(why) => {
-            compiler.error("bad-policy", format!("the policy `{key}` cannot be had: {why}"), place, closed);
+            compiler.error("bad-policy", format!("the policy `{key}` is not available: {why}"), place, closed);
             None
         }
     }

@@ -327,7 +327,7 @@ fn functions_of_xpath() {
             ("wso2:vault-lookup('db', 'FILE', 'true')", "!is encrypted"),
             (
                 "wso2:vault-lookup('none')",
-                "!unknown-secret: the secret of `wso2:vault-lookup('none')` cannot be had",
+                "!unknown-secret: the secret of `wso2:vault-lookup('none')` is not available",
             ),
             ("wso2:vault-lookup('none', 'ENV')", "!no secret none"),
             ("concat('', wso2:vault-lookup('../db'))", "!no name of a secret"),

@@ -167,7 +167,7 @@ impl Compiler<'_> {
         let of = |name: &String| self.named.circles.get(name);
         let way = self.named.unfinished.last().and_then(of);
         if let Some(way) = way.filter(|way| of(&key.value) == Some(*way)) {
-            let message = format!("the endpoint `{}` is made of itself: {way}", key.value);
+            let message = format!("the endpoint `{}` refers to itself: {way}", key.value);
             self.diagnostics.push(
                 Diagnostic::error("circular-endpoint", message).at(key.span, "leads round in a circle"),
             );

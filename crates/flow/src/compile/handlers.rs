@@ -79,7 +79,7 @@ fn guard(handler: &config::Handler, resources: &[Resource], compiler: &mut Compi
         }
         if !found {
             is_good = false;
-            let message = format!("`{name}` is for no resource of this API");
+            let message = format!("`{name}` names no resource of this API");
             compiler.diagnostics.push(
                 Diagnostic::error("no-access-profile", message)
                     .at(handler.class.span, "the API is left out: the resource that is meant would be open")

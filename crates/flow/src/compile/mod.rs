@@ -549,7 +549,7 @@ impl Compiler<'_> {
             if let Err(missing) = secret {
                 let place = span.part(place.start, place.len());
                 let message =
-                    format!("the secret of `{}` cannot be had: messages that need it fault", text.trim());
+                    format!("the secret of `{}` is not available: messages that need it fault", text.trim());
                 self.warning("unknown-secret", message, place, missing.why);
             }
         }
@@ -597,7 +597,7 @@ impl Compiler<'_> {
         match secret {
             Ok(secret) => Some(secret),
             Err(missing) => {
-                let message = format!("the secret `{alias}` cannot be had");
+                let message = format!("the secret `{alias}` is not available");
                 if missing.absent && self.services.settings.check_only {
                     let found = Diagnostic::warning("unknown-secret", message).at(key.span, missing.why);
                     self.diagnostics.push(found.help("the machine that runs it needs it"));

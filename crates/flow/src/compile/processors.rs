@@ -293,7 +293,7 @@ fn forwarding(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Opti
 fn failover(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Failover> {
     let name = "message.target.store.name";
     if text(processor, name) == Some(processor.message_store.value.as_str()) {
-        let message = format!("the message processor `{}` moves messages to where they are", processor.name.value);
+        let message = format!("the message processor `{}` moves messages to the store that it takes them from", processor.name.value);
         compiler.error("bad-value", message, place(processor, name), "expected another message store");
         return None;
     }
@@ -575,7 +575,7 @@ mod tests {
             (
                 FAILOVER,
                 "message.target.store.name=M",
-                "bad-value: the message processor `P` moves messages to where they are",
+                "bad-value: the message processor `P` moves messages to the store that it takes them from",
                 "another",
                 0,
             ),

@@ -633,7 +633,7 @@ impl Reader<'_, '_> {
             let message =
                 "no file is taken: `transport.vfs.MinimumAge` is more than `transport.vfs.MaximumAge`";
             let span = self.place_of("transport.vfs.MinimumAge");
-            self.compiler.warning("bad-value", message, span, "no file is so old and so young");
+            self.compiler.warning("bad-value", message, span, "no file fits both");
         }
         let processed = self.action(true);
         let failed = self.action(false);

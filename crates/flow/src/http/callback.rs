@@ -68,6 +68,6 @@ pub(super) async fn take(
     if Callbacks::of(&context.services).answer(&id, Answer { headers, body }) {
         return Response::empty(202);
     }
-    tracing::warn!(relates_to = id, "an answer came that nobody waits for");
-    refused(&context.inbound, &format!("Nobody waits for an answer to {id}"))
+    tracing::warn!(relates_to = id, "a response came that no message waits for");
+    refused(&context.inbound, &format!("No message waits for a response to {id}"))
 }

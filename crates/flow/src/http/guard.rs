@@ -450,7 +450,7 @@ async fn keys(
         None => Err(Refused::Unavailable(why)),
     };
     if again {
-        return failed(format!("the keys of {name} could not be had a moment ago"));
+        return failed(format!("the keys of {name} were not available a moment ago"));
     }
     if since.is_some() {
         // Tokens with unknown keys must not decide how often the server is asked.
@@ -469,8 +469,8 @@ async fn keys(
         }
         Err(why) => {
             lock(&entry.cached).asked = Some(now);
-            tracing::warn!(server = %name, "the keys of tokens cannot be had: {why}");
-            failed(format!("the keys of {name} cannot be had: {why}"))
+            tracing::warn!(server = %name, "the keys of tokens are not available: {why}");
+            failed(format!("the keys of {name} are not available: {why}"))
         }
     }
 }

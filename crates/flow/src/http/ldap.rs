@@ -96,7 +96,7 @@ impl Talk {
         match self.bind(dn, password).await? {
             true => Ok(()),
             false => {
-                Err(Refused::Unavailable("it does not let the bus in (ldap.bind, ldap.password)".to_owned()))
+                Err(Refused::Unavailable("it refuses the bind of the bus (ldap.bind, ldap.password)".to_owned()))
             }
         }
     }
@@ -149,7 +149,7 @@ impl Talk {
                 return Ok(response);
             }
             if self.received.len() > LARGEST {
-                return Err(Refused::Unavailable("it says too much".to_owned()));
+                return Err(Refused::Unavailable("its response is too large".to_owned()));
             }
             let read = self.socket.read_buf(&mut self.received).await;
             match read {
@@ -163,8 +163,8 @@ impl Talk {
 
 fn unexpected(response: &Said) -> Refused {
     Refused::Unavailable(match response {
-        Said::Done(u32::MAX) => "it ended the conversation".to_owned(),
+        Said::Done(u32::MAX) => "it ended the connection (notice of disconnection)".to_owned(),
         Said::Done(code) => format!("it answered with the code {code}"),
-        _ => "it answered something that was not asked".to_owned(),
+        _ => "its response does not fit the request".to_owned(),
     })
 }

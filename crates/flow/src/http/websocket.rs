@@ -176,7 +176,7 @@ impl Conversation {
         if let Some(Err(shortage)) = self.place.as_ref().map(|place| place.tell(&message)) {
             tracing::warn!(
                 path = self.path(),
-                "what is said to all clients of a WebSocket is lost: {shortage}"
+                "a message for all clients of a WebSocket path is lost: {shortage}"
             );
         }
         (self.audience != Audience::Others).then_some(message)

@@ -51,7 +51,7 @@ impl Cache {
     pub fn secret<T: AsRef<str>>(&self, arguments: &[T], waits: bool) -> Result<String, NoSecret> {
         let question = question(arguments)?;
         let unless = |why: &str| NoSecret {
-            why: format!("the secret {} of {} cannot be had: {why}", question.2, question.1),
+            why: format!("the secret {} of {} is not available: {why}", question.2, question.1),
             absent: true,
         };
         let kept = self.remote.kept();
@@ -99,7 +99,7 @@ impl Cache {
         let begun = std::thread::Builder::new().name("vault".to_owned()).spawn(move || {
             let read = remote.read(question.0.as_deref(), &question.1, &question.2);
             if let Err(why) = &read {
-                tracing::warn!(path = question.1, field = question.2, "a secret cannot be had anew: {why}");
+                tracing::warn!(path = question.1, field = question.2, "a secret cannot be read again: {why}");
             }
             note(&secrets, &question, &read);
         });
