@@ -374,22 +374,22 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime starts").block_on(future)
 }
 
-/// A backend on a thread of its own, for as many requests as come. It answers with `answer`: a whole HTTP response
+/// A backend on a thread of its own, for as many requests as come. It answers with `response`: a whole HTTP response
 /// without Content-Length, or, if that is empty, 200 with the request body under the request's Content-Type and the
 /// request line in `X-Request`. Returns its `http://host:port`.
-pub fn backend(answer: &'static str) -> String {
+pub fn backend(response: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
     let address = listener.local_addr().expect("a bound listener has an address");
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // A client that goes away is its own problem.
-            let _ = serve(stream, answer);
+            let _ = serve(stream, response);
         }
     });
     format!("http://{address}")
 }
 
-fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
+fn serve(mut stream: TcpStream, response: &str) -> std::io::Result<()> {
     let mut received = Vec::new();
     let mut chunk = [0; 4096];
     loop {
@@ -398,7 +398,7 @@ fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
         let text = String::from_utf8_lossy(&received).into_owned();
         let complete = text.split_once("\r\n\r\n").and_then(|(head, body)| Some((head, entity(head, body)?)));
         if let Some((head, body)) = complete {
-            let (head, body) = match answer.split_once("\r\n\r\n") {
+            let (head, body) = match response.split_once("\r\n\r\n") {
                 Some((head, body)) => (head.to_owned(), body),
                 None => {
                     let body = body.as_str();

@@ -806,12 +806,12 @@ mod tests {
             config::SYNAPSE
         );
         tested.reload(&registry, &text);
-        let answer = tested.ask("POST", "/", XML, "<i>2</i>");
-        let header = |name| answer.headers.get(name);
+        let response = tested.ask("POST", "/", XML, "<i>2</i>");
+        let header = |name| response.headers.get(name);
         assert_eq!(
-            (answer.status, header("X-Made"), header("X-Parts")),
+            (response.status, header("X-Made"), header("X-Parts")),
             (200, Some("behind"), Some("2")),
-            "{answer:?}"
+            "{response:?}"
         );
     }
 
@@ -828,10 +828,10 @@ mod tests {
         let aggregate = "<aggregate><onComplete expression='$body/*'><respond/></onComplete></aggregate>";
         let tested = testing::main(&crate::registry(testing::endpoints), &split(aggregate));
         for value in ["alice", "bob", "alice"] {
-            let answer = tested.ask("POST", "/", SOAP, &body(value));
-            assert_eq!(answer.status, 200, "{value}: {answer:?}");
-            let parts = [1, 2].map(|n| answer.body.contains(&format!(">{value}{n}</i>")));
-            assert_eq!(parts, [true; 2], "{answer:?}");
+            let response = tested.ask("POST", "/", SOAP, &body(value));
+            assert_eq!(response.status, 200, "{value}: {response:?}");
+            let parts = [1, 2].map(|n| response.body.contains(&format!(">{value}{n}</i>")));
+            assert_eq!(parts, [true; 2], "{response:?}");
         }
     }
 
@@ -877,12 +877,12 @@ mod tests {
         );
         tested.reload(&registry, &text);
         assert_eq!(tested.ask("POST", "/claims", XML, "<i>1</i>").status, 202);
-        let answer = tested.ask("POST", "/orders", XML, "<i>2</i>");
-        let header = |name| answer.headers.get(name);
+        let response = tested.ask("POST", "/orders", XML, "<i>2</i>");
+        let header = |name| response.headers.get(name);
         assert_eq!(
-            (answer.status, header("X-By"), header("X-Parts")),
+            (response.status, header("X-By"), header("X-Parts")),
             (200, Some("orders"), Some("2")),
-            "{answer:?}"
+            "{response:?}"
         );
     }
 
@@ -912,8 +912,8 @@ mod tests {
             [(condition(""), 2_000), (condition("<messageCount min='5000' max='5000'/>"), 2_000)]
         {
             let tested = testing::main(&crate::registry(testing::endpoints), &split(&aggregate));
-            let answer = tested.ask("POST", "/", XML, &format!("<a>{items}</a>"));
-            assert_eq!(answer.status, 200, "{parts}: {answer:?}");
+            let response = tested.ask("POST", "/", XML, &format!("<a>{items}</a>"));
+            assert_eq!(response.status, 200, "{parts}: {response:?}");
             let ran = flow::compute::Compute::of(&tested.bus.services()).figures().runs;
             assert!(ran > 0, "{aggregate}");
         }

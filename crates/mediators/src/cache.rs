@@ -539,11 +539,11 @@ mod tests {
     const JSON: (&str, &str) = ("Content-Type", "application/json");
 
     /// A proxy whose answers count: what comes from the cache repeats a number.
-    fn counting(cache: &str, answer: &str) -> Tested {
+    fn counting(cache: &str, response: &str) -> Tested {
         let text = format!(
             r#"<definitions xmlns="{}"><proxy name="P"><target><inSequence>{cache}
                  <property name="HTTP_SC" scope="axis2" action="remove"/><loopback/></inSequence>
-               <outSequence><header name="X-Id" scope="transport" expression="get-property('MessageID')"/>{answer}
+               <outSequence><header name="X-Id" scope="transport" expression="get-property('MessageID')"/>{response}
                  <cache collector="true"/><respond/></outSequence></target></proxy></definitions>"#,
             config::SYNAPSE
         );
@@ -562,7 +562,7 @@ mod tests {
             tested.ask(method, &format!("/services/P{target}"), headers, body)
         };
         let (first, second) = (ask(first), ask(second));
-        let id = |answer: &testing::Answer| answer.headers.get("X-Id").map(str::to_owned);
+        let id = |response: &testing::Answer| response.headers.get("X-Id").map(str::to_owned);
         assert!(id(&first).is_some(), "{first:?}");
         if id(&first) == id(&second) {
             assert_eq!((first.status, &first.body), (second.status, &second.body));
@@ -732,10 +732,10 @@ mod tests {
         // The backend answers once, then says that it has not changed.
         let cache = "<cache collector='false'><protocol type='HTTP'><enableCacheControl>true</enableCacheControl>\
             <includeAgeHeader>true</includeAgeHeader><headersToExcludeInHash>*</headersToExcludeInHash></protocol></cache>";
-        let answer = "<filter xpath=\"$trp:If-None-Match = 'v1'\"><then><payloadFactory media-type='json'><format>{}</format></payloadFactory>\
+        let response = "<filter xpath=\"$trp:If-None-Match = 'v1'\"><then><payloadFactory media-type='json'><format>{}</format></payloadFactory>\
             <property name='HTTP_SC' value='304' scope='axis2'/></then></filter>\
             <header name='ETag' value='v1' scope='transport'/><header name='Cache-Control' value='no-cache' scope='transport'/>";
-        let tested = counting(cache, answer);
+        let tested = counting(cache, response);
         let ask = || tested.ask("POST", "/services/P", &[JSON], r#"{"a":1}"#);
         let (first, second) = (ask(), ask());
         assert_eq!((first.status, first.body.as_str()), (200, r#"{"a":1}"#));

@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn blocking_calls_keep_the_headers_and_fault_on_some_statuses() {
-        for (answer, fault) in [
+        for (response, fault) in [
             ("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-B: 1\r\n\r\nx", None),
             ("HTTP/1.1 500 Oops\r\nContent-Type: text/plain\r\n\r\nx", None),
             (
@@ -460,7 +460,7 @@ mod tests {
                 Some("404: Transport error: 404 Error: Not Found"),
             ),
         ] {
-            let backend = testing::backend(answer);
+            let backend = testing::backend(response);
             let text =
                 format!(r#"<call blocking="true"><endpoint><address uri="{backend}"/></endpoint></call>"#);
             let end = testing::main(&registry(testing::endpoints), &text).run(&[XML, ("X-A", "1")], "<a/>");

@@ -208,18 +208,18 @@ impl Core {
     /// Puts the answer where it belongs: in place of `found`, where the target is an expression.
     fn accept(
         &self,
-        mut answer: Box<Context>,
+        mut response: Box<Context>,
         found: Option<NodeId>,
         context: &mut Context,
     ) -> Result<(), Fault> {
         if let Place::Envelope = self.target {
-            context.payload = std::mem::take(&mut answer.payload);
-            if let Some(content_type) = answer.headers.get("Content-Type") {
+            context.payload = std::mem::take(&mut response.payload);
+            if let Some(content_type) = response.headers.get("Content-Type") {
                 context.headers.set("Content-Type", content_type);
             }
             return Ok(());
         }
-        let envelope = answer.envelope()?;
+        let envelope = response.envelope()?;
         let Some(payload) = envelope.payload() else {
             return Err(Fault::with_code(code::CALLOUT_FAILED, "the answer of the callout is empty"));
         };
@@ -260,15 +260,15 @@ fn failed(fault: Fault) -> Fault {
 }
 
 /// What a backend answered with that refused is the status of the message.
-fn keep_status(answer: &Context, context: &mut Context) {
-    if let Some(status) = answer.status {
+fn keep_status(response: &Context, context: &mut Context) {
+    if let Some(status) = response.status {
         context.set_axis2("HTTP_SC", Value::Integer(status.into()));
     }
 }
 
 /// The SOAP fault that an answer is: its reason is the message, and its code is the code where that is a number.
-fn soap_fault(answer: &mut Context) -> Option<Fault> {
-    let envelope = answer.envelope().ok().filter(|envelope| envelope.has_fault())?;
+fn soap_fault(response: &mut Context) -> Option<Fault> {
+    let envelope = response.envelope().ok().filter(|envelope| envelope.has_fault())?;
     let texts = envelope.any_fault().map(|fault| (fault, envelope.fault_texts(fault)));
     let number = texts.as_ref().and_then(|(fault, _)| {
         let document = &envelope.document;

@@ -166,8 +166,8 @@ mod tests {
         );
         let tested = testing::main(&registry(testing::endpoints), &text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
-        let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a>x</a>");
-        assert_eq!((answer.status, answer.body.as_str()), (200, "<b>x</b>"));
+        let response = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a>x</a>");
+        assert_eq!((response.status, response.body.as_str()), (200, "<b>x</b>"));
     }
 
     #[test]

@@ -165,8 +165,8 @@ mod tests {
         let text =
             format!("<filter xpath='count(//a) = 1'><then/></filter><fastXSLT key='s'/><respond/>{SHEET}");
         let tested = testing::main(&crate::registry(testing::endpoints), &text);
-        let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
-        assert!(answer.body.ends_with("</n>"), "{answer:?}");
+        let response = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
+        assert!(response.body.ends_with("</n>"), "{response:?}");
     }
 
     #[test]

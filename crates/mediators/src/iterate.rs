@@ -426,8 +426,8 @@ mod tests {
         let soap = "http://schemas.xmlsoap.org/soap/envelope/";
         let items = "<i/>".repeat(250);
         let message = format!("<s:Envelope xmlns:s='{soap}'><s:Body><o>{items}</o></s:Body></s:Envelope>");
-        let answer = tested.ask("POST", "/", SOAP, &message);
-        assert_eq!(answer.body.matches("<i").count(), 250, "{}", answer.body);
+        let response = tested.ask("POST", "/", SOAP, &message);
+        assert_eq!(response.body.matches("<i").count(), 250, "{}", response.body);
         let most = most.load(Ordering::SeqCst);
         assert!(most <= 100, "{most} at once");
     }

@@ -769,9 +769,9 @@ mod tests {
         for (format, has_header) in [("<n xmlns=''/>", true), (whole, false)] {
             let text = format!("<payloadFactory><format>{format}</format></payloadFactory><respond/>");
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
-            let answer = tested.ask("POST", "/", &soap, message);
-            assert!(answer.body.contains("<n") && !answer.body.contains("<a"), "{answer:?}");
-            assert_eq!(answer.body.contains("<h"), has_header, "{answer:?}");
+            let response = tested.ask("POST", "/", &soap, message);
+            assert!(response.body.contains("<n") && !response.body.contains("<a"), "{response:?}");
+            assert_eq!(response.body.contains("<h"), has_header, "{response:?}");
         }
     }
 

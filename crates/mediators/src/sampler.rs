@@ -356,8 +356,8 @@ mod tests {
         assert_eq!(ask().status, 200);
         let turns = turns_of(&tested);
         let _waiting: Vec<_> = std::iter::from_fn(|| turns.queue()).collect();
-        let answer = ask();
-        assert_eq!(answer.status, 503, "{answer:?}");
+        let response = ask();
+        assert_eq!(response.status, 503, "{response:?}");
     }
 
     #[test]
@@ -380,8 +380,8 @@ mod tests {
             &registry(testing::endpoints),
             r#"<sampler><target><sequence><payloadFactory media-type="json"><format>{"a":1}</format><args/></payloadFactory><respond/></sequence></target></sampler><property name="after" value="1"/>"#,
         );
-        let answer = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
-        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"a":1}"#), "{flow:?}");
+        let response = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((response.status, response.body.as_str()), (200, r#"{"a":1}"#), "{flow:?}");
         for (mediator, report) in [
             ("<sampler/>", "needs a `target`"),
             (r#"<sampler rate="0"><target sequence="main"/></sampler>"#, "`rate` of sampler must be"),

@@ -559,12 +559,12 @@ mod tests {
             (xml, "expression=\"string('&lt;a/>')\"", element.to_owned(), "<all><a/></all>"),
         ] {
             let tested = compiled(attributes, &format!("<aggregation {aggregation}/>{sequences}"));
-            let answer = tested.ask("POST", "/", &[JSON], r#"{"n":1}"#);
-            assert_eq!(testing::without_envelope(&answer.body), made, "{aggregation} {sequences}");
+            let response = tested.ask("POST", "/", &[JSON], r#"{"n":1}"#);
+            assert_eq!(testing::without_envelope(&response.body), made, "{aggregation} {sequences}");
             let kind = if made.starts_with('<') { "application/xml" } else { "application/json" };
             assert!(
-                answer.headers.get("Content-Type").is_some_and(|value| value.starts_with(kind)),
-                "{answer:?}"
+                response.headers.get("Content-Type").is_some_and(|value| value.starts_with(kind)),
+                "{response:?}"
             );
         }
     }

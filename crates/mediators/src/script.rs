@@ -640,8 +640,8 @@ mod tests {
              <payloadFactory media-type='json'><format>{\"of\":\"the branch\"}</format></payloadFactory><respond/></sequence></target></clone>\
              <script language='js'>mc.setProperty('a', 'b')</script>";
         let text = text.replace("ADDRESS", &testing::backend(""));
-        let answer = flow(&text).ask("POST", "/", JSON, "{}");
-        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"of":"the branch"}"#));
+        let response = flow(&text).ask("POST", "/", JSON, "{}");
+        assert_eq!((response.status, response.body.as_str()), (200, r#"{"of":"the branch"}"#));
     }
 
     #[test]

@@ -165,7 +165,7 @@ mod tests {
         let wso2 = testing::main(&registry, &text).ask("POST", "/", &[("Content-Type", "text/xml")], "<a/>");
         assert_eq!((wso2.body.as_str(), wso2.headers.get("X-Behind")), ("<answer/>", Some("behind:")));
         let synapse = testing::synapse(&registry, &text);
-        let answer = synapse.ask("POST", "/", &[("Content-Type", "text/xml")], "<a/>");
-        assert_eq!((answer.body.as_str(), answer.headers.get("X-Behind")), ("<answer/>", Some("behind:1")));
+        let response = synapse.ask("POST", "/", &[("Content-Type", "text/xml")], "<a/>");
+        assert_eq!((response.body.as_str(), response.headers.get("X-Behind")), ("<answer/>", Some("behind:1")));
     }
 }

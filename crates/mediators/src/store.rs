@@ -192,8 +192,8 @@ mod tests {
             <payloadFactory media-type='json'><format>{\"n\":2}</format></payloadFactory><store messageStore='{$ctx:name}'/><respond/>\
             <!--top--><messageStore name='s'/><sequence name='on'><property name='name' value='s'/><drop/></sequence>";
         let tested = tested(text);
-        let answer = tested.ask("POST", "/x?y=1", &[JSON, ("X-Own", "o")], r#"{ "n":1}"#);
-        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"n":2}"#));
+        let response = tested.ask("POST", "/x?y=1", &[JSON, ("X-Own", "o")], r#"{ "n":1}"#);
+        assert_eq!((response.status, response.body.as_str()), (200, r#"{"n":2}"#));
         let stored = waiting(&tested);
         let bodies: Vec<_> =
             stored.iter().map(|message| String::from_utf8_lossy(&message.body).into_owned()).collect();
@@ -214,8 +214,8 @@ mod tests {
             "<store messageStore='s'/><!--top--><messageStore name='s' class='org.apache.synapse.message.store.InMemoryMessageStore'/>",
         );
         for body in ["", "<a/>", "no xml"] {
-            let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], body);
-            assert_eq!((answer.status, answer.body.as_str()), (202, ""), "{body}");
+            let response = tested.ask("POST", "/", &[("Content-Type", "application/xml")], body);
+            assert_eq!((response.status, response.body.as_str()), (202, ""), "{body}");
         }
         assert_eq!(waiting(&tested).len(), 3);
         assert!(waiting(&tested).is_empty());

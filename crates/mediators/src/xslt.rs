@@ -662,9 +662,9 @@ mod tests {
         ] {
             let tested =
                 testing::main(&crate::registry(testing::endpoints), &format!("{mediator}{}", sheet(inside)));
-            let answer = tested.ask("POST", "/", SOAP, body).body;
-            assert!(answer.contains("<n") && !answer.contains("<a"), "{answer}");
-            assert_eq!(answer.contains("<h"), has_header, "{answer}");
+            let response = tested.ask("POST", "/", SOAP, body).body;
+            assert!(response.contains("<n") && !response.contains("<a"), "{response}");
+            assert_eq!(response.contains("<h"), has_header, "{response}");
         }
         // A plain message that becomes an envelope.
         let tested =

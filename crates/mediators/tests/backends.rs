@@ -13,17 +13,17 @@ const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 /// What a backend was asked: the number of the connection, head and body.
 type Seen = Arc<Mutex<Vec<(usize, String, String)>>>;
 
-/// A backend on threads of its own, whose connections stay open. `answer` gets the number of the request, its head and
-/// body, and gives status line, fields and body of the answer.
-fn backend(answer: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync + 'static) -> (String, Seen) {
+/// A backend on threads of its own, whose connections stay open. `respond` gets the number of the request, its head and
+/// body, and gives status line, fields and body of the response.
+fn backend(respond: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync + 'static) -> (String, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
     let address = listener.local_addr().expect("a bound listener has an address");
     let seen = Seen::default();
-    let (answer, all) = (Arc::new(answer), Arc::clone(&seen));
+    let (respond, all) = (Arc::new(respond), Arc::clone(&seen));
     std::thread::spawn(move || {
         for (connection, stream) in listener.incoming().flatten().enumerate() {
-            let (answer, all) = (Arc::clone(&answer), Arc::clone(&all));
-            std::thread::spawn(move || serve(stream, connection, &*answer, &all));
+            let (respond, all) = (Arc::clone(&respond), Arc::clone(&all));
+            std::thread::spawn(move || serve(stream, connection, &*respond, &all));
         }
     });
     (format!("http://{address}"), seen)
@@ -32,7 +32,7 @@ fn backend(answer: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync 
 fn serve(
     mut stream: TcpStream,
     connection: usize,
-    answer: &dyn Fn(usize, &str, &str) -> (String, String),
+    respond: &dyn Fn(usize, &str, &str) -> (String, String),
     all: &Seen,
 ) -> Option<()> {
     let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
@@ -49,7 +49,7 @@ fn serve(
                 all.push((connection, head.clone(), body.clone()));
                 all.len() - 1
             };
-            let (begin, body) = answer(number, &head, &body);
+            let (begin, body) = respond(number, &head, &body);
             write!(stream, "{begin}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
             if begin.contains("Connection: close") {
                 return None;
@@ -173,10 +173,10 @@ fn a_refused_token_is_fetched_anew_once() {
             }
         });
         let tested = flow("", CALL, &oauth(&address, &GRANT.replace("URL", &tokens)));
-        let answer = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
-        assert_eq!(answer.status, status, "{answer:?}");
+        let response = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
+        assert_eq!(response.status, status, "{response:?}");
         if status == 200 {
-            assert_eq!(answer.body, r#"{"n":1}"#);
+            assert_eq!(response.body, r#"{"n":1}"#);
             assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
         }
         assert_eq!(asked.lock().expect("it").len(), asks);
@@ -219,7 +219,7 @@ fn the_token_is_fetched_through_the_proxy_of_the_endpoint() {
 #[test]
 fn without_a_token_the_fault_sequence_runs() {
     let huge = format!(r#"{{"access_token":"{}"}}"#, "x".repeat(2 << 20));
-    for (answer, says) in [
+    for (response, says) in [
         (("HTTP/1.1 500 No".to_owned(), "no".to_owned()), "answered with 500"),
         (ok("<a/>"), "not JSON"),
         (ok(""), "not JSON"),
@@ -228,17 +228,17 @@ fn without_a_token_the_fault_sequence_runs() {
         (ok(r#"{"access_token":"a\nb"}"#), "no token"),
         (ok(&huge), "larger than"),
     ] {
-        let (tokens, _) = backend(move |_, _, _| answer.clone());
+        let (tokens, _) = backend(move |_, _, _| response.clone());
         let (address, seen) = backend(|_, _, _| ok("{}"));
         for call in
             [CALL, "<call blocking='true'><endpoint key='e'/></call>", "<send><endpoint key='e'/></send>"]
         {
             let tested = flow("", call, &oauth(&address, &GRANT.replace("URL", &tokens)));
-            let answer = tested.ask("POST", "/", JSON, "{}");
+            let response = tested.ask("POST", "/", JSON, "{}");
             let wanted = "303003: Could not get an access token for the OAuth endpoint / ";
             assert!(
-                answer.body.starts_with(wanted) && answer.body.contains(says),
-                "{call} {says}: {answer:?}"
+                response.body.starts_with(wanted) && response.body.contains(says),
+                "{call} {says}: {response:?}"
             );
         }
         assert!(seen.lock().expect("it").is_empty());
@@ -347,8 +347,8 @@ fn the_handshake_of_ntlm_goes_over_one_connection() {
         let before = format!("{after}{before}/>");
         let tested = flow(&before, call, &format!("<http method='post' uri-template='{address}/x'/>"));
         for _ in 0..2 {
-            let answer = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
-            assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"in":true}"#), "{call}");
+            let response = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
+            assert_eq!((response.status, response.body.as_str()), (200, r#"{"in":true}"#), "{call}");
         }
         let seen = seen.lock().expect("it");
         let connections: Vec<_> = seen.iter().map(|(connection, _, _)| *connection).collect();
@@ -374,8 +374,8 @@ fn ntlm_answers_nothing_but_its_own_challenge() {
         });
         let endpoint = format!("<http method='post' uri-template='{address}/x'/>");
         let tested = flow("<NTLM username='u' password='p'/>", call, &endpoint);
-        let answer = tested.ask("POST", "/", JSON, "{}");
-        assert!(answer.body.contains(says), "{offer}: {answer:?}");
+        let response = tested.ask("POST", "/", JSON, "{}");
+        assert!(response.body.contains(says), "{offer}: {response:?}");
         assert_eq!(seen.lock().expect("it").len(), asked, "{offer}");
     }
 }
@@ -400,7 +400,7 @@ fn a_refused_blocking_call_suspends_the_endpoint_like_any_failure() {
         let tested = flow("", call, &format!("<address uri='{address}/x'>{timing}</address>"));
         let first = tested.ask("POST", "/", JSON, "{}").body;
         assert!(first.starts_with(if call == CALL { "gone" } else { "404: " }), "{first}");
-        let answer = tested.ask("POST", "/", JSON, "{}").body;
-        assert!(answer.starts_with(second), "{timing}: {answer}");
+        let response = tested.ask("POST", "/", JSON, "{}").body;
+        assert!(response.starts_with(second), "{timing}: {response}");
     }
 }

@@ -137,8 +137,8 @@ mod tests {
     }
 
     /// It never waits.
-    fn now<T>(mut answer: Answer<'_, T>) -> Result<T, StoreError> {
-        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    fn now<T>(mut response: Answer<'_, T>) -> Result<T, StoreError> {
+        match response.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,
             Poll::Pending => panic!("an in-memory store does not wait"),
         }

@@ -60,8 +60,8 @@ impl Callbacks {
     }
 
     /// Gives the answer to the message of this id; `false`: nobody waits for it.
-    pub(crate) fn answer(&self, id: &str, answer: Answer) -> bool {
-        lock(&self.waiting).remove(id).is_some_and(|sender| sender.send(answer).is_ok())
+    pub(crate) fn answer(&self, id: &str, response: Answer) -> bool {
+        lock(&self.waiting).remove(id).is_some_and(|sender| sender.send(response).is_ok())
     }
 
     fn secret(&self) -> &str {

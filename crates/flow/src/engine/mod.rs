@@ -417,8 +417,8 @@ pub fn run_branch(
         }
         if let Some(awaited) = awaited {
             drop(awaited.voice);
-            if let Ok(answer) = awaited.answer.await {
-                return Branched::Answer(answer);
+            if let Ok(response) = awaited.answer.await {
+                return Branched::Answer(response);
             }
         }
         Branched::Nothing
@@ -1227,7 +1227,7 @@ mod tests {
         let end = tested.run(&[], "");
         // The message goes on at once; its parts run as tasks, and ended with their runtime here.
         assert_eq!(end.property("seen").as_deref(), Some("behind"));
-        let all = |answer: Option<Value>| answer.map(|all| all.to_string()).unwrap_or_default();
+        let all = |response: Option<Value>| response.map(|all| all.to_string()).unwrap_or_default();
         for (text, ran) in [
             ("<clone value='250 one'><log value='.'/></clone>", 250),
             ("<clone value='5 one stops'><switch value='2'/><log value='.'/></clone>", 2),
@@ -1272,8 +1272,8 @@ mod tests {
     #[test]
     fn parts_one_behind_the_other_are_not_deep() {
         let stage = "<clone value='2 on'><log value='.'/></clone>";
-        let answer = tested(&format!("{}<respond/>", stage.repeat(100))).ask("POST", "/", &[], "");
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = tested(&format!("{}<respond/>", stage.repeat(100))).ask("POST", "/", &[], "");
+        assert_eq!(response.status, 200, "{response:?}");
     }
 
     #[test]
@@ -1284,8 +1284,8 @@ mod tests {
         for (split, how) in [("1000", ""), ("1000", " one")] {
             let text = format!("<clone value='{split}{how}'>{}</clone>", "<log value=''/>".repeat(10));
             let tested = testing::main_with(&registry, &text, few);
-            let (lines, answer) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
-            assert_eq!(answer.status, 500, "{answer:?}");
+            let (lines, response) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
+            assert_eq!(response.status, 500, "{response:?}");
             assert!(lines.len() == 1 && lines[0].contains("more than 5000 steps"), "{lines:?}");
         }
     }
@@ -1301,8 +1301,8 @@ mod tests {
             assert!(matches!(advance(&mut context, None).await, Ending::Nothing));
             let awaited = context.awaited.take().expect("its parts may answer");
             drop(awaited.voice);
-            let answer = awaited.answer.await.expect("one does");
-            let made = answer.attached::<AtomicUsize>().expect("it was left there").load(Ordering::Relaxed);
+            let response = awaited.answer.await.expect("one does");
+            let made = response.attached::<AtomicUsize>().expect("it was left there").load(Ordering::Relaxed);
             assert!(made <= MAX_PARALLEL, "{made} were made before the first answered");
         });
     }

@@ -408,9 +408,9 @@ fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usi
     }
     if inbound.method == Method::Get
         && let Some(query) = inbound.query()
-        && let Some(answer) = proxy.wsdl.answer(query, &proxy.name, inbound)
+        && let Some(response) = proxy.wsdl.answer(query, &proxy.name, inbound)
     {
-        return Route::Answer(answer);
+        return Route::Answer(response);
     }
     Route::Flow { owner: Owner::Proxy(index), service_length }
 }
@@ -421,9 +421,9 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
         Owner::Proxy(index) => {
             let proxy = &plan.proxies[index];
             if let Some(guard) = &proxy.guard
-                && let Some(answer) = Box::pin(guarded(guard, context)).await
+                && let Some(response) = Box::pin(guarded(guard, context)).await
             {
-                return answer;
+                return response;
             }
             // What is encrypted cannot be looked into yet.
             if let Client::Soap(version) = context.inbound.client
@@ -451,8 +451,8 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
             start(context, proxy.in_sequence.as_ref());
         }
         _ => {
-            if let Some(answer) = dispatch_api(context, plan).await {
-                return answer;
+            if let Some(response) = dispatch_api(context, plan).await {
+                return response;
             }
         }
     }
@@ -461,8 +461,8 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
 
 /// Asks the guard of a proxy service; the answer for a request that goes no further.
 async fn guarded(guard: &Arc<Guard>, context: &mut Context) -> Option<Response> {
-    if let Some(answer) = guard::check(guard, context).await {
-        return Some(answer);
+    if let Some(response) = guard::check(guard, context).await {
+        return Some(response);
     }
     let caller = guard::let_in(guard, context)?;
     guard::allows(guard, &caller, None, context)
@@ -663,12 +663,12 @@ mod tests {
             ("/services/P/Q/R", "P/Q"),
         ] {
             let before = served("proxy", name);
-            let answer = tested.ask("POST", path, &[("Content-Type", "text/plain")], "x");
-            assert_eq!((answer.status, answer.body.as_str()), (200, "it"), "{path}");
+            let response = tested.ask("POST", path, &[("Content-Type", "text/plain")], "x");
+            assert_eq!((response.status, response.body.as_str()), (200, "it"), "{path}");
             assert_eq!(served("proxy", name), before + 1, "{path}");
         }
-        let answer = tested.ask("POST", "/services/S", &[], "");
-        assert!(answer.status == 500 && answer.body.contains("service cannot be found"), "{answer:?}");
+        let response = tested.ask("POST", "/services/S", &[], "");
+        assert!(response.status == 500 && response.body.contains("service cannot be found"), "{response:?}");
     }
 
     #[test]
@@ -681,10 +681,10 @@ mod tests {
             ("POST", "/services/P", 500, "inactive service"),
             ("GET", "/services/", 200, "P"),
         ] {
-            let answer = tested.ask(method, path, &[], "");
-            assert_eq!(answer.status, status, "{method} {path}");
-            assert!(answer.body.contains(says), "{method} {path}: {answer:?}");
-            assert_eq!(answer.headers.get("Allow").is_some(), path == "*", "{answer:?}");
+            let response = tested.ask(method, path, &[], "");
+            assert_eq!(response.status, status, "{method} {path}");
+            assert!(response.body.contains(says), "{method} {path}: {response:?}");
+            assert_eq!(response.headers.get("Allow").is_some(), path == "*", "{response:?}");
         }
     }
 }

@@ -458,8 +458,8 @@ async fn keys(
     }
     let mut headers = Headers::new();
     headers.set("Accept", "application/json");
-    let answer = fetch(server, &Method::Get, &headers, String::new(), services).await;
-    let read = answer.and_then(|text| Keys::read(text.as_bytes()));
+    let response = fetch(server, &Method::Get, &headers, String::new(), services).await;
+    let read = response.and_then(|text| Keys::read(text.as_bytes()));
     match read {
         Ok(keys) => {
             let found = (Arc::new(keys), now);
@@ -507,9 +507,9 @@ async fn introspected(
     message::form::encode(token, &mut body);
     body.push_str("&token_type_hint=access_token");
     let unavailable = |why: String| Refused::Unavailable(format!("{} cannot be asked: {why}", introspection.server));
-    let answer = fetch(&introspection.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
+    let response = fetch(&introspection.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
     let wall = seconds(services);
-    let good = introspection::read(answer.as_bytes(), &introspection.rules, wall, certificate).map_err(
+    let good = introspection::read(response.as_bytes(), &introspection.rules, wall, certificate).map_err(
         |(why, of_server)| match of_server {
             true => unavailable(why),
             false => Refused::Invalid(format!("its token: {why}")),

@@ -16,7 +16,7 @@ impl Handler {
 
     /// What happens to a request before it goes further; `resource`: the one that it is for.
     pub(crate) fn request(&self, resource: Option<usize>, context: &mut Context) -> Option<Next> {
-        let answer = match self {
+        let response = match self {
             Handler::BasicAuthentication => authenticate(context),
             Handler::Cors(cors) => (!cors::note(cors, context)).then(|| Response::empty(403)),
             Handler::Guard(guard) => match guard::let_in(guard, context) {
@@ -24,7 +24,7 @@ impl Handler {
                 Some(caller) => guard::allows(guard, &caller, resource, context),
             },
         };
-        answer.map(Next::Answer)
+        response.map(Next::Answer)
     }
 }
 

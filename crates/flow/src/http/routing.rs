@@ -64,8 +64,8 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         return Dispatched::Answer(crate::http::respond::stopped(&inbound, &api.name));
     }
     let sub_path = candidate.sub_path.into_owned();
-    if let Some(answer) = crate::http::openapi::answer(api, &sub_path, &inbound) {
-        return Dispatched::Answer(answer);
+    if let Some(response) = crate::http::openapi::answer(api, &sub_path, &inbound) {
+        return Dispatched::Answer(response);
     }
     let settings = std::sync::Arc::clone(&context.services.settings.cors);
     if !cors::note(&settings, context) {
@@ -94,7 +94,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     for handler in handlers {
         match handler.request(resource, context) {
             None => {}
-            Some(Next::Answer(answer)) => return Dispatched::Answer(answer),
+            Some(Next::Answer(response)) => return Dispatched::Answer(response),
             Some(Next::Ask(guard)) => return Dispatched::Ask(guard),
         }
     }
@@ -124,10 +124,10 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
             Dispatched::Resource { api: candidate.index, resource: index }
         }
         Choice::Options { allow, .. } => {
-            let mut answer = Response::empty(200).with("Allow", allow.join(", "));
+            let mut response = Response::empty(200).with("Allow", allow.join(", "));
             let named: Vec<&str> = allow.iter().map(AsRef::as_ref).collect();
-            cors::announce(context, &allowed_methods(&named), &mut answer.head.headers);
-            Dispatched::Answer(answer)
+            cors::announce(context, &allowed_methods(&named), &mut response.head.headers);
+            Dispatched::Answer(response)
         }
         Choice::NotFound => match plan.sequence("_resource_mismatch_handler_") {
             Some(list) => Dispatched::Handler(list),

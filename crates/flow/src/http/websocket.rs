@@ -119,11 +119,11 @@ impl Handshake {
 
     /// The sub-protocol that is spoken, and the media type of its texts: one of WSO2's (`synapse(contentType='…')`), or the first one
     /// that the answer of the flow names.
-    fn protocol(&self, answer: &Headers) -> Option<(String, Option<String>)> {
+    fn protocol(&self, response: &Headers) -> Option<(String, Option<String>)> {
         if let Some(named) = self.protocols.iter().find_map(|named| Some((named.clone(), Some(type_of(named)?)))) {
             return Some(named);
         }
-        let chosen = answer.get("Sec-WebSocket-Protocol")?.split(',').next()?.trim();
+        let chosen = response.get("Sec-WebSocket-Protocol")?.split(',').next()?.trim();
         self.protocols.iter().find(|offered| *offered == chosen).map(|offered| (offered.clone(), None))
     }
 }

@@ -285,7 +285,7 @@ impl Recording {
         };
         Summary {
             steps: trace.events.iter().filter(|event| matches!(event.what, What::Step { .. })).count(),
-            status: trace.answer.as_ref().map(|answer| answer.status),
+            status: trace.answer.as_ref().map(|response| response.status),
             took: trace.ended.unwrap_or_else(|| self.started.elapsed()),
             running: trace.ended.is_none(),
             failed: trace.events.iter().any(is_failure),
@@ -340,11 +340,11 @@ impl Recording {
             "events": trace.events.iter().map(event).collect::<Vec<_>>(),
             "omitted": trace.omitted,
             "running": running.collect::<Vec<_>>(),
-            "answer": trace.answer.as_ref().map(|answer| json!({
-                "at_ms": milliseconds(answer.at),
-                "status": answer.status,
-                "headers": answer.headers.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
-                "payload": answer.payload.json(),
+            "answer": trace.answer.as_ref().map(|response| json!({
+                "at_ms": milliseconds(response.at),
+                "status": response.status,
+                "headers": response.headers.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
+                "payload": response.payload.json(),
             })),
         })
     }

@@ -773,12 +773,12 @@ impl Context {
     }
 
     /// Takes over a message that answers the client, from a branch that this flow waited for.
-    pub fn answer_with(&mut self, mut answer: Box<Context>) {
-        answer.frames.clear();
-        answer.exchange = self.exchange.clone();
-        answer.progress.part = self.progress.part;
-        answer.progress.client = self.progress.client;
-        self.put(answer);
+    pub fn answer_with(&mut self, mut response: Box<Context>) {
+        response.frames.clear();
+        response.exchange = self.exchange.clone();
+        response.progress.part = self.progress.part;
+        response.progress.client = self.progress.client;
+        self.put(response);
     }
 
     /// Whether fault handlers of the flow that this is a branch of have run for it, and not only those inside of the branch.

@@ -417,15 +417,15 @@ impl Saved {
             return Ok(());
         }
         let limits = context.services().limits.clone();
-        let answer = match context.payload.buffer(&limits).await {
+        let response = match context.payload.buffer(&limits).await {
             Ok(_) => payload_value(context),
             Err(why) => Err(why.into()),
         };
-        match (self.target, &answer) {
-            (CallTarget::Body | CallTarget::BodyAndVariable(_), _) => return answer.map(|_| ()),
-            (CallTarget::Property(name), Ok(answer)) => context.properties.set(name, answer.clone()),
-            (CallTarget::Variable(name), Ok(answer)) => {
-                let value = variable_value(context, Some(answer));
+        match (self.target, &response) {
+            (CallTarget::Body | CallTarget::BodyAndVariable(_), _) => return response.map(|_| ()),
+            (CallTarget::Property(name), Ok(response)) => context.properties.set(name, response.clone()),
+            (CallTarget::Variable(name), Ok(response)) => {
+                let value = variable_value(context, Some(response));
                 context.variables.set(name, value);
             }
             (_, Err(_)) => {}
@@ -433,13 +433,13 @@ impl Saved {
         context.payload = self.payload;
         context.headers = self.headers;
         context.request_headers = self.request_headers;
-        answer.map(|_| ())
+        response.map(|_| ())
     }
 }
 
 /// What a variable target holds: `{payload, headers, attributes: {statusCode}}`, without `payload` if that is the body.
-fn variable_value(context: &Context, answer: Option<&message::Value>) -> message::Value {
-    let payload: Option<serde_json::Value> = answer.map(|answer| match answer {
+fn variable_value(context: &Context, response: Option<&message::Value>) -> message::Value {
+    let payload: Option<serde_json::Value> = response.map(|response| match response {
         message::Value::Json(json) => (**json).clone(),
         message::Value::Xml(xml) => xml.to_xml().into(),
         other => other.to_string().into(),

@@ -872,9 +872,9 @@ mod tests {
         install_quietly();
         for mediators in ["<drop/>", "<log/>", "<store/><drop/>"] {
             let tested = tested(mediators);
-            let (lines, answer) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
-            assert_eq!(answer.status, 500, "{mediators}");
-            assert!(answer.body.contains("message id urn:uuid:"), "{answer:?}");
+            let (lines, response) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
+            assert_eq!(response.status, 500, "{mediators}");
+            assert!(response.body.contains("message id urn:uuid:"), "{response:?}");
             assert_eq!(lines.len(), 1, "{mediators}: {lines:?}");
             assert!(lines[0].contains("a step panicked"), "{lines:?}");
             // And the next request is as ever.
@@ -924,9 +924,9 @@ mod tests {
         for _ in 0..most {
             assert!(scopes.begin(most));
         }
-        let answer = tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
-        assert_eq!((answer.status, answer.headers.get("Retry-After")), (503, Some("1")));
-        assert!(answer.body.contains("too many messages"), "{answer:?}");
+        let response = tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((response.status, response.headers.get("Retry-After")), (503, Some("1")));
+        assert!(response.body.contains("too many messages"), "{response:?}");
         assert_eq!((scopes.refused(), scopes.open()), (1, most));
         scopes.end();
         assert_eq!(tested.ask("POST", "/", &[], "").status, 200);

@@ -705,14 +705,14 @@ mod tests {
         let fails = "<sequence key='{$ctx:none}'/>";
         let fault = "<sequence name='fault'><payloadFactory media-type='json'><format>{\"fault\":$1}</format><args><arg evaluator='json' expression='$'/></args></payloadFactory><respond/></sequence>";
         // The fault sequence sees the item.
-        let answer = ask(fails, fault);
-        assert!(matches!(answer.body.as_str(), r#"{"fault":1}"# | r#"{"fault":2}"#), "{answer:?}");
-        let answer = ask(fails, "<sequence name='fault'><drop/></sequence>");
-        assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+        let response = ask(fails, fault);
+        assert!(matches!(response.body.as_str(), r#"{"fault":1}"# | r#"{"fault":2}"#), "{response:?}");
+        let response = ask(fails, "<sequence name='fault'><drop/></sequence>");
+        assert_eq!((response.status, response.body.as_str()), (202, ""));
         assert_eq!(ask(fails, "").status, 500);
-        let answer =
+        let response =
             ask("<payloadFactory media-type='json'><format>\"me\"</format></payloadFactory><respond/>", "");
-        assert_eq!((answer.status, answer.body.as_str()), (200, "\"me\""));
+        assert_eq!((response.status, response.body.as_str()), (200, "\"me\""));
     }
 
     #[test]

@@ -115,16 +115,16 @@ fn statuses_that_are_failures_of_a_blocking_call() {
 
 #[test]
 fn a_soap_fault_is_a_failure_where_a_property_says_so() {
-    let answer = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/xml\r\n\r\n\
+    let response = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/xml\r\n\r\n\
         <s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><s:Fault><faultcode>s:Server</faultcode>\
         <faultstring>no</faultstring></s:Fault></s:Body></s:Envelope>";
-    let tested = tested(&testing::backend(answer));
+    let tested = tested(&testing::backend(response));
     for (forced, fails) in [("true", true), ("false", false)] {
         let mut context = tested.context(&[("Content-Type", "text/xml"), ("SOAPAction", "a")], "<a/>");
         context.properties.set("FORCE_ERROR_ON_SOAP_FAULT", Value::from(forced));
-        let answer = sent(&mut context, destination(&tested, false));
-        assert_eq!(answer.is_err(), fails, "{forced}");
-        if let Err(fault) = answer {
+        let response = sent(&mut context, destination(&tested, false));
+        assert_eq!(response.is_err(), fails, "{forced}");
+        if let Err(fault) = response {
             assert_eq!(fault.code.to_string(), code::SOAP_FAULT.to_string());
             assert!(fault.processed, "the backend has dealt with the message");
         }
