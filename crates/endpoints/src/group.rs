@@ -66,7 +66,7 @@ impl Member {
         Member { name, endpoint, weight, busy: Arc::default() }
     }
 
-    /// Messages that are with it, for its weight: none is as much as none, whatever it weighs.
+    /// Its load: the messages that are with it, divided by its weight.
     fn load(&self) -> usize {
         self.busy.load(Relaxed).min(1 << 32) * 1_000_000 / self.weight
     }

@@ -66,7 +66,7 @@ pub struct Resolved {
 /// An endpoint that sends to one address.
 pub struct LeafEndpoint {
     name: String,
-    /// Nobody gave it a name: `name` describes it, and clients are not to see that.
+    /// It has no name in the configuration: `name` describes it, and clients must not see that.
     anonymous: bool,
     identity: Arc<Identity>,
     address: Box<dyn Address>,
@@ -86,7 +86,7 @@ pub struct LeafEndpoint {
     counters: Arc<Counters>,
 }
 
-/// How the endpoint says who asks.
+/// How the endpoint authenticates.
 enum Authorization {
     None,
     /// User and password.
@@ -560,7 +560,7 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
         _ => routes.permits_text(url),
     };
     if !permitted {
-        // The message may have been made by somebody who wants to know what there is.
+        // The address may come from a client that probes the network.
         let url = diagnostics::without_credentials(url);
         let message = format!("`{url}` was computed, and is none of http.dynamic_addresses");
         return Err(Fault::with_code(code::GENERAL, message));

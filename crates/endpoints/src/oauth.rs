@@ -231,7 +231,7 @@ impl OAuth {
         values.map(KeyValue::need).max().unwrap_or(Need::Nothing)
     }
 
-    /// Who asks for a message.
+    /// The authority that authenticates a message.
     pub(crate) fn authority(&self, context: &mut Context) -> Result<Arc<dyn Authority>, Fault> {
         let mut body = String::new();
         let mut field = |name: &str, value: &KeyValue, context: &mut Context| -> Result<(), Fault> {
@@ -323,7 +323,7 @@ impl Asked {
     async fn token(&self, services: &Services) -> Result<Option<String>, Fault> {
         let key = self.key();
         let refused = lock(&self.used).take();
-        // Whoever waits for another message's fetch waits no longer than for one of its own.
+        // A message waits for another message's fetch no longer than for one of its own.
         let longest = self.connect.unwrap_or(services.settings.connect_timeout) + self.response;
         let deadline = tokio::time::Instant::now() + longest;
         let value = loop {

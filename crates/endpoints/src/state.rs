@@ -160,7 +160,7 @@ impl State {
         !self.is_down() && (self.cell.is_active() || self.is_ready(transport::clock::now()))
     }
 
-    /// How long it is until a message may be sent; `None`: nothing is in its way, or nobody knows.
+    /// How long it is until a message may be sent; `None`: nothing is in its way, or that is not known.
     pub fn ready_in(&self) -> Option<Duration> {
         if self.is_down() {
             return None;

@@ -41,7 +41,7 @@ impl Moment {
         Moment::of_in(milliseconds, TimeZone::UTC)
     }
 
-    /// Milliseconds since 1970 in a time zone by its name; empty: that of the machine. One that nobody knows is UTC, as in
+    /// Milliseconds since 1970 in a time zone by its name; empty: that of the machine. An unknown one is UTC, as in
     /// Java.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
-//! Claims on files: who works on one, so that nobody else does.
+//! Claims on files: one operation works on a file at a time.
 //!
 //! A claim holds among the operations of this process. Where other programs are to see it, there is a file beside the claimed one
 //! (`NAME.lock`), as WSO2 makes it. Such a file is there for other programs; among processes of this bus, also on other machines that
-//! share the disk, what counts is that the one who made it has it locked (`flock`): where nobody has, it was left behind by a
+//! share the disk, what counts is that the process that made it has it locked (`flock`): where none has, it was left behind by a
 //! process that was killed, and is taken over at once. It is made under another name and locked before it gets its own, so
-//! that there is no moment at which one of ours looks like one of somebody else's.
+//! that there is no moment at which one of ours looks like one of another program.
 
 use crate::Error;
 use crate::partial::name;
@@ -75,7 +75,7 @@ pub fn is_lock(name: &[u8]) -> bool {
 /// Claims a file.
 ///
 /// # Errors
-/// [`Error::Locked`]: somebody else has it. [`Error::Lock`]: the file beside it cannot be made.
+/// [`Error::Locked`]: another operation or program has it. [`Error::Lock`]: the file beside it cannot be made.
 pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
     // A directory may have several names.
     let canonical = path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(path.file_name());
@@ -100,14 +100,14 @@ pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some((path, _locked)) = &self.file {
-            // Before it is unlocked: nobody may take it over and have it taken away.
+            // Removed before it is unlocked: no other process may take over a lock file that is then removed.
             let _ = fs::remove_file(path);
         }
         TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
     }
 }
 
-/// Makes the file of a lock, or takes over one that was left behind; `None`: somebody has the lock.
+/// Makes the file of a lock, or takes over one that was left behind; `None`: another process has the lock.
 fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File>> {
     for _ in 0..TRIES {
         let metadata = match fs::symlink_metadata(path) {
@@ -126,7 +126,7 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
         let mut file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            // It is somebody's.
+            // Another program has it.
             Err(_) => return Ok(None),
         };
         let mut text = Vec::new();
@@ -135,7 +135,7 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
         if locked.is_err_and(|why| why == rustix::io::Errno::WOULDBLOCK) {
             return Ok(None);
         }
-        // Where the disk knows no locks, the file alone tells: as one of somebody else's.
+        // Where the disk knows no locks, the file alone tells: as one of another program.
         let left_behind = text.starts_with(MARK.as_bytes()) && locked.is_ok();
         if !left_behind && !release.is_some_and(|release| release.holds(&metadata, &text)) {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Release {
     }
 }
 
-/// Makes the file of a lock, locked; `None`: somebody was faster.
+/// Makes the file of a lock, locked; `None`: another process was faster.
 fn made(path: &Path) -> io::Result<Option<File>> {
     let begun = path.with_file_name(name(BEGUN));
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&begun)?;
@@ -235,7 +235,7 @@ pub struct Turn(PathBuf);
 /// Waits for the turn: of two operations of this process that add to a file, one comes after the other.
 ///
 /// # Errors
-/// Nobody waits any more.
+/// The operation was cancelled.
 pub fn turn(path: &Path, cancel: &Cancel) -> Result<Turn, Error> {
     // A file may have several names.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

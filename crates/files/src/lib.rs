@@ -28,13 +28,13 @@ pub enum Error {
     Directory(PathBuf),
     /// There is one of this name already.
     Exists(PathBuf),
-    /// Somebody works on it.
+    /// Another operation works on it.
     Locked(PathBuf),
     /// The file of its lock cannot be made.
     Lock(PathBuf, Arc<io::Error>),
     /// It became another one meanwhile.
     Changed(PathBuf),
-    /// Nobody waits for it any more.
+    /// The operation was cancelled.
     Abandoned,
 }
 

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How much is copied between two looks at whether anybody waits, in bytes.
+/// How much is copied between two looks at whether the operation was cancelled, in bytes.
 const CHUNK: usize = 128 << 10;
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -65,7 +65,7 @@ impl Partial {
     /// Begins a file that is to be `target`. Directories above it are made if `parents`.
     ///
     /// # Errors
-    /// It is no place for a file, or nobody may write there.
+    /// It is no place for a file, or writing there is not allowed.
     pub fn begin(target: &Path, existing: Existing, parents: bool) -> Result<Partial, Error> {
         let failed = |error: io::Error| Error::io(target, error);
         if parents && let Some(parent) = target.parent() {
@@ -93,7 +93,7 @@ impl Partial {
             return Err(Error::Exists(target));
         }
         if metadata.as_ref().is_some_and(|m| !m.is_file() && !m.is_symlink()) {
-            // Whoever opens a pipe waits for a reader.
+            // Opening a pipe waits for a reader.
             if !metadata.as_ref().is_some_and(|m| m.file_type().is_char_device()) {
                 return Err(Error::NoFile(target));
             }
@@ -120,7 +120,7 @@ impl Partial {
     /// Adds all bytes of a source; how many they were.
     ///
     /// # Errors
-    /// The disk is full, the source fails, or nobody waits any more.
+    /// The disk is full, the source fails, or the operation was cancelled.
     pub fn copy_from(&mut self, from: &mut dyn Read, cancel: &Cancel) -> Result<u64, Error> {
         let target = self.target.clone();
         copy(from, self.file()?, &target, cancel)
@@ -188,7 +188,7 @@ impl Drop for Partial {
     }
 }
 
-/// Copies all bytes of a source, for as long as somebody waits.
+/// Copies all bytes of a source, until the operation is cancelled.
 ///
 /// # Errors
 /// As [`Partial::copy_from`].

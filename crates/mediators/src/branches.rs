@@ -35,7 +35,7 @@ impl<I: Iterator<Item = (Box<Context>, ListId, Child)>> Branches<I> {
         self.running.next().await.transpose()
     }
 
-    /// Nobody waits for the others any more; those that run end by themselves.
+    /// Nothing waits for the others any more; those that run end by themselves.
     pub(crate) fn leave(self) {
         self.running.leave();
     }

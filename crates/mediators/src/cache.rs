@@ -243,7 +243,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(Finder { core, on_hit }))
 }
 
-/// Answers for so long, so many of them and not more than [`HELD`] bytes; the one that nobody asked for longest goes.
+/// Answers for so long, so many of them and not more than [`HELD`] bytes; the least recently used one goes.
 fn answers(timeout: Duration, most: Option<u64>) -> Cache<Digest, Arc<Kept>> {
     // One answer takes at least its share, so that both bounds are one.
     let share = HELD / most.unwrap_or(HELD).clamp(1, HELD);
@@ -305,20 +305,20 @@ impl Mediator for Finder {
 }
 
 impl Finder {
-    /// Looks for the answer to a question, or is the first one who asks it; `Err`: somebody else is asking.
+    /// Looks for the answer to a question, or is the first message that asks it; `Err`: another message is asking.
     fn look(&self, question: Question, context: &mut Context) -> Result<Flow, Asking> {
         if let Some(flow) = self.answer(question, context) {
             return Ok(flow);
         }
         let first = self.core.first(question.key)?;
-        // Whoever asked before may have got the answer since this one looked for it.
+        // The message that asked before may have got the answer since this one looked for it.
         Ok(self.answer(question, context).unwrap_or_else(|| {
             self.want(question, Some(first), context);
             Flow::Next
         }))
     }
 
-    /// Waits for the answer to the question that somebody else is asking.
+    /// Waits for the answer to the question that another message is asking.
     async fn wait(&self, question: Question, mut other: Asking, context: &mut Context) -> Flow {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -367,7 +367,7 @@ impl Finder {
 }
 
 impl Core {
-    /// `Err`: somebody else is asking that.
+    /// `Err`: another message is asking that.
     fn first(self: &Arc<Core>, key: Digest) -> Result<First, Asking> {
         let mut asking = lock(&self.asking);
         match asking.get(&key) {

@@ -168,7 +168,7 @@ impl Mediator for Clone {
         }
         core.correlation.begin(context);
         let mut original = context.branch_without_payload();
-        // Where the message ends here, nobody else needs its payload.
+        // Where the message ends here, its payload is not needed any more.
         original.payload =
             if core.continue_parent { context.payload.copy() } else { std::mem::take(&mut context.payload) };
         let id = Value::from(context.message_id());

@@ -459,7 +459,7 @@ impl Work {
             let work = Arc::clone(self);
             let parameters =
                 flow::work_out(context, move |context| work.statements[at].parameters(context)).await?;
-            // Not before the parameters of the first one are known: who waits for a body holds no connection.
+            // Only once the parameters of the first statement are worked out: no connection is held while a body arrives.
             let session = match &mut session {
                 Some(session) => session,
                 none => none.insert(wait(context, self.session(transaction.as_deref())).await?),
@@ -702,7 +702,7 @@ impl Drop for Transaction {
 }
 
 impl Transaction {
-    /// One that nobody takes part in yet.
+    /// One that no step takes part in yet.
     pub fn new(context: &Context) -> Transaction {
         Transaction { lease: Mutex::new(None), message: context.message_id() }
     }

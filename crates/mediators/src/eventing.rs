@@ -1,6 +1,6 @@
 //! Event sources: a service that takes subscriptions (WS-Eventing) and events, and hands each event to those who want it.
 //!
-//! Nobody waits for what becomes of an event: whoever brought it has 202, and each subscriber gets a one-way message. Subscriptions that
+//! Nothing waits for what becomes of an event: its sender has 202, and each subscriber gets a one-way message. Subscriptions that
 //! came by messages belong to the identity of the source: a reload keeps them, the end of the process does not.
 
 mod protocol;
@@ -341,7 +341,7 @@ impl Inner {
 /// A copy of the event on its way to one receiver.
 fn copy(original: &mut Context, receiver: Receiver) -> Branch {
     let mut copy = original.branch();
-    // It is a request of its own, whatever the flow has come to, and nobody waits for an answer.
+    // It is a request of its own, whatever the flow has come to, and nothing waits for a response.
     copy.response = false;
     copy.properties.remove("RESPONSE");
     copy.properties.set("OUT_ONLY", Value::Boolean(true));

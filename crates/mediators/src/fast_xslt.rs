@@ -161,7 +161,7 @@ mod tests {
             let headers = [("Content-Type", "text/xml"), ("SOAPAction", "x")];
             assert_eq!(tested.ask("POST", "/", &headers, body).body, out);
         }
-        // A body that somebody has looked into: its first element.
+        // A body that a step has read or changed: its first element.
         let text =
             format!("<filter xpath='count(//a) = 1'><then/></filter><fastXSLT key='s'/><respond/>{SHEET}");
         let tested = testing::main(&crate::registry(testing::endpoints), &text);

@@ -203,7 +203,7 @@ impl Items {
 
 impl Core {
     /// The selected elements and texts: each comes into an envelope with the headers, or into what is left of the payload.
-    /// Nothing is copied before somebody wants to see it.
+    /// Nothing is copied before a step reads it.
     fn xml(&self, context: &mut Context) -> Result<Items, Fault> {
         if self.items.need().is_whole() {
             context.shared_envelope()?;

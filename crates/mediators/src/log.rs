@@ -296,7 +296,7 @@ impl Mediator for Log {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        // A line that nobody reads is still made where making it could fault, as in WSO2 (but for TRACE and DEBUG).
+        // A line that is not written is still made where making it could fault, as in WSO2 (but for TRACE and DEBUG).
         let silent = self.category > Level::INFO
             || (matches!(self.detail, Detail::Simple | Detail::Custom)
                 && self.expressions().next().is_none());

@@ -87,7 +87,7 @@ struct Turns {
     bucket: Mutex<Bucket>,
     /// Messages that wait.
     waiting: AtomicU64,
-    /// In the order in which they came; whoever has it is at the head.
+    /// In the order in which they came; the message that holds it is at the head.
     line: tokio::sync::Mutex<()>,
     /// The pace is another one.
     changed: Notify,
@@ -115,7 +115,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Takes a turn. A span that somebody `waited` for begins where the one before ends, unless that was long ago.
+    /// Takes a turn. A span that a message `waited` for begins where the one before ends, unless that was long ago.
     ///
     /// # Errors
     /// There is none now: how long until there is.
@@ -148,7 +148,7 @@ impl Turns {
         }
     }
 
-    /// Takes a turn if there is one and nobody waits for it.
+    /// Takes a turn if there is one and no message waits for it.
     fn at_once(&self) -> bool {
         self.line.try_lock().is_ok_and(|_head| lock(&self.bucket).take(self.now(), false).is_ok())
     }

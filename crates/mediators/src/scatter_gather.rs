@@ -291,7 +291,7 @@ impl Core {
         });
         let mut branches = Branches::new(copies, self.parallel);
         let gathered = self.collect(&mut branches, enough).await;
-        // Those that are late end by themselves, also where one could not be collected; nobody asks what they bring.
+        // Those that are late end by themselves, also where one could not be collected; what they bring is dropped.
         branches.leave();
         let Gathered { parts, bytes, last, failed, answer, late } = gathered?;
         if let Some(copy) = answer {

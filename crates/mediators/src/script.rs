@@ -472,7 +472,7 @@ struct Call {
 }
 
 impl ScriptMediator {
-    /// Runs it on a thread that may sleep, until nobody waits for it any more.
+    /// Runs it on a thread that may sleep, until its flow is gone.
     async fn beside(&self, context: &mut Context) -> Result<Flow, Fault> {
         /// Ends the run when the one who waits for it is gone.
         struct Ends(meter::Cancel);

@@ -1,6 +1,6 @@
 //! `xslt`: replaces the payload, or the element that an expression selects, by what a stylesheet makes of it.
 //!
-//! The usual message, whose body nobody has looked into yet, goes straight from its bytes through the stylesheet to the
+//! The usual message, whose body no step has read yet, goes straight from its bytes through the stylesheet to the
 //! bytes of the next one: no tree of an envelope is built around either, and what stands around the payload of a SOAP
 //! message stays as it came. If it is large plain XML and the stylesheet looks only downwards, the result leaves while
 //! the message arrives.

@@ -1,4 +1,4 @@
-//! An envelope in pieces: elements of other envelopes that stand in the body of one, before anybody has put them there.
+//! An envelope in pieces: elements of other envelopes that belong into the body of one and are not put there yet.
 //!
 //! What splits and aggregates messages makes these. Most of them are sent as they are: then the pieces are written straight
 //! from where they came, and the tree of the whole is never built. Who wants to see the tree gets it.

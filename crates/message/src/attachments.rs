@@ -1,7 +1,7 @@
 //! Envelopes with attachments: `multipart/related` packages of MTOM (XOP) and SOAP with attachments.
 //!
 //! The root part is the envelope. What it refers to by `xop:Include` is read into the tree as the base64 text that it
-//! stands for, so that every expression sees the content; when the message is packed again, those texts that nobody
+//! stands for, so that every expression sees the content; when the message is packed again, those texts that no step has
 //! changed leave as the parts they came from. All other parts go along with the envelope, whatever becomes of it.
 
 use crate::charset::for_reading;

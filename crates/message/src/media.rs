@@ -93,7 +93,7 @@ fn trim(text: &str) -> &str {
     }
 }
 
-/// What [`Kind::name`] was told.
+/// The media types that [`Kind::name`] was given.
 static NAMED: RwLock<Vec<(String, Kind)>> = RwLock::new(Vec::new());
 
 /// How a body of some media type is read and written (the builders and formatters of WSO2's default mapping).
@@ -117,7 +117,7 @@ pub enum Kind {
     FormData,
     /// `multipart/related`: an envelope with attachments (MTOM, SwA).
     Related,
-    /// A type nobody registered: read as XML where it must be read at all.
+    /// An unregistered type: read as XML where it must be read at all.
     Unknown,
 }
 
@@ -166,7 +166,7 @@ impl Kind {
         }
     }
 
-    /// Says what media types are that nothing else tells, for the whole process; what was said before is forgotten.
+    /// Sets the kinds of further media types for the whole process, in place of those that were set before.
     pub fn name(types: Vec<(String, Kind)>) {
         *NAMED.write().unwrap_or_else(PoisonError::into_inner) = types;
     }

@@ -1,7 +1,7 @@
 //! Multipart bodies (RFC 2046): parts between boundaries, read in place and written.
 //!
 //! A part is a slice of the body, nothing is copied. There is one way to read a body: the delimiters are lines, the
-//! last one must be there, and what lies before the first and behind the last is nobody's.
+//! last one must be there, and what lies before the first and behind the last is ignored.
 
 use crate::headers::Headers;
 use crate::media::{MediaType, parameter};

@@ -23,7 +23,7 @@ impl Opened {
     /// element or none in its body, WS-Addressing headers (which do not travel on), or a default namespace around the payload
     /// (which would become that of what takes its place).
     ///
-    /// That the payload is well-formed, and one element, is left to whoever reads it.
+    /// That the payload is well-formed, and one element, is checked by the step that reads it.
     pub fn of(message: &Bytes, version: SoapVersion, limits: &Limits) -> Option<Opened> {
         open(&mut Tokenizer::lent(limits), message, version)
     }

@@ -1,4 +1,4 @@
-//! The payload: a body that is only read as far as somebody asks, and only written anew if somebody changed it.
+//! The payload: a body that is only read as far as a step needs it, and only written anew if a step changed it.
 //!
 //! It climbs from an unread stream over its bytes to a view (envelope or JSON) and never needs to come down: the
 //! bytes are kept beside the view until the view is edited, so an untouched payload leaves as it came.
@@ -175,19 +175,19 @@ enum Raw {
 pub struct Payload {
     raw: Raw,
     reading: Reading,
-    /// The XML view, once somebody asked for it. Copies of the message share it until one is changed.
+    /// The XML view, once it was needed. Copies of the message share it until one is changed.
     envelope: Option<Arc<Envelope>>,
-    /// The JSON view, once somebody asked for it or set it; copies of the message share it.
+    /// The JSON view, once it was needed or set; copies of the message share it.
     json: Option<Arc<JsonView>>,
-    /// The JSON form of the XML view, once somebody asked for it; the error where it has none.
+    /// The JSON form of the XML view, once it was needed; the error where it has none.
     rendered: OnceLock<Box<Result<serde_json::Value, PayloadError>>>,
     /// The views are newer than the bytes.
     changed: bool,
     /// Of a form that a client posted.
     posted: Option<Box<Posted>>,
-    /// The bytes were made here, so nobody has coded them yet as `Content-Encoding` says.
+    /// The bytes were made here, so they are not coded yet as `Content-Encoding` says.
     made: bool,
-    /// The XML view was only built to look at it: the message still counts as one that nobody read.
+    /// The XML view was only built to look at it: the message still counts as unread.
     peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
     attachments: Option<Box<Attachments>>,
@@ -331,7 +331,7 @@ impl Payload {
         matches!(self.raw, Raw::Assembled(_))
     }
 
-    /// The first element in the body as a piece: where it is, if nobody has changed it since ([`Payload::set_assembly`]),
+    /// The first element in the body as a piece: where it is, if it was not changed since ([`Payload::set_assembly`]),
     /// else in its own envelope.
     ///
     /// # Errors
@@ -390,7 +390,7 @@ impl Payload {
         }
     }
 
-    /// About how many bytes whoever reads or writes all of it goes through; 0 for what is not here.
+    /// About how many bytes a reader or writer of all of it goes through; 0 for what is not here.
     pub fn extent(&self) -> usize {
         match (&self.raw, &self.envelope) {
             (Raw::Bytes(bytes), _) => bytes.len(),
@@ -401,7 +401,7 @@ impl Payload {
         }
     }
 
-    /// The bytes, if all of them are here, nobody has looked into them, and they are a plain XML document in the
+    /// The bytes, if all of them are here, no step has read them, and they are a plain XML document in the
     /// encoding that they say themselves or `reading().charset`.
     pub fn plain_xml(&self) -> Option<&Bytes> {
         let plain = match self.reading.kind {
@@ -422,7 +422,7 @@ impl Payload {
         }
     }
 
-    /// The message opened at its payload, if it is a SOAP envelope in UTF-8 whose bytes are all here, nobody has looked into
+    /// The message opened at its payload, if it is a SOAP envelope in UTF-8 whose bytes are all here, no step has looked into
     /// them, and what is around the payload can stay as it is ([`Opened::of`]).
     pub fn opened(&self, limits: &PayloadLimits) -> Option<Opened> {
         let version = match self.reading.kind {
@@ -515,7 +515,7 @@ impl Payload {
                 Err(error) => break Err(PayloadError::Receiving(error)),
             }
         };
-        // Nobody is to take the rest of a body for the whole.
+        // The rest of a body must not be taken for the whole.
         let raw = if result.is_ok() { Raw::Spilled(Arc::new(spilled)) } else { Raw::Consumed };
         if let Raw::Stream(stream) = std::mem::replace(&mut self.raw, raw) {
             stream.recycle();
@@ -563,7 +563,7 @@ impl Payload {
         Ok(self.envelope.as_ref().expect("built just above"))
     }
 
-    /// As [`Payload::envelope`], for a look that leaves the message one that nobody read.
+    /// As [`Payload::envelope`], for a look after which the message still counts as unread.
     ///
     /// # Errors
     /// As [`Payload::envelope`].
@@ -587,7 +587,7 @@ impl Payload {
         Ok(Arc::make_mut(self.envelope.as_mut().expect("built just above")))
     }
 
-    /// The XML view if somebody built it already.
+    /// The XML view, if it is built already.
     pub fn built_envelope(&self) -> Option<&Envelope> {
         self.envelope.as_deref()
     }
@@ -601,7 +601,7 @@ impl Payload {
         }
     }
 
-    /// Whether the payload is a SOAP fault, as far as somebody looked into it or made it.
+    /// Whether the payload is a SOAP fault, as far as a step has read or made it.
     pub fn is_known_fault(&self) -> bool {
         match (&self.envelope, &self.raw) {
             (Some(envelope), _) => envelope.fault().is_some(),
@@ -657,7 +657,7 @@ impl Payload {
         }
     }
 
-    /// The JSON rendering of the XML view, if somebody built that.
+    /// The JSON rendering of the XML view, if that is built.
     ///
     /// # Errors
     /// There is no XML view, or what is in it has no JSON form.
@@ -714,13 +714,13 @@ impl Payload {
 
     /// Replaces the payload by an envelope.
     pub fn set_envelope(&mut self, mut envelope: Envelope) {
-        // It is there already. Whoever begins something new looks at what is held.
+        // It is there already. Callers that begin new work look at what is held.
         let _ = envelope.count();
         let (reading, attachments) = (self.reading, self.kept_attachments());
         *self = Payload { reading, attachments, ..Payload::of_envelope(envelope) };
     }
 
-    /// Replaces the payload by an envelope that stays in pieces until somebody wants to see it.
+    /// Replaces the payload by an envelope that stays in pieces until a step needs the tree.
     pub fn set_assembly(&mut self, assembly: Assembly) {
         let (reading, attachments) = (self.reading, self.kept_attachments());
         let held = memory::hold(assembly.memory());
@@ -750,7 +750,7 @@ impl Payload {
         *self = Payload { attachments, made: true, ..Payload::received(Body::Bytes(bytes.into()), reading) };
     }
 
-    /// Replaces the payload by bytes that were made here: they are only read if somebody wants to see them, and are
+    /// Replaces the payload by bytes that were made here: they are only read if a step needs a view of them, and are
     /// written in the form that the receiver wants, which may be an envelope around them.
     pub fn set_made(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
         self.set_bytes(bytes, reading);
@@ -1106,7 +1106,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The formatter that a media type asks for; types nobody registered are written as XML.
+    /// The formatter that a media type asks for; unregistered types are written as XML.
     pub fn of(essence: &str, rest: bool) -> Format {
         match Kind::of(essence) {
             Kind::Soap11 if rest => Format::Xml,

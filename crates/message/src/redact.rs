@@ -44,11 +44,11 @@ pub fn is_secret(name: &str) -> bool {
 /// Secrets that were looked up, wherever they are put then.
 static KNOWN: RwLock<Vec<(u64, Zeroizing<String>)>> = RwLock::new(Vec::new());
 static ANY: AtomicBool = AtomicBool::new(false);
-/// Most of them, and the shortest: what is shorter is a part of other words.
+/// Most secrets that are kept, and the shortest: a shorter one would be a part of other words.
 const MOST: usize = 1000;
 const SHORTEST: usize = 6;
 
-/// Keeps a secret out of all that is shown from now on, whatever what holds it is called. Short ones are not, and of too many the oldest.
+/// Hides a secret wherever it is shown from now on, whatever the name of the value that holds it. Short secrets are not hidden; of too many the oldest is forgotten.
 pub fn remember(secret: &str) {
     if secret.len() < SHORTEST {
         return;

@@ -120,7 +120,7 @@ pub(crate) fn names_sleep(text: &str) -> bool {
     })
 }
 
-/// Whether the last statement is a call of a setter of `mc`, whose value is nobody's concern.
+/// Whether the last statement is a call of a setter of `mc`, whose value is not used.
 pub(crate) fn ends_with_setter(text: &str) -> bool {
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);

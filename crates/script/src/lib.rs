@@ -61,7 +61,7 @@ pub struct Failure {
     pub message: String,
     /// Where.
     pub place: Option<Place>,
-    /// What to write instead; empty: nobody knows.
+    /// What to write instead; empty: there is no advice.
     pub help: &'static str,
     /// The script has no function of the name asked for.
     pub no_function: bool,

@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn binary<'v>(value: f64) -> Result<'v> {
-    // JSON has no such numbers and nobody can go on with them.
+    // JSON has no such numbers.
     if value.is_finite() { Ok(Value::Number(Number::of(value))) } else { failure("the result is not a number") }
 }
 

@@ -290,7 +290,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What has a faulty sequence for its own by now is told so: not every one that names it is compiled after it.
+    /// Puts a step that faults into a faulty sequence: artifacts that name it may be compiled already.
     pub(super) fn leave_out(&mut self, id: ListId, name: &str, span: Span) {
         let kind = if self.operations.get(name) == Some(&id) { "operation" } else { "sequence" };
         let fault = format!("the {kind} {name} is left out as faulty");
@@ -309,7 +309,7 @@ impl Compiler<'_> {
         let list = self.reserve();
         self.operations.insert(name.clone(), list);
         let on_error = template.on_error.as_ref().or(template.sequence.on_error.as_ref());
-        // What is wrong with it is not the fault of whoever names it first.
+        // Its findings do not belong to the artifact that names it first.
         let outer = std::mem::take(self.diagnostics);
         let made = self.artifact(ArtifactKind::Template, name, template.span, |compiler| {
             compiler.fill(list, format!("operation {name}"), &template.sequence.element, on_error);

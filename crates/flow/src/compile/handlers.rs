@@ -31,7 +31,7 @@ pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Op
     Some(Arc::new(Guard { profile, scopes, of_resources: Vec::new() }))
 }
 
-/// A profile of the settings; `None` after an error: what nobody guards must not be open.
+/// A profile of the settings; `None` after a recorded error: an artifact without its guard must not be open.
 fn profile(name: &str, place: Span, what: &str, compiler: &mut Compiler<'_>) -> Option<Arc<Profile>> {
     let found = compiler.services.settings.access.get(name).cloned();
     if found.is_none() {

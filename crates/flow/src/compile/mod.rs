@@ -276,7 +276,7 @@ impl Compiler<'_> {
         self.parts = Parts { of: Some(element.span()), inside: definition.page.inside };
         let compiled: Option<Box<dyn Mediator>> = (definition.compile)(element, self);
         if compiled.is_none() && !self.diagnostics.has_errors_since(mark) {
-            // Whatever a mediator forgot to say: nothing is left out in silence.
+            // The mediator gave neither a step nor an error: it must not be left out without one.
             let message = format!("`{}` is incomplete", definition.name);
             self.diagnostics.push(Diagnostic::error("incomplete-mediator", message).at(
                 element.start_tag(),
@@ -702,7 +702,7 @@ impl Compiler<'_> {
         let id = self.reserve();
         self.sequences.insert(key.value.clone(), id);
         let on_error = element.attribute("onError").map(Key::of);
-        // What is wrong with it is not the fault of whoever names it first.
+        // Its findings do not belong to the artifact that names it first.
         let outer = std::mem::take(self.diagnostics);
         let made = self.artifact(ArtifactKind::Sequence, &key.value, key.span, |compiler| {
             compiler.fill(id, format!("sequence {}", key.value), &element, on_error.as_ref());

@@ -46,7 +46,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
     if proxy.enable_sec
         && let Some(securing) = compiler.registry.validation
     {
-        // Nearest to the wire: what others read of a message is what was let in.
+        // The first stage from the wire: the other stages read only messages that it has let in.
         let secured = (securing.service)(proxy, compiler).unwrap_or_default();
         stages.splice(0..0, secured);
     }

@@ -450,7 +450,7 @@ impl Reader<'_, '_> {
                 .chain([POLL])
                 .chain(OF_INBOUND.iter().copied().filter(|_| inbound));
             let nearest = diagnostics::did_you_mean(name, names);
-            // A proxy service may have parameters for others.
+            // A proxy service may have parameters of other transports.
             if !inbound && suffix.is_none() && nearest.is_none() {
                 continue;
             }

@@ -20,7 +20,7 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
     let (bytes, span) = match &published.source {
         WsdlSource::Inline(element) => (Some(element.to_xml_in_scope().into_bytes()), published.span),
         WsdlSource::Key(key) => (compiler.entry(&key.value).map(|entry| entry.bytes.to_vec()), key.span),
-        // The bus may start before its backends: the service is there without what they say of it.
+        // The bus may start before its backends: the service starts without their WSDL.
         WsdlSource::Uri(uri) if uri.value.starts_with("http:") || uri.value.starts_with("https:") => {
             let fetched = compiler.configuration.fetch.as_ref().map(|fetch| (fetch.once)(uri.value.trim()));
             let (message, why) = match fetched {

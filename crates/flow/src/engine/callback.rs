@@ -59,7 +59,7 @@ impl Callbacks {
         services.kept.get()
     }
 
-    /// Gives the answer to the message of this id; `false`: nobody waits for it.
+    /// Gives the response to the message of this id; `false`: no message waits for it.
     pub(crate) fn answer(&self, id: &str, response: Answer) -> bool {
         lock(&self.waiting).remove(id).is_some_and(|sender| sender.send(response).is_ok())
     }
@@ -103,7 +103,7 @@ pub(crate) fn address(context: &Context) -> Result<String, Fault> {
 /// Expects the answer to a message that is about to be sent.
 ///
 /// # Errors
-/// Somebody waits for an answer to this `MessageID` already.
+/// Another message waits for a response to this `MessageID`.
 pub(crate) fn expect(context: &Context) -> Result<Waiting, Fault> {
     let preserved_id = context.addressing.message_id.clone().filter(|_| addressing::preserved(context));
     let id = preserved_id.unwrap_or_else(|| unique(context.number));

@@ -309,7 +309,7 @@ pub(crate) async fn write(
     let name = name(context, headers, writing.name.as_deref());
     let modified = headers.get("LAST_MODIFIED").filter(|_| writing.keeps_time);
     let modified = modified.and_then(|value| value.trim().parse().ok()).map(Duration::from_millis);
-    // A job that nobody waits for any more ends at its next look.
+    // A job whose flow is gone ends when it next looks at this flag.
     let ends = Ends(Cancel::default());
     let cancel = ends.0.clone();
     let panicked = || Error::io(Path::new(""), io::Error::other("writing panicked"));
@@ -485,7 +485,7 @@ impl Sink {
 /// Whether a file may have a name that its message says, in a directory that the message does not choose.
 fn can_be_named(path: &Path, directory: &Path) -> Result<(), Error> {
     let name = path.file_name().unwrap_or_default().as_bytes();
-    // Nobody would take such a file, and the next one would wait for the lock that it looks like.
+    // No source takes such a file, and the next writer would wait for the lock that it looks like.
     if claim::is_lock(name) || std::str::from_utf8(name).is_ok_and(is_partial) {
         return Err(refused(path, "is a name of locks and of files on their way"));
     }

@@ -87,7 +87,7 @@ pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
     context.functions.clear();
 }
 
-/// As [`drive`], for whoever catches panics around it.
+/// As [`drive`], for a caller that catches panics itself.
 pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Ending {
     let mut pending = first;
     loop {
@@ -510,7 +510,7 @@ fn leave(context: &mut Context, frame: Frame) -> Option<Flow> {
     if frame.parameters {
         context.functions.pop();
     }
-    // A branch goes on behind its split only if it has been somewhere, or if somebody there collects branches.
+    // A branch goes on behind its split only if a `call` of it was answered, or if a mediator there collects branches.
     if frame.branch && context.progress.part == Part::BRANCH && !aggregates_ahead(context) {
         return Some(Flow::Stop);
     }
@@ -665,7 +665,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         let mut copy = context.branch();
         copy.progress.client = Waits::Nobody;
         copy.exchange = None;
-        // The log speaks of the message, not of a copy that nobody has heard of.
+        // The log names the id of the message, not that of a copy.
         let message_id = context.message_id();
         child.spawn(async move {
             match send(&mut copy, destination).await {
@@ -932,7 +932,7 @@ pub(crate) fn drive_to_end(
     Box::pin(async move {
         let mut ending = drive(&mut context, first).await;
         if let Ending::Detach(flow) = ending {
-            // Nobody waits here for an early answer.
+            // Nothing waits here for an early answer.
             context.progress.client = Waits::Nobody;
             ending = drive(&mut context, Some(flow)).await;
         }

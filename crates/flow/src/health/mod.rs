@@ -64,7 +64,7 @@ fn checked(plan: &Plan) -> HashMap<Identity, Arc<dyn Leaf>> {
         .collect()
 }
 
-/// Checks one endpoint until nobody gives it a definition any more.
+/// Checks one endpoint until no plan has it any more.
 async fn check(bus: Arc<Bus>, mut leaf: watch::Receiver<Arc<dyn Leaf>>, wait: Duration) {
     let mut due = Instant::now() + wait;
     let mut is_reported = false;

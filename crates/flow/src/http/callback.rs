@@ -42,7 +42,7 @@ pub(super) fn inbound(mut inbound: Inbound) -> Inbound {
     inbound
 }
 
-/// Takes an answer that came to the address: 202 where somebody waits for it.
+/// Takes a response that came to the address: 202 where a message waits for it.
 pub(super) async fn take(
     plan: Arc<Plan>,
     services: Arc<Services>,

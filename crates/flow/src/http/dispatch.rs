@@ -120,7 +120,7 @@ impl Bus {
             through: through.flatten(),
         };
         let route = match through {
-            // It is gone, and so will its listener be.
+            // The inbound endpoint is gone; its listener will be closed.
             Some(None) => Route::Answer(text(503, "nobody listens here any more\n".to_owned())),
             Some(Some(index))
                 if plan.inbound_endpoints[index].websocket
@@ -354,7 +354,7 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
     Route::Flow { owner: Owner::Main, service_length: start }
 }
 
-/// Whether a data service serves tables. Of one that is left out nobody can tell: its clients learn that it is not available.
+/// Whether a data service serves tables. Of one that is left out that is not known: its clients learn that it is not available.
 fn may_have_tables(plan: &Plan, index: usize, name: &str) -> bool {
     if index < plan.proxies.len() {
         return plan.data_service(name).is_some_and(|service| service.has_tables());
@@ -489,7 +489,7 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
             (None, false) => routing::dispatch(plan, context, routing::DEFAULT_LISTENER),
         };
         let routing::Dispatched::Ask(guard) = dispatched else { break dispatched };
-        // Boxed: most requests meet no guard. It remembers whom it has let in, so each is asked once.
+        // Boxed: most requests meet no guard. It remembers the caller that it has let in, so each is asked once.
         if let Some(answer) = Box::pin(guard::check(&guard, context)).await {
             return Some(answer);
         }
@@ -518,7 +518,7 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
             None
         }
         routing::Dispatched::Answer(response) => Some(response),
-        // The loop has asked it.
+        // `dispatch_api` has asked the guard already.
         routing::Dispatched::Ask(_) => Some(Response::empty(403)),
     }
 }

@@ -214,7 +214,7 @@ async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refu
     }
     let mut first = None;
     for verdict in verdicts.into_iter().flatten() {
-        // What is shown and not good is refused, whatever else is shown.
+        // Wrong credentials are refused, whatever other credentials the request has.
         let caller = verdict?;
         first = first.or(Some(caller));
     }
@@ -254,7 +254,7 @@ async fn basic(profile: &Profile, context: &Context) -> Verdict {
     let wrong = || Err(Refused::Invalid("its user or password is wrong".to_owned()));
     let is_ours = profile.users && context.services.settings.users.contains_key(name);
     match &profile.directory {
-        // A user of the settings is nobody else's.
+        // A name in the settings is not looked up in the directory.
         Some(directory) if !is_ours => Some(listed(directory, name, password, &context.services).await),
         _ => Some(wrong()),
     }
@@ -310,7 +310,7 @@ fn shown(context: &Context) -> Option<Vec<u8>> {
 
 fn certificate(profile: &Profile, context: &Context) -> Verdict {
     let identity = Identity::read(&shown(context)?)?;
-    // Clients show theirs whoever they talk to: one that is not meant counts as none.
+    // A client shows its certificate to any server: one that no entry accepts counts as absent.
     profile.certificates.iter().any(|accepted| accepted.fits(&identity)).then(|| {
         Ok(Caller {
             way: "certificate",
@@ -384,7 +384,7 @@ async fn signed(
     let (keys, fetched) = keys(server, tokens.refresh, None, services).await?;
     match verify(&keys) {
         Ok(caller) => Ok(caller),
-        // The issuer may sign with a key that came since.
+        // The issuer may have a new key since the keys were fetched.
         Err(Problem::UnknownKey(why)) => {
             let (fresh, then) = match keys_since(server, tokens.refresh, fetched, services).await {
                 Ok(fresh) => fresh,
@@ -430,7 +430,7 @@ async fn keys(
     }
     let old = cached.keys.clone().filter(|(_, fetched)| now.saturating_duration_since(*fetched) < STALE);
     let _turn = match (&old, since) {
-        // Others need not wait while one asks.
+        // The old keys are used while one request fetches new ones.
         (Some(old), None) => match entry.turn.try_lock() {
             Ok(turn) => turn,
             Err(_) => return Ok(old.clone()),

@@ -31,7 +31,7 @@ pub(super) async fn groups(
     password: &str,
     services: &Services,
 ) -> Result<Vec<String>, Refused> {
-    // A bind with an empty password is one of nobody, and servers say that it is good (RFC 4513, 5.1.2).
+    // A bind with an empty password is anonymous, and servers accept it (RFC 4513, 5.1.2).
     if user.is_empty() || password.is_empty() || user.len() > LONGEST_NAME || user.contains('\0') {
         return Err(Refused::Wrong);
     }
@@ -73,13 +73,13 @@ impl Talk {
             (None, Some((base, filter))) => {
                 self.bind_as_bus(directory).await?;
                 let found = self.search(base, filter, user, "", "1.1", 2).await?;
-                // Two of one name: it is not known which of them is meant.
+                // Two entries match: the name is ambiguous.
                 let [(dn, _)] = found.as_slice() else { return Err(Refused::Wrong) };
                 dn.clone()
             }
             (None, None) => return Err(Refused::Wrong),
         };
-        // An entry without a name would be nobody too.
+        // A bind with an empty DN would be anonymous too.
         if dn.is_empty() || !self.bind(&dn, password).await? {
             return Err(Refused::Wrong);
         }

@@ -152,7 +152,7 @@ fn fault_status(context: &Context) -> u16 {
     if context.axis2_is_true("FAULTS_AS_HTTP_200") { 200 } else { 500 }
 }
 
-/// The body of an answer that nobody has touched and that the client can read as it is: most answers, and nothing of them waits.
+/// The body of a response that no step has touched and that the client can read as it is: most responses, and none of them waits.
 fn relayed(context: &mut Context) -> Option<Body> {
     let relayed = !context.payload.is_changed()
         && context.axis2.is_empty()
@@ -416,7 +416,7 @@ pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -
     refused_with(503, inbound, "The service is not available: its configuration is faulty")
 }
 
-/// 503 for an API that somebody has stopped.
+/// 503 for an API that was stopped.
 pub(crate) fn stopped(inbound: &Inbound, api: &str) -> Response {
     refused_with(503, inbound, &format!("The API is not available: {api} is stopped"))
 }

@@ -22,7 +22,7 @@ impl Rooms {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a client hear what others of its path do, for as long as its place lives.
+    /// Adds a client to the room of its path, for as long as its place lives.
     pub(crate) fn join(self: &Arc<Self>, port: u16, path: &str, client: u64) -> Place {
         let mailbox = Arc::new(Mailbox::new(WAITING.0, WAITING.1));
         let room = (port, path.to_owned());
@@ -62,7 +62,7 @@ impl Place {
         // All have slices of the same bytes, which are held until the last one is done with them.
         let payload = memory::counted(message.payload.clone(), held);
         for other in others {
-            // One that overflows is closed, which its own connection says.
+            // A client whose queue overflows is closed; its connection logs that.
             let _ = other.put(Said { is_text: message.is_text, payload: payload.clone() });
         }
         Ok(())

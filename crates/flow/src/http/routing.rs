@@ -86,7 +86,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         is_last: forwards == Some(0),
     };
     let choice = choose(&api.rules, &request);
-    // A browser that asks what it may ask has no credentials with it.
+    // A CORS preflight request has no credentials.
     let asks_only = matches!(choice, Choice::Options { .. })
         && context.headers.get("Access-Control-Request-Method").is_some();
     let handlers = api.handlers.iter().filter(|handler| !asks_only || handler.is_cors());
@@ -98,7 +98,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
             Some(Next::Ask(guard)) => return Dispatched::Ask(guard),
         }
     }
-    // What the request is, a handler knows too.
+    // Handlers read these properties too.
     let handled = match &choice {
         Choice::Resource { .. } => true,
         Choice::NotFound => plan.sequence("_resource_mismatch_handler_").is_some(),

@@ -21,7 +21,7 @@ use transport::{
 /// What a flow is told of the message, as properties.
 pub(super) type Told = [(&'static str, Value)];
 
-/// What the key of a client is answered with is made with this (RFC 6455, 1.3).
+/// The GUID that `Sec-WebSocket-Accept` is computed with (RFC 6455, 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Fields of a handshake that say nothing of the messages behind it.
@@ -155,7 +155,7 @@ struct Conversation {
     audience: Audience,
     /// Among those that hear what others of the path are answered, where any do.
     place: Option<Place>,
-    /// What the handshake was answered with. (In a lock, so that what borrows this may go to another thread: nobody waits for it.)
+    /// What the handshake was answered with. (In a lock, so that a future that borrows this may move to another thread: it is never contended.)
     first: Mutex<Option<Response>>,
 }
 

@@ -181,7 +181,7 @@ impl Recording {
         trace.running.push((context.number, stage, Instant::now()));
     }
 
-    /// What the message is now, unless the trace is full: nobody would see it.
+    /// What the message is now, unless the trace is full and would not show it.
     fn snapshot(&self, context: &mut Context) -> Option<Snapshot> {
         let full = lock(&self.trace).omitted > 0;
         (!full).then(|| Snapshot::of(context, self.shown))

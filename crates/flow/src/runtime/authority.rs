@@ -17,7 +17,7 @@ pub trait Authority: Send + Sync + fmt::Debug {
     /// the refusals from 0.
     fn again<'a>(&'a self, refused: &'a Headers, round: u8, services: &'a Services) -> Authorization<'a>;
 
-    /// Whether it is the connection that is authorised: all requests go over one, which nobody else uses.
+    /// Whether it is the connection that is authorised: all requests go over one, which no other message uses.
     fn one_connection(&self) -> bool {
         false
     }

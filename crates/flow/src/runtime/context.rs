@@ -218,7 +218,7 @@ pub struct Context {
     /// The step that ran last: where a failure of what it asked the engine for is reported.
     pub(crate) place: Option<Span>,
     pub(crate) progress: Progress,
-    /// Where the answer of a branch comes out. It stays with whoever drives the flow, whatever message that goes on with.
+    /// Where the answer of a branch comes out. It stays with the driver of the flow, whatever message the flow goes on with.
     pub(crate) awaited: Option<Awaited>,
     /// What mediators left with the message ([`Context::attach`]), and what it keeps while it is on its way ([`Context::hold`]).
     pub(crate) attached: Vec<Arc<dyn Any + Send + Sync>>,
@@ -759,7 +759,7 @@ impl Context {
         shell.scope = Some(Arc::clone(self.scope()));
         shell.exchange = self.exchange.clone();
         shell.progress = self.progress;
-        // Whoever drives this flow for the client still waits here for what others answer.
+        // The driver of this flow still waits here for the client's response from other branches.
         shell.awaited = self.awaited.take();
         Box::new(std::mem::replace(self, shell))
     }

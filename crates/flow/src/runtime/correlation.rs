@@ -1,7 +1,7 @@
 //! The correlation id: what a client, the bus and all backends call one request by, in their logs.
 //!
 //! It is the header `activityid` of the request (another name by [`Settings::correlation_header`]), else one that is
-//! made from the message's own number when somebody asks for it. Each request to a backend carries it, and each answer
+//! made from the message's own number when it is first read. Each request to a backend carries it, and each answer
 //! that is made here or comes from an API. Flows see it as the property `correlation_id`.
 //!
 //! [`Settings::correlation_header`]: crate::runtime::services::Settings::correlation_header

@@ -144,7 +144,7 @@ pub struct Step {
     pub busy: Option<Busy>,
 }
 
-/// One more message is with somebody, until this is dropped.
+/// Counts one more message at a member, until this is dropped.
 #[derive(Debug)]
 pub struct Busy(Arc<AtomicUsize>);
 
@@ -180,7 +180,7 @@ pub trait Leaf: Send + Sync {
     /// Whether the state machine lets a message through now.
     fn is_ready(&self) -> bool;
 
-    /// How long it is until it lets one through; `None`: nothing is in its way, or nobody knows.
+    /// How long it is until it lets one through; `None`: nothing is in its way, or that is not known.
     fn ready_in(&self) -> Option<Duration> {
         None
     }
@@ -191,7 +191,7 @@ pub trait Leaf: Send + Sync {
     /// What tells it from all others.
     fn identity(&self) -> &Arc<Identity>;
 
-    /// The number of its suspensions. Whoever sends takes it down before, for [`Leaf::failed`].
+    /// The number of its suspensions. A sender notes it before it sends, for [`Leaf::failed`].
     fn episode(&self) -> u64 {
         0
     }
@@ -264,7 +264,7 @@ pub trait Leaf: Send + Sync {
 pub struct Standing {
     /// When it lets messages through again, where it does not now and that comes by itself.
     pub until: Option<SystemTime>,
-    /// What changed its state last, other than an answer or somebody's hand; kept while it is active again.
+    /// What changed its state last, other than a response or an administrator; kept while it is active again.
     pub cause: Option<Cause>,
 }
 

@@ -209,7 +209,7 @@ impl Inner {
             self.at = (self.at + 1) % self.queues.len();
             self.had = 0;
         }
-        // Nobody waits: the next round begins with the highest priority.
+        // No message waits: the next round begins with the highest priority.
         self.at = 0;
         None
     }
@@ -228,7 +228,7 @@ impl Ticket {
     pub async fn turn(self) -> Turn {
         match self.0 {
             State::Now(turn) => turn,
-            // The pool lives as long as somebody runs, and gives all their turns.
+            // The pool lives as long as a message runs, and gives all that wait their turns.
             State::Waits(receiver) => receiver.await.unwrap_or(Turn(None)),
         }
     }

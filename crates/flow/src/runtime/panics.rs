@@ -1,8 +1,8 @@
 //! A panic ends one flow, not its worker.
 //!
-//! Whoever drives flows polls them through [`caught`]. What unwinds is turned into a value that says where in the program it
+//! The drivers of flows poll them through [`caught`]. What unwinds is turned into a value that says where in the program it
 //! began; the flow then ends as one that failed. While that is so the process's own hook prints nothing: the one log line is
-//! written by whoever caught it, with the message id and the place in the configuration.
+//! written by the driver that caught it, with the message id and the place in the configuration.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ use std::task::Poll;
 /// What is known of a panic.
 #[derive(Clone, Debug)]
 pub(crate) struct Panicked {
-    /// What it said.
+    /// Its message.
     pub message: String,
     /// `file:line` in the program; empty where the hook is not installed.
     pub location: String,

@@ -81,7 +81,7 @@ pub(crate) struct LeftOut {
     pub main: Option<usize>,
 }
 
-/// A quick hash (FNV-1a) for names of the configuration that are looked up per message: nobody from outside can add one,
+/// A quick hash (FNV-1a) for names of the configuration that are looked up per message: clients cannot add one,
 /// so none has to be kept from colliding.
 pub(crate) struct NameHasher(u64);
 
@@ -306,7 +306,7 @@ impl Plan {
         all
     }
 
-    /// It comes into force: its definitions say which services, APIs, processors, tasks and inbound endpoints run, where nobody has decided otherwise.
+    /// It comes into force: its definitions say which services, APIs, processors, tasks and inbound endpoints run, where no administrator has decided otherwise.
     pub(crate) fn begins(&self) {
         for proxy in &self.proxies {
             proxy.activation.defined(proxy.start_on_load, 0);
@@ -373,7 +373,7 @@ impl Plan {
         }
     }
 
-    /// A registry resource; what cannot be read is said in the log, and not there.
+    /// A registry resource; `None` where it cannot be read, which is logged.
     fn resource(&self, key: &str) -> Option<Entry> {
         let bytes = self.resource_bytes(key)?;
         let mut parsed = self.resources.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

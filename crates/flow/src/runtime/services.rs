@@ -59,7 +59,7 @@ pub struct Shared {
     pub observers: Observers,
     /// The time, for tasks and whatever else is due at times of the calendar.
     pub clock: Clock,
-    /// Who answers requests to services of this bus that come over no connection: the HTTP side, where there is one.
+    /// Serves requests to services of this bus that come over no connection; the HTTP side sets it.
     pub(crate) local: OnceLock<LocalServices>,
 }
 

@@ -44,7 +44,7 @@ impl Context {
         // What is written stays with the copy: the flow may go on with its own view.
         let mut copy = self.branch();
         let (body, _) = copy.freeze()?;
-        // Whoever takes it out has to know how to read it, whatever headers a step removed.
+        // The flow that takes it out needs the type to read it, whatever headers a step removed.
         if !body.is_empty()
             && !copy.headers.contains("Content-Type")
             && let Some(label) = copy.read_as()

@@ -52,7 +52,7 @@ pub(crate) struct Progress {
     pub(crate) schedule: Option<Schedule>,
     /// It is not active.
     pub(crate) off: bool,
-    /// Somebody wants it to run now.
+    /// A run was asked for, at once.
     pub(crate) asked: bool,
     pub(crate) running: usize,
     /// The run before had not ended when the last one was due.
@@ -94,7 +94,7 @@ pub struct Status {
     pub last: Option<Run>,
 }
 
-/// Wakes the loop of `crate::task`: somebody has switched a task.
+/// Wakes the loop of `crate::task`: a task was switched on or off.
 #[derive(Default)]
 pub(crate) struct Agenda(pub(crate) Notify);
 

@@ -49,13 +49,13 @@ impl Activation {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Somebody starts or stops it.
+    /// An administrator starts or stops it.
     pub fn decide(&self, on: bool) {
         lock(&self.state).decided = true;
         self.switch(on);
     }
 
-    /// What somebody has decided, where the definition in force leaves it at that; before there is one, what was decided in a process before.
+    /// The decision of an administrator, where the definition in force is still the one that it was made for; before there is a definition, the decision in a process before.
     pub fn decision(&self) -> Option<Decision> {
         let state = lock(&self.state);
         match state.written {

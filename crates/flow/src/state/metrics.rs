@@ -58,7 +58,7 @@ impl Counters {
         let index = place_of_thread();
         let place = self.places[index].get_or_init(Box::default);
         let add = |counter: &AtomicU64, n: u64| match index < OWNERS {
-            // Nobody else writes here: no locked operation.
+            // No other thread writes here: no locked operation.
             true => counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed),
             false => _ = counter.fetch_add(n, Relaxed),
         };

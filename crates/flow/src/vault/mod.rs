@@ -291,7 +291,7 @@ fn file(directory: &Path, alias: &str) -> Result<Option<String>, String> {
         return Err(format!("{alias} is not a name of a secret"));
     }
     let path = directory.join(alias);
-    // A pipe would wait for somebody who writes.
+    // Opening a pipe would wait for a writer.
     let Some(file) = path.is_file().then(|| std::fs::File::open(path).ok()).flatten() else {
         return Ok(None);
     };

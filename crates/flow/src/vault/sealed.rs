@@ -1,7 +1,7 @@
 //! An encrypted file of secrets (`busbar vault`): AES-256-GCM over all of them together, with a key that PBKDF2 makes of a password.
 //!
-//! All is sealed in one piece, names included: without the password nobody learns what is there, and nobody swaps, removes or adds an
-//! entry. That a file is an older one of the same password shows only in what it holds.
+//! All is sealed in one piece, names included: without the password the aliases cannot be read, and no entry can be swapped, removed or
+//! added. That a file is an older one of the same password shows only in what it holds.
 
 use crate::vault::MAX_SECRET;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Nonce, RandomizedNonceKey};
@@ -38,7 +38,7 @@ impl Sealed {
     /// Opens a file.
     ///
     /// # Errors
-    /// It is none, or the password is wrong, or somebody changed it.
+    /// It is not a vault, the password is wrong, or the file was changed.
     pub fn open(bytes: &[u8], password: &str) -> Result<Sealed, String> {
         let no_vault = || "this is not a vault of busbar".to_owned();
         if bytes.len() as u64 > LARGEST {

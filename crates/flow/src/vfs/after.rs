@@ -92,7 +92,7 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
                 return Ok(());
             }
             match fs::remove_file(&at.path) {
-                // Somebody took it away.
+                // Another program took it away.
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&at.path, error)),
                 _ => Ok(()),
             }
@@ -101,7 +101,7 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
             if is_same(at)? {
                 return moved(source, at, directory).map(|_| ());
             }
-            // Whoever looks for it where it should be now finds nothing.
+            // The file is not in the target directory, where an administrator would look for it.
             let (path, to) = (at.path.display(), directory.display());
             tracing::warn!(
                 source = source.label(),
@@ -112,7 +112,7 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
     }
 }
 
-/// Whether the file is still there (`false`: somebody took it away), and the one that was processed.
+/// Whether the file is still there (`false`: another program took it away), and the one that was processed.
 fn is_same(at: &At) -> Result<bool, Error> {
     match at.version.is_at(&at.path) {
         Ok(true) => Ok(true),

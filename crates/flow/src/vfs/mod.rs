@@ -75,7 +75,7 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
             }
         }
     }
-    // Nobody may be listening any more.
+    // The receiver may be gone.
     let _ = stop.send(true);
     while running.join_next().await.is_some() {}
 }

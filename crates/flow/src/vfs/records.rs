@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Most of the file that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// Whose turn it is to write. Nobody waits for a disk who only wants to know how a source stands.
+/// Held while the file of records is written: not the lock of the state, so that reading the state never waits for a disk.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// How a source is named in a line.
@@ -29,7 +29,7 @@ fn is_gone(path: &Path) -> bool {
     matches!(fs::symlink_metadata(path), Err(error) if error.kind() == ErrorKind::NotFound)
 }
 
-/// Reads what was written down by a process before this one, once; forgets what somebody took away.
+/// Reads what was written down by a process before this one, once; forgets files that are gone.
 pub(super) fn refresh(source: &Source) {
     let paths: Vec<_> = lock(&source.state.0).remembered.keys().cloned().collect();
     let gone: Vec<_> = paths.into_iter().filter(|path| is_gone(path)).collect();

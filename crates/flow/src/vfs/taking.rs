@@ -103,7 +103,7 @@ fn open(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Result<Ope
     let failed = |error: io::Error| Why::from(Error::io(&path, error));
     check(source, &path, size)?;
     let claim = claim(&path, source.locking)?;
-    // Whoever had it before may have processed it, and somebody else put another one there.
+    // The process that had it before may have processed it, and another program put a new one there.
     let version = check(source, &path, size)?;
     if let Some(remembered) = remembered(source, &path, &version) {
         if remembered {

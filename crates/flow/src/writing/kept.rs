@@ -1,4 +1,4 @@
-//! Answers that are kept: written to bytes once, so that they can be given again as often as somebody asks.
+//! Answers that are kept: written to bytes once, so that they can be given again and again.
 
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;

@@ -38,7 +38,7 @@ fn made_form(context: &Context) -> Option<(Format, Option<String>)> {
     stays.then(|| (Format::of(media_type.essence, context.is_rest()), Some(media_type.essence.to_owned())))
 }
 
-/// The form of a changed payload whose type nobody changed.
+/// The form of a changed payload whose type was not changed.
 pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
     if let Some((format, content_type)) = explicit_form(context) {
         return (format, content_type);
@@ -62,13 +62,13 @@ pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
             Kind::Xml => (Format::Xml, None),
             _ => (Format::Soap(SoapVersion::V11), None),
         },
-        // A payload that was made here under a type that nobody can write: XML or SOAP says so itself.
+        // A payload that was made here under a type that no formatter writes: XML or SOAP says so itself.
         Kind::Unknown => (Format::of(media_type.essence, context.is_rest()), None),
         _ => (Format::of(media_type.essence, context.is_rest()), Some(media_type.essence.to_owned())),
     }
 }
 
-/// Whether properties want other bytes than those that arrived, although nobody changed the payload: another charset,
+/// Whether properties want other bytes than those that arrived, although the payload was not changed: another charset,
 /// or another packing.
 pub(crate) fn is_rewritten(context: &Context) -> bool {
     let set = |name| context.axis2.get(name);
@@ -162,7 +162,7 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
         && !context.headers.contains("Content-Type")
         && let Some(label) = context.read_as()
     {
-        // All headers were removed. WSO2 labels what somebody has read, and nothing else.
+        // All headers were removed. WSO2 labels a message that a step has read, and no other.
         context.headers.set("Content-Type", label);
     }
     match context.payload.take_body() {
@@ -172,7 +172,7 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
 }
 
 /// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one
-/// that the message came in. Names that nobody knows are UTF-8.
+/// that the message came in. Unknown names count as UTF-8.
 fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, Cow<'static, str>) {
     let text = |name| context.axis2.get(name).map(|value| Cow::Owned(value.to_string()));
     let in_type = |name| Some(Cow::Owned(MediaType::parse(&text(name)?).charset()?.to_owned()));

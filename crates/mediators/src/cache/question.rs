@@ -129,7 +129,7 @@ impl Considered {
     }
 }
 
-/// Two hashes with secrets of their own: nobody finds two questions that look the same.
+/// Two hashes with secret keys: a client cannot construct two questions that look the same.
 #[derive(Clone)]
 struct Mix([DefaultHasher; 2]);
 

@@ -16,7 +16,7 @@ pub(super) const WSE: &str = "http://schemas.xmlsoap.org/ws/2004/08/eventing";
 /// The one way in which events are delivered.
 const PUSH: &str = "http://schemas.xmlsoap.org/ws/2004/08/eventing/DeliveryModes/Push";
 
-/// What somebody wants of an event source.
+/// What a request asks of an event source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Subscribe,

@@ -24,7 +24,7 @@ struct Foreach {
     collection: Collection,
     body: ListId,
     parallel: bool,
-    /// The flow goes on at once, and nobody waits for the items.
+    /// The flow goes on at once, and nothing waits for the items.
     leave: bool,
     counter: Option<Arc<str>>,
     result: Output,
@@ -54,7 +54,7 @@ enum Output {
 enum Items {
     Json(Vec<serde_json::Value>),
     Xml(Arc<Document>, Vec<NodeId>),
-    /// Of the payload: written as they came if nobody looks at them.
+    /// Of the payload: written as they came if no step looks at them.
     Pieces(Arc<Envelope>, Vec<NodeId>),
 }
 
@@ -243,7 +243,7 @@ impl Foreach {
             return Ok(Flow::Next);
         }
         let gathered = self.gather(&mut branches, count, context).await;
-        // Where one ends the flow, nobody asks what the others bring: they end by themselves.
+        // Where one ends the flow, what the others bring is not needed: they end by themselves.
         branches.leave();
         match gathered? {
             ControlFlow::Continue(made) => {

@@ -594,7 +594,7 @@ fn parameters_that_do_not_fit_together() {
     );
 }
 
-/// What nobody would notice: a service that takes no files.
+/// A service that takes no files would not be noticed.
 #[test]
 fn services_that_take_no_files() {
     let proxy = |attributes: &str, given: &[(&str, &str)]| {

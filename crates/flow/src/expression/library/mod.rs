@@ -240,7 +240,7 @@ impl FunctionLibrary for Library {
                     "ends-with" => Type::Boolean,
                     _ => Type::String,
                 };
-                // Whether an expression that is made when it runs reads the document, nobody knows before.
+                // Whether an expression that is made when it runs reads the document is not known before.
                 let reads_document = local == "evaluate";
                 Function::Extension(FunctionInfo { slot: slot as u32, returns, reads_document })
             }
