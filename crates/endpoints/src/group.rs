@@ -139,8 +139,8 @@ impl Group {
             Order::Current(position) => position.0.load(Relaxed) % count,
             Order::Turns(position) => position.0.fetch_add(1, Relaxed) % count,
             Order::Weights(position) | Order::LeastBusy(position) => {
-                let all = self.members.iter().map(|member| member.weight).sum::<usize>().max(1);
-                let mut turn = position.0.fetch_add(1, Relaxed) % all;
+                let total = self.members.iter().map(|member| member.weight).sum::<usize>().max(1);
+                let mut turn = position.0.fetch_add(1, Relaxed) % total;
                 let has_turn = |member: &Member| match turn.checked_sub(member.weight) {
                     None => true,
                     Some(rest) => {

@@ -108,15 +108,15 @@ impl Fetching<'_> {
     fn ends(self, fetched: Result<Token, Fault>) -> Result<String, Fault> {
         let outcome = fetched.as_ref().map(|token| token.value.clone()).map_err(Fault::clone);
         if let Ok(token) = fetched {
-            let mut all = lock(&self.tokens.0);
-            if all.len() >= MOST {
+            let mut tokens = lock(&self.tokens.0);
+            if tokens.len() >= MOST {
                 let now = transport::clock::now();
-                all.retain(|_, kept| !matches!(kept, Kept::Token(token) if token.until <= now));
+                tokens.retain(|_, kept| !matches!(kept, Kept::Token(token) if token.until <= now));
             }
-            if all.len() >= MOST {
-                all.retain(|_, kept| matches!(kept, Kept::Coming(_)));
+            if tokens.len() >= MOST {
+                tokens.retain(|_, kept| matches!(kept, Kept::Coming(_)));
             }
-            all.insert(self.key.to_owned(), Kept::Token(token));
+            tokens.insert(self.key.to_owned(), Kept::Token(token));
         }
         self.outcome.send_replace(Some(outcome.clone()));
         outcome
@@ -125,11 +125,11 @@ impl Fetching<'_> {
 
 impl Drop for Fetching<'_> {
     fn drop(&mut self) {
-        let mut all = lock(&self.tokens.0);
-        if let Some(Kept::Coming(outcome)) = all.get(self.key)
+        let mut tokens = lock(&self.tokens.0);
+        if let Some(Kept::Coming(outcome)) = tokens.get(self.key)
             && outcome.same_channel(&self.outcome.subscribe())
         {
-            all.remove(self.key);
+            tokens.remove(self.key);
         }
     }
 }

@@ -616,9 +616,9 @@ fn body_of(envelope: &Envelope, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
         }
     }
     let stays = |child: &NodeId| holders.binary_search(child).is_err();
-    let mut all: Vec<NodeId> = document.children(envelope.body).filter(stays).collect();
-    all.append(&mut moved);
-    Some(all)
+    let mut kept: Vec<NodeId> = document.children(envelope.body).filter(stays).collect();
+    kept.append(&mut moved);
+    Some(kept)
 }
 
 fn of_the_envelope() -> Fault {
@@ -654,7 +654,7 @@ fn one_object(values: Vec<serde_json::Value>) -> Result<serde_json::Value, Fault
                 }
                 Some(Json::Array(existing)) => match value {
                     Json::Array(more) => existing.extend(more),
-                    one => existing.push(one),
+                    value => existing.push(value),
                 },
                 Some(existing) => {
                     let first = existing.take();

@@ -136,23 +136,23 @@ impl Mediator for Event {
         let element = element.ok_or_else(|| Fault::new("event has no element to publish"))?;
         let mut out = Vec::new();
         xml::write(document, element, &xml::WriteOptions::default(), &mut out);
-        let mut all: Vec<Split> = Vec::new();
+        let mut splits: Vec<Split> = Vec::new();
         let sources: Vec<_> = context.plan().event_sources().into_iter().cloned().collect();
         if !sources.is_empty() {
             let mut event = alone(context, element)?;
             for source in sources {
-                all.extend(source.event(&mut event, Some(&topic))?);
+                splits.extend(source.event(&mut event, Some(&topic))?);
             }
         }
         let data = String::from_utf8_lossy(&out);
         let message_id = context.message_id();
         tracing::info!(target: "busbar::event", %message_id, kind = "event", topic = &*topic, data = &*data, "event");
-        let count = all.iter().map(|split| split.count).sum();
+        let count = splits.iter().map(|split| split.count).sum();
         if count == 0 {
             return Ok(Flow::Next);
         }
         let parts: Box<dyn Iterator<Item = Branch> + Send> =
-            Box::new(all.into_iter().flat_map(|split| split.parts));
+            Box::new(splits.into_iter().flat_map(|split| split.parts));
         Ok(Flow::Split(Split {
             parts,
             count,

@@ -294,7 +294,7 @@ impl Inner {
             return Err(Trouble::unable(format!("there are {MOST} subscriptions already")));
         }
         table.insert(id.clone(), subscriber);
-        drop(all);
+        drop(table);
         Ok(protocol::subscribed(context, &self.name, &id, expires))
     }
 

@@ -332,8 +332,8 @@ impl Schema {
 
 /// `patternProperties`; what is not a regular expression is found when the rules are loaded.
 fn patterns(schema: &Json) -> Vec<(Search, &Json)> {
-    let all = schema.get("patternProperties").and_then(Json::as_object).into_iter().flatten();
-    all.filter_map(|(pattern, schema)| Some((Search::compile(pattern).ok()?, schema))).collect()
+    let by_pattern = schema.get("patternProperties").and_then(Json::as_object).into_iter().flatten();
+    by_pattern.filter_map(|(pattern, schema)| Some((Search::compile(pattern).ok()?, schema))).collect()
 }
 
 fn is(value: &Json, kind: &str) -> bool {

@@ -99,8 +99,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Mediator for Ntlm {
     fn need(&self) -> Need {
-        let all = [&self.user, &self.password, &self.host, &self.domain, &self.version];
-        all.into_iter().flatten().map(KeyValue::need).max().unwrap_or(Need::Nothing)
+        let values = [&self.user, &self.password, &self.host, &self.domain, &self.version];
+        values.into_iter().flatten().map(KeyValue::need).max().unwrap_or(Need::Nothing)
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

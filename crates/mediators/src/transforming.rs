@@ -367,13 +367,13 @@ mod tests {
     fn collect(mut result: Transformed) -> Result<Vec<u8>, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            let mut all = Vec::new();
+            let mut bytes = Vec::new();
             loop {
                 let more = std::future::poll_fn(|cx| result.poll_more(cx)).await;
-                all.extend_from_slice(result.buffered());
+                bytes.extend_from_slice(result.buffered());
                 result.consume(result.buffered().len());
                 if !more.map_err(|error| error.to_string())? {
-                    return Ok(all);
+                    return Ok(bytes);
                 }
             }
         })

@@ -237,9 +237,9 @@ fn fixed(
 fn load(mut sources: Vec<Source>, resolver: &dyn Resolver) -> Result<Schemas, Fault> {
     let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
     let wrong = |violations: Vec<Violation>| {
-        let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let sentences: Vec<String> = violations.iter().map(ToString::to_string).collect();
         Fault::new(format!("Error creating a validator for the schema {}", names.join(", ")))
-            .because(all.join("\n"))
+            .because(sentences.join("\n"))
     };
     let is_xml =
         |source: &Source| !matches!(source.bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b't' | b'f'));

@@ -103,13 +103,13 @@ impl Search {
     /// # Errors
     /// The search takes too long.
     pub fn matches(&self, value: &str) -> Result<Vec<Range<usize>>, String> {
-        let mut all = Vec::new();
+        let mut matches = Vec::new();
         let found: Result<(), Failure> = self.0.for_each(value, |captures| {
-            all.extend(captures.get(0).map(|whole| whole.range()));
+            matches.extend(captures.get(0).map(|whole| whole.range()));
             Ok(true)
         });
         found.map_err(|why| why.to_string())?;
-        Ok(all)
+        Ok(matches)
     }
 
     /// Replaces each match, as Java's `replaceAll` does: `$1` and `${name}` stand for groups, a backslash takes the

@@ -131,11 +131,11 @@ impl Reader {
 
 /// `<<: *defaults`: what is not there itself.
 fn merge(members: &mut Map<String, Value>, value: Value) {
-    let all = match value {
-        Value::Array(all) => all,
+    let items = match value {
+        Value::Array(items) => items,
         one => vec![one],
     };
-    for value in all {
+    for value in items {
         let Value::Object(others) = value else { continue };
         for (name, value) in others {
             members.entry(name).or_insert(value);

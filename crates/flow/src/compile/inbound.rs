@@ -773,12 +773,12 @@ mod tests {
 
     /// One endpoint of a protocol with its port and these parameters.
     fn of(protocol: &Protocol, parameters: &[(&str, &str)]) -> Tested {
-        let mut all = parameter(protocol.port, "8285");
+        let mut parameters_text = parameter(protocol.port, "8285");
         for (name, value) in parameters {
-            all += &parameter(name, value);
+            parameters_text += &parameter(name, value);
         }
         tested(&format!(
-            "<inboundEndpoint name='I' sequence='S' protocol='{}'><parameters>{all}</parameters></inboundEndpoint>",
+            "<inboundEndpoint name='I' sequence='S' protocol='{}'><parameters>{parameters_text}</parameters></inboundEndpoint>",
             protocol.name
         ))
     }

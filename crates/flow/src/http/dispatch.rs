@@ -649,7 +649,7 @@ mod tests {
         let tested = tested(&[proxy("P", ""), proxy("P/Q", ""), proxy("S", "transports='https'")].concat());
         let served = |kind: &str, name: &str| {
             let all = tested.bus.services().metrics.all();
-            let counted = all.iter().find(|(one, counted, _)| (*one, counted.as_str()) == (kind, name));
+            let counted = all.iter().find(|(kind_of, counted, _)| (*kind_of, counted.as_str()) == (kind, name));
             counted.map_or(0, |(.., counters)| counters.totals().requests)
         };
         for (path, name) in [

@@ -223,9 +223,9 @@ async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refu
 
 /// The one value of a header. A request with two is refused: different readers would see different ones.
 fn single(headers: &Headers, name: &str) -> Result<Option<String>, Refused> {
-    let mut all = headers.get_all(name);
-    let Some(first) = all.next() else { return Ok(None) };
-    if all.next().is_some() {
+    let mut lines = headers.get_all(name);
+    let Some(first) = lines.next() else { return Ok(None) };
+    if lines.next().is_some() {
         return Err(Refused::Invalid(format!("it has several headers {name}")));
     }
     match std::str::from_utf8(first) {

@@ -85,8 +85,8 @@ impl Inbound {
     /// The certificate that the client showed and that was verified, as PEM; `chain`: with those above it.
     fn certificates(&self, chain: bool) -> Option<String> {
         use base64::Engine;
-        let all = &self.tls.as_ref()?.client_certificates;
-        let shown = if chain { all.as_slice() } else { all.get(..1)? };
+        let certificates = &self.tls.as_ref()?.client_certificates;
+        let shown = if chain { certificates.as_slice() } else { certificates.get(..1)? };
         let mut pem = String::new();
         for certificate in shown {
             let text = base64::engine::general_purpose::STANDARD.encode(certificate);

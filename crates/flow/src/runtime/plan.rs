@@ -284,9 +284,9 @@ impl Plan {
 
     /// The priority executors, by name.
     pub fn executors(&self) -> Vec<&Arc<Executor>> {
-        let mut all: Vec<_> = self.executors.values().collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        all
+        let mut executors: Vec<_> = self.executors.values().collect();
+        executors.sort_by(|one, other| one.name.cmp(&other.name));
+        executors
     }
 
     /// A data service by its name.
@@ -301,9 +301,9 @@ impl Plan {
 
     /// The event sources, by name.
     pub fn event_sources(&self) -> Vec<&Arc<dyn EventSource>> {
-        let mut all: Vec<_> = self.event_sources.values().collect();
-        all.sort_by(|one, other| one.name().cmp(other.name()));
-        all
+        let mut sources: Vec<_> = self.event_sources.values().collect();
+        sources.sort_by(|one, other| one.name().cmp(other.name()));
+        sources
     }
 
     /// It comes into force: its definitions say which services, APIs, processors, tasks and inbound endpoints run, where no administrator has decided otherwise.

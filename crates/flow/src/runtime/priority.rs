@@ -237,8 +237,8 @@ impl Reader<'_> {
             "and" => Ok(Condition::All(some(inside()?)?)),
             "or" => Ok(Condition::Any(some(inside()?)?)),
             "not" => {
-                let mut all = some(inside()?)?;
-                match (all.pop(), all.is_empty()) {
+                let mut conditions = some(inside()?)?;
+                match (conditions.pop(), conditions.is_empty()) {
                     (Some(one), true) => Ok(Condition::Not(Box::new(one))),
                     _ => Err(self.wrong(element.span(), "`not` has one condition inside")),
                 }

@@ -79,10 +79,10 @@ impl Routes {
 
     /// As [`Routes::permits`], for an address that is no server: of a file, or of a service of this bus.
     pub fn permits_text(&self, address: &str) -> bool {
-        let Some(all) = &self.dynamic else { return true };
+        let Some(permitted) = &self.dynamic else { return true };
         let lower = address.to_ascii_lowercase();
         let leads_up = lower.split(['/', '\\', '?', '#']).any(|part| part.replace("%2e", ".") == "..");
-        !leads_up && all.iter().any(|written| fits(written.as_bytes(), address.trim().as_bytes()))
+        !leads_up && permitted.iter().any(|written| fits(written.as_bytes(), address.trim().as_bytes()))
     }
 
     /// The same backend, as it is to be reached.

@@ -118,9 +118,9 @@ impl Services {
     /// Names each message in the log that is lost when the process ends now: those whose work goes on while nobody waits for
     /// it any more, parts in aggregates, and what waits in stores that do not outlive the process.
     pub fn log_given_up(&self) {
-        let all: Vec<Arc<Scope>> = lock(&self.scopes.shared).values().filter_map(Weak::upgrade).collect();
-        all.iter().for_each(|scope| scope.log_given_up());
-        let others = self.scopes.open().saturating_sub(all.len());
+        let scopes: Vec<Arc<Scope>> = lock(&self.scopes.shared).values().filter_map(Weak::upgrade).collect();
+        scopes.iter().for_each(|scope| scope.log_given_up());
+        let others = self.scopes.open().saturating_sub(scopes.len());
         if others > 0 {
             tracing::error!(target: "busbar::drain", "given up at the end of the drain: {others} messages in steps that do not end");
         }

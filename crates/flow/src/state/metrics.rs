@@ -113,8 +113,8 @@ pub struct Metrics {
 impl Metrics {
     /// The counters of one service or endpoint; plans look them up once.
     pub fn counters(&self, kind: &'static str, name: &str) -> Arc<Counters> {
-        let mut all = self.counters.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Arc::clone(all.entry((kind, name.to_owned())).or_default())
+        let mut counters = self.counters.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::clone(counters.entry((kind, name.to_owned())).or_default())
     }
 
     /// All counters, sorted by kind and name.

@@ -242,14 +242,14 @@ impl Runner {
                 let Some(admitted) = self.room(&now).await else { break 'look Ended::Broken };
                 taken += 1;
                 let between = now.source.between;
-                let one = now.process(taken_file, admitted, self.stop.clone());
+                let processing = now.process(taken_file, admitted, self.stop.clone());
                 if work.source.sequential {
-                    one.await;
+                    processing.await;
                 } else {
                     if parallel.len() >= PARALLEL {
                         parallel.join_next().await;
                     }
-                    parallel.spawn(one);
+                    parallel.spawn(processing);
                 }
                 if !between.is_zero() {
                     self.sleep(between).await;

@@ -268,8 +268,8 @@ fn quoted(action: &str) -> String {
 
 /// Whether there is one SOAPAction header, as it would be written.
 fn has_quoted_action(headers: &Headers) -> bool {
-    let mut all = headers.get_all("SOAPAction");
-    match (all.next(), all.next()) {
+    let mut lines = headers.get_all("SOAPAction");
+    match (lines.next(), lines.next()) {
         (Some([b'"', action @ .., b'"']), None) => {
             let (first, last) = (action.first(), action.last());
             let plain =

@@ -99,17 +99,17 @@ impl<'a> Settings<'a> {
 
 fn methods(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Option<Vec<String>>> {
     let Some(text) = settings.text("methods") else { return Some(None) };
-    let all: Vec<_> = text.split(',').map(|one| one.trim().to_ascii_uppercase()).collect();
-    if all.iter().any(|one| one == "*") {
+    let names: Vec<_> = text.split(',').map(|name| name.trim().to_ascii_uppercase()).collect();
+    if names.iter().any(|name| name == "*") {
         return Some(None);
     }
-    if let Some(bad) = all.iter().find(|one| !METHODS.contains(&one.as_str())) {
+    if let Some(bad) = names.iter().find(|name| !METHODS.contains(&name.as_str())) {
         let message = format!("the cache knows no method `{bad}`");
         let expected = format!("expected {} or *", METHODS.join(", "));
         compiler.error("bad-value", message, settings.place("methods"), expected);
         return None;
     }
-    Some(Some(all))
+    Some(Some(names))
 }
 
 fn asked(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Asked> {

@@ -58,7 +58,7 @@ fn kind(schema: &Json) -> &str {
 /// The schema of the items of an array.
 fn items(schema: &Json) -> &Json {
     match schema.get("items") {
-        Some(Json::Array(all)) => all.first().unwrap_or(&Json::Null),
+        Some(Json::Array(items)) => items.first().unwrap_or(&Json::Null),
         Some(one) => one,
         None => &Json::Null,
     }
@@ -155,7 +155,7 @@ impl Schema {
                 Some(list) if kind(list) == "array" => {
                     let item = self.element(document, child, items(list), depth + 1)?;
                     match made.entry(key).or_insert_with(|| Json::Array(Vec::new())) {
-                        Json::Array(all) => all.push(item),
+                        Json::Array(values) => values.push(item),
                         other => *other = item,
                     }
                 }
@@ -373,12 +373,12 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 
 /// An array of objects (or one) as rows of their values.
 pub(super) fn csv(made: &Json) -> Result<String, String> {
-    let all = match made {
-        Json::Array(all) => all.as_slice(),
+    let rows = match made {
+        Json::Array(rows) => rows.as_slice(),
         one => std::slice::from_ref(one),
     };
     let mut out = String::new();
-    for row in all {
+    for row in rows {
         let fields: Vec<&Json> = match row {
             Json::Object(members) => members.values().collect(),
             Json::Array(values) => values.iter().collect(),

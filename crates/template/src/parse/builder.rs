@@ -162,11 +162,11 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
                 inside(self, &["list", "items"], "continue")?;
                 body.push(Node::Continue);
             }
-            Tag::Assign(scope, all) => {
+            Tag::Assign(scope, assignments) => {
                 if scope == Scope::Local {
                     inside(self, &["macro", "function"], "local")?;
                 }
-                body.push(Node::Assign(scope, all));
+                body.push(Node::Assign(scope, assignments));
             }
             Tag::Capture(scope, name) => {
                 let which = match scope {

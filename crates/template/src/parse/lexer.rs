@@ -268,7 +268,7 @@ impl Lexer<'_> {
 
     fn assignment(&mut self, scope: Scope) -> Parsed<Tag> {
         let cursor = &mut self.cursor;
-        let mut all = Vec::new();
+        let mut assignments = Vec::new();
         loop {
             cursor.skip();
             let place = cursor.place();
@@ -283,12 +283,12 @@ impl Lexer<'_> {
             if cursor.take_word("in") {
                 return Err(Error::new("there are no namespaces here: a template stands alone", place));
             }
-            if all.is_empty() && at_end(cursor) {
+            if assignments.is_empty() && at_end(cursor) {
                 return Ok(Tag::Capture(scope, name));
             }
             let one = || Expr { kind: Kind::Number(crate::number::Number::int(1)), place };
             let with = |arithmetic| Target { name: Arc::clone(&name), with: arithmetic, place };
-            all.push(if cursor.take("++") {
+            assignments.push(if cursor.take("++") {
                 (with(Some(Arithmetic::Add)), one())
             } else if cursor.take("--") {
                 (with(Some(Arithmetic::Subtract)), one())
@@ -309,7 +309,7 @@ impl Lexer<'_> {
             });
             cursor.take(",");
             if at_end(cursor) {
-                return Ok(Tag::Assign(scope, all));
+                return Ok(Tag::Assign(scope, assignments));
             }
         }
     }

@@ -229,8 +229,8 @@ impl<'m> Run<'m> {
             }
             Node::Break => return Ok(End::Break),
             Node::Continue => return Ok(End::Continue),
-            Node::Assign(scope, all) => {
-                for (target, expr) in all {
+            Node::Assign(scope, assignments) => {
+                for (target, expr) in assignments {
                     let value = self.assigned(*scope, target, expr)?;
                     self.set(*scope, &target.name, value);
                 }
