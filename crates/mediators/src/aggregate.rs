@@ -1130,7 +1130,7 @@ mod tests {
             ("<aggregate><correlateOn/><onComplete><drop/></onComplete></aggregate>", "needs an expression"),
             (
                 "<aggregate><completeCondition timeout='x'/><onComplete><drop/></onComplete></aggregate>",
-                "no number of seconds",
+                "not a number of seconds",
             ),
             ("<aggregate/>", "nothing uses the result"),
             (

@@ -954,7 +954,7 @@ mod tests {
             ),
             (
                 "<cache><protocol type='HTTP'><responseCodes>(</responseCodes></protocol></cache>",
-                "no valid regular",
+                "not a valid regular",
             ),
             (
                 "<cache><protocol type='HTTP'><hashGenerator>a.B</hashGenerator></protocol></cache>",

@@ -73,7 +73,7 @@ A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. Wit
     refused: &[
         ("<call blocking=\"yes\"/>", "`blocking` should not be `yes`"),
         ("<call><source type=\"property\"/></call>", "this `source` names nothing"),
-        ("<call><source>//a[</source></call>", "no valid expression"),
+        ("<call><source>//a[</source></call>", "not a valid expression"),
         ("<call><target type=\"variable\"/></call>", "this `target` names nothing"),
     ],
     faults: &[

@@ -49,7 +49,7 @@ with a default. What ends the template's sequence ends the flow.",
         ("<call-template/>", "`call-template` needs the attribute `target`"),
         ("<call-template target=\"none\"/>", "there is no template `none`"),
         ("<call-template target=\"t\"><with-param name=\"p\"/></call-template>", "`with-param` needs name and value"),
-        ("<call-template target=\"t\"><with-param name=\"p\" value=\"{//a[}\"/></call-template>", "no valid expression"),
+        ("<call-template target=\"t\"><with-param name=\"p\" value=\"{//a[}\"/></call-template>", "not a valid expression"),
     ],
     faults: &[
         ("500101", "a mandatory parameter is not given"),

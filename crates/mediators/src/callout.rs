@@ -75,7 +75,7 @@ that of a SOAP fault its code, where that is a number; the status is in `HTTP_SC
     refused: &[
         ("<callout serviceURL=\"http://localhost/\"><enableSec/></callout>", "`callout` with WS-Security is not executable here"),
         ("<callout serviceURL=\"http://localhost/\"><target/></callout>", "this `target` names nothing"),
-        ("<callout serviceURL=\"http://localhost/\"><source xpath=\"//a[\"/></callout>", "no valid expression"),
+        ("<callout serviceURL=\"http://localhost/\"><source xpath=\"//a[\"/></callout>", "not a valid expression"),
         ("<callout passHeaders=\"yes\"/>", "`passHeaders` should not be `yes`"),
     ],
     faults: &[

@@ -601,7 +601,7 @@ mod tests {
             (json, ok, JSON, "", "no JSON payload"),
             (json, ok, JSON, "{", "JSON"),
             ("inputType='XML' outputType='JSON'", ok, XML, "", "empty"),
-            ("inputType='XML' outputType='JSON'", ok, XML, "<root><a>x</a></root>", "no number"),
+            ("inputType='XML' outputType='JSON'", ok, XML, "<root><a>x</a></root>", "not a number"),
             ("inputType='XML' outputType='JSON'", ok, XML, "<a", "not well-formed"),
             ("inputType='CSV' outputType='JSON'", ok, TEXT, "", "empty"),
             (
@@ -609,14 +609,14 @@ mod tests {
                 "map_S_root_S_root = function(){ return {'a b': 1}; };",
                 JSON,
                 "{}",
-                "no name",
+                "not a name",
             ),
             (
                 "inputType='JSON' outputType='XML'",
                 "map_S_root_S_root = function(){ return 5; };",
                 JSON,
                 "{}",
-                "no object",
+                "not an object",
             ),
         ] {
             let fault = run(attributes, config, headers, body);

@@ -383,7 +383,7 @@ fn parameter(element: &Element, compiler: &mut Compiler<'_>) -> Option<Input> {
         Err(why) => {
             compiler.error(
                 "bad-value",
-                format!("`{}` is no {}", value.value, kind.name()),
+                format!("`{}` is not of the type {}", value.value, kind.name()),
                 value.value_span,
                 why,
             );
@@ -799,7 +799,7 @@ mod tests {
             (
                 "dblookup",
                 format!("{pool_element}{}", statement("select ?", "<parameter value='x' type='INTEGER'/>")),
-                "`x` is no INTEGER",
+                "`x` is not of the type INTEGER",
             ),
             (
                 "dblookup",
@@ -809,7 +809,7 @@ mod tests {
             (
                 "dblookup",
                 format!("{pool_element}{}", statement("select ?", "<parameter expression='//[' type='BIT'/>")),
-                "no valid expression",
+                "not a valid expression",
             ),
             (
                 "dblookup",

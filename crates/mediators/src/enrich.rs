@@ -87,7 +87,7 @@ JSON. The content type stays. A source that gives nothing is logged, and a custo
     needs: &[(Need::Whole, "always")],
     refused: &[
         ("<enrich><source type=\"body\"/></enrich>", "`enrich` needs `source` and `target`"),
-        ("<enrich><source xpath=\"//a[\"/><target type=\"body\"/></enrich>", "no valid expression"),
+        ("<enrich><source xpath=\"//a[\"/><target type=\"body\"/></enrich>", "not a valid expression"),
         ("<enrich><source type=\"body\"/><target type=\"envelope\"/></enrich>", "`enrich` cannot do this"),
         ("<enrich><source type=\"property\"/><target type=\"body\"/></enrich>", "needs the attribute `property`"),
         ("<enrich><source type=\"inline\"/><target type=\"body\"/></enrich>", "inline content is missing"),

@@ -44,7 +44,7 @@ The element is the first one of the body, or the first node that `expression` se
     needs: &[(Need::Whole, "always")],
     refused: &[
         ("<event/>", "`event` needs the attribute `topic`"),
-        ("<event topic=\"t\" expression=\"//a[\"/>", "no valid expression"),
+        ("<event topic=\"t\" expression=\"//a[\"/>", "not a valid expression"),
     ],
     faults: &[
         ("0", "the topic is empty, or there is no element to publish"),

@@ -97,7 +97,7 @@ brings nothing. With `continue-without-aggregation` the flow goes on at once.",
     refused: &[
         ("<foreach><sequence/></foreach>", "`foreach` needs an `expression`"),
         ("<foreach expression=\"//a\"/>", "`foreach` needs one sequence, inside or by name"),
-        ("<foreach expression=\"//a[\"><sequence/></foreach>", "no valid expression"),
+        ("<foreach expression=\"//a[\"><sequence/></foreach>", "not a valid expression"),
         ("<foreach expression=\"//a\"><sequence><send/></sequence></foreach>", "`send` cannot stand inside of `foreach`"),
         ("<foreach collection=\"${payload.a}\"/>", "`foreach` needs a `sequence` inside"),
         (

@@ -69,7 +69,7 @@ sequence it names, the endpoint inside, the endpoint it names. A copy that fails
     refused: &[
         ("<iterate expression=\"//a\"/>", "`iterate` needs a `target`"),
         ("<iterate><target/></iterate>", "`iterate` needs the attribute `expression`"),
-        ("<iterate expression=\"//a[\"><target/></iterate>", "no valid expression"),
+        ("<iterate expression=\"//a[\"><target/></iterate>", "not a valid expression"),
         ("<iterate expression=\"//a\" attachPath=\"//b\"><target/></iterate>", "`attachPath` without `preservePayload=\"true\"`"),
         (
             "<iterate expression=\"//a\" preservePayload=\"true\" attachPath=\"json-eval($.b)\"><target/></iterate>",

@@ -648,7 +648,7 @@ mod tests {
             ),
             (
                 "<jsontransform><property name='synapse.commons.json.output.disableAutoPrimitive.regex' value='('/></jsontransform>",
-                "no regular expression",
+                "not a regular expression",
             ),
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);

@@ -64,7 +64,7 @@ The message goes on as it is, byte by byte if nothing else changes it. A line ma
         ("<log category=\"LOUD\"/>", "`category` cannot be `LOUD`"),
         ("<log><property name=\"a\"/></log>", "this property has no value"),
         ("<log><property value=\"1\"/></log>", "this property has no name"),
-        ("<log><message>${payload.a b}</message></log>", "no valid expression"),
+        ("<log><message>${payload.a b}</message></log>", "not a valid expression"),
     ],
     faults: &[
         (

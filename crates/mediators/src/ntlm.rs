@@ -52,7 +52,7 @@ use https.",
     ],
     refused: &[
         ("<NTLM username=\"u\" password=\"p\" ntlmVersion=\"v3\"/>", "`v3` is not a version of NTLM"),
-        ("<NTLM username=\"{//a[}\"/>", "no valid expression"),
+        ("<NTLM username=\"{//a[}\"/>", "not a valid expression"),
         ("<NTLM user=\"u\"/>", "`NTLM` has no attribute `user`"),
     ],
     faults: &[

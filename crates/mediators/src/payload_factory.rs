@@ -104,11 +104,11 @@ What comes out is checked: XML must be well-formed. JSON must begin as JSON does
         ("<payloadFactory><format><a>$1</a></format><args><arg/></args></payloadFactory>", "`arg` needs a value"),
         (
             "<payloadFactory media-type=\"json\"><format>{\"a\":${payload.}}</format></payloadFactory>",
-            "no valid expression",
+            "not a valid expression",
         ),
         (
             "<payloadFactory><format><a>$1</a></format><args><arg expression=\"//a[\"/></args></payloadFactory>",
-            "no valid expression",
+            "not a valid expression",
         ),
         (
             "<payloadFactory template-type=\"freemarker\" media-type=\"json\"><format>${payload.a</format></payloadFactory>",
@@ -738,7 +738,7 @@ mod tests {
             let text =
                 format!("<payloadFactory media-type='text'><format>{format}</format></payloadFactory>");
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
-            assert!(tested.reports("no valid expression"), "{format} {:?}", tested.found);
+            assert!(tested.reports("not a valid expression"), "{format} {:?}", tested.found);
         }
         let text = "<payloadFactory media-type='text'><format key=\"{concat('k', '')}\"/></payloadFactory>\
             <!--top--><localEntry key='k'>${paylod.x}</localEntry>";

@@ -67,7 +67,7 @@ null: then a `default` property keeps the value that it had, a header becomes em
         ("<property name=\"p\" value=\"1\" scope=\"axis\"/>", "`scope` cannot be `axis`"),
         ("<property name=\"p\" value=\"1.5\" type=\"INTEGER\"/>", "`1.5` is not a whole number of this type"),
         ("<property name=\"p\" value=\"1\" group=\"1\"/>", "`group` has no meaning here"),
-        ("<property name=\"p\" value=\"1\" pattern=\"(\"/>", "no valid regular expression"),
+        ("<property name=\"p\" value=\"1\" pattern=\"(\"/>", "not a valid regular expression"),
         ("<property name=\"a b\" value=\"1\" scope=\"transport\"/>", "`a b` is not a header name"),
     ],
     faults: &[
@@ -511,7 +511,7 @@ mod tests {
             let value = end.context.properties.get("p").map(|value| format!("{value:?}"));
             match wanted {
                 Some(_) => assert_eq!(value.as_deref(), wanted, "{attributes}"),
-                None => assert!(end.fault().is_some_and(|fault| fault.contains("no number")), "{attributes}"),
+                None => assert!(end.fault().is_some_and(|fault| fault.contains("not a number")), "{attributes}"),
             }
         }
     }

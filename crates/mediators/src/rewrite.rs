@@ -651,13 +651,13 @@ mod tests {
             ("<rewriterule><action value='a' type='replace'/></rewriterule>", "needs a `regex`"),
             (
                 "<rewriterule><action value='a' type='replace' regex='('/></rewriterule>",
-                "no valid regular expression",
+                "not a valid regular expression",
             ),
             (
                 "<rewriterule><action value='a' type='remove-query-param'/></rewriterule>",
                 "changes the query only",
             ),
-            ("<rewriterule><action xpath='//['/></rewriterule>", "no valid expression"),
+            ("<rewriterule><action xpath='//['/></rewriterule>", "not a valid expression"),
             ("<rewriterule><action valu='a'/></rewriterule>", "no attribute `valu`"),
             ("<rewriterule><condition/><action value='a'/></rewriterule>", "needs a condition"),
         ] {

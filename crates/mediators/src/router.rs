@@ -141,10 +141,10 @@ A target runs, of these, the first that it has: the sequence inside, the sequenc
     refused: &[
         ("<router><route><target/></route></router>", "`route` needs an expression"),
         ("<router><route expression=\"//a\"/></router>", "`route` needs a target"),
-        ("<router><route expression=\"//a[\"><target/></route></router>", "no valid expression"),
+        ("<router><route expression=\"//a[\"><target/></route></router>", "not a valid expression"),
         (
             "<router><route expression=\"//a\" match=\"(\"><target/></route></router>",
-            "no valid regular expression",
+            "not a valid regular expression",
         ),
     ],
     faults: &[

@@ -691,7 +691,7 @@ mod tests {
         let xml = "target='body' result-content-type='XML' result-enclosing-element='all'";
         for (attributes, aggregation, says) in [
             (BODY, "expression='json-eval($.none)'", "Error evaluating expression"),
-            (BODY, "expression='json-eval($)' min-messages='{json-eval($.none)}'", "no number of messages"),
+            (BODY, "expression='json-eval($)' min-messages='{json-eval($.none)}'", "not a number of messages"),
             (xml, "expression=\"string('a')\"", "cannot be collected as XML"),
         ] {
             let end = compiled(attributes, &format!("<aggregation {aggregation}/>{}", makes("{}")))
@@ -723,12 +723,12 @@ mod tests {
             (
                 BODY,
                 "<aggregation expression='json-eval($)' timeout='1s'/><sequence/>",
-                "no number of milliseconds",
+                "not a number of milliseconds",
             ),
             (
                 BODY,
                 "<aggregation expression='json-eval($)' min-messages='x'/><sequence/>",
-                "no number of messages",
+                "not a number of messages",
             ),
             (
                 BODY,

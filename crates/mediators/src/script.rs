@@ -346,7 +346,7 @@ fn arguments(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<Given
         let kind = argument.attr("type").unwrap_or("string").trim().to_ascii_lowercase();
         let value = match (argument.attribute("value"), argument.attr("expression")) {
             (Some(value), _) => Ok(typed(&value.value, &kind).or_else(|| {
-                let message = format!("`{}` is no {kind}", value.value);
+                let message = format!("`{}` is not of the type {kind}", value.value);
                 compiler.error("bad-value", message, value.value_span, "the type is said by `type`");
                 None
             })?),
@@ -547,7 +547,7 @@ impl Given {
                     let text = other.to_string();
                     typed(&text, &self.kind).ok_or_else(|| {
                         Fault::new(format!(
-                            "The argument {} is no {}: {text}",
+                            "The argument {} is not of the type {}: {text}",
                             expression.source(),
                             self.kind
                         ))
@@ -810,7 +810,7 @@ mod tests {
             ),
             (
                 "<script language='js' key='k'><inputs><argument type='number' value='x'/></inputs></script>",
-                "`x` is not a number",
+                "`x` is not of the type number",
             ),
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);

@@ -40,7 +40,7 @@ The body is kept as it came: a store does not look whether it is what its conten
     refused: &[
         ("<store/>", "`store` needs the attribute `messageStore`"),
         ("<store messageStore=\"none\"/>", "there is no message store `none`"),
-        ("<store messageStore=\"{//a[}\"/>", "no valid expression"),
+        ("<store messageStore=\"{//a[}\"/>", "not a valid expression"),
     ],
     faults: &[
         ("0", "there is no such store or it is full, or `sequence` names none, sends or answers"),

@@ -46,9 +46,9 @@ unread, and a body that is broken behind that place is not noticed here.",
     ],
     refused: &[
         ("<switch><case regex=\"a\"/></switch>", "`switch` needs the attribute `source`"),
-        ("<switch source=\"//a[\"><case regex=\"a\"/></switch>", "no valid expression"),
+        ("<switch source=\"//a[\"><case regex=\"a\"/></switch>", "not a valid expression"),
         ("<switch source=\"//a\"><case/></switch>", "`case` needs a `regex`"),
-        ("<switch source=\"//a\"><case regex=\"(\"/></switch>", "no valid regular expression"),
+        ("<switch source=\"//a\"><case regex=\"(\"/></switch>", "not a valid regular expression"),
         ("<switch source=\"//a\"><drop/></switch>", "`drop` has no effect inside of `switch`"),
     ],
     faults: &[

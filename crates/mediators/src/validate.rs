@@ -84,7 +84,7 @@ What a schema imports or includes is the `resource` of that location, else an en
         ("<validate><schema key=\"s\"/></validate>", "`validate` needs `on-fail` with a mediator in it"),
         (
             "<validate source=\"//a[\"><schema key=\"s\"/><on-fail><drop/></on-fail></validate>",
-            "no valid expression",
+            "not a valid expression",
         ),
         (
             "<validate><schema key=\"s\"/><resource key=\"t\"/><on-fail><drop/></on-fail></validate>",

@@ -54,7 +54,7 @@ do, the variable keeps the value that it had.",
         ("<variable name=\"v\" value=\"x\" type=\"INTEGER\"/>", "`x` is not a number of this type"),
         ("<variable name=\"v\" value=\"{\" type=\"JSON\"/>", "it is not JSON"),
         ("<variable name=\"v\" value=\"a\" type=\"XML\"/>", "it is not well-formed XML"),
-        ("<variable name=\"v\" expression=\"//a[\"/>", "no valid expression"),
+        ("<variable name=\"v\" expression=\"//a[\"/>", "not a valid expression"),
     ],
     faults: &[
         ("0", "the expression gives something that is not of the `type`, or cannot be evaluated"),

@@ -120,7 +120,7 @@ connection that the result goes to.",
     refused: &[
         ("<xslt/>", "`xslt` needs the attribute `key`"),
         ("<xslt key=\"none\"/>", "there is no stylesheet `none`"),
-        ("<xslt key=\"none\" source=\"//a[\"/>", "no valid expression"),
+        ("<xslt key=\"none\" source=\"//a[\"/>", "not a valid expression"),
         ("<xslt key=\"none\"><property name=\"p\"/></xslt>", "a parameter needs a value"),
         ("<xslt key=\"none\"><resource location=\"a\"/></xslt>", "`resource` needs `location` and `key`"),
         (
@@ -763,7 +763,7 @@ mod tests {
             (
                 "<xslt key='s'><attribute name='http://busbar.dev/xslt/processor' value='3.0'/></xslt>",
                 "",
-                "no version of XSLT",
+                "not a version of XSLT",
             ),
             ("<xslt key='s'/>", "<x:nonsense/>", "cannot be compiled"),
             ("<xslt key='s'/>", "<x:include href='gone'/>", "cannot be compiled"),

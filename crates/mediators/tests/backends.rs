@@ -225,7 +225,7 @@ fn without_a_token_the_fault_sequence_runs() {
         (ok(""), "not JSON"),
         (ok("{}"), "no access_token"),
         (ok(r#"{"access_token":5}"#), "no access_token"),
-        (ok(r#"{"access_token":"a\nb"}"#), "no token"),
+        (ok(r#"{"access_token":"a\nb"}"#), "not a token"),
         (ok(&huge), "larger than"),
     ] {
         let (tokens, _) = backend(move |_, _, _| response.clone());
@@ -249,7 +249,7 @@ fn without_a_token_the_fault_sequence_runs() {
         flow("", CALL, &oauth("http://127.0.0.1:9", &GRANT.replace("URL", &format!("http://{dead}"))));
     assert!(tested.ask("POST", "/", JSON, "{}").body.starts_with("303003: "));
     let tested = flow("", CALL, &oauth("http://127.0.0.1:9", &GRANT.replace("URL/t", "{$ctx:none}")));
-    assert!(tested.ask("POST", "/", JSON, "{}").body.contains("no address"));
+    assert!(tested.ask("POST", "/", JSON, "{}").body.contains("not an address"));
 }
 
 #[test]

@@ -330,7 +330,7 @@ fn functions_of_xpath() {
                 "!unknown-secret: the secret of `wso2:vault-lookup('none')` is not available",
             ),
             ("wso2:vault-lookup('none', 'ENV')", "!no secret none"),
-            ("concat('', wso2:vault-lookup('../db'))", "!no name of a secret"),
+            ("concat('', wso2:vault-lookup('../db'))", "!not a name of a secret"),
             // What is computed shows when it runs.
             ("wso2:vault-lookup(concat('no', 'ne'))", "!0: Evaluation of the expression"),
             ("wso2:vault-lookup(concat('cip', 'her'))", "!0: Evaluation of the expression"),
@@ -380,7 +380,7 @@ fn json_paths() {
             ("json-eval($axis2:none.a)", ""),
             ("json-eval($var:o.f.g[1])", "2"),
             ("json-eval($.{$ctx:k}.s)", "x"),
-            ("json-eval($.a", "!no valid expression"),
+            ("json-eval($.a", "!not a valid expression"),
             ("json-eval($.a[)", "!cannot be evaluated"),
             ("fn:tokenize('a,b', ',')", "!cannot be evaluated"),
             ("nothing:such(1)", "!cannot be evaluated"),
@@ -442,7 +442,7 @@ fn synapse_expressions() {
             ("${payload.list[?(@.i > 1)].w}", r#"["b"]"#),
             ("${payload[\"é\"]}", "ü"),
             ("${split(\"a1b22c\", \"[0-9]+\")}", r#"["a","b","c"]"#),
-            ("${1 + }", "!no valid expression"),
+            ("${1 + }", "!not a valid expression"),
         ],
     );
 }
@@ -571,7 +571,7 @@ fn what_is_no_xpath_1_may_be_xpath_2() {
             ("matches(//m:s, 'IBM')", "!resulted in an error"),
             ("fn:upper-case('a')", "A"),
             // What is neither is wrong as XPath 1.0.
-            ("if (", "!no valid expression"),
+            ("if (", "!not a valid expression"),
             ("nofunc('a')", "!there is no function"),
         ],
     );

@@ -218,14 +218,14 @@ pub(super) mod tests {
             (&json(&oaep_cipher, "RSA/ECB/OAEPwithSHA1andMGF1Padding"), Ok("p w")),
             (&json(&pkcs1, "RSA"), Ok("p w")),
             (&json(&oaep_cipher, "RSA"), Err("another key")),
-            (&json(&oaep_cipher, "AES/GCM/NoPadding"), Err("no cipher text")),
+            (&json(&oaep_cipher, "AES/GCM/NoPadding"), Err("not a cipher text")),
             (&json(&oaep_cipher, "AES/CBC/PKCS5Padding"), Err("AES/CBC/PKCS5PADDING is not known")),
             (SYMMETRIC, Err("names a key of RSA")),
-            (&STANDARD.encode("{}"), Err("no cipher text")),
-            (&STANDARD.encode(oaep(b"\xff")), Err("no text")),
+            (&STANDARD.encode("{}"), Err("not a cipher text")),
+            (&STANDARD.encode(oaep(b"\xff")), Err("not text")),
             ("AbCd", Err("another key")),
-            ("AbC=", Err("no cipher text")),
-            ("not base64", Err("no cipher text")),
+            ("AbC=", Err("not a cipher text")),
+            ("not base64", Err("not a cipher text")),
             ("", Err("another key")),
         ] {
             match (key.decrypt(text), wanted) {
@@ -265,9 +265,9 @@ pub(super) mod tests {
             ),
             (&json(r#"{"c":"QS94","iv":"AQYLEBUaHyQpLjM4"}"#), Err("another key")),
             (&json(r#"{"c":"QS94","iv":""}"#), Err("another key")),
-            (&json(r#"{"c":"QS94","iv":"?"}"#), Err("no cipher text")),
-            (&json(r#"{"iv":"AQYLEBUaHyQpLjM4"}"#), Err("no cipher text")),
-            (&json(r#"{"c":"QS94","t":"AES/GCM/NoPadding"}"#), Err("no cipher text")),
+            (&json(r#"{"c":"QS94","iv":"?"}"#), Err("not a cipher text")),
+            (&json(r#"{"iv":"AQYLEBUaHyQpLjM4"}"#), Err("not a cipher text")),
+            (&json(r#"{"c":"QS94","t":"AES/GCM/NoPadding"}"#), Err("not a cipher text")),
             ("AbCd", Err("names a key of AES")),
         ] {
             match (key.decrypt(text), wanted) {

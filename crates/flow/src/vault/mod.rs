@@ -384,7 +384,7 @@ mod tests {
             ("../outside", None, false, Err("is not a name")),
             ("", None, false, Err("is not a name")),
             ("huge", None, false, Err("too large")),
-            ("db", Some("VAULT"), false, Err("no kind of secret")),
+            ("db", Some("VAULT"), false, Err("not a kind of secret")),
         ] {
             // The second answer is the kept one.
             for _ in 0..2 {

@@ -277,7 +277,7 @@ fn mistakes_are_found_when_the_configuration_loads() {
     for (inside, says) in [
         (
             one("<filter source='//a[' dialect='http://www.w3.org/TR/1999/REC-xpath-19991116'/>"),
-            "no valid expression",
+            "not a valid expression",
         ),
         (one("<expires>soon</expires>"), "`expires` cannot be `soon`"),
         (one("") + &one(""), "two subscriptions have the id `s`"),

@@ -759,7 +759,7 @@ mod tests {
                 "needs a `result-enclosing-element`",
             ),
             ("collection='json-eval($.a[*])'", "<sequence/>", "nothing can be put back"),
-            ("collection='//['", "<sequence/>", "no valid expression"),
+            ("collection='//['", "<sequence/>", "not a valid expression"),
         ] {
             let text = format!("<foreach {attributes}>{inside}</foreach>");
             let tested = testing::main(&crate::registry(testing::endpoints), &text);

@@ -354,8 +354,8 @@ mod tests {
     fn what_is_no_challenge_is_said() {
         let whole = challenge(UNICODE | TARGET_INFO, &about());
         for (bytes, says) in [
-            (b"".to_vec(), "no challenge"),
-            (b"NTLMSSP\0\x01\0\0\0".to_vec(), "no challenge"),
+            (b"".to_vec(), "not a challenge"),
+            (b"NTLMSSP\0\x01\0\0\0".to_vec(), "not a challenge"),
             (whole[..20].to_vec(), "too short"),
             (whole[..60].to_vec(), "too short"),
             (challenge(0, &[]), "Unicode"),

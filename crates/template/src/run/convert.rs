@@ -248,7 +248,7 @@ impl<'m> Run<'m> {
             Value::Boolean(is) => is.to_string(),
             given => self.text_of(given, value)?.to_string(),
         };
-        let wrong = |what: &str| Err(Error::new(format!("`{text}` is no {what}"), value.place));
+        let wrong = |what: &str| Err(Error::new(format!("`{text}` is not a {what}"), value.place));
         match name {
             "number_format" => match number_format(&text) {
                 Some(format) => self.number_format = format,

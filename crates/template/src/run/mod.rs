@@ -370,7 +370,7 @@ impl<'m> Run<'m> {
     fn pairs(&mut self, source: Value<'m>, expr: &'m Expr) -> Res<Value<'m>> {
         let Some(keys) = source.keys() else {
             return Err(Error::new(
-                format!("`{}` is {} and no hash that can be listed", shown(expr), source.what()),
+                format!("`{}` is {} and not a hash that can be listed", shown(expr), source.what()),
                 expr.place,
             ));
         };

@@ -94,12 +94,12 @@ impl<'m> Run<'m> {
         let target = self.value(&call.target)?;
         let Value::Macro(called) = target else {
             return Err(Error::new(
-                format!("`{}` is {} and no macro", shown(&call.target), target.what()),
+                format!("`{}` is {} and not a macro", shown(&call.target), target.what()),
                 call.place,
             ));
         };
         if called.function {
-            return Err(Error::new(format!("`{}` is a function and no macro", called.name), call.place));
+            return Err(Error::new(format!("`{}` is a function and not a macro", called.name), call.place));
         }
         let mut given = Vec::new();
         for (at, expr) in call.positional.iter().enumerate() {
@@ -222,7 +222,7 @@ impl<'m> Run<'m> {
             return Err(Error::new(format!("`{}` is not a function", shown(target)), place));
         };
         if !called.function {
-            return Err(Error::new(format!("`{}` is a macro and no function", called.name), place));
+            return Err(Error::new(format!("`{}` is a macro and not a function", called.name), place));
         }
         let mut given = Vec::with_capacity(arguments.len());
         for (at, expr) in arguments.iter().enumerate() {
