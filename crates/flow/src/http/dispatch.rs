@@ -490,8 +490,8 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
         };
         let routing::Dispatched::Ask(guard) = dispatched else { break dispatched };
         // Boxed: most requests meet no guard. It remembers the caller that it has let in, so each is asked once.
-        if let Some(answer) = Box::pin(guard::check(&guard, context)).await {
-            return Some(answer);
+        if let Some(response) = Box::pin(guard::check(&guard, context)).await {
+            return Some(response);
         }
     };
     match dispatched {
