@@ -84,7 +84,9 @@ impl Checks {
         target: Option<&Target>,
         compiler: &mut Compiler<'_>,
     ) -> Result<Option<Settings>, ()> {
-        let Some(first) = endpoint.properties.iter().find(|property| is_check(property)) else { return Ok(None) };
+        let Some(first) = endpoint.properties.iter().find(|property| is_check(property)) else {
+            return Ok(None);
+        };
         let mut reader = Reader { endpoint, compiler, wrong: false };
         reader.report_unknown();
         let path = reader.value("health.check.path", "a path, for example /health", |text| {
@@ -297,7 +299,9 @@ pub fn report_misplaced(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>
             | EndpointKind::Resolving(_)
             | EndpointKind::Template(_)
     );
-    if let Some(property) = endpoint.properties.iter().find(|property| is_check(property)).filter(|_| !has_address) {
+    if let Some(property) =
+        endpoint.properties.iter().find(|property| is_check(property)).filter(|_| !has_address)
+    {
         let message = "the endpoint is not checked: it has no address of its own";
         compiler.warning(
             "not-checked",

@@ -235,7 +235,10 @@ pub fn compile(
             Some(ConfigAddressing::Final) => AddressingVersion::Final,
             None => AddressingVersion::Received,
         }),
-        separate_listener: definition.addressing.as_ref().is_some_and(|addressing| addressing.separate_listener),
+        separate_listener: definition
+            .addressing
+            .as_ref()
+            .is_some_and(|addressing| addressing.separate_listener),
         packing: definition.optimize.map(|optimize| match optimize {
             Optimize::Mtom => Packing::Mtom,
             Optimize::Swa => Packing::Swa,
@@ -459,7 +462,9 @@ impl Leaf for LeafEndpoint {
             })
             || match &self.authorization {
                 Authorization::None => false,
-                Authorization::Basic(credentials) => credentials.0.need().max(credentials.1.need()) >= Need::Prefix,
+                Authorization::Basic(credentials) => {
+                    credentials.0.need().max(credentials.1.need()) >= Need::Prefix
+                }
                 Authorization::ApiKey(_, value) => value.need() >= Need::Prefix,
                 Authorization::OAuth(oauth) => oauth.need() >= Need::Prefix,
             }
@@ -539,7 +544,8 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
     let query = message::form::from_xml(&envelope.document, payload);
     let (base, query_of_path) = path.split_once('?').unwrap_or((&path, ""));
     let mut out = format!("{}/{}", base.trim_end_matches('/'), envelope.document.local(payload));
-    let query = [query_of_path, &query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
+    let query =
+        [query_of_path, &query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
     if !query.is_empty() {
         out.push('?');
         out.push_str(&query);
@@ -597,7 +603,9 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
         flow::report_file_address(url, &remarks, span, compiler);
         return match usable {
             true => Ok((flow::file::target(), url.trim().to_owned())),
-            false => Err(Fault::with_code(code::NO_TRANSPORT, format!("`{url}` is not an address of a file"))),
+            false => {
+                Err(Fault::with_code(code::NO_TRANSPORT, format!("`{url}` is not an address of a file")))
+            }
         };
     }
     if let Some((transport, instead)) = crate::scheme::other_transport(url) {

@@ -193,7 +193,8 @@ impl OAuth {
         // Beside what the model has: times in milliseconds, and a proxy.
         let grants: Vec<_> = oauth.element.elements().collect();
         let time = |name: &str| -> Option<Duration> {
-            let text = grants.iter().find_map(|grant| grant.child(name)).or(oauth.element.child(name))?.text();
+            let text =
+                grants.iter().find_map(|grant| grant.child(name)).or(oauth.element.child(name))?.text();
             text.trim().parse::<u64>().ok().filter(|&time| time > 0).map(Duration::from_millis)
         };
         let (connect, response) = (time("connectionTimeout"), time("socketTimeout").unwrap_or(PATIENCE));

@@ -42,10 +42,13 @@ pub fn compile(
 ) -> Option<Arc<dyn Endpoint>> {
     let name = name_of(endpoint, "recipientlist");
     let endpoints: Option<Vec<_>> = match &group.recipients {
-        Recipients::Endpoints(recipients) => recipients.iter().map(|recipient| crate::endpoint(recipient, compiler)).collect(),
-        Recipients::Members(members) => {
-            members.iter().map(|member| member::compile(member, endpoint, &group.definition, compiler)).collect()
+        Recipients::Endpoints(recipients) => {
+            recipients.iter().map(|recipient| crate::endpoint(recipient, compiler)).collect()
         }
+        Recipients::Members(members) => members
+            .iter()
+            .map(|member| member::compile(member, endpoint, &group.definition, compiler))
+            .collect(),
         Recipients::Dynamic { value, max_cache } => {
             let value = leaf::key_value(value, compiler)?;
             let identity = compiler.identity(&name);

@@ -31,7 +31,8 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     ];
     let (scheme, rest) = url.trim_start().split_once(':')?;
     // `vfs:` is in front of what says where the files are.
-    let inner = if scheme.eq_ignore_ascii_case("vfs") { rest.split_once(':').map(|parts| parts.0) } else { None };
+    let inner =
+        if scheme.eq_ignore_ascii_case("vfs") { rest.split_once(':').map(|parts| parts.0) } else { None };
     let of_files = inner.unwrap_or(scheme);
     if ELSEWHERE.iter().any(|scheme_elsewhere| of_files.eq_ignore_ascii_case(scheme_elsewhere)) {
         return Some((of_files, flow::file::instead(of_files)));

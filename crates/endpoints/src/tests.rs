@@ -55,7 +55,8 @@ fn address(name: &str, uri: &str, settings: &str) -> String {
 const SUSPENDS: &str = "<suspendOnFailure><initialDuration>60000</initialDuration></suspendOnFailure>";
 
 fn ask(tested: &Tested, service: &str) -> (u16, String) {
-    let response = tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
+    let response =
+        tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
     (response.status, response.body)
 }
 

@@ -195,7 +195,8 @@ impl UriTemplate {
     ) {
         let mut first = true;
         for variable in variables {
-            let is_looked_up = variable.name.starts_with("uri.var.") || variable.name.starts_with("query.param.");
+            let is_looked_up =
+                variable.name.starts_with("uri.var.") || variable.name.starts_with("query.param.");
             let Some(mut value) = is_looked_up.then(|| lookup(&variable.name)).flatten() else { continue };
             if self.legacy {
                 value = percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned();

@@ -159,8 +159,9 @@ mod tests {
             ("ftp://host/in", scheme("ftp")),
         ] {
             let found = Address::parse(text);
-            let found =
-                found.map(|address| (address.path.to_string_lossy().into_owned(), address.directory, address.recursive));
+            let found = found.map(|address| {
+                (address.path.to_string_lossy().into_owned(), address.directory, address.recursive)
+            });
             assert_eq!(
                 found,
                 wanted.map(|(path, directory, all)| (path.to_owned(), directory, all)),
@@ -169,9 +170,13 @@ mod tests {
         }
         assert!(instead("SFTP").contains("sshfs") && instead("ftps").contains("rclone"));
         assert!(instead("gopher").contains("file:///directory"));
-        let address = Address::parse("vfs:file:///o?transport.vfs.Append=true&a=%41%3D&b").expect("an address");
+        let address =
+            Address::parse("vfs:file:///o?transport.vfs.Append=true&a=%41%3D&b").expect("an address");
         let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(address.options, [option("transport.vfs.Append", "true"), option("a", "A="), option("b", "")]);
+        assert_eq!(
+            address.options,
+            [option("transport.vfs.Append", "true"), option("a", "A="), option("b", "")]
+        );
         assert_eq!(of_path(Path::new("/in/a b+ü.xml")), "file:///in/a%20b%2B%C3%BC.xml");
     }
 }

@@ -178,7 +178,12 @@ pub struct Version {
 impl Version {
     /// That of a file of which the system says this.
     pub fn of(metadata: &Metadata) -> Version {
-        Version { device: metadata.dev(), node: metadata.ino(), length: metadata.len(), modified: modified(metadata) }
+        Version {
+            device: metadata.dev(),
+            node: metadata.ino(),
+            length: metadata.len(),
+            modified: modified(metadata),
+        }
     }
 
     /// Whether a path leads to this very file as it was.

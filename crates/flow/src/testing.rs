@@ -82,7 +82,8 @@ fn loaded(registry: &Registry, mut loaded: config::Loaded, prepare: impl FnOnce(
         &services,
         &mut loaded.diagnostics,
     );
-    let found = loaded.diagnostics.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
+    let found =
+        loaded.diagnostics.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
     let labels = loaded.diagnostics.iter().flat_map(|finding| finding.labels.iter());
     let reasons = labels.map(|(_, text)| text.clone()).collect();
     Tested { bus: Bus::new(plan, services, None), found, reasons }

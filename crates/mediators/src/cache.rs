@@ -214,7 +214,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let most = number(implementation.and_then(|child| child.attr("maxSize")));
     if let (Some(implementation), Some(0)) = (implementation, most) {
         let message = "a cache of size 0 keeps nothing";
-        compiler.error("bad-value", message, implementation.start_tag(), "expected a number of answers, or -1");
+        compiler.error(
+            "bad-value",
+            message,
+            implementation.start_tag(),
+            "expected a number of answers, or -1",
+        );
         return None;
     }
     let most = most.and_then(|most| u64::try_from(most).ok());

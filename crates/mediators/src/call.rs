@@ -171,9 +171,9 @@ fn target_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Option<Ta
     let text = text.trim();
     let mut name = || match config::Value::parse(text, element.text_span(), element.scope()) {
         _ if text.is_empty() => wrong_place(element, compiler),
-        config::Value::Expression(expression) => {
-            compiler.expression_text(&expression.source, expression.span, &expression.scope).map(KeyValue::Dynamic)
-        }
+        config::Value::Expression(expression) => compiler
+            .expression_text(&expression.source, expression.span, &expression.scope)
+            .map(KeyValue::Dynamic),
         _ => Some(KeyValue::Literal(Arc::from(text))),
     };
     Some(match element.attr("type").map_or("body", str::trim) {
@@ -201,7 +201,9 @@ fn wrong_place<T>(element: &Element, compiler: &mut Compiler<'_>) -> Option<T> {
 /// Makes a value the payload, as `content_type` or else the message's own type wants it.
 fn set_payload(value: &Value, content_type: Option<&str>, context: &mut Context) -> Result<(), Fault> {
     let media_type = content_type.map(str::to_owned);
-    let media_type = media_type.or_else(|| context.axis2("messageType").map(|value| value.to_string())).unwrap_or_default();
+    let media_type = media_type
+        .or_else(|| context.axis2("messageType").map(|value| value.to_string()))
+        .unwrap_or_default();
     let kind = Kind::of(MediaType::parse(&media_type).essence);
     match (value, kind) {
         (Value::Xml(xml), _) => context.payload.set_envelope(envelope_of(xml, kind, context)),
@@ -215,7 +217,9 @@ fn set_payload(value: &Value, content_type: Option<&str>, context: &mut Context)
             Ok(Value::Xml(xml)) => context.payload.set_envelope(envelope_of(&xml, kind, context)),
             Ok(_) => {}
             Err(why) => {
-                return Err(Fault::new(format!("The source of the call cannot be sent as {media_type}: {why}")));
+                return Err(Fault::new(format!(
+                    "The source of the call cannot be sent as {media_type}: {why}"
+                )));
             }
         },
     }

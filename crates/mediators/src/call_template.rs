@@ -80,7 +80,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         let configuration = compiler.configuration;
         let java = configuration.library_templates().find(|template| *template.template.name == target);
         let names = configuration.sequence_templates.names().map(str::to_owned);
-        let names = names.chain(configuration.library_templates().map(|template| template.template.name.to_string()));
+        let names =
+            names.chain(configuration.library_templates().map(|template| template.template.name.to_string()));
         let names: Vec<_> = names.collect();
         if let Some(class) = java.and_then(|template| template.class.as_deref()) {
             let message =
@@ -112,9 +113,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         };
         let argument = match config::Value::of(value, child) {
             config::Value::Literal(key) => Argument::Ready(Parameter::Value(Value::from(key.value))),
-            config::Value::Expression(expression) => {
-                Argument::Expression(compiler.expression_text(&expression.source, expression.span, &expression.scope)?)
-            }
+            config::Value::Expression(expression) => Argument::Expression(compiler.expression_text(
+                &expression.source,
+                expression.span,
+                &expression.scope,
+            )?),
             config::Value::Deferred(key) => {
                 let inner = key.value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
                 let inner = inner.unwrap_or(&key.value);

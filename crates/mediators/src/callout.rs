@@ -272,8 +272,9 @@ fn soap_fault(response: &mut Context) -> Option<Fault> {
     let texts = envelope.any_fault().map(|fault| (fault, envelope.fault_texts(fault)));
     let number = texts.as_ref().and_then(|(fault, _)| {
         let document = &envelope.document;
-        let code =
-            envelope.elements_of(*fault).find(|&node| matches!(document.local(node), "faultcode" | "Code"))?;
+        let code = envelope
+            .elements_of(*fault)
+            .find(|&node| matches!(document.local(node), "faultcode" | "Code"))?;
         document.string_value(code).trim().parse().ok()
     });
     let (reason, detail) = texts.map(|(_, texts)| texts).unwrap_or_default();

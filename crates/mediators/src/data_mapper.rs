@@ -211,7 +211,9 @@ impl Mapping {
         let (input, output) = (Schema::read(input, "input")?, Schema::read(output, "output")?);
         let kind = |given: Option<Kinds>, schema: &Schema, member: &str| {
             let by_schema = || schema.member(member).and_then(Kinds::of);
-            given.or_else(by_schema).ok_or_else(|| format!("neither an attribute nor the schema says the {member}"))
+            given
+                .or_else(by_schema)
+                .ok_or_else(|| format!("neither an attribute nor the schema says the {member}"))
         };
         let (from, to) = (kind(from, &input, "inputType")?, kind(to, &output, "outputType")?);
         let function = function_of(&config, &input, &output).ok_or(
@@ -238,8 +240,10 @@ impl Mapping {
         let input = self.read(context)?;
         let mut properties = serde_json::Map::new();
         for (scope, name) in &self.properties {
-            let value = scope_of(scope).and_then(|scope| scope.get(context, name)).map(|value| value.to_string());
-            let members = properties.entry(scope.as_str()).or_insert_with(|| Json::Object(Default::default()));
+            let value =
+                scope_of(scope).and_then(|scope| scope.get(context, name)).map(|value| value.to_string());
+            let members =
+                properties.entry(scope.as_str()).or_insert_with(|| Json::Object(Default::default()));
             if let Json::Object(members) = members {
                 members.insert(name.clone(), Json::from(value.unwrap_or_default()));
             }
@@ -249,8 +253,7 @@ impl Mapping {
         let returned = script::run(&self.script, context, &arguments, limits)?;
         let returned = returned.map_err(|failure| {
             let place = failure.place.filter(|place| place.source == 1);
-            let place =
-                place.map(|at| format!(" (line {}, column {} of the mapping)", at.line, at.column));
+            let place = place.map(|at| format!(" (line {}, column {} of the mapping)", at.line, at.column));
             wrong(format!("{}{}", failure.message, place.unwrap_or_default()))
         })?;
         match returned.value {

@@ -208,8 +208,10 @@ pub fn pool_with(source: &DataSource, place: Span, compiler: &mut Compiler<'_>) 
 fn named(name: &Key, overrides: Vec<(String, Key)>, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
     let sources = &compiler.configuration.data_sources;
     let Some(source) = sources.iter().find(|source| source.is_named(&name.value)).cloned() else {
-        let names: Vec<String> =
-            sources.iter().flat_map(|source| source.jndi.clone().into_iter().chain([source.name.value.clone()])).collect();
+        let names: Vec<String> = sources
+            .iter()
+            .flat_map(|source| source.jndi.clone().into_iter().chain([source.name.value.clone()]))
+            .collect();
         let message = format!("there is no data source `{}`", name.value.trim());
         compiler.diagnostics.push(
             Diagnostic::error("unknown-data-source", message)
@@ -359,7 +361,8 @@ fn statement(
 }
 
 fn parameter(element: &Element, compiler: &mut Compiler<'_>) -> Option<Input> {
-    let Some(kind) = element.attr("type").filter(|name| Kind::NAMES.contains(&name.trim())).and_then(Kind::named)
+    let Some(kind) =
+        element.attr("type").filter(|name| Kind::NAMES.contains(&name.trim())).and_then(Kind::named)
     else {
         let message = "`parameter` needs a `type` of JDBC".to_owned();
         let found = Diagnostic::error("bad-value", message)
@@ -808,7 +811,10 @@ mod tests {
             ),
             (
                 "dblookup",
-                format!("{pool_element}{}", statement("select ?", "<parameter expression='//[' type='BIT'/>")),
+                format!(
+                    "{pool_element}{}",
+                    statement("select ?", "<parameter expression='//[' type='BIT'/>")
+                ),
                 "not a valid expression",
             ),
             (
@@ -1132,8 +1138,9 @@ mod tests {
             ("<dbreport useTransaction='true'>OWN</dbreport>", Some("there is no transaction"), ""),
         ] {
             let steps = steps.replace("IN", "<dbreport>OWN</dbreport>");
-            let steps =
-                steps.replace("OWN", &format!("{pool_element}{insert}")).replace("OTHER", &format!("{other}{insert}"));
+            let steps = steps
+                .replace("OWN", &format!("{pool_element}{insert}"))
+                .replace("OTHER", &format!("{other}{insert}"));
             let end = tested(&format!("{create}{steps}{count}")).run(&XML, "<a/>");
             match fault {
                 None => {

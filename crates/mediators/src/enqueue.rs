@@ -96,7 +96,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                     format!("the priority executor `{name}` has no queue of the priority {priority}");
                 let label =
                     format!("it waits in the next lower one, or in the lowest; there are {}", has.join(", "));
-                let place = element.attribute("priority").map_or(element.start_tag(), |attribute| attribute.value_span);
+                let place = element
+                    .attribute("priority")
+                    .map_or(element.start_tag(), |attribute| attribute.value_span);
                 compiler.warning("unknown-priority", message, place, label);
             }
             Some(_) => {}

@@ -187,7 +187,11 @@ mod tests {
             match says {
                 None => assert_eq!(end.property("after").as_deref(), Some("1"), "{text}: {:?}", end.fault()),
                 Some(says) => {
-                    assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{text}: {:?}", end.fault())
+                    assert!(
+                        end.fault().is_some_and(|fault| fault.contains(says)),
+                        "{text}: {:?}",
+                        end.fault()
+                    )
                 }
             }
         }

@@ -138,7 +138,11 @@ pub(crate) fn compile(
         let filter = match &subscription.filter {
             None => Filter::All,
             Some(key) if subscription.dialect.as_ref().is_some_and(|dialect| dialect.trim() == XPATH) => {
-                Filter::XPath(Arc::new(compiler.expression_text(&key.value, key.span, &subscription.scope)?))
+                Filter::XPath(Arc::new(compiler.expression_text(
+                    &key.value,
+                    key.span,
+                    &subscription.scope,
+                )?))
             }
             Some(key) => {
                 if topic.is_none() {
@@ -279,7 +283,8 @@ impl Inner {
         let filter = match asked.filter {
             None => Filter::All,
             Some(asked_filter) if asked_filter.dialect.as_deref().is_none_or(|dialect| dialect == XPATH) => {
-                let compiled = Expression::compile(&asked_filter.text, &asked_filter.scope, Span::BUILT_IN, &settings);
+                let compiled =
+                    Expression::compile(&asked_filter.text, &asked_filter.scope, Span::BUILT_IN, &settings);
                 let compiled = compiled.map_err(|error| Trouble::filter(&error.message))?;
                 Filter::XPath(Arc::new(compiled))
             }

@@ -248,7 +248,10 @@ impl Core {
         let Some(attach) = &self.preserve else { return Ok(Items::Json { items, rest: None }) };
         let fixed = |expression: &Expression| {
             expression.json_path().cloned().ok_or_else(|| {
-                Fault::new(format!("{} cannot be attached to: it is not a plain JSONPath", expression.source()))
+                Fault::new(format!(
+                    "{} cannot be attached to: it is not a plain JSONPath",
+                    expression.source()
+                ))
             })
         };
         let path = fixed(&self.items)?;

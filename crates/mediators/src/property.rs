@@ -511,7 +511,9 @@ mod tests {
             let value = end.context.properties.get("p").map(|value| format!("{value:?}"));
             match wanted {
                 Some(_) => assert_eq!(value.as_deref(), wanted, "{attributes}"),
-                None => assert!(end.fault().is_some_and(|fault| fault.contains("not a number")), "{attributes}"),
+                None => {
+                    assert!(end.fault().is_some_and(|fault| fault.contains("not a number")), "{attributes}")
+                }
             }
         }
     }
@@ -525,7 +527,11 @@ mod tests {
             let scope_of = flow::library::Scope::of(scope).unwrap();
             let set = format!(r#"<property name="{{'p'}}" value="1" scope="{scope}"/>"#);
             let end = run(&set);
-            assert_eq!(scope_of.get(&end.context, "p").map(|v| v.to_string()).as_deref(), Some("1"), "{scope}");
+            assert_eq!(
+                scope_of.get(&end.context, "p").map(|v| v.to_string()).as_deref(),
+                Some("1"),
+                "{scope}"
+            );
             let end = run(&format!(r#"{set}<property name="p" action="remove" scope="{scope}"/>"#));
             assert!(scope_of.get(&end.context, "p").is_none(), "{scope}");
         }

@@ -141,7 +141,10 @@ enum Source {
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let mut text = |name: &str| {
-        let text_inside = element.child(name).map(|text_inside| text_inside.text().trim().to_owned()).filter(|text_inside| !text_inside.is_empty());
+        let text_inside = element
+            .child(name)
+            .map(|text_inside| text_inside.text().trim().to_owned())
+            .filter(|text_inside| !text_inside.is_empty());
         text_inside.or_else(|| {
             let article = if name.starts_with('e') { "an" } else { "a" };
             needs(element, &format!("{article} `{name}`"), compiler)
@@ -174,7 +177,9 @@ fn attribute_of(element: &Element, group: &'static str, compiler: &mut Compiler<
     let Some(name) = element.attr("name").filter(|name| !name.is_empty()) else {
         return needs(element, "a `name`", compiler);
     };
-    let kind = element.attr("type").and_then(|word| TYPES.iter().copied().find(|candidate| *candidate == word.trim()));
+    let kind = element
+        .attr("type")
+        .and_then(|word| TYPES.iter().copied().find(|candidate| *candidate == word.trim()));
     let Some(kind) = kind.filter(|kind| group != "arbitrary" || *kind == "STRING") else {
         let expected = if group == "arbitrary" { "STRING".to_owned() } else { TYPES.join(", ") };
         return needs(element, &format!("a `type` of {expected}"), compiler);
@@ -193,8 +198,9 @@ fn bam(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let Some((profile, sink)) = profile.and_then(|element| Some((element, element.attr("name")?))) else {
         return needs(element, "a `serverProfile` with a name", compiler);
     };
-    let stream =
-        profile.child("streamConfig").and_then(|config| Some((config.attr("name")?, config.attr("version")?)));
+    let stream = profile
+        .child("streamConfig")
+        .and_then(|config| Some((config.attr("name")?, config.attr("version")?)));
     let Some((name, version)) = stream else {
         return needs(profile, "a `streamConfig` with name and version", compiler);
     };
@@ -225,7 +231,10 @@ impl Published {
             _ => Some(text.as_str().into()),
         };
         converted.ok_or_else(|| {
-            Fault::new(format!("the attribute {} of publishEvent is not of the type {kind}: {trimmed}", self.name))
+            Fault::new(format!(
+                "the attribute {} of publishEvent is not of the type {kind}: {trimmed}",
+                self.name
+            ))
         })
     }
 }
@@ -243,8 +252,9 @@ impl Mediator for Publish {
         let mut event = serde_json::Map::new();
         for attribute in &self.values {
             let value = attribute.value(context)?;
-            let group =
-                event.entry(attribute.group).or_insert_with(|| serde_json::Value::Object(serde_json::Map::new()));
+            let group = event
+                .entry(attribute.group)
+                .or_insert_with(|| serde_json::Value::Object(serde_json::Map::new()));
             if let serde_json::Value::Object(group) = group {
                 group.insert(attribute.name.clone(), value);
             }
@@ -295,7 +305,9 @@ mod tests {
                 None => {
                     assert_eq!(end.property("after").as_deref(), Some("1"), "{attributes}: {:?}", end.fault())
                 }
-                Some(says) => assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{:?}", end.fault()),
+                Some(says) => {
+                    assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{:?}", end.fault())
+                }
             }
         }
         let text = "<bam><serverProfile name='p'><streamConfig name='s' version='1'/></serverProfile></bam><property name='after' value='1'/>";

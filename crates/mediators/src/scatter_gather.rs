@@ -151,7 +151,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.error("missing-attribute", message, place, expected);
         None
     };
-    let word = |name: &str| element.attr(name).map(|value| value.trim().to_ascii_lowercase()).unwrap_or_default();
+    let word =
+        |name: &str| element.attr(name).map(|value| value.trim().to_ascii_lowercase()).unwrap_or_default();
     let variable = match word("target").as_str() {
         "body" => None,
         "variable" => match element.attr("target-variable").map(str::trim).filter(|name| !name.is_empty()) {
@@ -178,7 +179,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             );
         }
     };
-    let Some(aggregation) = element.child("aggregation").filter(|child| child.attribute("expression").is_some())
+    let Some(aggregation) =
+        element.child("aggregation").filter(|child| child.attribute("expression").is_some())
     else {
         return needs(
             "`scatter-gather` needs an `aggregation` with an `expression`",
@@ -691,12 +693,20 @@ mod tests {
         let xml = "target='body' result-content-type='XML' result-enclosing-element='all'";
         for (attributes, aggregation, says) in [
             (BODY, "expression='json-eval($.none)'", "Error evaluating expression"),
-            (BODY, "expression='json-eval($)' min-messages='{json-eval($.none)}'", "not a number of messages"),
+            (
+                BODY,
+                "expression='json-eval($)' min-messages='{json-eval($.none)}'",
+                "not a number of messages",
+            ),
             (xml, "expression=\"string('a')\"", "cannot be collected as XML"),
         ] {
             let end = compiled(attributes, &format!("<aggregation {aggregation}/>{}", makes("{}")))
                 .run(&[JSON], "{}");
-            assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{aggregation}: {:?}", end.fault());
+            assert!(
+                end.fault().is_some_and(|fault| fault.contains(says)),
+                "{aggregation}: {:?}",
+                end.fault()
+            );
         }
     }
 

@@ -264,7 +264,8 @@ fn unsecured_fault(document: &Document) -> Option<String> {
 pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Stages> {
     let closed = "left out: without its security it would be open to everybody";
     let mut way = |direction: PolicyDirection| {
-        let mut policies = proxy.policies.iter().filter(|policy| policy.direction.is_none_or(|given| given == direction));
+        let mut policies =
+            proxy.policies.iter().filter(|policy| policy.direction.is_none_or(|given| given == direction));
         let first = policies.next();
         if let Some(second) = policies.next() {
             let message = "several policies for one direction are not put together here";
@@ -341,7 +342,12 @@ fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> 
     match Policy::parse(&entry.bytes) {
         Ok(policy) => Some(policy),
         Err(why) => {
-            compiler.error("bad-policy", format!("the policy `{key}` is not available: {why}"), place, closed);
+            compiler.error(
+                "bad-policy",
+                format!("the policy `{key}` is not available: {why}"),
+                place,
+                closed,
+            );
             None
         }
     }

@@ -166,6 +166,9 @@ mod tests {
         assert_eq!((wso2.body.as_str(), wso2.headers.get("X-Behind")), ("<answer/>", Some("behind:")));
         let synapse = testing::synapse(&registry, &text);
         let response = synapse.ask("POST", "/", &[("Content-Type", "text/xml")], "<a/>");
-        assert_eq!((response.body.as_str(), response.headers.get("X-Behind")), ("<answer/>", Some("behind:1")));
+        assert_eq!(
+            (response.body.as_str(), response.headers.get("X-Behind")),
+            ("<answer/>", Some("behind:1"))
+        );
     }
 }

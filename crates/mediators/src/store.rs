@@ -123,7 +123,8 @@ impl Mediator for Store {
                 false => context.to_stored()?,
             };
             if let Err(error) = store.store(message).await {
-                let other = self.failovers.get(name.trim()).and_then(|failover| context.plan().store(failover));
+                let other =
+                    self.failovers.get(name.trim()).and_then(|failover| context.plan().store(failover));
                 if let Some(other) = other {
                     tracing::warn!(message_id = %context.message_id(), "the message goes to the store {}: {error}", other.name());
                     if other.store(context.to_stored()?).await.is_ok() {

@@ -126,7 +126,11 @@ impl Style {
                         .at(place, why)
                         .help("messages that come here fault"),
                 );
-                Some(Style { source: Source::Keyed { key, stylesheets: Known::default() }, resources, processor })
+                Some(Style {
+                    source: Source::Keyed { key, stylesheets: Known::default() },
+                    resources,
+                    processor,
+                })
             }
         }
     }

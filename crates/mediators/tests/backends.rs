@@ -15,7 +15,9 @@ type Seen = Arc<Mutex<Vec<(usize, String, String)>>>;
 
 /// A backend on threads of its own, whose connections stay open. `respond` gets the number of the request, its head and
 /// body, and gives status line, fields and body of the response.
-fn backend(respond: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync + 'static) -> (String, Seen) {
+fn backend(
+    respond: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync + 'static,
+) -> (String, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
     let address = listener.local_addr().expect("a bound listener has an address");
     let seen = Seen::default();
@@ -333,7 +335,8 @@ fn the_handshake_of_ntlm_goes_over_one_connection() {
                     "who?".to_owned(),
                 )
             };
-            let token = field(head, "Authorization").and_then(|credentials| credentials.strip_prefix("NTLM "));
+            let token =
+                field(head, "Authorization").and_then(|credentials| credentials.strip_prefix("NTLM "));
             let kind = token.and_then(|text| STANDARD.decode(text).ok()).map(|message| message[8]);
             match (number % 3, kind) {
                 (0, None) => refused("NTLM"),

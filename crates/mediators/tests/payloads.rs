@@ -319,7 +319,8 @@ fn endpoints_optimise_plain_messages() {
         let (head, body) = seen(&bus(&flow), &headers, soap("", "<q/>").as_bytes());
         let media_type = message::MediaType::parse(value(&head, "content-type").unwrap());
         assert_eq!((media_type.essence, media_type.parameter("type")), ("multipart/related", Some(kind)));
-        let parts = message::multipart::parse(&body.into(), media_type.parameter("boundary").unwrap()).unwrap();
+        let parts =
+            message::multipart::parse(&body.into(), media_type.parameter("boundary").unwrap()).unwrap();
         assert_eq!((parts.len(), &parts[0].content[..]), (1, soap("", "<q/>").as_bytes()));
     }
 }

@@ -167,7 +167,9 @@ impl Attachments {
             let include = document.create_element("xop", XOP_INCLUDE, "Include");
             document.declare_namespace(include, "xop", XOP_INCLUDE);
             document.set_attribute(include, "", "", "href", &format!("cid:{}", encoded(id)));
-            if document.replace(*node, include) && !parts.iter().any(|extracted: &Part| extracted.id() == Some(id)) {
+            if document.replace(*node, include)
+                && !parts.iter().any(|extracted: &Part| extracted.id() == Some(id))
+            {
                 parts.push(part.clone());
             }
         }

@@ -428,7 +428,9 @@ fn uses(document: &Document, node: NodeId, prefix: &str) -> bool {
     std::iter::once(node).chain(document.descendants(node)).any(|node| match document.kind(node) {
         NodeKind::Element => {
             document.prefix(node) == prefix
-                || document.attributes(node).any(|attribute| document.prefix(attribute) == prefix || in_text(attribute))
+                || document
+                    .attributes(node)
+                    .any(|attribute| document.prefix(attribute) == prefix || in_text(attribute))
         }
         NodeKind::Text => in_text(node),
         _ => false,

@@ -37,7 +37,8 @@ pub fn to_xml(
                 document.append_text(element, &text);
             }
         } else {
-            let charset = part.headers.get("Content-Type").and_then(|value| MediaType::parse(value).charset());
+            let charset =
+                part.headers.get("Content-Type").and_then(|value| MediaType::parse(value).charset());
             document.set_attribute(element, "", "", "charset", charset.unwrap_or("UTF-8"));
             let encoding = charset.and_then(for_reading).unwrap_or(encoding_rs::UTF_8);
             let text = encoding.decode(&content).0;

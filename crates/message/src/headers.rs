@@ -221,7 +221,8 @@ impl Fields {
             }
             return self.fields[from..].iter().position(|f| f.known_name == known_name).map(|i| i + from);
         }
-        let found = self.fields[from..].iter().position(|f| f.known_name == known_name && self.is_named(*f, name));
+        let found =
+            self.fields[from..].iter().position(|f| f.known_name == known_name && self.is_named(*f, name));
         found.map(|i| i + from)
     }
 

@@ -40,8 +40,11 @@ impl<'a> MediaType<'a> {
     /// Of a `multipart/related` type: how its root part is read, by `start-info` for XOP packages, else by `type`.
     pub fn root_kind(&self) -> Kind {
         let type_of_root = self.parameter("type").unwrap_or("");
-        let root =
-            if type_of_root.eq_ignore_ascii_case(XOP) { self.parameter("start-info").unwrap_or("") } else { type_of_root };
+        let root = if type_of_root.eq_ignore_ascii_case(XOP) {
+            self.parameter("start-info").unwrap_or("")
+        } else {
+            type_of_root
+        };
         // A start-info may have parameters of its own.
         match Kind::of(MediaType::parse(root).essence) {
             Kind::Soap12 => Kind::Soap12,
@@ -220,7 +223,10 @@ mod tests {
     #[test]
     fn types_that_nothing_tells_are_what_was_said() {
         let registered = |name: &str, kind| (name.to_owned(), kind);
-        Kind::name(vec![registered("application/x-own", Kind::Json), registered("application/xml", Kind::Binary)]);
+        Kind::name(vec![
+            registered("application/x-own", Kind::Json),
+            registered("application/xml", Kind::Binary),
+        ]);
         let read = ["application/X-Own", "application/xml", "application/x-other"].map(Kind::of);
         Kind::name(Vec::new());
         assert_eq!(read, [Kind::Json, Kind::Xml, Kind::Unknown]);

@@ -888,7 +888,8 @@ impl Payload {
         if writing.packing == Packing::None && self.holds(writing) && (!self.changed || !self.is_built()) {
             match &self.raw {
                 Raw::Bytes(bytes) if format == Format::FormData => {
-                    let content_type = self.attachments.as_ref().map(|attachments| attachments.content_type().to_owned());
+                    let content_type =
+                        self.attachments.as_ref().map(|attachments| attachments.content_type().to_owned());
                     return Ok(Written { bytes: bytes.clone(), content_type });
                 }
                 Raw::Bytes(bytes) => return plain(bytes.clone()),
@@ -1017,7 +1018,8 @@ impl Payload {
             Kind::Related => self.build_package(limits),
             Kind::FormData => {
                 let bytes = self.decoded_bytes(limits.held)?;
-                let content_type = self.attachments.as_ref().map_or("", |attachments| attachments.content_type());
+                let content_type =
+                    self.attachments.as_ref().map_or("", |attachments| attachments.content_type());
                 let mut envelope = Envelope::empty(SoapVersion::V12);
                 form_data::to_xml(&bytes, content_type, &mut envelope.document, envelope.body)?;
                 Ok(envelope)

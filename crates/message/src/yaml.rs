@@ -120,7 +120,9 @@ impl Reader {
             _ => {
                 open.name = Some(match value {
                     Value::String(name) => name,
-                    Value::Array(_) | Value::Object(_) => return Err("a name that is not a scalar".to_owned()),
+                    Value::Array(_) | Value::Object(_) => {
+                        return Err("a name that is not a scalar".to_owned());
+                    }
                     other => other.to_string(),
                 });
             }

@@ -105,7 +105,9 @@ pub(crate) fn is_brief(text: &str) -> bool {
         }
         (Kind::Mark, mark) => mark != "=>",
         // A regular expression, or a template with code in it.
-        (Kind::Literal, literal) => !(literal.starts_with('/') || literal.starts_with('`') && literal.contains("${")),
+        (Kind::Literal, literal) => {
+            !(literal.starts_with('/') || literal.starts_with('`') && literal.contains("${"))
+        }
         (Kind::Markup, markup) => !markup.contains('{'),
     })
 }

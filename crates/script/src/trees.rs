@@ -147,8 +147,10 @@ impl Trees {
     pub(crate) fn value(&self, list: List) -> Option<XmlValue> {
         let items = self.items(list);
         let mut copy = Document::new();
-        let nodes =
-            items.iter().map(|item| copy.copy_from(Document::ROOT, self.document(*item), item.node)).collect();
+        let nodes = items
+            .iter()
+            .map(|item| copy.copy_from(Document::ROOT, self.document(*item), item.node))
+            .collect();
         (!items.is_empty()).then(|| XmlValue { document: Arc::new(copy), nodes })
     }
 

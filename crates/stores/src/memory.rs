@@ -175,7 +175,10 @@ mod tests {
             match error {
                 None => assert_eq!(stored, Ok(())),
                 Some(says) => {
-                    assert!(stored.as_ref().is_err_and(|error_text| error_text.contains(says)), "{id}: {stored:?}")
+                    assert!(
+                        stored.as_ref().is_err_and(|error_text| error_text.contains(says)),
+                        "{id}: {stored:?}"
+                    )
                 }
             }
         }

@@ -394,7 +394,8 @@ impl<'t> Cursor<'t> {
                 "`?{written}` is not executable here: a template is no place for code of a message"
             ));
         }
-        let Some(built_in_name) = built_in::NAMES.iter().copied().find(|candidate| *candidate == &*name) else {
+        let Some(built_in_name) = built_in::NAMES.iter().copied().find(|candidate| *candidate == &*name)
+        else {
             return error(format!("there is no built-in `?{written}`"));
         };
         self.skip();

@@ -17,7 +17,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn binary<'v>(value: f64) -> Result<'v> {
     // JSON has no such numbers.
-    if value.is_finite() { Ok(Value::Number(Number::of(value))) } else { failure("the result is not a number") }
+    if value.is_finite() {
+        Ok(Value::Number(Number::of(value)))
+    } else {
+        failure("the result is not a number")
+    }
 }
 
 fn abs<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {

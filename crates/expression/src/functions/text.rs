@@ -85,7 +85,8 @@ fn byte_at(text: &str, position: usize) -> Option<usize> {
 fn sub_string<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let whole_text = text(arguments, 0)?;
     let from = byte_at(&whole_text, index(arguments, 1)?);
-    let to = if arguments.len() > 2 { byte_at(&whole_text, index(arguments, 2)?) } else { Some(whole_text.len()) };
+    let to =
+        if arguments.len() > 2 { byte_at(&whole_text, index(arguments, 2)?) } else { Some(whole_text.len()) };
     match from.zip(to).and_then(|(from, to)| whole_text.get(from..to)) {
         Some(part) => owned(part.to_owned()),
         None => failure("there is no such part"),
@@ -95,7 +96,8 @@ fn sub_string<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 fn index_of<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let (whole_text, wanted) = (text(arguments, 0)?, text(arguments, 1)?);
     let from = if arguments.len() > 2 { index(arguments, 2)? } else { 0 };
-    let found = byte_at(&whole_text, from).and_then(|from| Some(from + whole_text.get(from..)?.find(&*wanted)?));
+    let found =
+        byte_at(&whole_text, from).and_then(|from| Some(from + whole_text.get(from..)?.find(&*wanted)?));
     match found {
         Some(at) => whole(units(&whole_text[..at])),
         None => Ok(Value::Number(Number::Integer(-1))),

@@ -87,8 +87,9 @@ impl Compiler<'_> {
         let mut event_sources = HashMap::new();
         for event_source in configuration.event_sources.iter() {
             let kind = ArtifactKind::EventSource;
-            let made =
-                self.artifact(kind, &event_source.name.value, event_source.span, |compiler| events::compile(event_source, compiler));
+            let made = self.artifact(kind, &event_source.name.value, event_source.span, |compiler| {
+                events::compile(event_source, compiler)
+            });
             if let Some((source, service)) = made {
                 event_sources.insert(event_source.name.value.clone(), source);
                 proxies.push(service);
@@ -97,8 +98,9 @@ impl Compiler<'_> {
         let mut data_services = HashMap::new();
         for data_service in configuration.data_services.iter() {
             let kind = ArtifactKind::DataService;
-            let made =
-                self.artifact(kind, &data_service.name.value, data_service.span, |compiler| data::compile(data_service, compiler));
+            let made = self.artifact(kind, &data_service.name.value, data_service.span, |compiler| {
+                data::compile(data_service, compiler)
+            });
             if let Some((service, proxy)) = made {
                 data_services.insert(data_service.name.value.clone(), service);
                 proxies.push(proxy);
@@ -113,8 +115,9 @@ impl Compiler<'_> {
         let mut processors = Vec::new();
         for processor in configuration.message_processors.iter() {
             let kind = ArtifactKind::MessageProcessor;
-            let made =
-                self.artifact(kind, &processor.name.value, processor.span, |compiler| processors::compile(processor, compiler));
+            let made = self.artifact(kind, &processor.name.value, processor.span, |compiler| {
+                processors::compile(processor, compiler)
+            });
             processors.extend(made.map(Arc::new));
         }
         let mut tasks = Vec::new();
@@ -130,14 +133,17 @@ impl Compiler<'_> {
         let mut executors = HashMap::new();
         for executor in configuration.priority_executors.iter() {
             let kind = ArtifactKind::PriorityExecutor;
-            let made =
-                self.artifact(kind, &executor.name.value, executor.span, |compiler| executors::compile(executor, compiler));
+            let made = self.artifact(kind, &executor.name.value, executor.span, |compiler| {
+                executors::compile(executor, compiler)
+            });
             executors.extend(made.map(|made| (made.name.clone(), Arc::new(made))));
         }
         let mut inbound_endpoints: Vec<Arc<InboundEndpoint>> = Vec::new();
         for endpoint in configuration.inbound_endpoints.iter() {
-            let taken: Vec<_> =
-                inbound_endpoints.iter().filter_map(|earlier| Some((earlier.port?, earlier.name.clone()))).collect();
+            let taken: Vec<_> = inbound_endpoints
+                .iter()
+                .filter_map(|earlier| Some((earlier.port?, earlier.name.clone())))
+                .collect();
             let kind = ArtifactKind::InboundEndpoint;
             let made = self.artifact(kind, &endpoint.name.value, endpoint.span, |compiler| {
                 inbound::compile(endpoint, &taken, compiler)
@@ -168,10 +174,14 @@ impl Compiler<'_> {
         let traces = proxies.iter().any(|proxy| proxy.trace) || apis.iter().any(|api| api.trace);
         // Endpoints inside artifacts that are left out are of no use.
         let is_left_out = |endpoint: &InlineEndpoint| {
-            let mut faulty = self.faulty.iter().filter(|artifact| !artifact.held && artifact.kind == endpoint.artifact.kind);
+            let mut faulty = self
+                .faulty
+                .iter()
+                .filter(|artifact| !artifact.held && artifact.kind == endpoint.artifact.kind);
             faulty.any(|artifact| artifact.name.as_deref() == Some(&*endpoint.artifact.artifact))
         };
-        let inline = std::mem::take(&mut self.inline).into_iter().filter(|endpoint| !is_left_out(endpoint)).collect();
+        let inline =
+            std::mem::take(&mut self.inline).into_iter().filter(|endpoint| !is_left_out(endpoint)).collect();
         Plan {
             traces,
             pre_mediate: self.sequences.get("pre-mediate").copied(),
@@ -423,7 +433,8 @@ impl Compiler<'_> {
     /// The message stores that can be used.
     fn stores(&self) -> HashMap<String, Arc<dyn stores::Store>> {
         let memory = self.configuration.message_stores.iter().filter(|store| store.kind == StoreKind::Memory);
-        let made = memory.map(|store| (store.name.value.clone(), self.services.stores.memory(&store.name.value)));
+        let made =
+            memory.map(|store| (store.name.value.clone(), self.services.stores.memory(&store.name.value)));
         made.collect()
     }
 
@@ -433,7 +444,9 @@ impl Compiler<'_> {
         config::parse(FileId::BUILT_IN, text)
             .ok()
             .and_then(|element| config::Endpoint::parse(&element, self.diagnostics))
-            .and_then(|endpoint| (self.registry.endpoints)(&config::Endpoint { implicit: true, ..endpoint }, self))
+            .and_then(|endpoint| {
+                (self.registry.endpoints)(&config::Endpoint { implicit: true, ..endpoint }, self)
+            })
             .unwrap_or_else(|| unreachable!("the built-in default endpoint compiles"))
     }
 

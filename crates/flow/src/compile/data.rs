@@ -31,10 +31,13 @@ pub(super) fn compile(
     let id = compiler.reserve();
     let steps = vec![Planned::new(Arc::clone(&service).service(), "dataService", description.span)];
     let label = format!("data service {name}");
-    compiler.lists[id.0 as usize] = Some(List { label, steps, on_error: None, trace: false, span: description.span });
+    compiler.lists[id.0 as usize] =
+        Some(List { label, steps, on_error: None, trace: false, span: description.span });
     let document = Document::parse(service.wsdl().into_bytes(), &xml::ParseOptions::trusted()).ok();
     let ports = document.as_ref().map(wsdl::ports).unwrap_or_default();
-    let has = |name: &str| description.transports.is_empty() || description.transports.iter().any(|transport| transport == name);
+    let has = |name: &str| {
+        description.transports.is_empty() || description.transports.iter().any(|transport| transport == name)
+    };
     let proxy = Proxy {
         http: has("http"),
         https: has("https"),

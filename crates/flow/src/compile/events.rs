@@ -29,7 +29,8 @@ pub(super) fn compile(
     let id = compiler.reserve();
     let steps = vec![Planned::new(Arc::clone(&source).service(), "eventSource", description.span)];
     let label = format!("event source {name}");
-    compiler.lists[id.0 as usize] = Some(List { label, steps, on_error: None, trace: false, span: description.span });
+    compiler.lists[id.0 as usize] =
+        Some(List { label, steps, on_error: None, trace: false, span: description.span });
     let proxy = Proxy {
         http: true,
         https: true,

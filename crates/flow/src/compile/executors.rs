@@ -10,8 +10,10 @@ const ROUNDS: &str = "PRRNextQueueAlgorithm";
 /// Compiles an executor; `None` after a recorded error.
 pub(super) fn compile(executor: &config::PriorityExecutor, compiler: &mut Compiler<'_>) -> Option<Executor> {
     if executor.max < executor.core || executor.max == 0 {
-        let message =
-            format!("the executor `{}` has threads max=\"{}\" core=\"{}\"", executor.name, executor.max, executor.core);
+        let message = format!(
+            "the executor `{}` has threads max=\"{}\" core=\"{}\"",
+            executor.name, executor.max, executor.core
+        );
         let label = "expected a `max` of at least 1 and at least `core` (defaults: 100 and 20)";
         compiler.error("bad-value", message, executor.span, label);
     }

@@ -93,7 +93,11 @@ fn guard(handler: &config::Handler, resources: &[Resource], compiler: &mut Compi
     is_good.then(|| Handler::Guard(Arc::new(Guard { profile, scopes, of_resources })))
 }
 
-fn handler(handler: &config::Handler, resources: &[Resource], compiler: &mut Compiler<'_>) -> Option<Handler> {
+fn handler(
+    handler: &config::Handler,
+    resources: &[Resource],
+    compiler: &mut Compiler<'_>,
+) -> Option<Handler> {
     match handler.class.rsplit('.').next().unwrap_or_default() {
         "RESTBasicAuthHandler" | "BasicAuthHandler" => {
             if compiler.services.settings.users.is_empty() {
@@ -128,7 +132,12 @@ fn handler(handler: &config::Handler, resources: &[Resource], compiler: &mut Com
         }
         name if WITHOUT_EFFECT.contains(&name) => {
             let message = format!("the handler `{name}` has no effect here");
-            compiler.warning("unsupported-handler", message, handler.class.span, "the metrics count requests");
+            compiler.warning(
+                "unsupported-handler",
+                message,
+                handler.class.span,
+                "the metrics count requests",
+            );
             None
         }
         name => {

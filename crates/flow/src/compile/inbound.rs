@@ -209,7 +209,12 @@ fn files(endpoint: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Opt
     let sequence = endpoint.sequence.as_ref().map(|key| compiler.sequence_key(key));
     if sequence.is_none() {
         let message = "the inbound endpoint has no sequence";
-        compiler.error("missing-attribute", message, endpoint.span, "its files would go nowhere: add `sequence`");
+        compiler.error(
+            "missing-attribute",
+            message,
+            endpoint.span,
+            "its files would go nowhere: add `sequence`",
+        );
     }
     let on_error = endpoint.on_error.as_ref().and_then(|key| compiler.handler(key));
     let source = source?;
@@ -240,7 +245,12 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn value(&self, name: &str) -> Option<&ParameterValue> {
-        self.endpoint.parameters.iter().rev().find(|parameter| parameter.name == name).map(|parameter| &parameter.value)
+        self.endpoint
+            .parameters
+            .iter()
+            .rev()
+            .find(|parameter| parameter.name == name)
+            .map(|parameter| &parameter.value)
     }
 
     /// A text, also one that a key leads to; blank counts as absent.
@@ -319,8 +329,8 @@ impl Reader<'_> {
         let Some(key) = self.text(name, compiler) else {
             let message = format!("the inbound endpoint needs the parameter `{name}`");
             let names = self.endpoint.parameters.iter().map(|parameter| parameter.name.as_str());
-            let error =
-                Diagnostic::error("missing-parameter", message).at(self.endpoint.span, "the port to listen on");
+            let error = Diagnostic::error("missing-parameter", message)
+                .at(self.endpoint.span, "the port to listen on");
             compiler.diagnostics.push(error.did_you_mean(name, names));
             return None;
         };
@@ -394,7 +404,8 @@ impl Reader<'_> {
         let root = compiler.configuration.root.clone();
         let client_verify = self.client_verify(compiler)?;
         let keys = self.store("keystore", compiler)?.and_then(|element| store_of(element, &root, compiler));
-        let trusted = self.store("truststore", compiler)?.and_then(|element| store_of(element, &root, compiler));
+        let trusted =
+            self.store("truststore", compiler)?.and_then(|element| store_of(element, &root, compiler));
         let verifies = client_verify != ClientVerify::None;
         let lacking = match (&keys, &trusted) {
             _ if !verifies => None,
@@ -496,7 +507,13 @@ impl Reader<'_> {
             Some(ParameterValue::Text(key)) if key.trim().is_empty() => Some(None),
             Some(ParameterValue::Xml(store)) => Some(Some(store)),
             Some(_) => {
-                let span = self.endpoint.parameters.iter().rev().find(|parameter| parameter.name == name).map(|parameter| parameter.span);
+                let span = self
+                    .endpoint
+                    .parameters
+                    .iter()
+                    .rev()
+                    .find(|parameter| parameter.name == name)
+                    .map(|parameter| parameter.span);
                 let message = format!("the parameter `{name}` is an element");
                 let label = "expected a store: <KeyStore><Location>FILE.pem</Location></KeyStore>";
                 compiler.error("bad-value", message, span.unwrap_or(self.endpoint.span), label);
@@ -767,7 +784,11 @@ mod tests {
             );
             let tested = tested(&inside);
             assert!(tested.reports(found), "{inside}: {:?}", tested.found);
-            assert!(tested.reasons.iter().any(|reason| reason.contains(label)), "{inside}: {:?}", tested.reasons);
+            assert!(
+                tested.reasons.iter().any(|reason| reason.contains(label)),
+                "{inside}: {:?}",
+                tested.reasons
+            );
         }
     }
 
@@ -790,7 +811,11 @@ mod tests {
 
     /// What each parameter makes of an endpoint with TLS for WebSockets, which has all of them.
     const GOOD: &[Good] = &[
-        (&[], |endpoint| format!("{:?} {} {:?}", endpoint.port, endpoint.websocket, endpoint.tls), "Some(8285) true Some(OfBus)"),
+        (
+            &[],
+            |endpoint| format!("{:?} {} {:?}", endpoint.port, endpoint.websocket, endpoint.tls),
+            "Some(8285) true Some(OfBus)",
+        ),
         (
             &[("api.dispatching.enabled", "TRUE")],
             |endpoint| matches!(endpoint.filter, Filter::Apis).to_string(),
@@ -841,10 +866,18 @@ mod tests {
         ),
         (&[("SSLVerifyClient", "none")], |endpoint| format!("{:?}", endpoint.tls), "Some(OfBus)"),
         (&[], |endpoint| endpoint.text_type.clone(), "text/plain"),
-        (&[("ws.default.content.type", "application/json")], |endpoint| endpoint.text_type.clone(), "application/json"),
+        (
+            &[("ws.default.content.type", "application/json")],
+            |endpoint| endpoint.text_type.clone(),
+            "application/json",
+        ),
         (&[], |endpoint| format!("{:?}", endpoint.audience), "Client"),
         (&[("ws.client.side.broadcast.level", "1")], |endpoint| format!("{:?}", endpoint.audience), "All"),
-        (&[("ws.client.side.broadcast.level", " 2 ")], |endpoint| format!("{:?}", endpoint.audience), "Others"),
+        (
+            &[("ws.client.side.broadcast.level", " 2 ")],
+            |endpoint| format!("{:?}", endpoint.audience),
+            "Others",
+        ),
     ];
 
     const SUITE: &str = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384";
@@ -858,8 +891,9 @@ mod tests {
     /// The files of a certificate of its own, and what is asked of clients.
     fn names(endpoint: &InboundEndpoint) -> String {
         let Some(Tls::Own(tls)) = &endpoint.tls else { return String::new() };
-        let name =
-            |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = |path: &Path| {
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
         let roots = tls.client_roots.as_deref().map(name).unwrap_or_default();
         format!("{} {} {roots} {:?}", name(&tls.key), name(&tls.certificates), tls.client_verify)
     }
@@ -901,7 +935,11 @@ mod tests {
                 let tested = of(wss, &[(name, value)]);
                 let says = format!("{rule}: the parameter `{name}` has no effect");
                 assert!(tested.reports(&says), "{name}={value}: {:?}", tested.found);
-                assert!(tested.reasons.iter().any(|reason| reason.contains(why)), "{name}: {:?}", tested.reasons);
+                assert!(
+                    tested.reasons.iter().any(|reason| reason.contains(why)),
+                    "{name}: {:?}",
+                    tested.reasons
+                );
                 assert_eq!(tested.bus.plan().inbound_endpoints().len(), 1, "{name}={value}");
             }
         }
@@ -934,7 +972,11 @@ mod tests {
         for (attributes, parameters, needs) in protocols.chain(classes).chain(behaviours) {
             let tested = endpoint(&attributes, &parameters);
             assert!(tested.reports("unsupported-artifact: "), "{attributes}: {:?}", tested.found);
-            assert!(tested.found.iter().any(|message| message.contains(needs)), "{attributes}: {:?}", tested.found);
+            assert!(
+                tested.found.iter().any(|message| message.contains(needs)),
+                "{attributes}: {:?}",
+                tested.found
+            );
             assert!(tested.bus.plan().inbound_endpoints().is_empty(), "{attributes}");
         }
     }
@@ -966,7 +1008,9 @@ mod tests {
         // Clients show no certificates: no trust store is used.
         let tested = of(https, &[("keystore", &keys), ("truststore", &trusted)]);
         let plan = tested.bus.plan();
-        assert!(matches!(&plan.inbound_endpoints()[0].tls, Some(Tls::Stores(stores)) if stores.trusted.is_none()));
+        assert!(
+            matches!(&plan.inbound_endpoints()[0].tls, Some(Tls::Stores(stores)) if stores.trusted.is_none())
+        );
         for (keys, says) in [
             (store("KeyStore", "none.jks", "<Password>p</Password>"), "there is no such file"),
             (store("KeyStore", "k.jks", "<Password>$secret{p}</Password>"), "in a vault of the server"),

@@ -289,7 +289,8 @@ impl Compiler<'_> {
 
     fn unknown_mediator(&mut self, element: &Element, beside: &[page::Inside]) {
         let name = element.local();
-        let diagnostic = match self.registry.unsupported.iter().find(|(unsupported, _)| *unsupported == name) {
+        let diagnostic = match self.registry.unsupported.iter().find(|(unsupported, _)| *unsupported == name)
+        {
             Some((_, why)) => {
                 Diagnostic::error("unsupported-mediator", format!("`{name}` is not executable here"))
                     .at(element.name_span(), *why)

@@ -248,8 +248,9 @@ fn sequence(processor: &MessageProcessor, name: &str, compiler: &mut Compiler<'_
 }
 
 fn forwarding(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Forwarding> {
-    let named =
-        processor.parameter("target.endpoint").map(|key| Key { value: key.trim().to_owned(), span: processor.span });
+    let named = processor
+        .parameter("target.endpoint")
+        .map(|key| Key { value: key.trim().to_owned(), span: processor.span });
     let key = processor.target_endpoint.clone().or(named);
     if let Some(key) = &key
         && let Some(target) = compiler.configuration.endpoints.get(&key.value)
@@ -293,7 +294,10 @@ fn forwarding(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Opti
 fn failover(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Failover> {
     let name = "message.target.store.name";
     if text(processor, name) == Some(processor.message_store.value.as_str()) {
-        let message = format!("the message processor `{}` moves messages to the store that it takes them from", processor.name.value);
+        let message = format!(
+            "the message processor `{}` moves messages to the store that it takes them from",
+            processor.name.value
+        );
         compiler.error("bad-value", message, place(processor, name), "expected another message store");
         return None;
     }
@@ -358,7 +362,10 @@ fn other_store(
 }
 
 fn sampling(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Sampling> {
-    Some(Sampling { sequence: sequence(processor, "sequence", compiler)?, concurrency: concurrency(processor, compiler) })
+    Some(Sampling {
+        sequence: sequence(processor, "sequence", compiler)?,
+        concurrency: concurrency(processor, compiler),
+    })
 }
 
 /// The parameter `concurrency`; what is not a number is 1, as in WSO2.
@@ -440,7 +447,10 @@ mod tests {
                 let tested = tested(FORWARDING, &format!("{name}={value}{cron}"));
                 assert!(tested.reports(&error(name, value)), "{name}={value}: {:?}", tested.found);
                 assert!(
-                    tested.reasons.iter().any(|reason| reason == "expected whole milliseconds, 0 to 315360000000")
+                    tested
+                        .reasons
+                        .iter()
+                        .any(|reason| reason == "expected whole milliseconds, 0 to 315360000000")
                 );
                 assert_eq!(tested.bus.plan().processors().len(), 0, "{name}={value}");
             }

@@ -34,10 +34,15 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         list(&target.fault_sequence, "fault sequence").and_then(|reference| reference.known());
     let is_true = |key: &str| {
         let mut named = proxy.parameters.iter().filter(|parameter| parameter.name == key);
-        named.any(|parameter| parameter.value.text().is_some_and(|text| text.trim().eq_ignore_ascii_case("true")))
+        named.any(|parameter| {
+            parameter.value.text().is_some_and(|text| text.trim().eq_ignore_ascii_case("true"))
+        })
     };
     let wsdl = wsdl::compile(proxy, compiler);
-    let texts = proxy.parameters.iter().filter_map(|parameter| Some((parameter.name.as_str(), parameter.value.text()?)));
+    let texts = proxy
+        .parameters
+        .iter()
+        .filter_map(|parameter| Some((parameter.name.as_str(), parameter.value.text()?)));
     let properties = match is_true("SET_JMS_SVC_PARAMS_AS_MSG_CTX") {
         true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
         false => Vec::new(),

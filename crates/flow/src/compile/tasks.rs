@@ -345,7 +345,11 @@ mod tests {
             |task| (task.injection.format == Format::Pox).to_string(),
             "true",
         ),
-        (&[("sequential", "true"), ("message", "x")], |task| task.injection.properties.len().to_string(), "0"),
+        (
+            &[("sequential", "true"), ("message", "x")],
+            |task| task.injection.properties.len().to_string(),
+            "0",
+        ),
         (
             &[("invokeHandlers", "true"), ("message", "x")],
             |task| task.injection.properties.len().to_string(),

@@ -111,8 +111,7 @@ pub(super) fn is_class(class: &str) -> bool {
 /// The file transport of a proxy service; `None`: it has none, or an error was recorded.
 pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Source> {
     let given = is_given(&proxy.parameters);
-    let named =
-        matches!(&proxy.transports, config::Transports::Named(names) if names.iter().any(|name| name == "vfs"));
+    let named = matches!(&proxy.transports, config::Transports::Named(names) if names.iter().any(|name| name == "vfs"));
     if given && !named && proxy.transports != config::Transports::All {
         let message = "the parameters for files have no effect";
         let place = proxy
@@ -161,7 +160,7 @@ pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Op
             true => {
                 Diagnostic { severity: Severity::Warning, ..finding }.help("the proxy service takes no files")
             }
-            false => one,
+            false => finding,
         });
     }
     source
@@ -198,7 +197,8 @@ fn source_of(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Sourc
 
 /// An inbound endpoint that takes files; `None` after a recorded error.
 pub(super) fn of_inbound(endpoint: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<Source> {
-    let mut reader = Reader { parameters: &endpoint.parameters, span: endpoint.span, faulty: false, compiler };
+    let mut reader =
+        Reader { parameters: &endpoint.parameters, span: endpoint.span, faulty: false, compiler };
     reader.check_names(true);
     let interval = match reader.text("interval") {
         Some(key) => reader.parsed("interval", &key, &key.value, MILLISECONDS, "").map(Duration::from_millis),
@@ -442,8 +442,11 @@ impl Reader<'_, '_> {
                     continue;
                 }
             }
-            let names: Vec<String> =
-                PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(name, _)| name)).map(|name| full(name)).collect();
+            let names: Vec<String> = PARAMETERS
+                .iter()
+                .chain(NOT_NEEDED.iter().map(|(name, _)| name))
+                .map(|name| full(name))
+                .collect();
             let names = names
                 .iter()
                 .map(String::as_str)
@@ -598,7 +601,8 @@ impl Reader<'_, '_> {
             let label = "without it that is guessed by the endings of their names";
             self.compiler.warning("missing-parameter", message, self.span, label);
         }
-        if content_type.as_ref().is_some_and(|text| text.chars().any(char::is_control) || !text.contains('/')) {
+        if content_type.as_ref().is_some_and(|text| text.chars().any(char::is_control) || !text.contains('/'))
+        {
             let key = self
                 .text("transport.vfs.ContentType")
                 .unwrap_or(Key { value: String::new(), span: self.span });
@@ -641,7 +645,8 @@ impl Reader<'_, '_> {
             && *target == address.path
         {
             let message = "processed files are moved to the directory that they came from";
-            let span = self.find("transport.vfs.MoveAfterProcess").map_or(self.span, |parameter| parameter.span);
+            let span =
+                self.find("transport.vfs.MoveAfterProcess").map_or(self.span, |parameter| parameter.span);
             self.compiler.warning("endless-loop", message, span, "they are taken again and again");
         }
         let moving = Moving {

@@ -340,7 +340,8 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     let Some(version) = outgoing.addressing else { return Ok(()) };
     let new = |name: &str, fact: &Option<String>| {
         let written = fact.clone()?;
-        let is_of_sender = sender_headers.iter().any(|(sender_name, value)| sender_name == name && *value == written);
+        let is_of_sender =
+            sender_headers.iter().any(|(sender_name, value)| sender_name == name && *value == written);
         (!is_of_sender).then_some(written)
     };
     let address = match outgoing.request_target.starts_with('/') {
@@ -352,7 +353,9 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
         version => version,
     };
     let (namespace, reply_to) = match version {
-        AddressingVersion::Final | AddressingVersion::Received => (WSA_FINAL, new("ReplyTo", &facts.reply_to)),
+        AddressingVersion::Final | AddressingVersion::Received => {
+            (WSA_FINAL, new("ReplyTo", &facts.reply_to))
+        }
         AddressingVersion::Submission => (
             WSA_SUBMISSION,
             Some(new("ReplyTo", &facts.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())),

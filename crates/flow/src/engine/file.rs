@@ -538,7 +538,8 @@ mod tests {
 
     fn names(root: &Path) -> Vec<String> {
         let entries = fs::read_dir(root).unwrap().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }

@@ -173,62 +173,66 @@ impl Expression {
     ) -> Result<Expression, ExpressionError> {
         let trimmed = source.trim();
         let start = source.len() - source.trim_start().len();
-        let (kind, need) = if let Some(path) =
-            trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')'))
-        {
-            let (json_source, template) =
-                json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
-            (Kind::Json(json_source, template), Need::Whole)
-        } else if let Some(inner) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
-            let xpaths: Arc<dyn ::expression::XPathCompiler> =
-                Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
-            let compiled = ::expression::Expression::compile(inner, &xpaths).map_err(|error| {
-                let offset = error.span.start + start + 2..error.span.end + start + 2;
-                let outcome = match error.well_formed {
-                    true => Outcome::Nothing,
-                    false => Outcome::Refused,
-                };
-                ExpressionError { message: error.message, offset, outcome, is_xpath2: false }
-            })?;
-            let need = crate::expression::synapse::need(compiled.reads());
-            (Kind::Synapse(Box::new(compiled)), need)
-        } else if trimmed.starts_with("${") {
-            let message = "the `${` is not closed".to_owned();
-            let offset = start..start + 2;
-            return Err(ExpressionError { message, offset, outcome: Outcome::Refused, is_xpath2: false });
-        } else {
-            let options = CompileOptions {
-                namespaces: &Declared(scope),
-                library: &Library,
-                ..CompileOptions::default()
-            };
-            let xpath = match xpath::Expression::compile(trimmed, &options) {
-                Ok(expression) => XPath::of(expression, false, scope, settings),
-                Err(error) => {
-                    let as_xpath2 = || {
-                        let options = CompileOptions { version: Version::V2, ..options };
-                        xpath::Expression::compile(trimmed, &options).ok()
+        let (kind, need) =
+            if let Some(path) = trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')) {
+                let (json_source, template) =
+                    json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
+                (Kind::Json(json_source, template), Need::Whole)
+            } else if let Some(inner) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+                let xpaths: Arc<dyn ::expression::XPathCompiler> =
+                    Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
+                let compiled = ::expression::Expression::compile(inner, &xpaths).map_err(|error| {
+                    let offset = error.span.start + start + 2..error.span.end + start + 2;
+                    let outcome = match error.well_formed {
+                        true => Outcome::Nothing,
+                        false => Outcome::Refused,
                     };
-                    match as_xpath2() {
-                        Some(expression) if settings.xpath_failover => {
-                            XPath::of(expression, true, scope, settings)
-                        }
-                        xpath2 => {
-                            let offset = error.span.start + start..error.span.end + start;
-                            let outcome = match error.syntax {
-                                true => Outcome::Refused,
-                                false if error.message.contains("is not declared") => Outcome::Nothing,
-                                false => Outcome::Fault,
-                            };
-                            let message = error.message.clone();
-                            return Err(ExpressionError { message, offset, outcome, is_xpath2: xpath2.is_some() });
+                    ExpressionError { message: error.message, offset, outcome, is_xpath2: false }
+                })?;
+                let need = crate::expression::synapse::need(compiled.reads());
+                (Kind::Synapse(Box::new(compiled)), need)
+            } else if trimmed.starts_with("${") {
+                let message = "the `${` is not closed".to_owned();
+                let offset = start..start + 2;
+                return Err(ExpressionError { message, offset, outcome: Outcome::Refused, is_xpath2: false });
+            } else {
+                let options = CompileOptions {
+                    namespaces: &Declared(scope),
+                    library: &Library,
+                    ..CompileOptions::default()
+                };
+                let xpath = match xpath::Expression::compile(trimmed, &options) {
+                    Ok(expression) => XPath::of(expression, false, scope, settings),
+                    Err(error) => {
+                        let as_xpath2 = || {
+                            let options = CompileOptions { version: Version::V2, ..options };
+                            xpath::Expression::compile(trimmed, &options).ok()
+                        };
+                        match as_xpath2() {
+                            Some(expression) if settings.xpath_failover => {
+                                XPath::of(expression, true, scope, settings)
+                            }
+                            xpath2 => {
+                                let offset = error.span.start + start..error.span.end + start;
+                                let outcome = match error.syntax {
+                                    true => Outcome::Refused,
+                                    false if error.message.contains("is not declared") => Outcome::Nothing,
+                                    false => Outcome::Fault,
+                                };
+                                let message = error.message.clone();
+                                return Err(ExpressionError {
+                                    message,
+                                    offset,
+                                    outcome,
+                                    is_xpath2: xpath2.is_some(),
+                                });
+                            }
                         }
                     }
-                }
+                };
+                let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
+                (Kind::XPath(Box::new(xpath)), need)
             };
-            let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
-            (Kind::XPath(Box::new(xpath)), need)
-        };
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
     }
 

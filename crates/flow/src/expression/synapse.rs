@@ -266,7 +266,9 @@ impl Text {
         for piece in self.pieces() {
             match piece {
                 Piece::Text(text) => out.push_str(text),
-                Piece::Expression(expression) => out.push_str(&expression.string(context)?.unwrap_or_default()),
+                Piece::Expression(expression) => {
+                    out.push_str(&expression.string(context)?.unwrap_or_default())
+                }
             }
         }
         Ok(out)

@@ -18,7 +18,9 @@ pub(crate) struct Allowed {
 fn origin_for(cors: &Cors, origin: Option<&str>) -> String {
     match origin {
         // With credentials, browsers do not take `*`.
-        Some(origin) if cors.credentials && cors.origins.iter().any(|allowed| allowed == "*") => origin.to_owned(),
+        Some(origin) if cors.credentials && cors.origins.iter().any(|allowed| allowed == "*") => {
+            origin.to_owned()
+        }
         _ if cors.origins.iter().any(|allowed| allowed == "*") => "*".to_owned(),
         Some(origin) if cors.origins.iter().any(|allowed| allowed == origin) => origin.to_owned(),
         _ => String::new(),

@@ -99,7 +99,8 @@ impl Bus {
     ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
-        let through = port.map(|port| plan.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)));
+        let through =
+            port.map(|port| plan.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)));
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
         let (host, content_type) = host_and_type(&head.headers);
@@ -649,7 +650,8 @@ mod tests {
         let tested = tested(&[proxy("P", ""), proxy("P/Q", ""), proxy("S", "transports='https'")].concat());
         let served = |kind: &str, name: &str| {
             let all = tested.bus.services().metrics.all();
-            let counted = all.iter().find(|(kind_of, counted, _)| (*kind_of, counted.as_str()) == (kind, name));
+            let counted =
+                all.iter().find(|(kind_of, counted, _)| (*kind_of, counted.as_str()) == (kind, name));
             counted.map_or(0, |(.., counters)| counters.totals().requests)
         };
         for (path, name) in [

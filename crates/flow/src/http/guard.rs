@@ -160,8 +160,11 @@ fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
     if matches!(status, 401 | 403) {
         let realm = &profile.name;
         if profile.tokens.is_some() || profile.introspection.is_some() {
-            let scope =
-                if let Refused::Scope(scopes) = why { format!(", scope=\"{scopes}\"") } else { String::new() };
+            let scope = if let Refused::Scope(scopes) = why {
+                format!(", scope=\"{scopes}\"")
+            } else {
+                String::new()
+            };
             let challenge = format!("Bearer realm=\"{realm}\"{}{scope}", error_of(error));
             response.head.headers.append("WWW-Authenticate", challenge);
         }
@@ -261,7 +264,12 @@ async fn basic(profile: &Profile, context: &Context) -> Verdict {
 }
 
 /// A user of a directory.
-async fn listed(directory: &Directory, name: &str, password: &str, services: &Services) -> Result<Caller, Refused> {
+async fn listed(
+    directory: &Directory,
+    name: &str,
+    password: &str,
+    services: &Services,
+) -> Result<Caller, Refused> {
     let mut question = Vec::new();
     let about = format!("{directory} {:?} {:?} {:?}", directory.name, directory.search, directory.groups);
     for part in [about.as_str(), name, password] {
@@ -372,8 +380,9 @@ async fn signed(
     certificate: Option<&[u8]>,
     services: &Services,
 ) -> Result<Caller, Refused> {
-    let verify =
-        |keys: &Keys| token::verify(token, keys, &tokens.algorithms, &tokens.rules, seconds(services), certificate);
+    let verify = |keys: &Keys| {
+        token::verify(token, keys, &tokens.algorithms, &tokens.rules, seconds(services), certificate)
+    };
     let refused = |problem: Problem| match problem {
         Problem::UnknownKey(why) | Problem::Invalid(why) => Refused::Invalid(format!("its token: {why}")),
     };
@@ -506,8 +515,10 @@ async fn introspected(
     let mut body = "token=".to_owned();
     message::form::encode(token, &mut body);
     body.push_str("&token_type_hint=access_token");
-    let unavailable = |why: String| Refused::Unavailable(format!("{} cannot be asked: {why}", introspection.server));
-    let response = fetch(&introspection.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
+    let unavailable =
+        |why: String| Refused::Unavailable(format!("{} cannot be asked: {why}", introspection.server));
+    let response =
+        fetch(&introspection.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
     let wall = seconds(services);
     let good = introspection::read(response.as_bytes(), &introspection.rules, wall, certificate).map_err(
         |(why, of_server)| match of_server {
@@ -515,8 +526,9 @@ async fn introspected(
             false => Refused::Invalid(format!("its token: {why}")),
         },
     )?;
-    let longest =
-        good.ends.map_or(introspection.cache, |ends| introspection.cache.min(Duration::from_secs(ends.saturating_sub(wall))));
+    let longest = good.ends.map_or(introspection.cache, |ends| {
+        introspection.cache.min(Duration::from_secs(ends.saturating_sub(wall)))
+    });
     keep(&mut lock(&asked.tokens), question, &good.caller, now, now + longest);
     Ok(good.caller)
 }

@@ -50,7 +50,8 @@ pub(super) async fn groups(
 }
 
 async fn connect(directory: &Directory, services: &Services) -> Result<Socket, String> {
-    let socket = services.client.dial(&directory.host, directory.port).await.map_err(|why| why.to_string())?;
+    let socket =
+        services.client.dial(&directory.host, directory.port).await.map_err(|why| why.to_string())?;
     if !directory.tls {
         return Ok(socket);
     }
@@ -67,7 +68,12 @@ struct Talk {
 }
 
 impl Talk {
-    async fn ask(&mut self, directory: &Directory, user: &str, password: &str) -> Result<Vec<String>, Refused> {
+    async fn ask(
+        &mut self,
+        directory: &Directory,
+        user: &str,
+        password: &str,
+    ) -> Result<Vec<String>, Refused> {
         let dn = match (&directory.name, &directory.search) {
             (Some(name), _) => name.of(user),
             (None, Some((base, filter))) => {
@@ -95,9 +101,9 @@ impl Talk {
         let Some((dn, password)) = &directory.bind else { return Ok(()) };
         match self.bind(dn, password).await? {
             true => Ok(()),
-            false => {
-                Err(Refused::Unavailable("it refuses the bind of the bus (ldap.bind, ldap.password)".to_owned()))
-            }
+            false => Err(Refused::Unavailable(
+                "it refuses the bind of the bus (ldap.bind, ldap.password)".to_owned(),
+            )),
         }
     }
 

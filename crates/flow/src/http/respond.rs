@@ -236,8 +236,9 @@ fn written(context: &mut Context, form: Option<(Format, Option<String>)>) -> Res
     if context.payload.is_empty() {
         return Ok(Body::Empty);
     }
-    let label =
-        content_type.as_deref().filter(|media_type| !(format == Format::Xml && Kind::of(media_type) == Kind::Soap12));
+    let label = content_type
+        .as_deref()
+        .filter(|media_type| !(format == Format::Xml && Kind::of(media_type) == Kind::Soap12));
     let bytes = write(context, format, label, None, None)?;
     Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
 }
@@ -430,7 +431,8 @@ fn refused_with(status: u16, inbound: &Inbound, reason: &str) -> Response {
     if let Client::Soap(version) = inbound.client {
         return soap_fault_with(status, version, reason);
     }
-    let kind = inbound.content_type.as_deref().map(|media_type| Kind::of(MediaType::parse(media_type).essence));
+    let kind =
+        inbound.content_type.as_deref().map(|media_type| Kind::of(MediaType::parse(media_type).essence));
     let (content_type, body) = match kind {
         Some(Kind::Json) => {
             let fault = serde_json::json!({

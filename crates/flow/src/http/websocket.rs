@@ -120,7 +120,9 @@ impl Handshake {
     /// The sub-protocol that is spoken, and the media type of its texts: one of WSO2's (`synapse(contentType='…')`), or the first one
     /// that the answer of the flow names.
     fn protocol(&self, response: &Headers) -> Option<(String, Option<String>)> {
-        if let Some(named) = self.protocols.iter().find_map(|named| Some((named.clone(), Some(type_of(named)?)))) {
+        if let Some(named) =
+            self.protocols.iter().find_map(|named| Some((named.clone(), Some(type_of(named)?))))
+        {
             return Some(named);
         }
         let chosen = response.get("Sec-WebSocket-Protocol")?.split(',').next()?.trim();

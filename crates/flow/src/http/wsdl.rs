@@ -55,10 +55,9 @@ impl Wsdl {
             ("wsdl" | "xsd", location) => {
                 let decoded = message::form::pairs(item).into_iter().next().map(|(_, value)| value);
                 let location = decoded.as_deref().unwrap_or(location);
-                let found = self
-                    .imports
-                    .iter()
-                    .find(|(imported, _)| imported == location || imported.ends_with(&format!("/{location}")));
+                let found = self.imports.iter().find(|(imported, _)| {
+                    imported == location || imported.ends_with(&format!("/{location}"))
+                });
                 return Some(match found {
                     Some((_, bytes)) => self.document_of(bytes, service, &address),
                     None => text(404, format!("{service} publishes no document `{location}`\n")),
@@ -128,7 +127,8 @@ impl Wsdl {
     fn generated_2(&self, service: &str, address: &str) -> String {
         let (service, address) = (escape(service), escape(address));
         let none = ["mediate".to_owned()];
-        let names = self.operations.as_ref().map_or(none.as_slice(), |operations| operations.names.as_slice());
+        let names =
+            self.operations.as_ref().map_or(none.as_slice(), |operations| operations.names.as_slice());
         let operations: String = names
             .iter()
             .map(|name| {

@@ -310,8 +310,9 @@ impl Work {
 
     /// Runs one of the processor's own sequences, if there is one.
     async fn told(&self, mut context: Box<Context>, sequence: Option<&SequenceRef>) {
-        let list = sequence
-            .and_then(|reference| reference.resolve(&mut context).inspect_err(|fault| tracing::error!("{fault}")).ok());
+        let list = sequence.and_then(|reference| {
+            reference.resolve(&mut context).inspect_err(|fault| tracing::error!("{fault}")).ok()
+        });
         if let Some(list) = list {
             self.through(context, list).await;
         }

@@ -390,9 +390,15 @@ impl Context {
             }
             "ssl.client.auth.cert" => self.inbound.certificates(false).map(Value::from),
             "ssl.client.auth.cert.X509" => self.inbound.certificates(true).map(Value::from),
-            "ssl.client.auth.cert.subject" => self.inbound.identity().map(|identity| Value::from(identity.subject)),
-            "ssl.client.auth.cert.issuer" => self.inbound.identity().map(|identity| Value::from(identity.issuer)),
-            "ssl.client.auth.cert.serial" => self.inbound.identity().map(|identity| Value::from(identity.serial)),
+            "ssl.client.auth.cert.subject" => {
+                self.inbound.identity().map(|identity| Value::from(identity.subject))
+            }
+            "ssl.client.auth.cert.issuer" => {
+                self.inbound.identity().map(|identity| Value::from(identity.issuer))
+            }
+            "ssl.client.auth.cert.serial" => {
+                self.inbound.identity().map(|identity| Value::from(identity.serial))
+            }
             "ssl.client.auth.cert.names" => {
                 self.inbound.identity().map(|identity| Value::from(identity.names.join(" ")))
             }
@@ -452,7 +458,8 @@ impl Context {
     /// `ContentType` of axis2 scope, where it was set and is not only that of `messageType`.
     pub(crate) fn label(&self) -> Option<String> {
         let label = self.axis2.get("ContentType")?.to_string();
-        let of_type = self.axis2.get("messageType").is_some_and(|message_type| message_type.to_string() == label);
+        let of_type =
+            self.axis2.get("messageType").is_some_and(|message_type| message_type.to_string() == label);
         (!of_type && !label.chars().any(char::is_control)).then_some(label)
     }
 

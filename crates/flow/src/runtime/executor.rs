@@ -104,7 +104,8 @@ impl Pool {
     /// Its queues are these from now on; who waits in one that is gone goes to the next one below.
     pub(crate) fn define(self: &Arc<Pool>, shape: &Shape) {
         let mut inner = lock(&self.0);
-        let same = inner.queues.iter().map(|queue| (queue.priority, queue.size)).eq(shape.queues.iter().copied());
+        let same =
+            inner.queues.iter().map(|queue| (queue.priority, queue.size)).eq(shape.queues.iter().copied());
         (inner.core, inner.max) = (shape.core.max(1), shape.max.max(shape.core).max(1));
         if !same {
             let queues = shape.queues.iter().map(|&(priority, size)| Queue {

@@ -212,7 +212,8 @@ impl Plan {
     /// Whether there is a proxy service or an API of this name; `main` and [`ALL`] are always there.
     pub fn has_service(&self, name: &str) -> bool {
         let is_deployed = || {
-            self.proxies.iter().any(|proxy| proxy.name == name) || self.apis.iter().any(|api| api.name == name)
+            self.proxies.iter().any(|proxy| proxy.name == name)
+                || self.apis.iter().any(|api| api.name == name)
         };
         name == "main" || name == ALL || is_deployed()
     }
@@ -254,14 +255,19 @@ impl Plan {
 
     /// Leaves out an inbound endpoint that cannot listen, before the plan comes into force.
     pub fn leave_out_inbound(&mut self, port: u16, why: &str) {
-        let Some(at) = self.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)) else { return };
+        let Some(at) = self.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)) else {
+            return;
+        };
         let endpoint = self.inbound_endpoints.remove(at);
         self.faulty.push(faulty_inbound(&endpoint, why));
     }
 
     /// Records that the inbound endpoint of a port goes on with what it had before, and why.
     pub fn hold_inbound(&mut self, port: u16, why: &str) {
-        let Some(endpoint) = self.inbound_endpoints.iter().find(|endpoint| endpoint.port == Some(port)) else { return };
+        let Some(endpoint) = self.inbound_endpoints.iter().find(|endpoint| endpoint.port == Some(port))
+        else {
+            return;
+        };
         let held = config::FaultyArtifact { held: true, ..faulty_inbound(endpoint, why) };
         self.faulty.push(held);
     }

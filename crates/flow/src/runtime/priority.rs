@@ -108,8 +108,12 @@ impl Condition {
             Condition::Match(part, pattern) => {
                 part.of(inbound, headers).is_some_and(|value| pattern.matches(&value) == Ok(true))
             }
-            Condition::All(conditions) => conditions.iter().all(|condition| condition.holds(inbound, headers)),
-            Condition::Any(conditions) => conditions.iter().any(|condition| condition.holds(inbound, headers)),
+            Condition::All(conditions) => {
+                conditions.iter().all(|condition| condition.holds(inbound, headers))
+            }
+            Condition::Any(conditions) => {
+                conditions.iter().any(|condition| condition.holds(inbound, headers))
+            }
             Condition::Not(condition) => !condition.holds(inbound, headers),
         }
     }
@@ -225,8 +229,9 @@ impl Reader<'_> {
         if depth > DEPTH {
             return Err(self.wrong(element.span(), "conditions nest too deeply"));
         }
-        let inside =
-            || element.elements().map(|child| self.condition(child, depth + 1)).collect::<Result<Vec<_>, _>>();
+        let inside = || {
+            element.elements().map(|child| self.condition(child, depth + 1)).collect::<Result<Vec<_>, _>>()
+        };
         let some = |conditions: Vec<Condition>| match conditions.is_empty() {
             true => {
                 Err(self.wrong(element.span(), &format!("`{}` has no condition inside", element.local())))
@@ -363,7 +368,8 @@ mod tests {
             let (inbound, headers) = inbound("/a/b?x=1&y=%20z");
             assert_eq!(priorities.of(&inbound, &headers), wanted, "{condition}");
         }
-        let priorities = Priorities::read("p.xml", &file("<conditions defaultPriority='10'/>")).expect("a file");
+        let priorities =
+            Priorities::read("p.xml", &file("<conditions defaultPriority='10'/>")).expect("a file");
         assert_eq!(priorities.shape, Shape { queues: vec![(10, 3), (1, 2)], core: 1, max: 1 });
         assert_eq!(priorities.default, 10);
     }

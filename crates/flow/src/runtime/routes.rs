@@ -73,7 +73,8 @@ impl Routes {
             };
             let with_port = rest.rsplit(']').next().unwrap_or(rest).contains(':');
             let server = if with_port { format!("{host}:{port}") } else { host.clone() };
-            permitted_scheme.is_none_or(|permitted| permitted.eq_ignore_ascii_case(scheme)) && fits(rest.as_bytes(), server.as_bytes())
+            permitted_scheme.is_none_or(|permitted| permitted.eq_ignore_ascii_case(scheme))
+                && fits(rest.as_bytes(), server.as_bytes())
         })
     }
 
@@ -87,11 +88,14 @@ impl Routes {
 
     /// The same backend, as it is to be reached.
     pub fn reach(&self, target: Target) -> Target {
-        let target =
-            match self.proxies.iter().find(|route| route.hosts.iter().any(|names| names.contain(target.host()))) {
-                Some(Route { proxy: Some(proxy), .. }) => target.through(proxy),
-                _ => target,
-            };
+        let target = match self
+            .proxies
+            .iter()
+            .find(|route| route.hosts.iter().any(|names| names.contain(target.host())))
+        {
+            Some(Route { proxy: Some(proxy), .. }) => target.through(proxy),
+            _ => target,
+        };
         if self.http2 && target.scheme() == Scheme::Https { target.http2() } else { target }
     }
 }

@@ -74,7 +74,9 @@ impl Context {
     pub(crate) fn read_as(&self) -> Option<String> {
         let reading = self.payload.reading();
         let inbound = self.inbound.content_type.as_deref().filter(|_| self.request_headers);
-        if let Some(content_type) = inbound.filter(|content_type| MediaType::parse(content_type).kind() == reading.kind) {
+        if let Some(content_type) =
+            inbound.filter(|content_type| MediaType::parse(content_type).kind() == reading.kind)
+        {
             return Some(content_type.to_owned());
         }
         let essence = match reading.kind {

@@ -164,7 +164,8 @@ impl Rsa {
 
 /// The bytes that hexadecimal digits are.
 pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
     let pairs = digits?;
     (pairs.len() % 2 == 0).then(|| pairs.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
@@ -230,7 +231,9 @@ pub(super) mod tests {
         ] {
             match (key.decrypt(text), wanted) {
                 (Ok(oaep_cipher), Ok(wanted)) => assert_eq!(oaep_cipher, wanted, "{text}"),
-                (Err(oaep_cipher), Err(wanted)) => assert!(oaep_cipher.contains(wanted), "{text}: {oaep_cipher}"),
+                (Err(oaep_cipher), Err(wanted)) => {
+                    assert!(oaep_cipher.contains(wanted), "{text}: {oaep_cipher}")
+                }
                 (oaep_cipher, _) => panic!("{text}: {oaep_cipher:?}"),
             }
         }

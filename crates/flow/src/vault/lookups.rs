@@ -93,8 +93,10 @@ mod tests {
             ("//order", vec![]),
             ("", vec![]),
         ] {
-            let calls: Vec<_> =
-                lookups(expression).into_iter().map(|call| (call.arguments, &expression[call.place])).collect();
+            let calls: Vec<_> = lookups(expression)
+                .into_iter()
+                .map(|call| (call.arguments, &expression[call.place]))
+                .collect();
             assert_eq!(calls, wanted, "{expression}");
             let remote = lookups(expression).first().is_some_and(|call| call.remote);
             assert_eq!(remote, expression.starts_with("hashicorp"), "{expression}");

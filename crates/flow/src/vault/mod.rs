@@ -249,7 +249,8 @@ fn entries(root: &Path) -> HashMap<String, String> {
         Some(Ok(settings)) => {
             let secrets = settings.get("secrets").and_then(toml::Value::as_table).into_iter().flatten();
             found.extend(
-                secrets.filter_map(|(alias, secret)| Some((alias.clone(), secret.as_str()?.trim().to_owned()))),
+                secrets
+                    .filter_map(|(alias, secret)| Some((alias.clone(), secret.as_str()?.trim().to_owned()))),
             );
         }
         Some(Err(error)) => {
@@ -403,10 +404,15 @@ mod tests {
         }
         for (alias, kind, encrypted) in [("ours", None, false), ("shut", Some("DOCKER"), true)] {
             let result = without.secret(alias, kind, encrypted);
-            assert!(result.is_err_and(|refused| refused.absent && refused.why.contains("names no key")), "{alias}");
+            assert!(
+                result.is_err_and(|refused| refused.absent && refused.why.contains("names no key")),
+                "{alias}"
+            );
         }
         assert_eq!(symmetric.secret("toml", None, false).unwrap(), "open sesame");
-        assert!(symmetric.secret("ours", None, false).is_err_and(|refused| refused.why.contains("a key of AES")));
+        assert!(
+            symmetric.secret("ours", None, false).is_err_and(|refused| refused.why.contains("a key of AES"))
+        );
         assert!(Vault::new(None, root.join("none"), None, &root).secret("db", Some("FILE"), false).is_err());
         assert!(!format!("{vault:?}").contains("p w"));
         std::fs::remove_dir_all(&root).unwrap();

@@ -182,11 +182,15 @@ mod tests {
                 .secret(&["none", "b"], true)
                 .is_err_and(|refused| refused.absent && refused.why.contains("there is none"))
         );
-        assert!(cache.secret(&["none", "b"], false).is_err_and(|refused| refused.why.contains("there is none")));
+        assert!(
+            cache.secret(&["none", "b"], false).is_err_and(|refused| refused.why.contains("there is none"))
+        );
         assert_eq!(server.asked.load(Ordering::SeqCst), 3);
         // What nobody named before is asked for beside.
         assert!(
-            cache.secret(&["secret/c", "d"], false).is_err_and(|refused| refused.why.contains("being asked for"))
+            cache
+                .secret(&["secret/c", "d"], false)
+                .is_err_and(|refused| refused.why.contains("being asked for"))
         );
         let until = Instant::now() + Duration::from_secs(20);
         while cache.secret(&["secret/c", "d"], false).is_err() {

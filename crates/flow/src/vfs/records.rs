@@ -41,7 +41,9 @@ pub(super) fn refresh(source: &Source) {
     }
     let is_read = std::mem::replace(&mut lock(&source.state.0).is_read, true);
     let Some(file) = source.records.file.as_ref().filter(|_| !is_read) else { return };
-    let text = match fs::metadata(file).map(|file_metadata| file_metadata.is_file() && file_metadata.len() <= LARGEST) {
+    let text = match fs::metadata(file)
+        .map(|file_metadata| file_metadata.is_file() && file_metadata.len() <= LARGEST)
+    {
         Ok(true) => fs::read_to_string(file),
         Ok(false) => Err(ErrorKind::InvalidInput.into()),
         Err(error) => Err(error),

@@ -222,7 +222,9 @@ fn set_content_type(context: &mut Context, format: Format, content_type: Option<
     let explicit = context.label().filter(|_| content_type.is_some());
     let essence = match format {
         Format::Soap(version) => version.media_type(),
-        Format::Xml => content_type.filter(|media_type| Kind::of(media_type).is_xml()).unwrap_or("application/xml"),
+        Format::Xml => {
+            content_type.filter(|media_type| Kind::of(media_type).is_xml()).unwrap_or("application/xml")
+        }
         Format::Json => content_type.unwrap_or("application/json"),
         Format::Form => "application/x-www-form-urlencoded",
         Format::FormData => "multipart/form-data",

@@ -163,7 +163,13 @@ impl Mix {
                     }
                     let attributes = document.attributes(node);
                     let mut attributes: Vec<_> = attributes
-                        .map(|attribute| [document.namespace(attribute), document.local(attribute), document.text(attribute)])
+                        .map(|attribute| {
+                            [
+                                document.namespace(attribute),
+                                document.local(attribute),
+                                document.text(attribute),
+                            ]
+                        })
                         .collect();
                     attributes.sort_unstable();
                     for part in attributes.iter().flatten() {

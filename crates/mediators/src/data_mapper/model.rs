@@ -94,7 +94,9 @@ impl Schema {
 
     fn namespaces(&self) -> impl Iterator<Item = (&str, &str)> {
         let namespaces = self.0.get("namespaces").and_then(Json::as_array).into_iter().flatten();
-        namespaces.filter_map(|namespace| Some((namespace.get("prefix")?.as_str()?, namespace.get("url")?.as_str()?)))
+        namespaces.filter_map(|namespace| {
+            Some((namespace.get("prefix")?.as_str()?, namespace.get("url")?.as_str()?))
+        })
     }
 
     /// The name of a node with the prefix that the schema has for its namespace.
@@ -227,7 +229,8 @@ impl Schema {
         if !xml::is_ncname(local) {
             return Err(format!("`{name}` is not a name of an element"));
         }
-        let declared = self.namespaces().find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
+        let declared =
+            self.namespaces().find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
         let (prefix, url) = declared.unwrap_or(("", ""));
         Ok(document.append_element(parent, prefix, url, local))
     }
@@ -257,7 +260,9 @@ impl Schema {
             if !xml::is_ncname(local) {
                 return Err(format!("`{name}` is not a name of an attribute"));
             }
-            let declared = self.namespaces().find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
+            let declared = self
+                .namespaces()
+                .find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
             let (prefix, url) = declared.unwrap_or(("", ""));
             document.set_attribute(node, prefix, url, local, &plain(value));
         }
@@ -271,8 +276,13 @@ impl Schema {
             }
             let (name, described) = member(schema, "properties", key).unwrap_or((key, &Json::Null));
             let (values, described) = match value {
-                Json::Array(values) => (values.as_slice(), if kind(described) == "array" { items(described) } else { described }),
-                one => (std::slice::from_ref(one), if kind(described) == "array" { items(described) } else { described }),
+                Json::Array(values) => {
+                    (values.as_slice(), if kind(described) == "array" { items(described) } else { described })
+                }
+                one => (
+                    std::slice::from_ref(one),
+                    if kind(described) == "array" { items(described) } else { described },
+                ),
             };
             for item in values {
                 let child = self.open(name, node, document)?;
@@ -290,7 +300,9 @@ fn simple(text: &str, schema: &Json, name: &str) -> Result<Json, String> {
         "number" | "integer" if trimmed.is_empty() => Ok(Json::Null),
         "number" | "integer" => match serde_json::from_str::<serde_json::Number>(trimmed) {
             Ok(number) => Ok(Json::Number(number)),
-            Err(_) => Err(format!("`{name}` is not a number: {}", trimmed.chars().take(40).collect::<String>())),
+            Err(_) => {
+                Err(format!("`{name}` is not a number: {}", trimmed.chars().take(40).collect::<String>()))
+            }
         },
         "boolean" => Ok(Json::Bool(trimmed.eq_ignore_ascii_case("true"))),
         "null" => Ok(Json::Null),

@@ -127,7 +127,10 @@ impl Enrich {
             Source::Property(name) => return Ok((as_part(context.properties.get(name)), Vec::new())),
             Source::Element(xml) => return Ok((Some(Part::Nodes(Arc::clone(xml))), Vec::new())),
             Source::Entry(key) => {
-                return Ok((as_part(context.plan().entry(key).map(|entry| entry.value).as_ref()), Vec::new()));
+                return Ok((
+                    as_part(context.plan().entry(key).map(|entry| entry.value).as_ref()),
+                    Vec::new(),
+                ));
             }
             Source::Text { pieces, markup } => {
                 let markup = *markup;

@@ -217,7 +217,8 @@ fn a_request_that_cannot_be_met_gets_a_fault() {
         assert!(response.body.contains(&format!("wse:{code}<")), "{body}: {}", response.body);
         let body = body
             .replace("http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope");
-        let response = ask(&tested, "POST", "/services/E", &[("Content-Type", "application/soap+xml")], &body);
+        let response =
+            ask(&tested, "POST", "/services/E", &[("Content-Type", "application/soap+xml")], &body);
         assert!(
             response.body.contains("Subcode") && response.body.contains(&format!("wse:{code}<")),
             "{body}: {}",
@@ -249,7 +250,8 @@ fn written_subscriptions_and_mediators_that_publish() {
         <proxy name='T'><target><inSequence><event topic='orders/new' expression='//event'/><drop/></inSequence></target></proxy>
         <proxy name='U'><target><inSequence><eventPublisher eventSourceName='none'/></inSequence></target></proxy>";
     let tested = loaded(&all.concat(), more);
-    let found: Vec<_> = tested.found.iter().map(|finding| finding.split(':').next().unwrap().to_owned()).collect();
+    let found: Vec<_> =
+        tested.found.iter().map(|finding| finding.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(found, ["unknown-event-source", "never-due"], "{:?}", tested.found);
     let next = || {
         let event = events.recv_timeout(SOON).unwrap();

@@ -132,7 +132,8 @@ fn unescaped(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let document = Document::parse(format!("<e>{text}</e>").into_bytes(), &ParseOptions::default());
-    match document.ok().and_then(|parsed| Some(parsed.string_value(parsed.document_element()?).into_owned())) {
+    match document.ok().and_then(|parsed| Some(parsed.string_value(parsed.document_element()?).into_owned()))
+    {
         Some(parsed) => Cow::Owned(parsed),
         None => Cow::Borrowed(text),
     }

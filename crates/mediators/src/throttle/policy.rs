@@ -166,7 +166,8 @@ fn entry(element: &Element, id: &Element) -> Result<Entry, String> {
             let needed = |name: &str| value(name)?.ok_or_else(|| format!("the entry `{text}` has no {name}"));
             let (count, unit) = (needed("MaximumCount")?, needed("UnitTime")?);
             let prohibit = find(element, 0, &|local| local == "ProhibitTimePeriod");
-            let prohibit = prohibit.filter(|child| !child.text().trim().is_empty()).map(number).transpose()?;
+            let prohibit =
+                prohibit.filter(|child| !child.text().trim().is_empty()).map(number).transpose()?;
             let prohibit = prohibit.unwrap_or(0);
             // No time is a window that is over at once.
             if count == 0 {

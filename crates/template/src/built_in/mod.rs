@@ -424,7 +424,9 @@ fn is(name: &str, value: &Value<'_>) -> bool {
         }
         "is_hash" | "is_hash_ex" => value.is_hash(),
         "is_node" => single,
-        "is_macro" | "is_directive" | "is_transform" => matches!(value, Value::Macro(definition) if !definition.function),
+        "is_macro" | "is_directive" | "is_transform" => {
+            matches!(value, Value::Macro(definition) if !definition.function)
+        }
         "is_method" => matches!(value, Value::Macro(definition) if definition.function),
         "is_markup_output" => matches!(value, Value::Markup(_)),
         "is_nan" => matches!(value, Value::Number(number) if number.to_f64().is_nan()),

@@ -16,7 +16,8 @@ pub(super) fn strip_white_space(tokens: &mut [Placed]) {
         Token::Trim("nt") => false,
         _ => true,
     };
-    let is_tag = |placed: &Placed| !matches!(placed.token, Token::Text(_) | Token::Output(_) | Token::Number(..));
+    let is_tag =
+        |placed: &Placed| !matches!(placed.token, Token::Text(_) | Token::Output(_) | Token::Number(..));
     // For each text: how much of its beginning and of its end goes.
     let mut cuts = Vec::new();
     for at in 0..tokens.len() {

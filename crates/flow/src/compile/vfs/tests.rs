@@ -16,8 +16,10 @@ fn parameters(given: &[(&str, &str)]) -> String {
 
 /// A proxy service with these parameters; blank ones beside those that each has.
 fn proxy(given: &[(&str, &str)]) -> Tested {
-    let defaults: Vec<_> =
-        [URI, TYPE].into_iter().filter(|(name, _)| given.iter().all(|parameter| parameter.0 != *name)).collect();
+    let defaults: Vec<_> = [URI, TYPE]
+        .into_iter()
+        .filter(|(name, _)| given.iter().all(|parameter| parameter.0 != *name))
+        .collect();
     let parameters = parameters(&[defaults.as_slice(), given].concat());
     tested(&format!("<proxy name='P' transports='vfs'><target inSequence='S'/>{parameters}</proxy>"))
 }
@@ -226,7 +228,12 @@ fn how_often() {
     {
         let tested = proxy(&[("transport.PollInterval", text)]);
         let source = source(&tested).unwrap_or_else(|| panic!("{text}: {:?}", tested.found));
-        assert_eq!((source.interval.as_millis(), tested.found.len()), (wanted, 0), "{text}: {:?}", tested.found);
+        assert_eq!(
+            (source.interval.as_millis(), tested.found.len()),
+            (wanted, 0),
+            "{text}: {:?}",
+            tested.found
+        );
     }
     for (name, tested) in [
         ("transport.PollInterval", proxy(&[("transport.PollInterval", "0")])),
@@ -628,7 +635,8 @@ fn services_that_take_no_files() {
 /// Each parameter that there is stands in the tables above with a value that is good and one that is not.
 #[test]
 fn each_parameter_is_in_the_tables() {
-    let good: HashSet<&str> = GOOD.iter().flat_map(|(given, ..)| given.iter().map(|parameter| parameter.0)).collect();
+    let good: HashSet<&str> =
+        GOOD.iter().flat_map(|(given, ..)| given.iter().map(|parameter| parameter.0)).collect();
     let wrong = [IN_SECONDS, IN_MILLISECONDS, COUNTS, TRUTHS].concat();
     let wrong: HashSet<&str> = wrong.into_iter().chain(WRONG_TEXTS.iter().map(|row| row.0)).collect();
     for name in super::PARAMETERS {

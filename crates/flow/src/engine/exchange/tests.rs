@@ -95,7 +95,9 @@ fn statuses_that_are_failures_of_a_blocking_call() {
         let tested = tested(DEAD);
         let mut context = tested.context(&[], "");
         more.iter().for_each(|codes| context.set_axis2("ERROR_HTTP_STATUS_CODES", Value::from(*codes)));
-        fewer.iter().for_each(|codes| context.properties.set("NON_ERROR_HTTP_STATUS_CODES", Value::from(*codes)));
+        fewer
+            .iter()
+            .for_each(|codes| context.properties.set("NON_ERROR_HTTP_STATUS_CODES", Value::from(*codes)));
         let refusals = Refusals::of(&context);
         (200..600).filter(|&status| refusals.contains(status)).collect::<Vec<u16>>()
     };

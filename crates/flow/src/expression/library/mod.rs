@@ -343,14 +343,17 @@ impl<'a> SynapseHost<'a> {
             Some(Value::Integer(number)) => xpath::Value::Number(number as f64),
             Some(Value::Double(number) | Value::JavaDouble(number)) => xpath::Value::Number(number),
             Some(json @ Value::Json(_)) => xpath::Value::from(json.to_string()),
-            Some(Value::Xml(xml)) => match self.documents.iter().position(|document| Arc::ptr_eq(document, &xml)) {
-                Some(place) => {
-                    let document = DocId(place as u32 + 1);
-                    let nodes: Vec<_> = xml.nodes.iter().map(|&id| Node::in_document(document, id)).collect();
-                    xpath::Value::NodeSet(NodeSet::from_ordered(&nodes))
+            Some(Value::Xml(xml)) => {
+                match self.documents.iter().position(|document| Arc::ptr_eq(document, &xml)) {
+                    Some(place) => {
+                        let document = DocId(place as u32 + 1);
+                        let nodes: Vec<_> =
+                            xml.nodes.iter().map(|&id| Node::in_document(document, id)).collect();
+                        xpath::Value::NodeSet(NodeSet::from_ordered(&nodes))
+                    }
+                    None => xpath::Value::from(Value::Xml(xml).to_string()),
                 }
-                None => xpath::Value::from(Value::Xml(xml).to_string()),
-            },
+            }
         }
     }
 
@@ -581,7 +584,11 @@ mod tests {
             ("", "evaluate", 1, true),
         ] {
             let function = Library.function(prefix, None, local, arity);
-            assert_eq!(matches!(function, Function::Extension(_)), is_function, "{prefix}:{local}/{arity}: {function:?}");
+            assert_eq!(
+                matches!(function, Function::Extension(_)),
+                is_function,
+                "{prefix}:{local}/{arity}: {function:?}"
+            );
         }
     }
 }
