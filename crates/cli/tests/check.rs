@@ -113,7 +113,7 @@ fn mistakes_inside_of_flows_are_found_with_their_place() {
         ("check-five.xml:3:4", "did you mean `send`?"),
         ("check-five.xml:4:13", "did you mean `name`?"),
         ("check-five.xml:5:39", "did you mean `axis2`?"),
-        ("check-five.xml:6:", "`//a[1` is no valid expression"),
+        ("check-five.xml:6:", "`//a[1` is not a valid expression"),
         ("check-five.xml:7:18", "did you mean `RefuseOrder`?"),
         ("check-five.xml:8:4", "Java classes cannot run here"),
     ] {

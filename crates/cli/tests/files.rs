@@ -521,7 +521,7 @@ fn what_loading_says() {
         ("transport.vfs.FileURI", "", "the parameter `transport.vfs.FileURI` is needed"),
         ("transport.vfs.FileURI", "sftp://host/in", "files over `sftp` need a transport"),
         ("transport.vfs.FileURI", "file://in", "three slashes"),
-        ("transport.vfs.FileNamePattern", "(", "no valid regular expression"),
+        ("transport.vfs.FileNamePattern", "(", "not a valid regular expression"),
         ("transport.vfs.FileNamePatern", "x", "did you mean `transport.vfs.FileNamePattern`?"),
         ("transport.PolInterval", "x", "did you mean `transport.PollInterval`?"),
         ("transport.PollInterval", "often", "expected whole seconds"),

@@ -114,7 +114,7 @@ fn what_has_no_effect_is_said() {
         ("<filter xpath='//a'>oops<then><drop/></then></filter>", "text in `filter` is ignored"),
         (
             "<aggregate><completeCondition><messageCount max='abc'/></completeCondition><onComplete expression='//a'><drop/></onComplete></aggregate>",
-            "`max` of `messageCount` is no number",
+            "`max` of `messageCount` is not a number",
         ),
         ("<property name='a' type='BOOLEAN' value='maybe'/>", "`maybe` counts as false"),
         ("<variable name='a' type='BOOLEAN' value='maybe'/>", "`maybe` counts as false"),

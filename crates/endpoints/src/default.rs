@@ -37,8 +37,8 @@ impl Address for ToOfMessage {
         };
         let (target, path) = leaf::parse(&to, context)?;
         // A To that is the client's own URL has its path in it already.
-        let own = self.appends && context.addressing.to.is_some();
-        let path = match postfix(context, Some(&target), self.format).filter(|_| own) {
+        let takes_postfix = self.appends && context.addressing.to.is_some();
+        let path = match postfix(context, Some(&target), self.format).filter(|_| takes_postfix) {
             None => path,
             Some(postfix) => join_postfix(&path, &postfix),
         };

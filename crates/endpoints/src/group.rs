@@ -66,7 +66,7 @@ impl Member {
         Member { name, endpoint, weight, busy: Arc::default() }
     }
 
-    /// Messages that are with it, for its weight: none is as much as none, whatever it weighs.
+    /// Its load: the messages that are with it, divided by its weight.
     fn load(&self) -> usize {
         self.busy.load(Relaxed).min(1 << 32) * 1_000_000 / self.weight
     }
@@ -75,8 +75,8 @@ impl Member {
 /// The property `loadbalance.weight` of an endpoint, or of the one that its key names; 1 where there is none.
 fn weight(written: &config::Endpoint, compiler: &Compiler<'_>) -> usize {
     let of = |properties: &[EndpointProperty]| {
-        let own = properties.iter().find(|own| own.name.value == "loadbalance.weight")?;
-        let PropertyValue::Literal(text) = &own.value else { return None };
+        let property = properties.iter().find(|property| property.name.value == "loadbalance.weight")?;
+        let PropertyValue::Literal(text) = &property.value else { return None };
         text.trim().parse().ok().filter(|&weight: &usize| (1..=1_000_000).contains(&weight))
     };
     let named = match &written.kind {
@@ -139,8 +139,8 @@ impl Group {
             Order::Current(position) => position.0.load(Relaxed) % count,
             Order::Turns(position) => position.0.fetch_add(1, Relaxed) % count,
             Order::Weights(position) | Order::LeastBusy(position) => {
-                let all = self.members.iter().map(|member| member.weight).sum::<usize>().max(1);
-                let mut turn = position.0.fetch_add(1, Relaxed) % all;
+                let total = self.members.iter().map(|member| member.weight).sum::<usize>().max(1);
+                let mut turn = position.0.fetch_add(1, Relaxed) % total;
                 let has_turn = |member: &Member| match turn.checked_sub(member.weight) {
                     None => true,
                     Some(rest) => {

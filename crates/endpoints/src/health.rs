@@ -30,7 +30,7 @@ const NAMES: [&str; 7] = [
 const INTERVAL: RangeInclusive<u64> = 1000..=86_400_000;
 
 /// Whether a property says how the endpoint is checked: no message gets it.
-pub fn is_own(property: &EndpointProperty) -> bool {
+pub fn is_check(property: &EndpointProperty) -> bool {
     property.name.value.starts_with(PREFIX)
 }
 
@@ -84,26 +84,28 @@ impl Checks {
         target: Option<&Target>,
         compiler: &mut Compiler<'_>,
     ) -> Result<Option<Settings>, ()> {
-        let Some(first) = endpoint.properties.iter().find(|own| is_own(own)) else { return Ok(None) };
-        let mut own = Reader { endpoint, compiler, wrong: false };
-        own.report_unknown();
-        let path = own.value("health.check.path", "a path, for example /health", |text| {
+        let Some(first) = endpoint.properties.iter().find(|property| is_check(property)) else {
+            return Ok(None);
+        };
+        let mut reader = Reader { endpoint, compiler, wrong: false };
+        reader.report_unknown();
+        let path = reader.value("health.check.path", "a path, for example /health", |text| {
             let sound = text.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
             (text.starts_with('/') && sound).then(|| text.to_owned())
         });
-        let method = own.value("health.check.method", "GET, HEAD or OPTIONS", |text| {
+        let method = reader.value("health.check.method", "GET, HEAD or OPTIONS", |text| {
             ["GET", "HEAD", "OPTIONS"].contains(&text).then(|| Method::new(text))
         });
-        let interval = own.number("health.check.interval", INTERVAL, "milliseconds");
-        let timeout = own.number("health.check.timeout", 1..=3_600_000, "milliseconds");
-        let expected = own.value(
+        let interval = reader.number("health.check.interval", INTERVAL, "milliseconds");
+        let timeout = reader.number("health.check.timeout", 1..=3_600_000, "milliseconds");
+        let expected = reader.value(
             "health.check.expect",
             "statuses from 200 on, for example 200,204 or 2xx,401",
             statuses,
         );
-        let failures = own.number("health.check.failures", 1..=1000, "failures in a row");
-        let successes = own.number("health.check.successes", 1..=1000, "successes in a row");
-        if own.wrong {
+        let failures = reader.number("health.check.failures", 1..=1000, "failures in a row");
+        let successes = reader.number("health.check.successes", 1..=1000, "successes in a row");
+        if reader.wrong {
             return Err(());
         }
         let Some(path) = path else {
@@ -118,7 +120,7 @@ impl Checks {
         };
         let interval = interval.map_or(Duration::from_secs(10), Duration::from_millis);
         let longer = timeout.map(Duration::from_millis).filter(|timeout| *timeout > interval);
-        if let (Some(timeout), Some(place)) = (longer, own.place("health.check.timeout")) {
+        if let (Some(timeout), Some(place)) = (longer, reader.place("health.check.timeout")) {
             let message = format!(
                 "a health check may take {} ms, longer than the {} ms from one to the next",
                 timeout.as_millis(),
@@ -244,7 +246,7 @@ impl Reader<'_, '_, '_> {
     }
 
     fn value<T>(&mut self, name: &str, wanted: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-        let property = self.endpoint.properties.iter().rfind(|own| own.name.value == name)?;
+        let property = self.endpoint.properties.iter().rfind(|candidate| candidate.name.value == name)?;
         let place = match &property.value {
             PropertyValue::Literal(text) => match read(text.value.trim()) {
                 Some(value) => return Some(value),
@@ -259,7 +261,7 @@ impl Reader<'_, '_, '_> {
 
     /// Where the value of a property stands.
     fn place(&self, name: &str) -> Option<Span> {
-        let property = self.endpoint.properties.iter().rfind(|own| own.name.value == name)?;
+        let property = self.endpoint.properties.iter().rfind(|candidate| candidate.name.value == name)?;
         Some(match &property.value {
             PropertyValue::Literal(text) => text.span,
             PropertyValue::Expression(_) | PropertyValue::Xml(_) => property.span,
@@ -272,8 +274,8 @@ impl Reader<'_, '_, '_> {
     }
 
     fn report_unknown(&mut self) {
-        let own = self.endpoint.properties.iter().filter(|own| is_own(own));
-        for property in own.filter(|own| !NAMES.contains(&own.name.value.as_str())) {
+        let checks = self.endpoint.properties.iter().filter(|property| is_check(property));
+        for property in checks.filter(|property| !NAMES.contains(&property.name.value.as_str())) {
             let name = property.name.value.as_str();
             let found = Diagnostic::warning(
                 "unknown-property",
@@ -297,7 +299,9 @@ pub fn report_misplaced(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>
             | EndpointKind::Resolving(_)
             | EndpointKind::Template(_)
     );
-    if let Some(property) = endpoint.properties.iter().find(|own| is_own(own)).filter(|_| !has_address) {
+    if let Some(property) =
+        endpoint.properties.iter().find(|property| is_check(property)).filter(|_| !has_address)
+    {
         let message = "the endpoint is not checked: it has no address of its own";
         compiler.warning(
             "not-checked",

@@ -38,11 +38,11 @@ fn cut(
     while let Some(at) = rest.find("${") {
         let Some(length) = flow::synapse::expression_length(&rest[at..]) else { break };
         let start = text.len() - rest.len() + at;
-        let own = &rest[at..at + length];
-        let place = kind.uri_template.span.part(start, own.len());
+        let source = &rest[at..at + length];
+        let place = kind.uri_template.span.part(start, source.len());
         out.push_str(&rest[..at]);
         out.push_str(&format!("{{{EXPRESSION}{}}}", expressions.len()));
-        expressions.push(compiler.expression_text(own, place, scope)?);
+        expressions.push(compiler.expression_text(source, place, scope)?);
         rest = &rest[at + length..];
     }
     out.push_str(rest);

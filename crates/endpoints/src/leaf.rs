@@ -66,7 +66,7 @@ pub struct Resolved {
 /// An endpoint that sends to one address.
 pub struct LeafEndpoint {
     name: String,
-    /// Nobody gave it a name: `name` describes it, and clients are not to see that.
+    /// It has no name in the configuration: `name` describes it, and clients must not see that.
     anonymous: bool,
     identity: Arc<Identity>,
     address: Box<dyn Address>,
@@ -86,7 +86,7 @@ pub struct LeafEndpoint {
     counters: Arc<Counters>,
 }
 
-/// How the endpoint says who asks.
+/// How the endpoint authenticates.
 enum Authorization {
     None,
     /// User and password.
@@ -183,21 +183,21 @@ pub fn compile(
         }
     };
     let mut properties = Vec::new();
-    for property in endpoint.properties.iter().filter(|own| !health::is_own(own)) {
+    for property in endpoint.properties.iter().filter(|property| !health::is_check(property)) {
         properties.push(compile_property(property, compiler)?);
     }
     let authorization = match authentication {
         None => Authorization::None,
         Some(Authentication::Basic { username, password }) => {
-            let own = (key_value(username, compiler)?, key_value(password, compiler)?);
-            Authorization::Basic(Box::new(own))
+            let credentials = (key_value(username, compiler)?, key_value(password, compiler)?);
+            Authorization::Basic(Box::new(credentials))
         }
         Some(Authentication::ApiKey { name, value }) => {
             if name.is_empty() || !name.bytes().all(message::is_token_byte) {
                 let label = "a header cannot have such a name";
                 compiler.error(
                     "bad-value",
-                    format!("`{}` is no name of a header", name.value),
+                    format!("`{}` is not a name of a header", name.value),
                     name.span,
                     label,
                 );
@@ -205,8 +205,8 @@ pub fn compile(
             }
             Authorization::ApiKey(Arc::from(name.value.as_str()), key_value(value, compiler)?)
         }
-        Some(Authentication::OAuth(own)) => {
-            Authorization::OAuth(Box::new(OAuth::compile(own, &identity, compiler)?))
+        Some(Authentication::OAuth(oauth)) => {
+            Authorization::OAuth(Box::new(OAuth::compile(oauth, &identity, compiler)?))
         }
     };
     let checks = Checks::of(endpoint, address.fixed(), compiler).ok()?;
@@ -235,7 +235,10 @@ pub fn compile(
             Some(ConfigAddressing::Final) => AddressingVersion::Final,
             None => AddressingVersion::Received,
         }),
-        separate_listener: definition.addressing.as_ref().is_some_and(|own| own.separate_listener),
+        separate_listener: definition
+            .addressing
+            .as_ref()
+            .is_some_and(|addressing| addressing.separate_listener),
         packing: definition.optimize.map(|optimize| match optimize {
             Optimize::Mtom => Packing::Mtom,
             Optimize::Swa => Packing::Swa,
@@ -365,8 +368,8 @@ impl LeafEndpoint {
 
     fn authorize(&self, context: &mut Context) -> Result<(), Fault> {
         use base64::Engine;
-        let own = match &self.authorization {
-            Authorization::Basic(own) => own,
+        let credentials = match &self.authorization {
+            Authorization::Basic(credentials) => credentials,
             Authorization::ApiKey(name, value) => {
                 let key = value.resolve(context)?.unwrap_or_default();
                 context.set_header(name, &key);
@@ -374,7 +377,7 @@ impl LeafEndpoint {
             }
             Authorization::None | Authorization::OAuth(_) => return Ok(()),
         };
-        let (user, password) = &**own;
+        let (user, password) = &**credentials;
         let user = user.resolve(context)?.unwrap_or_default();
         let password = password.resolve(context)?.unwrap_or_default();
         let token = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
@@ -459,9 +462,11 @@ impl Leaf for LeafEndpoint {
             })
             || match &self.authorization {
                 Authorization::None => false,
-                Authorization::Basic(own) => own.0.need().max(own.1.need()) >= Need::Prefix,
+                Authorization::Basic(credentials) => {
+                    credentials.0.need().max(credentials.1.need()) >= Need::Prefix
+                }
                 Authorization::ApiKey(_, value) => value.need() >= Need::Prefix,
-                Authorization::OAuth(own) => own.need() >= Need::Prefix,
+                Authorization::OAuth(oauth) => oauth.need() >= Need::Prefix,
             }
     }
 
@@ -485,7 +490,7 @@ impl Leaf for LeafEndpoint {
         let resolved = self.address.resolve(context)?;
         self.authorize(context)?;
         let authority = match &self.authorization {
-            Authorization::OAuth(own) => Some(own.authority(context)?),
+            Authorization::OAuth(oauth) => Some(oauth.authority(context)?),
             _ => None,
         };
         let mut path = resolved.path;
@@ -537,9 +542,10 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
     let envelope = context.envelope()?;
     let Some(payload) = envelope.payload() else { return Ok(path) };
     let query = message::form::from_xml(&envelope.document, payload);
-    let (base, own) = path.split_once('?').unwrap_or((&path, ""));
+    let (base, query_of_path) = path.split_once('?').unwrap_or((&path, ""));
     let mut out = format!("{}/{}", base.trim_end_matches('/'), envelope.document.local(payload));
-    let query = [own, &query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
+    let query =
+        [query_of_path, &query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
     if !query.is_empty() {
         out.push('?');
         out.push_str(&query);
@@ -550,7 +556,7 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
 /// The connection and the path of a URL that was computed.
 ///
 /// # Errors
-/// It is no http or https URL, or messages may not be sent there.
+/// It is not an http or https URL, or messages may not be sent there.
 pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
     let routes = &context.services().routes;
     let permitted = match parse_url(url) {
@@ -560,7 +566,7 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
         _ => routes.permits_text(url),
     };
     if !permitted {
-        // The message may have been made by somebody who wants to know what there is.
+        // The address may come from a client that probes the network.
         let url = diagnostics::without_credentials(url);
         let message = format!("`{url}` was computed, and is none of http.dynamic_addresses");
         return Err(Fault::with_code(code::GENERAL, message));
@@ -571,7 +577,7 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
 /// As [`parse`], for a URL whose server the configuration says.
 ///
 /// # Errors
-/// It is no http or https URL.
+/// It is not an http or https URL.
 pub fn reach(url: &str, context: &Context) -> Result<(Target, String), Fault> {
     if let Some(path) = flow::local::path(url) {
         return Ok((flow::local::target(), path));
@@ -597,7 +603,9 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
         flow::report_file_address(url, &remarks, span, compiler);
         return match usable {
             true => Ok((flow::file::target(), url.trim().to_owned())),
-            false => Err(Fault::with_code(code::NO_TRANSPORT, format!("`{url}` is no address of a file"))),
+            false => {
+                Err(Fault::with_code(code::NO_TRANSPORT, format!("`{url}` is not an address of a file")))
+            }
         };
     }
     if let Some((transport, instead)) = crate::scheme::other_transport(url) {
@@ -610,7 +618,7 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
     }
     let parsed = parse_url(url).map_err(|error| {
         let place = span.part(error.span.start, error.span.len());
-        let message = format!("`{}` is no address", diagnostics::without_credentials(url));
+        let message = format!("`{}` is not an address", diagnostics::without_credentials(url));
         if !config::is_unresolved(url) {
             compiler.warning("bad-address", message, place, error.message);
         }
@@ -632,7 +640,7 @@ fn no_address(url: &str, error: &UrlError) -> Fault {
     let http = ["http:", "https:"].iter().any(|scheme| url.starts_with(scheme));
     let code = if http { code::GENERAL } else { code::NO_TRANSPORT };
     let url = diagnostics::without_credentials(url);
-    Fault::with_code(code, format!("`{url}` is no address that can be sent to: {error}"))
+    Fault::with_code(code, format!("`{url}` is not an address that can be sent to: {error}"))
 }
 
 /// The connection of a parsed URL.

@@ -33,7 +33,7 @@ pub fn compile(
     match parse_url(&format!("http://{}/", host.host)) {
         Ok(url) => host.host = url.host,
         Err(error) => {
-            let message = format!("`{}` is no host", host.host);
+            let message = format!("`{}` is not a host", host.host);
             compiler.warning("bad-address", message, member.host.span, error.message);
         }
     }
@@ -42,9 +42,9 @@ pub fn compile(
         definition.suspend_on_failure.initial_duration = PAUSE;
     }
     // The name, properties and handler of the group are not the member's.
-    let own = config::Endpoint { name: None, on_error: None, properties: Vec::new(), ..group.clone() };
+    let endpoint = config::Endpoint { name: None, on_error: None, properties: Vec::new(), ..group.clone() };
     let description = format!("member {}", host.written());
-    leaf::compile(&own, &definition, Box::new(host), &description, None, compiler)
+    leaf::compile(&endpoint, &definition, Box::new(host), &description, None, compiler)
 }
 
 impl Address for Host {

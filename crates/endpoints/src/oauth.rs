@@ -108,15 +108,15 @@ impl Fetching<'_> {
     fn ends(self, fetched: Result<Token, Fault>) -> Result<String, Fault> {
         let outcome = fetched.as_ref().map(|token| token.value.clone()).map_err(Fault::clone);
         if let Ok(token) = fetched {
-            let mut all = lock(&self.tokens.0);
-            if all.len() >= MOST {
+            let mut tokens = lock(&self.tokens.0);
+            if tokens.len() >= MOST {
                 let now = transport::clock::now();
-                all.retain(|_, kept| !matches!(kept, Kept::Token(token) if token.until <= now));
+                tokens.retain(|_, kept| !matches!(kept, Kept::Token(token) if token.until <= now));
             }
-            if all.len() >= MOST {
-                all.retain(|_, kept| matches!(kept, Kept::Coming(_)));
+            if tokens.len() >= MOST {
+                tokens.retain(|_, kept| matches!(kept, Kept::Coming(_)));
             }
-            all.insert(self.key.to_owned(), Kept::Token(token));
+            tokens.insert(self.key.to_owned(), Kept::Token(token));
         }
         self.outcome.send_replace(Some(outcome.clone()));
         outcome
@@ -125,11 +125,11 @@ impl Fetching<'_> {
 
 impl Drop for Fetching<'_> {
     fn drop(&mut self) {
-        let mut all = lock(&self.tokens.0);
-        if let Some(Kept::Coming(outcome)) = all.get(self.key)
+        let mut tokens = lock(&self.tokens.0);
+        if let Some(Kept::Coming(outcome)) = tokens.get(self.key)
             && outcome.same_channel(&self.outcome.subscribe())
         {
-            all.remove(self.key);
+            tokens.remove(self.key);
         }
     }
 }
@@ -150,14 +150,14 @@ struct Asked {
 impl OAuth {
     /// Reads the configuration; `None` after a recorded error.
     pub(crate) fn compile(
-        own: &Configured,
+        oauth: &Configured,
         identity: &Identity,
         compiler: &mut Compiler<'_>,
     ) -> Option<OAuth> {
         let literal = |text: &str| KeyValue::Literal(Arc::from(text));
-        let mut value = |own: &config::Value| leaf::key_value(own, compiler);
+        let mut value = |written: &config::Value| leaf::key_value(written, compiler);
         let mut fields = Vec::new();
-        match &own.grant {
+        match &oauth.grant {
             OAuthGrant::AuthorizationCode { refresh_token } => {
                 fields.push(("grant_type", literal("refresh_token")));
                 fields.push(("refresh_token", value(refresh_token)?));
@@ -169,32 +169,33 @@ impl OAuth {
                 fields.push(("password", value(password)?));
             }
         }
-        let client = match (&own.client_id, &own.client_secret) {
+        let client = match (&oauth.client_id, &oauth.client_secret) {
             (Some(id), Some(secret)) => Some((value(id)?, value(secret)?)),
             _ => None,
         };
-        let mode = match &own.auth_mode {
+        let mode = match &oauth.auth_mode {
             AuthMode::Header => Mode::Header,
             AuthMode::Payload => Mode::Payload,
             AuthMode::Dynamic(expression) => Mode::Dynamic(value(expression)?),
         };
         let mut fields: Vec<(String, KeyValue)> =
             fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        for (name, own) in &own.request_parameters {
+        for (name, written) in &oauth.request_parameters {
             let mut encoded = String::new();
             message::form::encode(name, &mut encoded);
-            fields.push((encoded, value(own)?));
+            fields.push((encoded, value(written)?));
         }
         let mut headers = Vec::new();
-        for (name, own) in &own.custom_headers {
-            headers.push((name.clone(), value(own)?));
+        for (name, written) in &oauth.custom_headers {
+            headers.push((name.clone(), value(written)?));
         }
-        let url = value(&own.token_url)?;
+        let url = value(&oauth.token_url)?;
         // Beside what the model has: times in milliseconds, and a proxy.
-        let grants: Vec<_> = own.element.elements().collect();
+        let grants: Vec<_> = oauth.element.elements().collect();
         let time = |name: &str| -> Option<Duration> {
-            let text = grants.iter().find_map(|grant| grant.child(name)).or(own.element.child(name))?.text();
-            text.trim().parse::<u64>().ok().filter(|&own| own > 0).map(Duration::from_millis)
+            let text =
+                grants.iter().find_map(|grant| grant.child(name)).or(oauth.element.child(name))?.text();
+            text.trim().parse::<u64>().ok().filter(|&time| time > 0).map(Duration::from_millis)
         };
         let (connect, response) = (time("connectionTimeout"), time("socketTimeout").unwrap_or(PATIENCE));
         for unknown in grants.iter().flat_map(|grant| grant.elements()) {
@@ -204,15 +205,15 @@ impl OAuth {
             }
         }
         let proxy = match grants.iter().find_map(|grant| grant.child("proxyConfigs")) {
-            Some(own) => Some(proxy(own, compiler)?),
+            Some(element) => Some(proxy(element, compiler)?),
             None => None,
         };
         if let Some(url) = url.literal()
             && !config::is_unresolved(url)
             && let Err(error) = crate::uri_template::parse_url(url)
         {
-            let message = format!("`{}` is no address", diagnostics::without_credentials(url));
-            compiler.error("bad-address", message, own.element.start_tag(), error.to_string());
+            let message = format!("`{}` is not an address", diagnostics::without_credentials(url));
+            compiler.error("bad-address", message, oauth.element.start_tag(), error.to_string());
             return None;
         }
         let tokens = compiler.services.states.get(identity);
@@ -221,36 +222,36 @@ impl OAuth {
 
     /// What of a message the credentials read.
     pub(crate) fn need(&self) -> Need {
-        let pairs = self.fields.iter().chain(&self.headers).map(|(_, own)| own);
+        let pairs = self.fields.iter().chain(&self.headers).map(|(_, value)| value);
         let client = self.client.iter().flat_map(|(id, secret)| [id, secret]);
         let mode = match &self.mode {
-            Mode::Dynamic(own) => Some(own),
+            Mode::Dynamic(expression) => Some(expression),
             Mode::Header | Mode::Payload => None,
         };
-        let all = pairs.chain(client).chain([&self.url]).chain(mode);
-        all.map(KeyValue::need).max().unwrap_or(Need::Nothing)
+        let values = pairs.chain(client).chain([&self.url]).chain(mode);
+        values.map(KeyValue::need).max().unwrap_or(Need::Nothing)
     }
 
-    /// Who asks for a message.
+    /// The authority that authenticates a message.
     pub(crate) fn authority(&self, context: &mut Context) -> Result<Arc<dyn Authority>, Fault> {
         let mut body = String::new();
-        let mut field = |name: &str, own: &KeyValue, context: &mut Context| -> Result<(), Fault> {
+        let mut field = |name: &str, value: &KeyValue, context: &mut Context| -> Result<(), Fault> {
             if !body.is_empty() {
                 body.push('&');
             }
             body.push_str(name);
             body.push('=');
-            message::form::encode(&own.resolve(context)?.unwrap_or_default(), &mut body);
+            message::form::encode(&value.resolve(context)?.unwrap_or_default(), &mut body);
             Ok(())
         };
-        for (name, own) in &self.fields {
-            field(name, own, context)?;
+        for (name, value) in &self.fields {
+            field(name, value, context)?;
         }
         let in_form = match &self.mode {
             Mode::Header => false,
             Mode::Payload => true,
-            Mode::Dynamic(own) => {
-                own.resolve(context)?.is_some_and(|mode| mode.trim().eq_ignore_ascii_case("payload"))
+            Mode::Dynamic(expression) => {
+                expression.resolve(context)?.is_some_and(|mode| mode.trim().eq_ignore_ascii_case("payload"))
             }
         };
         let client = self.client.as_ref();
@@ -261,8 +262,8 @@ impl OAuth {
         let mut headers = Headers::new();
         headers.set("Content-Type", "application/x-www-form-urlencoded");
         headers.set("Accept", "application/json");
-        for (name, own) in &self.headers {
-            headers.set(name, own.resolve(context)?.unwrap_or_default().as_bytes());
+        for (name, value) in &self.headers {
+            headers.set(name, value.resolve(context)?.unwrap_or_default().as_bytes());
         }
         if let Some((id, secret)) = client.filter(|_| !in_form) {
             let (id, secret) =
@@ -280,24 +281,24 @@ impl OAuth {
 }
 
 /// `<proxyConfigs>`; `None` after a recorded error.
-fn proxy(own: &Element, compiler: &mut Compiler<'_>) -> Option<Proxy> {
+fn proxy(element: &Element, compiler: &mut Compiler<'_>) -> Option<Proxy> {
     let mut value = |name: &str| -> Option<Option<String>> {
-        let Some(child) = own.child(name) else { return Some(None) };
+        let Some(child) = element.child(name) else { return Some(None) };
         let text = child.text();
         let key = Key { value: text.trim().to_owned(), span: child.start_tag() };
         compiler.outside(&key).map(|text| Some(text).filter(|text| !text.is_empty()))
     };
     let (host, port, protocol) = (value("proxyHost")?, value("proxyPort")?, value("proxyProtocol")?);
     let (user, password) = (value("proxyUsername")?, value("proxyPassword")?);
-    if protocol.is_some_and(|own| own.eq_ignore_ascii_case("https")) {
+    if protocol.is_some_and(|name| name.eq_ignore_ascii_case("https")) {
         let message = "proxies are asked in HTTP without TLS";
-        compiler.error("unsupported-element", message, own.start_tag(), "expected the protocol http");
+        compiler.error("unsupported-element", message, element.start_tag(), "expected the protocol http");
         return None;
     }
     let port = port.and_then(|port| port.parse::<u16>().ok()).filter(|&port| port > 0);
     let (Some(host), Some(port)) = (host, port) else {
         let label = "expected `proxyHost`, and `proxyPort` from 1 to 65535";
-        compiler.error("missing-element", "the address of the proxy is missing", own.start_tag(), label);
+        compiler.error("missing-element", "the address of the proxy is missing", element.start_tag(), label);
         return None;
     };
     let authorization = user.map(|user| {
@@ -323,7 +324,7 @@ impl Asked {
     async fn token(&self, services: &Services) -> Result<Option<String>, Fault> {
         let key = self.key();
         let refused = lock(&self.used).take();
-        // Whoever waits for another message's fetch waits no longer than for one of its own.
+        // A message waits for another message's fetch no longer than for one of its own.
         let longest = self.connect.unwrap_or(services.settings.connect_timeout) + self.response;
         let deadline = tokio::time::Instant::now() + longest;
         let value = loop {
@@ -422,10 +423,10 @@ impl Asked {
             return Err(failed("its answer has no access_token".to_owned()));
         };
         if value.is_empty() || value.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
-            return Err(failed("its access_token is no token".to_owned()));
+            return Err(failed("its access_token is not a token".to_owned()));
         }
         // Seconds, in some servers' answers as a text.
-        let seconds = answer.get("expires_in").and_then(|own| match own {
+        let seconds = answer.get("expires_in").and_then(|value| match value {
             serde_json::Value::String(text) => text.trim().parse().ok(),
             other => other.as_u64(),
         });

@@ -42,10 +42,13 @@ pub fn compile(
 ) -> Option<Arc<dyn Endpoint>> {
     let name = name_of(endpoint, "recipientlist");
     let endpoints: Option<Vec<_>> = match &group.recipients {
-        Recipients::Endpoints(all) => all.iter().map(|own| crate::endpoint(own, compiler)).collect(),
-        Recipients::Members(all) => {
-            all.iter().map(|own| member::compile(own, endpoint, &group.definition, compiler)).collect()
+        Recipients::Endpoints(recipients) => {
+            recipients.iter().map(|recipient| crate::endpoint(recipient, compiler)).collect()
         }
+        Recipients::Members(members) => members
+            .iter()
+            .map(|member| member::compile(member, endpoint, &group.definition, compiler))
+            .collect(),
         Recipients::Dynamic { value, max_cache } => {
             let value = leaf::key_value(value, compiler)?;
             let identity = compiler.identity(&name);
@@ -79,7 +82,7 @@ impl Endpoint for RecipientList {
 impl Named {
     fn recipient(&self, url: &str, context: &Context) -> Arc<dyn Endpoint> {
         let mut recent = lock(&self.recent.0);
-        let found = recent.iter().position(|(known, _)| known == url).map(|at| recent.remove(at));
+        let found = recent.iter().position(|(named, _)| named == url).map(|at| recent.remove(at));
         let (url, endpoint) = found.unwrap_or_else(|| {
             let description = diagnostics::without_credentials(url).into_owned();
             let (identity, counters) = (self.identity.part(url), Arc::clone(&self.counters));

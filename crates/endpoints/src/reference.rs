@@ -14,17 +14,17 @@ struct Indirect {
 
 pub fn compile(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>> {
     let reference = compiler.endpoint_of(endpoint)?;
-    if let EndpointRef::Known(known) = &*reference
+    if let EndpointRef::Known(endpoint_behind) = &*reference
         && endpoint.name.is_none()
     {
-        return Some(Arc::clone(known));
+        return Some(Arc::clone(endpoint_behind));
     }
     Some(Arc::new(Indirect { name: name_of(endpoint, "reference"), reference }))
 }
 
 impl Indirect {
     /// The endpoint, where the configuration says it.
-    fn known(&self) -> Option<&Arc<dyn Endpoint>> {
+    fn fixed(&self) -> Option<&Arc<dyn Endpoint>> {
         match &*self.reference {
             EndpointRef::Known(endpoint) => Some(endpoint),
             EndpointRef::Missing(_) | EndpointRef::Dynamic(_) => None,
@@ -58,7 +58,7 @@ impl Endpoint for Indirect {
     }
 
     fn lets_retry(&self, fault: &Fault) -> bool {
-        self.known().is_none_or(|endpoint| endpoint.lets_retry(fault))
+        self.fixed().is_none_or(|endpoint| endpoint.lets_retry(fault))
     }
 
     fn stands_for(&self, context: &mut Context) -> Result<Option<Arc<dyn Endpoint>>, Fault> {
@@ -75,11 +75,11 @@ impl Endpoint for Indirect {
     }
 
     fn reads_body(&self) -> bool {
-        self.reference.need() >= Need::Prefix || self.known().is_some_and(|endpoint| endpoint.reads_body())
+        self.reference.need() >= Need::Prefix || self.fixed().is_some_and(|endpoint| endpoint.reads_body())
     }
 
     fn reads_answer(&self) -> bool {
-        self.known().is_some_and(|endpoint| endpoint.reads_answer())
+        self.fixed().is_some_and(|endpoint| endpoint.reads_answer())
     }
 
     fn answered(&self, context: &mut Context, step: &Step) {
@@ -89,7 +89,7 @@ impl Endpoint for Indirect {
     }
 
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
-        self.known().map(|endpoint| endpoint.leaves()).unwrap_or_default()
+        self.fixed().map(|endpoint| endpoint.leaves()).unwrap_or_default()
     }
 }
 

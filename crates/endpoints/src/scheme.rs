@@ -3,7 +3,7 @@
 /// Schemes of files of other machines.
 const ELSEWHERE: [&str; 8] = ["sftp", "ftp", "ftps", "smb", "smb2", "webdav", "webdavs", "scp"];
 
-/// The transport that an address belongs to, and what to do instead; `None` for http, https and what is no address.
+/// The transport that an address belongs to, and what to do instead; `None` for http, https and what is not an address.
 pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     const QUEUES: &str = "a message broker is needed: send to a service over HTTP that puts the message there, or use a `store` with a message store";
     const FILES: &str = "files of this machine are written with vfs:file:///directory";
@@ -31,13 +31,14 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     ];
     let (scheme, rest) = url.trim_start().split_once(':')?;
     // `vfs:` is in front of what says where the files are.
-    let inner = if scheme.eq_ignore_ascii_case("vfs") { rest.split_once(':').map(|own| own.0) } else { None };
+    let inner =
+        if scheme.eq_ignore_ascii_case("vfs") { rest.split_once(':').map(|parts| parts.0) } else { None };
     let of_files = inner.unwrap_or(scheme);
-    if ELSEWHERE.iter().any(|own| of_files.eq_ignore_ascii_case(own)) {
+    if ELSEWHERE.iter().any(|scheme_elsewhere| of_files.eq_ignore_ascii_case(scheme_elsewhere)) {
         return Some((of_files, flow::file::instead(of_files)));
     }
-    if let Some(own) = transports.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)) {
-        return Some(own);
+    if let Some(transport) = transports.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)) {
+        return Some(transport);
     }
     let http = ["http", "https", "ws", "wss"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
     let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -97,9 +97,9 @@ impl SessionBalance {
 
     /// What may identify the session of a message, of an answer too. Of several cookies with such a name the one that a member set
     /// does; which that is, the table of what is bound says.
-    fn ids(&self, context: &mut Context, answer: bool) -> Vec<Arc<str>> {
+    fn ids(&self, context: &mut Context, is_response: bool) -> Vec<Arc<str>> {
         let id = match self.kind {
-            SessionKind::Http if answer => return cookies(&context.headers, "Set-Cookie"),
+            SessionKind::Http if is_response => return cookies(&context.headers, "Set-Cookie"),
             SessionKind::Http => return cookies(&context.headers, "Cookie"),
             SessionKind::Soap => header(context, AXIS2, "ServiceGroupId"),
             SessionKind::SimpleClient => header(context, SYNAPSE, "ClientID"),
@@ -255,9 +255,9 @@ mod tests {
             assert_eq!(sessions.bound.contains_key(&name(number)), there, "{number}");
         }
         // What has ended goes a few at a time, and what was used since stays.
-        let later = start + hour + Duration::from_millis(500);
+        let end = start + hour + Duration::from_millis(500);
         for more in 0..MOST / (LOOKS - 1) {
-            sessions.bind(Arc::from(format!("new {more}")), Arc::from("member"), later + hour, later);
+            sessions.bind(Arc::from(format!("new {more}")), Arc::from("member"), end + hour, end);
             assert_eq!(sessions.bound.len(), sessions.order.len());
         }
         assert!(sessions.bound.len() < MOST / 2 && sessions.bound.contains_key(&name(0)));

@@ -63,7 +63,7 @@ impl Default for Policy {
 
 impl Policy {
     /// The policy of a definition, with what the settings say for all endpoints.
-    pub fn of(definition: &Definition, all: &Suspension) -> Policy {
+    pub fn of(definition: &Definition, for_all: &Suspension) -> Policy {
         let mark = &definition.mark_for_suspension;
         let suspend = &definition.suspend_on_failure;
         Policy {
@@ -71,13 +71,13 @@ impl Policy {
             retries: mark.retries_before_suspension,
             retry_delay: mark.retry_delay,
             suspending: suspend.error_codes.clone(),
-            initial: match all.initial {
-                Some(initial) if all.overrides || suspend.initial_duration < 0 => initial,
+            initial: match for_all.initial {
+                Some(initial) if for_all.overrides || suspend.initial_duration < 0 => initial,
                 _ => suspend.initial_duration,
             },
-            factor: match (suspend.progression_factor, all.factor) {
-                (Some(own), _) if !all.overrides => own,
-                (own, all) => all.or(own).unwrap_or(1.0),
+            factor: match (suspend.progression_factor, for_all.factor) {
+                (Some(factor), _) if !for_all.overrides => factor,
+                (factor, for_all) => for_all.or(factor).unwrap_or(1.0),
             },
             maximum: suspend.maximum_duration,
         }
@@ -160,7 +160,7 @@ impl State {
         !self.is_down() && (self.cell.is_active() || self.is_ready(transport::clock::now()))
     }
 
-    /// How long it is until a message may be sent; `None`: nothing is in its way, or nobody knows.
+    /// How long it is until a message may be sent; `None`: nothing is in its way, or that is not known.
     pub fn ready_in(&self) -> Option<Duration> {
         if self.is_down() {
             return None;
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_said_for_all_endpoints_counts_where_one_says_nothing_or_always() {
         let all = |initial, factor, overrides| Suspension { initial, factor, overrides };
-        for (own, all, expected) in [
+        for (written, all, expected) in [
             ((-1, None), all(None, None, true), (-1, 1.0)),
             ((-1, None), all(Some(500), Some(2.0), false), (500, 2.0)),
             ((1000, Some(1.0)), all(Some(500), Some(2.0), false), (1000, 1.0)),
@@ -338,9 +338,9 @@ mod tests {
         ] {
             let mut definition = Definition::default();
             let suspend = &mut definition.suspend_on_failure;
-            (suspend.initial_duration, suspend.progression_factor) = own;
+            (suspend.initial_duration, suspend.progression_factor) = written;
             let policy = Policy::of(&definition, &all);
-            assert_eq!((policy.initial, policy.factor), expected, "{own:?} {all:?}");
+            assert_eq!((policy.initial, policy.factor), expected, "{written:?} {all:?}");
         }
     }
 

@@ -29,8 +29,8 @@ fn registry() -> Registry {
 
 /// A configuration of these artifacts.
 fn text(artifacts: &str) -> String {
-    let own = r#"<sequence name="main"/><sequence name="fault"/>"#;
-    format!(r#"<definitions xmlns="{}">{own}{artifacts}</definitions>"#, config::SYNAPSE)
+    let sequences = r#"<sequence name="main"/><sequence name="fault"/>"#;
+    format!(r#"<definitions xmlns="{}">{sequences}{artifacts}</definitions>"#, config::SYNAPSE)
 }
 
 fn bus(artifacts: &str) -> Tested {
@@ -55,8 +55,9 @@ fn address(name: &str, uri: &str, settings: &str) -> String {
 const SUSPENDS: &str = "<suspendOnFailure><initialDuration>60000</initialDuration></suspendOnFailure>";
 
 fn ask(tested: &Tested, service: &str) -> (u16, String) {
-    let answer = tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
-    (answer.status, answer.body)
+    let response =
+        tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
+    (response.status, response.body)
 }
 
 /// A client that may come again is told when: 503 for 30 seconds said `Retry-After: 1`.
@@ -78,9 +79,9 @@ fn a_client_learns_when_a_suspended_endpoint_is_asked_again() {
     ]
     .concat());
     let retry = |service: &str| {
-        let answer =
+        let response =
             tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
-        (answer.status, answer.headers.get("Retry-After").map(|own| own.parse::<u64>().unwrap()))
+        (response.status, response.headers.get("Retry-After").map(|value| value.parse::<u64>().unwrap()))
     };
     for (service, seconds) in [("One", 85..=90), ("Group", 35..=40), ("Long", 65_535..=65_535)] {
         assert_eq!(retry(service), (502, None), "{service}");
@@ -242,8 +243,8 @@ fn attempts_end() {
         let tested = configuration_with(&registry(), &text(&proxy("P", &group)), |services| {
             services.settings.attempts = most;
         });
-        let (lines, answer) = testing::logged("busbar_flow::engine::exchange", || ask(&tested, "P"));
-        assert_eq!(answer.0, 502);
+        let (lines, response) = testing::logged("busbar_flow::engine::exchange", || ask(&tested, "P"));
+        assert_eq!(response.0, 502);
         lines.len()
     };
     assert_eq!((attempts(3), attempts(100)), (3, 10));
@@ -257,8 +258,8 @@ fn attempts_end() {
         address("d", DEAD, ""),
     ]
     .concat());
-    let (lines, answer) = testing::logged("busbar_flow::engine::exchange", || ask(&tested, "P"));
-    assert_eq!((lines.len(), answer.0), (1, 502), "{lines:?}");
+    let (lines, response) = testing::logged("busbar_flow::engine::exchange", || ask(&tested, "P"));
+    assert_eq!((lines.len(), response.0), (1, 502), "{lines:?}");
 }
 
 /// Before, a shared counter was drawn in the probing loop: with one member suspended, some messages met only that one.
@@ -478,8 +479,8 @@ fn a_session_stays_with_its_member() {
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     let ask = |cookie: &str| {
         let headers = [("Content-Type", "text/plain"), ("Cookie", cookie)];
-        let answer = tested.ask("POST", "/services/P", &headers, "x");
-        (answer.status, answer.body)
+        let response = tested.ask("POST", "/services/P", &headers, "x");
+        (response.status, response.body)
     };
     // Without a session each in turn; the first message of one fails over.
     assert_eq!((ask("").1, ask("").1), ("a".to_owned(), "b".to_owned()));
@@ -499,11 +500,11 @@ fn a_session_stays_with_its_member() {
 
 #[test]
 fn a_reload_that_drops_a_member_leaves_the_sessions_of_the_others() {
-    let answer = |name: &str| {
+    let backend = |name: &str| {
         let text = format!("HTTP/1.1 200 OK\r\nSet-Cookie: JSESSIONID={name}\r\n\r\n{name}");
         testing::backend(Box::leak(text.into_boxed_str()))
     };
-    let all: Vec<String> = ["a", "b", "c"].iter().map(|name| address("", &answer(name), "")).collect();
+    let all: Vec<String> = ["a", "b", "c"].iter().map(|name| address("", &backend(name), "")).collect();
     let written = |members: &[String]| {
         let members = members.concat();
         text(&proxy(
@@ -562,9 +563,9 @@ fn members_get_the_path_of_the_message() {
     let tested = bus(&proxy("P", &members));
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     for _ in 0..3 {
-        let answer = tested.ask("POST", "/services/P/x?y=1", &[("Content-Type", "text/plain")], "body");
-        let line = answer.headers.get("X-Request").unwrap_or_default().to_owned();
-        assert_eq!((answer.body.as_str(), line.as_str()), ("body", "POST /services/P/x?y=1 HTTP/1.1"));
+        let response = tested.ask("POST", "/services/P/x?y=1", &[("Content-Type", "text/plain")], "body");
+        let line = response.headers.get("X-Request").unwrap_or_default().to_owned();
+        assert_eq!((response.body.as_str(), line.as_str()), ("body", "POST /services/P/x?y=1 HTTP/1.1"));
     }
 }
 
@@ -586,8 +587,8 @@ fn picky(refused: &'static str) -> String {
                 true => "401 Unauthorized",
                 false => "200 OK",
             };
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
-            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+            let response = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+            let _ = std::io::Write::write_all(&mut stream, response.as_bytes());
         }
     });
     url
@@ -621,8 +622,8 @@ fn flickers(alive: &Arc<AtomicBool>) -> String {
                     Ok((mut stream, _)) => {
                         let _ = stream.set_nonblocking(false);
                         let _ = stream.read(&mut [0; 4096]);
-                        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nf";
-                        let _ = std::io::Write::write_all(&mut stream, answer);
+                        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nf";
+                        let _ = std::io::Write::write_all(&mut stream, response);
                     }
                     Err(_) => std::thread::sleep(Duration::from_millis(1)),
                 }
@@ -688,8 +689,8 @@ fn what_endpoints_read_of_a_large_message_is_worked_out_elsewhere() {
     ] {
         let tested = bus(&[there.clone(), proxy("P", &endpoint)].concat());
         assert!(tested.found.is_empty(), "{endpoint}: {:?}", tested.found);
-        let answer = tested.ask("POST", "/services/P", &[("Content-Type", "application/json")], &body);
-        assert_eq!(answer.status, 200, "{endpoint}: {answer:?}");
+        let response = tested.ask("POST", "/services/P", &[("Content-Type", "application/json")], &body);
+        assert_eq!(response.status, 200, "{endpoint}: {response:?}");
         let runs = flow::compute::Compute::of(&tested.bus.services()).figures().runs;
         assert!(runs > 0, "{endpoint}");
     }

@@ -3,7 +3,7 @@
 //!
 //! [`UriTemplate`] is RFC 6570, levels 1 to 4, with what http endpoints add: names with dots
 //! (`{uri.var.city}`, `{query.param.q}`), a leading `{var}` taken as `{+var}` so that a variable may hold the
-//! whole URL, the prefix `legacy-encoding:`, and falling back to the raw text where an expansion is no URI.
+//! whole URL, the prefix `legacy-encoding:`, and falling back to the raw text where an expansion is not a URI.
 
 use flow::resource::is_reserved;
 use percent_encoding::percent_decode_str;
@@ -166,7 +166,7 @@ impl UriTemplate {
 
     /// The URI for the values that `lookup` gives. Only names that begin with `uri.var.` or `query.param.` are
     /// looked up; every other variable is undefined and expands to nothing. The raw template where the
-    /// expansion is no URI. (Where the message has no variable at all the caller takes
+    /// expansion is not a URI. (Where the message has no variable at all the caller takes
     /// [`raw`](Self::raw), as the engine does.)
     pub fn expand(&self, lookup: &mut dyn FnMut(&str) -> Option<String>) -> String {
         let mut out = String::with_capacity(self.raw.len() + 32);
@@ -195,8 +195,9 @@ impl UriTemplate {
     ) {
         let mut first = true;
         for variable in variables {
-            let known = variable.name.starts_with("uri.var.") || variable.name.starts_with("query.param.");
-            let Some(mut value) = known.then(|| lookup(&variable.name)).flatten() else { continue };
+            let is_looked_up =
+                variable.name.starts_with("uri.var.") || variable.name.starts_with("query.param.");
+            let Some(mut value) = is_looked_up.then(|| lookup(&variable.name)).flatten() else { continue };
             if self.legacy {
                 value = percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned();
             }
@@ -326,7 +327,7 @@ impl Url {
     }
 }
 
-/// Why a text is no URL.
+/// Why a text is not a URL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UrlError {
     /// What is wrong, without a final stop.

@@ -100,7 +100,7 @@ fn location(document: &Document, service: &str, port: &str) -> Result<String, St
     };
     let root = document.document_element().ok_or("it is empty")?;
     if document.namespace(root) != WSDL {
-        return Err(format!("it is no WSDL 1.1: its root is `{}`", document.local(root)));
+        return Err(format!("it is not a WSDL 1.1: its root is `{}`", document.local(root)));
     }
     let of_service =
         named(root, "service", service).ok_or_else(|| format!("it has no service `{service}`"))?;
@@ -130,6 +130,6 @@ mod tests {
             assert_eq!(location(&document, service, port), expected, "{service} {port}");
         }
         let other = Document::parse(b"<html/>".to_vec(), &xml::ParseOptions::trusted()).unwrap();
-        assert_eq!(location(&other, "S", "P"), Err("it is no WSDL 1.1: its root is `html`".to_owned()));
+        assert_eq!(location(&other, "S", "P"), Err("it is not a WSDL 1.1: its root is `html`".to_owned()));
     }
 }

@@ -41,7 +41,7 @@ impl Moment {
         Moment::of_in(milliseconds, TimeZone::UTC)
     }
 
-    /// Milliseconds since 1970 in a time zone by its name; empty: that of the machine. One that nobody knows is UTC, as in
+    /// Milliseconds since 1970 in a time zone by its name; empty: that of the machine. An unknown one is UTC, as in
     /// Java.
     ///
     /// # Errors
@@ -57,9 +57,9 @@ impl Moment {
     /// There is no such time.
     pub fn milliseconds(&self, zone: &str) -> Result<i64, String> {
         let date = self.date.unwrap_or(Date::constant(1970, 1, 1));
-        let own = self.offset.map(TimeZone::fixed);
+        let fixed_zone = self.offset.map(TimeZone::fixed);
         let time = date.to_datetime(self.time.unwrap_or(Time::midnight()));
-        let zoned = time.to_zoned(own.unwrap_or_else(|| zone_named(zone)));
+        let zoned = time.to_zoned(fixed_zone.unwrap_or_else(|| zone_named(zone)));
         Ok(zoned.map_err(|_| "there is no such time".to_owned())?.timestamp().as_millisecond())
     }
 
@@ -137,8 +137,8 @@ impl DatePattern {
     /// # Errors
     /// As [`DatePattern::compile`].
     pub fn simple(pattern: &str) -> Result<DatePattern, String> {
-        let mut own = DatePattern::of(pattern, SIMPLE)?;
-        for part in &mut own.parts {
+        let mut date_pattern = DatePattern::of(pattern, SIMPLE)?;
+        for part in &mut date_pattern.parts {
             match part {
                 Part::Open => *part = Part::Text("[".to_owned()),
                 Part::Close => *part = Part::Text("]".to_owned()),
@@ -150,10 +150,10 @@ impl DatePattern {
                 _ => {}
             }
         }
-        Ok(own)
+        Ok(date_pattern)
     }
 
-    fn of(pattern: &str, known: &str) -> Result<DatePattern, String> {
+    fn of(pattern: &str, meanings: &str) -> Result<DatePattern, String> {
         if pattern.len() > MAX_PATTERN {
             return Err(format!("the pattern is longer than {MAX_PATTERN} bytes"));
         }
@@ -185,7 +185,7 @@ impl DatePattern {
                     depth += 1;
                     parts.push(Part::Open);
                 }
-                ']' if known == SIMPLE => parts.push(Part::Close),
+                ']' if meanings == SIMPLE => parts.push(Part::Close),
                 ']' => {
                     depth = depth
                         .checked_sub(1)
@@ -197,7 +197,7 @@ impl DatePattern {
                     while letters.next_if_eq(&letter).is_some() {
                         width += 1;
                     }
-                    if !known.contains(letter) || width > MAX_WIDTH {
+                    if !meanings.contains(letter) || width > MAX_WIDTH {
                         let run = letter.to_string().repeat(width.min(MAX_WIDTH));
                         return Err(format!("{run} means nothing in the pattern {pattern}"));
                     }
@@ -206,7 +206,7 @@ impl DatePattern {
                 other => text(&mut parts, other),
             }
         }
-        if depth > 0 && known != SIMPLE {
+        if depth > 0 && meanings != SIMPLE {
             return Err(format!("the brackets of the pattern {pattern} do not match"));
         }
         Ok(DatePattern { parts })
@@ -365,7 +365,7 @@ impl Fields {
         let mut at = 0;
         while let Some(part) = parts.get(at) {
             match part {
-                Part::Text(own) => text = text.strip_prefix(own.as_str())?,
+                Part::Text(literal) => text = text.strip_prefix(literal.as_str())?,
                 Part::Field(letter, width) => {
                     // A number directly before another one has exactly its width.
                     let adjacent = matches!(parts.get(at + 1), Some(Part::Field(next, _)) if "yuMdDHkKhmsSnA".contains(*next));
@@ -544,8 +544,8 @@ fn read_offset(text: &str) -> Option<(Offset, &str)> {
 }
 
 impl From<DateTime> for Moment {
-    fn from(own: DateTime) -> Moment {
-        Moment { date: Some(own.date()), time: Some(own.time()), ..Moment::default() }
+    fn from(time: DateTime) -> Moment {
+        Moment { date: Some(time.date()), time: Some(time.time()), ..Moment::default() }
     }
 }
 
@@ -617,8 +617,8 @@ mod tests {
             ("", Some("")),
         ] {
             let moment = Moment::of_utc(1_709_210_096_789).unwrap();
-            let own = DatePattern::simple(pattern).and_then(|own| own.format(&moment));
-            assert_eq!(own.ok().as_deref(), wanted, "{pattern}");
+            let written = DatePattern::simple(pattern).and_then(|date_pattern| date_pattern.format(&moment));
+            assert_eq!(written.ok().as_deref(), wanted, "{pattern}");
         }
         for (day, wanted) in [("2026-11-22", "2026 48"), ("2024-12-29", "2025 1"), ("2024-12-28", "2024 52")]
         {

@@ -281,7 +281,7 @@ fn select<'v>(root: &'v Json, path: &Path, parameters: &[Json]) -> Result<'v> {
 fn run<'h>(call: &'h Call, host: &'h dyn Host) -> Result<'h> {
     match call {
         Call::Plain(function, arguments) => {
-            // As in WSO2, what is written as a number or a truth is no text; what stands in the message as one is.
+            // As in WSO2, what is written as a number or a truth is not text; what stands in the message as one is.
             if let ("toUpper" | "toLower", [Expr::Number(_) | Expr::Boolean(_)]) =
                 (function.name, &arguments[..])
             {

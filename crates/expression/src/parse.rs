@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
     }
 
     fn is(&self, symbol: &str) -> bool {
-        matches!(&self.token, Token::Symbol(own) if *own == symbol)
+        matches!(&self.token, Token::Symbol(actual) if *actual == symbol)
     }
 
     fn take(&mut self, symbol: &str) -> Result<bool> {
@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
     fn number(&self, digits: &str, start: usize) -> Result<Expr> {
         match Number::parse(digits) {
             Some(number) => Ok(Expr::Number(number)),
-            None => self.error("this is no number", start..self.end),
+            None => self.error("this is not a number", start..self.end),
         }
     }
 
@@ -356,7 +356,7 @@ impl<'a> Parser<'a> {
     fn kind(&mut self, kinds: &[&'static str]) -> Result<&'static str> {
         let start = self.start;
         let kind = self.key(&kinds.join(", "))?;
-        match kinds.iter().find(|own| **own == kind) {
+        match kinds.iter().find(|known_kind| **known_kind == kind) {
             Some(kind) => Ok(kind),
             None => {
                 let advice = did_you_mean(&kind, kinds.iter().copied());

@@ -105,10 +105,11 @@ mod tests {
             ("it's ${a} isn't", "it's |<${a}>| isn't"),
             ("${'a} b", "<${'a}>| b"),
         ] {
-            let template: Template<String> = Template::cut::<()>(text, |own, _| Ok(own.to_owned())).unwrap();
+            let template: Template<String> =
+                Template::cut::<()>(text, |expression, _| Ok(expression.to_owned())).unwrap();
             let pieces = template.pieces.iter().map(|piece| match piece {
                 Piece::Text(text) => text.clone(),
-                Piece::Expression(own) => format!("<{own}>"),
+                Piece::Expression(expression) => format!("<{expression}>"),
             });
             assert_eq!(pieces.collect::<Vec<_>>().join("|"), wanted, "{text}");
         }

@@ -32,7 +32,7 @@ impl Host for Message {
     }
 
     fn variable(&self, name: &str) -> Option<&Own> {
-        self.variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
+        self.variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
     fn lookup(&self, scope: Scope, name: &str) -> Option<Own> {
@@ -315,7 +315,7 @@ fn functions_do_what_they_say() {
         ("split('a1b22c', '[0-9]+')", r#"["a","b","c"]"#),
         ("split('a|b', '\\|')", r#"["a","b"]"#),
         ("split('abc', '')", r#"["a","b","c"]"#),
-        ("split('abc', '(')", "!no regular expression"),
+        ("split('abc', '(')", "!not a regular expression"),
         ("split('', ',')", r#"[""]"#),
         ("indexOf('hello', 'l', 3)", "3"),
         ("indexOf('hello', 'z')", "-1"),
@@ -333,10 +333,10 @@ fn functions_do_what_they_say() {
         ("round(123.456, 0)", "!1 to 100 digits"),
         ("round(0.1, 'x')", "!a number is wanted"),
         ("sqrt(6.25)", "2.5"),
-        ("sqrt(-1)", "!the result is no number"),
+        ("sqrt(-1)", "!the result is not a number"),
         ("pow(2, 3)", "8"),
         ("pow(2, -2)", "0.25"),
-        ("pow(10, 400)", "!the result is no number"),
+        ("pow(10, 400)", "!the result is not a number"),
         ("log(1000)", "3"),
         ("log(1024, 2)", "10"),
         ("log('x')", "!a number is wanted"),
@@ -346,10 +346,10 @@ fn functions_do_what_they_say() {
         ("integer('007')", "7"),
         ("integer(xpath('//b', 'x')) + 1", "2"),
         ("float(xpath('//b', 'x')) * 1.5", "1.5"),
-        ("integer('1.5')", "!no whole number"),
-        ("integer(34.5)", "!no whole number"),
+        ("integer('1.5')", "!not a whole number"),
+        ("integer(34.5)", "!not a whole number"),
         ("float('-34.5')", "-34.5"),
-        ("float('x')", "!no number"),
+        ("float('x')", "!not a number"),
         ("boolean('TRUE')", "true"),
         ("boolean('1')", "false"),
         ("boolean(payload.cars)", "false"),
@@ -374,7 +374,7 @@ fn functions_do_what_they_say() {
         ("exists(vars.none)", "false"),
         ("base64encode('äö')", "w6TDtg=="),
         ("base64decode(base64encode('äö'))", "äö"),
-        ("base64decode('%')", "!no base64"),
+        ("base64decode('%')", "!not base64"),
         ("base64decode('YWI')", "ab"),
         ("base64decode('YWJ')", "ab"),
         ("base64encode('a', 'UTF-16')", "/v8AYQ=="),

@@ -19,7 +19,7 @@ pub struct Address {
     pub options: Vec<(String, String)>,
 }
 
-/// Why a text is no address of this machine.
+/// Why a text is not an address of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// It is one of another scheme: `sftp`.
@@ -107,14 +107,14 @@ pub fn instead(scheme: &str) -> &'static str {
             "archives are files: take the archive itself, as `application/octet-stream`, or unpack it before",
         ),
     ];
-    let own = ways.iter().find(|(names, _)| names.iter().any(|own| own.eq_ignore_ascii_case(scheme)));
-    own.map_or("expected a directory of this machine: file:///directory", |(_, way)| way)
+    let way = ways.iter().find(|(names, _)| names.iter().any(|name| name.eq_ignore_ascii_case(scheme)));
+    way.map_or("expected a directory of this machine: file:///directory", |(_, way)| way)
 }
 
 /// The rest behind a scheme, in any case.
 fn strip_scheme<'t>(text: &'t str, scheme: &str) -> Option<&'t str> {
-    let (own, rest) = text.split_once(':')?;
-    own.eq_ignore_ascii_case(scheme).then_some(rest)
+    let (given, rest) = text.split_once(':')?;
+    given.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
 /// A path as the address `file:///…`.
@@ -159,8 +159,9 @@ mod tests {
             ("ftp://host/in", scheme("ftp")),
         ] {
             let found = Address::parse(text);
-            let found =
-                found.map(|own| (own.path.to_string_lossy().into_owned(), own.directory, own.recursive));
+            let found = found.map(|address| {
+                (address.path.to_string_lossy().into_owned(), address.directory, address.recursive)
+            });
             assert_eq!(
                 found,
                 wanted.map(|(path, directory, all)| (path.to_owned(), directory, all)),
@@ -169,9 +170,13 @@ mod tests {
         }
         assert!(instead("SFTP").contains("sshfs") && instead("ftps").contains("rclone"));
         assert!(instead("gopher").contains("file:///directory"));
-        let own = Address::parse("vfs:file:///o?transport.vfs.Append=true&a=%41%3D&b").expect("an address");
+        let address =
+            Address::parse("vfs:file:///o?transport.vfs.Append=true&a=%41%3D&b").expect("an address");
         let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(own.options, [option("transport.vfs.Append", "true"), option("a", "A="), option("b", "")]);
+        assert_eq!(
+            address.options,
+            [option("transport.vfs.Append", "true"), option("a", "A="), option("b", "")]
+        );
         assert_eq!(of_path(Path::new("/in/a b+ü.xml")), "file:///in/a%20b%2B%C3%BC.xml");
     }
 }

@@ -1,10 +1,10 @@
-//! Claims on files: who works on one, so that nobody else does.
+//! Claims on files: one operation works on a file at a time.
 //!
 //! A claim holds among the operations of this process. Where other programs are to see it, there is a file beside the claimed one
 //! (`NAME.lock`), as WSO2 makes it. Such a file is there for other programs; among processes of this bus, also on other machines that
-//! share the disk, what counts is that the one who made it has it locked (`flock`): where nobody has, it was left behind by a
+//! share the disk, what counts is that the process that made it has it locked (`flock`): where none has, it was left behind by a
 //! process that was killed, and is taken over at once. It is made under another name and locked before it gets its own, so
-//! that there is no moment at which one of ours looks like one of somebody else's.
+//! that there is no moment at which one of ours looks like one of another program.
 
 use crate::Error;
 use crate::partial::name;
@@ -75,19 +75,19 @@ pub fn is_lock(name: &[u8]) -> bool {
 /// Claims a file.
 ///
 /// # Errors
-/// [`Error::Locked`]: somebody else has it. [`Error::Lock`]: the file beside it cannot be made.
+/// [`Error::Locked`]: another operation or program has it. [`Error::Lock`]: the file beside it cannot be made.
 pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
     // A directory may have several names.
-    let own = path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(path.file_name());
-    let own = own.map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name));
-    if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(own.clone()) {
+    let canonical = path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(path.file_name());
+    let canonical = canonical.map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name));
+    if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(canonical.clone()) {
         return Err(Error::Locked(path.to_owned()));
     }
-    let mut claim = Claim { path: own, file: None };
+    let mut claim = Claim { path: canonical, file: None };
     if locking.beside {
-        let mut own = path.as_os_str().to_owned();
-        own.push(".lock");
-        let beside = PathBuf::from(own);
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let beside = PathBuf::from(name);
         match file_of_lock(&beside, locking.release) {
             Ok(Some(file)) => claim.file = Some((beside, file)),
             Ok(None) => return Err(Error::Locked(path.to_owned())),
@@ -100,25 +100,25 @@ pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some((path, _locked)) = &self.file {
-            // Before it is unlocked: nobody may take it over and have it taken away.
+            // Removed before it is unlocked: no other process may take over a lock file that is then removed.
             let _ = fs::remove_file(path);
         }
         TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
     }
 }
 
-/// Makes the file of a lock, or takes over one that was left behind; `None`: somebody has the lock.
+/// Makes the file of a lock, or takes over one that was left behind; `None`: another process has the lock.
 fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File>> {
     for _ in 0..TRIES {
-        let known = match fs::symlink_metadata(path) {
-            Ok(known) => known,
+        let metadata = match fs::symlink_metadata(path) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => match made(path)? {
                 Some(file) => return Ok(Some(file)),
                 None => continue,
             },
             Err(error) => return Err(error),
         };
-        if !known.is_file() {
+        if !metadata.is_file() {
             return Ok(None);
         }
         let options = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits();
@@ -126,7 +126,7 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
         let mut file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            // It is somebody's.
+            // Another program has it.
             Err(_) => return Ok(None),
         };
         let mut text = Vec::new();
@@ -135,15 +135,15 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
         if locked.is_err_and(|why| why == rustix::io::Errno::WOULDBLOCK) {
             return Ok(None);
         }
-        // Where the disk knows no locks, the file alone tells: as one of somebody else's.
+        // Where the disk knows no locks, the file alone tells: as one of another program.
         let left_behind = text.starts_with(MARK.as_bytes()) && locked.is_ok();
-        if !left_behind && !release.is_some_and(|release| release.holds(&known, &text)) {
+        if !left_behind && !release.is_some_and(|release| release.holds(&metadata, &text)) {
             return Ok(None);
         }
         // It may be gone, and another one of this name there.
-        let own = file.metadata()?;
+        let opened_metadata = file.metadata()?;
         match fs::symlink_metadata(path) {
-            Ok(now) if (now.dev(), now.ino()) == (own.dev(), own.ino()) => {}
+            Ok(now) if (now.dev(), now.ino()) == (opened_metadata.dev(), opened_metadata.ino()) => {}
             _ => continue,
         }
         if left_behind {
@@ -158,9 +158,9 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
 pub fn sweep(path: &Path) {
     let name = path.file_name().map(|name| name.as_bytes()).unwrap_or_default();
     let Some(target) = name.strip_suffix(b".lock") else {
-        let is_old = fs::symlink_metadata(path).is_ok_and(|known| {
-            known.is_file()
-                && known.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > UNNAMED))
+        let is_old = fs::symlink_metadata(path).is_ok_and(|metadata| {
+            metadata.is_file()
+                && metadata.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > UNNAMED))
         });
         // Whatever is in it: the process may have ended before it wrote anything.
         if is_old && name.starts_with(BEGUN.as_bytes()) {
@@ -179,15 +179,15 @@ pub fn sweep(path: &Path) {
 }
 
 impl Release {
-    fn holds(&self, known: &fs::Metadata, text: &[u8]) -> bool {
-        let age = known.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
+    fn holds(&self, metadata: &fs::Metadata, text: &[u8]) -> bool {
+        let age = metadata.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
         let host = host();
         let names_it = || text.windows(host.len().max(1)).any(|part| part == host.as_bytes());
         age >= self.after && (!self.own_machine || names_it())
     }
 }
 
-/// Makes the file of a lock, locked; `None`: somebody was faster.
+/// Makes the file of a lock, locked; `None`: another process was faster.
 fn made(path: &Path) -> io::Result<Option<File>> {
     let begun = path.with_file_name(name(BEGUN));
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&begun)?;
@@ -235,7 +235,7 @@ pub struct Turn(PathBuf);
 /// Waits for the turn: of two operations of this process that add to a file, one comes after the other.
 ///
 /// # Errors
-/// Nobody waits any more.
+/// The operation was cancelled.
 pub fn turn(path: &Path, cancel: &Cancel) -> Result<Turn, Error> {
     // A file may have several names.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

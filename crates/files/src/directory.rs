@@ -85,7 +85,7 @@ pub fn list(root: &Path, query: &Query<'_>) -> io::Result<Listing> {
     let mut listing = Listing::default();
     if !fs::metadata(root)?.is_dir() {
         let found = look(root.to_owned(), query.order.by)?;
-        listing.files.extend(found.filter(|own| query.is_behind(own)));
+        listing.files.extend(found.filter(|file| query.is_behind(file)));
         return Ok(listing);
     }
     query.walk(root, 0, &mut listing)?;
@@ -152,9 +152,9 @@ fn look(path: PathBuf, by: By) -> io::Result<Option<Found>> {
 }
 
 /// When a file was changed last, in nanoseconds.
-pub fn modified(known: &Metadata) -> u128 {
-    let seconds = u128::try_from(known.mtime()).unwrap_or_default();
-    seconds * 1_000_000_000 + u128::try_from(known.mtime_nsec()).unwrap_or_default()
+pub fn modified(metadata: &Metadata) -> u128 {
+    let seconds = u128::try_from(metadata.mtime()).unwrap_or_default();
+    seconds * 1_000_000_000 + u128::try_from(metadata.mtime_nsec()).unwrap_or_default()
 }
 
 impl Order {
@@ -177,8 +177,13 @@ pub struct Version {
 
 impl Version {
     /// That of a file of which the system says this.
-    pub fn of(known: &Metadata) -> Version {
-        Version { device: known.dev(), node: known.ino(), length: known.len(), modified: modified(known) }
+    pub fn of(metadata: &Metadata) -> Version {
+        Version {
+            device: metadata.dev(),
+            node: metadata.ino(),
+            length: metadata.len(),
+            modified: modified(metadata),
+        }
     }
 
     /// Whether a path leads to this very file as it was.

@@ -28,13 +28,13 @@ pub enum Error {
     Directory(PathBuf),
     /// There is one of this name already.
     Exists(PathBuf),
-    /// Somebody works on it.
+    /// Another operation works on it.
     Locked(PathBuf),
     /// The file of its lock cannot be made.
     Lock(PathBuf, Arc<io::Error>),
     /// It became another one meanwhile.
     Changed(PathBuf),
-    /// Nobody waits for it any more.
+    /// The operation was cancelled.
     Abandoned,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io(path, error) | Error::Lock(path, error) => write!(out, "{}: {error}", path.display()),
-            Error::NoFile(path) => write!(out, "{} is no file", path.display()),
+            Error::NoFile(path) => write!(out, "{} is not a file", path.display()),
             Error::Directory(path) => write!(out, "{} is a directory", path.display()),
             Error::Exists(path) => write!(out, "{} exists already", path.display()),
             Error::Locked(path) => write!(out, "{} is locked by another operation", path.display()),

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How much is copied between two looks at whether anybody waits, in bytes.
+/// How much is copied between two looks at whether the operation was cancelled, in bytes.
 const CHUNK: usize = 128 << 10;
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -65,7 +65,7 @@ impl Partial {
     /// Begins a file that is to be `target`. Directories above it are made if `parents`.
     ///
     /// # Errors
-    /// It is no place for a file, or nobody may write there.
+    /// It is no place for a file, or writing there is not allowed.
     pub fn begin(target: &Path, existing: Existing, parents: bool) -> Result<Partial, Error> {
         let failed = |error: io::Error| Error::io(target, error);
         if parents && let Some(parent) = target.parent() {
@@ -73,7 +73,7 @@ impl Partial {
         }
         // A link is followed, so that it stays one.
         let target = match fs::symlink_metadata(target) {
-            Ok(own) if own.is_symlink() => fs::canonicalize(target).map_err(failed)?,
+            Ok(metadata) if metadata.is_symlink() => fs::canonicalize(target).map_err(failed)?,
             _ => target.to_owned(),
         };
         Partial::begin_at(target, existing)
@@ -85,16 +85,16 @@ impl Partial {
     /// As [`Partial::begin`].
     pub fn begin_at(target: PathBuf, existing: Existing) -> Result<Partial, Error> {
         let failed = |error: io::Error| Error::io(&target, error);
-        let known = fs::symlink_metadata(&target).ok();
-        if known.as_ref().is_some_and(Metadata::is_dir) {
+        let metadata = fs::symlink_metadata(&target).ok();
+        if metadata.as_ref().is_some_and(Metadata::is_dir) {
             return Err(Error::Directory(target));
         }
-        if known.is_some() && existing == Existing::Refuse {
+        if metadata.is_some() && existing == Existing::Refuse {
             return Err(Error::Exists(target));
         }
-        if known.as_ref().is_some_and(|own| !own.is_file() && !own.is_symlink()) {
-            // Whoever opens a pipe waits for a reader.
-            if !known.as_ref().is_some_and(|own| own.file_type().is_char_device()) {
+        if metadata.as_ref().is_some_and(|m| !m.is_file() && !m.is_symlink()) {
+            // Opening a pipe waits for a reader.
+            if !metadata.as_ref().is_some_and(|m| m.file_type().is_char_device()) {
                 return Err(Error::NoFile(target));
             }
             let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
@@ -102,9 +102,9 @@ impl Partial {
         }
         let path = target.with_file_name(name(PARTIAL));
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
-        if let Some(known) = known.filter(Metadata::is_file) {
+        if let Some(metadata) = metadata.filter(Metadata::is_file) {
             // What takes the place of a file can be read by the same people. Where that is not allowed it stays as it was made.
-            let _ = file.set_permissions(known.permissions());
+            let _ = file.set_permissions(metadata.permissions());
         }
         Ok(Partial { file: Some(file), path, target, existing, direct: false })
     }
@@ -120,7 +120,7 @@ impl Partial {
     /// Adds all bytes of a source; how many they were.
     ///
     /// # Errors
-    /// The disk is full, the source fails, or nobody waits any more.
+    /// The disk is full, the source fails, or the operation was cancelled.
     pub fn copy_from(&mut self, from: &mut dyn Read, cancel: &Cancel) -> Result<u64, Error> {
         let target = self.target.clone();
         copy(from, self.file()?, &target, cancel)
@@ -188,7 +188,7 @@ impl Drop for Partial {
     }
 }
 
-/// Copies all bytes of a source, for as long as somebody waits.
+/// Copies all bytes of a source, until the operation is cancelled.
 ///
 /// # Errors
 /// As [`Partial::copy_from`].

@@ -1,4 +1,4 @@
-//! Paths that are given by somebody else, below a directory that is not.
+//! Paths from outside (messages, clients), below a directory of the configuration.
 
 use std::path::{Path, PathBuf};
 

@@ -27,7 +27,7 @@ pub struct FileBody {
 
 enum State {
     Idle(File),
-    // Locked by nobody: it makes the whole `Sync`.
+    // Never locked: it makes the whole `Sync`.
     Reading(Mutex<Reading>),
     Done,
 }

@@ -82,8 +82,9 @@ fn loaded(registry: &Registry, mut loaded: config::Loaded, prepare: impl FnOnce(
         &services,
         &mut loaded.diagnostics,
     );
-    let found = loaded.diagnostics.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect();
-    let labels = loaded.diagnostics.iter().flat_map(|one| one.labels.iter());
+    let found =
+        loaded.diagnostics.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
+    let labels = loaded.diagnostics.iter().flat_map(|finding| finding.labels.iter());
     let reasons = labels.map(|(_, text)| text.clone()).collect();
     Tested { bus: Bus::new(plan, services, None), found, reasons }
 }
@@ -265,7 +266,7 @@ impl Tested {
         Answer { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
-    /// As [`Tested::ask`], for bodies that are no text.
+    /// As [`Tested::ask`], for bodies that are not text.
     pub fn ask_bytes(
         &self,
         method: &str,
@@ -374,22 +375,22 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime starts").block_on(future)
 }
 
-/// A backend on a thread of its own, for as many requests as come. It answers with `answer`: a whole HTTP response
+/// A backend on a thread of its own, for as many requests as come. It answers with `response`: a whole HTTP response
 /// without Content-Length, or, if that is empty, 200 with the request body under the request's Content-Type and the
 /// request line in `X-Request`. Returns its `http://host:port`.
-pub fn backend(answer: &'static str) -> String {
+pub fn backend(response: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
     let address = listener.local_addr().expect("a bound listener has an address");
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // A client that goes away is its own problem.
-            let _ = serve(stream, answer);
+            let _ = serve(stream, response);
         }
     });
     format!("http://{address}")
 }
 
-fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
+fn serve(mut stream: TcpStream, response: &str) -> std::io::Result<()> {
     let mut received = Vec::new();
     let mut chunk = [0; 4096];
     loop {
@@ -398,7 +399,7 @@ fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
         let text = String::from_utf8_lossy(&received).into_owned();
         let complete = text.split_once("\r\n\r\n").and_then(|(head, body)| Some((head, entity(head, body)?)));
         if let Some((head, body)) = complete {
-            let (head, body) = match answer.split_once("\r\n\r\n") {
+            let (head, body) = match response.split_once("\r\n\r\n") {
                 Some((head, body)) => (head.to_owned(), body),
                 None => {
                     let body = body.as_str();
@@ -437,7 +438,7 @@ fn entity(head: &str, body: &str) -> Option<String> {
 fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     head.lines()
         .filter_map(|line| line.split_once(':'))
-        .find(|(own, _)| own.eq_ignore_ascii_case(name))
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
         .map(|(_, v)| v.trim())
 }
 
@@ -502,7 +503,7 @@ impl Leaf for Address {
 
     fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault> {
         let uri = self.uri.clone().or_else(|| context.addressing.to.clone()).unwrap_or_default();
-        let unusable = || Fault::with_code(code::CONNECTION_FAILED, format!("`{uri}` is no address"));
+        let unusable = || Fault::with_code(code::CONNECTION_FAILED, format!("`{uri}` is not an address"));
         let rest = uri.strip_prefix("http://").ok_or_else(unusable)?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));

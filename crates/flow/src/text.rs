@@ -18,7 +18,7 @@ impl Recent {
     /// Nothing yet.
     pub(crate) const NONE: Recent = Recent(None);
 
-    /// The bytes as a text; `None`: they are no UTF-8.
+    /// The bytes as a text; `None`: they are not UTF-8.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> Option<Arc<str>> {
         /// What is longer is not kept, since each thread keeps one.
         const LONGEST: usize = 256;

@@ -85,14 +85,14 @@ copy of it is put around them. With `json-eval` the values become an array, or w
         ("<aggregate><correlateOn/><onComplete><respond/></onComplete></aggregate>", "`correlateOn` needs an expression"),
         (
             "<aggregate><completeCondition timeout=\"soon\"/><onComplete><respond/></onComplete></aggregate>",
-            "`soon` is no number of seconds",
+            "`soon` is not a number of seconds",
         ),
         ("<aggregate><onComplete/></aggregate>", "nothing uses the result of `aggregate`"),
     ],
     faults: &[
         (
             "0",
-            "a part has nothing that `expression` selects, `min` or `max` is no number, the enclosing property holds no element, \
+            "a part has nothing that `expression` selects, `min` or `max` is not a number, the enclosing property holds no element, \
              or `onComplete` names a sequence that does not exist",
         ),
         ("601000", "a part is not what its content type says"),
@@ -139,10 +139,10 @@ enum Then {
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    for (name, known) in CHILDREN {
+    for (name, allowed) in CHILDREN {
         for child in element.children_named(name) {
             for attribute in child.attributes() {
-                if !known.contains(&&*attribute.name.local) {
+                if !allowed.contains(&&*attribute.name.local) {
                     let message = format!("`{name}` has no attribute `{}`", attribute.name.local);
                     compiler.warning("unknown-attribute", message, attribute.name_span, "this has no effect");
                 }
@@ -166,7 +166,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             match attribute.value.trim().parse::<u64>() {
                 Ok(seconds) => timeout = Some(Duration::from_secs(seconds)).filter(|limit| !limit.is_zero()),
                 Err(_) => {
-                    let message = format!("`{}` is no number of seconds", attribute.value);
+                    let message = format!("`{}` is not a number of seconds", attribute.value);
                     compiler.error("bad-value", message, attribute.value_span, "expected whole seconds");
                     return None;
                 }
@@ -404,7 +404,7 @@ impl Core {
         let taken = match &self.expression {
             Some(expression) if expression.is_json() => expression
                 .json_values(part)
-                .and_then(|own| own.ok_or_else(|| nothing(expression)))
+                .and_then(|values| values.ok_or_else(|| nothing(expression)))
                 .map(Taken::Json),
             _ => self.pieces(part).map(Taken::Pieces),
         };
@@ -414,19 +414,19 @@ impl Core {
     /// The elements (and texts) of a part that are aggregated, where they are.
     fn pieces(&self, part: &mut Context) -> Result<Vec<Piece>, Fault> {
         let nodes = self.selected(part)?;
-        let own = part.shared_envelope()?;
-        if nodes.iter().any(|&node| node == own.root || node == own.body) {
+        let envelope = part.shared_envelope()?;
+        if nodes.iter().any(|&node| node == envelope.root || node == envelope.body) {
             return Err(of_the_envelope());
         }
         // The whole of what a split made this part of is where it was: the tree that was built to look at it can go.
         if let [node] = nodes[..]
-            && own.payload() == Some(node)
+            && envelope.payload() == Some(node)
             && part.payload.is_assembled()
         {
             let limits = part.services().limits.clone();
             return Ok(part.payload.first_piece(&limits)?.into_iter().collect());
         }
-        Ok(nodes.into_iter().map(|node| (Arc::clone(&own), node)).collect())
+        Ok(nodes.into_iter().map(|node| (Arc::clone(&envelope), node)).collect())
     }
 
     /// Adds the others to the first message, in the order in which they arrived.
@@ -503,8 +503,8 @@ impl Core {
         for holder in holders {
             envelope.document.detach(holder);
         }
-        for (own, node) in pieces_of(others) {
-            envelope.document.copy_from(body, &own.document, *node);
+        for (piece_envelope, node) in pieces_of(others) {
+            envelope.document.copy_from(body, &piece_envelope.document, *node);
         }
         if let Some((element, root)) = enclosing {
             let children: Vec<NodeId> = envelope.document.children(body).collect();
@@ -616,9 +616,9 @@ fn body_of(envelope: &Envelope, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
         }
     }
     let stays = |child: &NodeId| holders.binary_search(child).is_err();
-    let mut all: Vec<NodeId> = document.children(envelope.body).filter(stays).collect();
-    all.append(&mut moved);
-    Some(all)
+    let mut kept: Vec<NodeId> = document.children(envelope.body).filter(stays).collect();
+    kept.append(&mut moved);
+    Some(kept)
 }
 
 fn of_the_envelope() -> Fault {
@@ -652,18 +652,18 @@ fn one_object(values: Vec<serde_json::Value>) -> Result<serde_json::Value, Fault
                 None => {
                     merged.insert(name, value);
                 }
-                Some(Json::Array(known)) => match value {
-                    Json::Array(more) => known.extend(more),
-                    one => known.push(one),
+                Some(Json::Array(existing)) => match value {
+                    Json::Array(more) => existing.extend(more),
+                    value => existing.push(value),
                 },
-                Some(known) => {
-                    let first = known.take();
+                Some(existing) => {
+                    let first = existing.take();
                     let mut list = vec![first];
                     match value {
                         Json::Array(more) => list.extend(more),
                         one => list.push(one),
                     }
-                    *known = Json::Array(list);
+                    *existing = Json::Array(list);
                 }
             }
         }
@@ -691,7 +691,7 @@ fn check_count(element: &Element, name: &str, compiler: &mut Compiler<'_>) {
         && !attribute.value.trim_start().starts_with(['{', '$'])
         && attribute.value.trim().parse::<i64>().is_err()
     {
-        let message = format!("`{name}` of `messageCount` is no number: each message faults here");
+        let message = format!("`{name}` of `messageCount` is not a number: each message faults here");
         compiler.warning("bad-value", message, attribute.value_span, "expected a whole number");
     }
 }
@@ -806,12 +806,12 @@ mod tests {
             config::SYNAPSE
         );
         tested.reload(&registry, &text);
-        let answer = tested.ask("POST", "/", XML, "<i>2</i>");
-        let header = |name| answer.headers.get(name);
+        let response = tested.ask("POST", "/", XML, "<i>2</i>");
+        let header = |name| response.headers.get(name);
         assert_eq!(
-            (answer.status, header("X-Made"), header("X-Parts")),
+            (response.status, header("X-Made"), header("X-Parts")),
             (200, Some("behind"), Some("2")),
-            "{answer:?}"
+            "{response:?}"
         );
     }
 
@@ -828,10 +828,10 @@ mod tests {
         let aggregate = "<aggregate><onComplete expression='$body/*'><respond/></onComplete></aggregate>";
         let tested = testing::main(&crate::registry(testing::endpoints), &split(aggregate));
         for value in ["alice", "bob", "alice"] {
-            let answer = tested.ask("POST", "/", SOAP, &body(value));
-            assert_eq!(answer.status, 200, "{value}: {answer:?}");
-            let parts = [1, 2].map(|n| answer.body.contains(&format!(">{value}{n}</i>")));
-            assert_eq!(parts, [true; 2], "{answer:?}");
+            let response = tested.ask("POST", "/", SOAP, &body(value));
+            assert_eq!(response.status, 200, "{value}: {response:?}");
+            let parts = [1, 2].map(|n| response.body.contains(&format!(">{value}{n}</i>")));
+            assert_eq!(parts, [true; 2], "{response:?}");
         }
     }
 
@@ -877,12 +877,12 @@ mod tests {
         );
         tested.reload(&registry, &text);
         assert_eq!(tested.ask("POST", "/claims", XML, "<i>1</i>").status, 202);
-        let answer = tested.ask("POST", "/orders", XML, "<i>2</i>");
-        let header = |name| answer.headers.get(name);
+        let response = tested.ask("POST", "/orders", XML, "<i>2</i>");
+        let header = |name| response.headers.get(name);
         assert_eq!(
-            (answer.status, header("X-By"), header("X-Parts")),
+            (response.status, header("X-By"), header("X-Parts")),
             (200, Some("orders"), Some("2")),
-            "{answer:?}"
+            "{response:?}"
         );
     }
 
@@ -912,8 +912,8 @@ mod tests {
             [(condition(""), 2_000), (condition("<messageCount min='5000' max='5000'/>"), 2_000)]
         {
             let tested = testing::main(&crate::registry(testing::endpoints), &split(&aggregate));
-            let answer = tested.ask("POST", "/", XML, &format!("<a>{items}</a>"));
-            assert_eq!(answer.status, 200, "{parts}: {answer:?}");
+            let response = tested.ask("POST", "/", XML, &format!("<a>{items}</a>"));
+            assert_eq!(response.status, 200, "{parts}: {response:?}");
             let ran = flow::compute::Compute::of(&tested.bus.services()).figures().runs;
             assert!(ran > 0, "{aggregate}");
         }
@@ -943,7 +943,7 @@ mod tests {
                  <onComplete expression='$body/*'>{count}</onComplete></aggregate></sequence>"
             )
         };
-        let own = "<property name='aggregateCorelation' expression=\"get-property('MessageID')\"/>";
+        let correlate = "<property name='aggregateCorelation' expression=\"get-property('MessageID')\"/>";
         let drops = "<target><sequence><filter xpath=\"//i = 'no'\"><then><drop/></then><else><sequence key='meet'/></else></filter></sequence></target>";
         for (split, count, body, answer) in [
             ("sequential='true'", 2, "<a><i/><i>no</i></a>", "2"),
@@ -953,7 +953,7 @@ mod tests {
             ("", 3, "<a><i/><i>no</i><i>no</i></a>", "2"),
         ] {
             let text = format!(
-                "{own}<property name='messageSequence' value='0/{count}'/>\
+                "{correlate}<property name='messageSequence' value='0/{count}'/>\
                  <iterate expression='//i' continueParent='true' {split}>{drops}</iterate>\
                  <sequence key='meet'/><!--top-->{}",
                 aggregate("")
@@ -1130,7 +1130,7 @@ mod tests {
             ("<aggregate><correlateOn/><onComplete><drop/></onComplete></aggregate>", "needs an expression"),
             (
                 "<aggregate><completeCondition timeout='x'/><onComplete><drop/></onComplete></aggregate>",
-                "no number of seconds",
+                "not a number of seconds",
             ),
             ("<aggregate/>", "nothing uses the result"),
             (

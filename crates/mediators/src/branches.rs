@@ -35,7 +35,7 @@ impl<I: Iterator<Item = (Box<Context>, ListId, Child)>> Branches<I> {
         self.running.next().await.transpose()
     }
 
-    /// Nobody waits for the others any more; those that run end by themselves.
+    /// Nothing waits for the others any more; those that run end by themselves.
     pub(crate) fn leave(self) {
         self.running.leave();
     }
@@ -53,28 +53,28 @@ pub(crate) enum Brought {
 
 impl Brought {
     /// All as a JSON array; XML as its text.
-    pub(crate) fn array(all: Vec<Brought>) -> serde_json::Value {
+    pub(crate) fn array(results: Vec<Brought>) -> serde_json::Value {
         let json = |one| match one {
             Brought::Json(value) => value,
             Brought::Xml(xml) => xml.to_xml().into(),
             Brought::Pieces(envelope, nodes) => XmlValue::copy_of(&envelope.document, &nodes).to_xml().into(),
         };
-        all.into_iter().map(json).collect()
+        results.into_iter().map(json).collect()
     }
 
     /// An element around all that is XML.
-    pub(crate) fn element(name: &str, all: &[Brought]) -> XmlValue {
+    pub(crate) fn element(name: &str, results: &[Brought]) -> XmlValue {
         let mut document = Document::new();
         let root = document.append_element(Document::ROOT, "", "", name);
-        Brought::append(all, &mut document, root);
+        Brought::append(results, &mut document, root);
         XmlValue { document: Arc::new(document), nodes: vec![root] }
     }
 
     /// Appends all that is XML to a node; the new nodes.
-    pub(crate) fn append(all: &[Brought], document: &mut Document, parent: NodeId) -> Vec<NodeId> {
-        let mut added = Vec::with_capacity(all.len());
-        for one in all {
-            match one {
+    pub(crate) fn append(results: &[Brought], document: &mut Document, parent: NodeId) -> Vec<NodeId> {
+        let mut added = Vec::with_capacity(results.len());
+        for result in results {
+            match result {
                 Brought::Json(_) => {}
                 Brought::Xml(xml) => {
                     added.extend(
@@ -91,10 +91,10 @@ impl Brought {
     }
 
     /// All as pieces; `None`: not all are.
-    pub(crate) fn pieces(all: &[Brought]) -> Option<Vec<Piece>> {
-        let mut pieces = Vec::with_capacity(all.len());
-        for one in all {
-            let Brought::Pieces(envelope, nodes) = one else { return None };
+    pub(crate) fn pieces(results: &[Brought]) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::with_capacity(results.len());
+        for result in results {
+            let Brought::Pieces(envelope, nodes) = result else { return None };
             pieces.extend(nodes.iter().map(|&node| (Arc::clone(envelope), node)));
         }
         Some(pieces)

@@ -200,7 +200,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return Some(Box::new(Collector));
     }
     let protocol = Protocol::compile(element, compiler)?;
-    let number = |own: Option<&str>| own.map(|own| own.trim().parse::<i64>().unwrap_or(-1));
+    let number = |attribute: Option<&str>| attribute.map(|text| text.trim().parse::<i64>().unwrap_or(-1));
     let timeout = match number(element.attr("timeout")).map(u64::try_from) {
         None => 5000,
         Some(Ok(seconds)) => seconds.min(FOREVER),
@@ -211,10 +211,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         }
     };
     let implementation = element.child("implementation");
-    let most = number(implementation.and_then(|own| own.attr("maxSize")));
-    if let (Some(own), Some(0)) = (implementation, most) {
+    let most = number(implementation.and_then(|child| child.attr("maxSize")));
+    if let (Some(implementation), Some(0)) = (implementation, most) {
         let message = "a cache of size 0 keeps nothing";
-        compiler.error("bad-value", message, own.start_tag(), "expected a number of answers, or -1");
+        compiler.error(
+            "bad-value",
+            message,
+            implementation.start_tag(),
+            "expected a number of answers, or -1",
+        );
         return None;
     }
     let most = most.and_then(|most| u64::try_from(most).ok());
@@ -227,11 +232,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         asking: Mutex::default(),
     });
     let on_hit = match element.child("onCacheHit") {
-        Some(own) => {
-            let then = match own.attribute("sequence").map(Key::of) {
+        Some(on_hit) => {
+            let then = match on_hit.attribute("sequence").map(Key::of) {
                 Some(key) => compiler.sequence_key(&key),
-                None if own.elements().next().is_some() => {
-                    SequenceRef::Known(compiler.list(own, "onCacheHit"))
+                None if on_hit.elements().next().is_some() => {
+                    SequenceRef::Known(compiler.list(on_hit, "onCacheHit"))
                 }
                 None => return Some(Box::new(Finder { core, on_hit: None })),
             };
@@ -243,7 +248,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(Finder { core, on_hit }))
 }
 
-/// Answers for so long, so many of them and not more than [`HELD`] bytes; the one that nobody asked for longest goes.
+/// Answers for so long, so many of them and not more than [`HELD`] bytes; the least recently used one goes.
 fn answers(timeout: Duration, most: Option<u64>) -> Cache<Digest, Arc<Kept>> {
     // One answer takes at least its share, so that both bounds are one.
     let share = HELD / most.unwrap_or(HELD).clamp(1, HELD);
@@ -280,7 +285,7 @@ impl Mediator for Finder {
         }
         let core = &self.core;
         context.detach::<Wanted>();
-        let method = context.axis2("HTTP_METHOD").map(|own| own.to_string()).unwrap_or_default();
+        let method = context.axis2("HTTP_METHOD").map(|value| value.to_string()).unwrap_or_default();
         if !core.protocol.looks_for(&method) {
             return Step::Done(Ok(Flow::Next));
         }
@@ -305,20 +310,20 @@ impl Mediator for Finder {
 }
 
 impl Finder {
-    /// Looks for the answer to a question, or is the first one who asks it; `Err`: somebody else is asking.
+    /// Looks for the answer to a question, or is the first message that asks it; `Err`: another message is asking.
     fn look(&self, question: Question, context: &mut Context) -> Result<Flow, Asking> {
         if let Some(flow) = self.answer(question, context) {
             return Ok(flow);
         }
         let first = self.core.first(question.key)?;
-        // Whoever asked before may have got the answer since this one looked for it.
+        // The message that asked before may have got the answer since this one looked for it.
         Ok(self.answer(question, context).unwrap_or_else(|| {
             self.want(question, Some(first), context);
             Flow::Next
         }))
     }
 
-    /// Waits for the answer to the question that somebody else is asking.
+    /// Waits for the answer to the question that another message is asking.
     async fn wait(&self, question: Question, mut other: Asking, context: &mut Context) -> Flow {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -367,7 +372,7 @@ impl Finder {
 }
 
 impl Core {
-    /// `Err`: somebody else is asking that.
+    /// `Err`: another message is asking that.
     fn first(self: &Arc<Core>, key: Digest) -> Result<First, Asking> {
         let mut asking = lock(&self.asking);
         match asking.get(&key) {
@@ -421,7 +426,7 @@ impl Mediator for Collector {
             return Step::Done(Ok(Flow::Next));
         };
         let status =
-            context.axis2("HTTP_SC").and_then(|own| u16::try_from(own.as_integer()?).ok()).unwrap_or(200);
+            context.axis2("HTTP_SC").and_then(|value| u16::try_from(value.as_integer()?).ok()).unwrap_or(200);
         if let Some(kept) = wanted.stale.as_ref().filter(|_| status == 304) {
             wanted.confirmed(kept, context);
             return Step::Done(Ok(Flow::Next));
@@ -539,11 +544,11 @@ mod tests {
     const JSON: (&str, &str) = ("Content-Type", "application/json");
 
     /// A proxy whose answers count: what comes from the cache repeats a number.
-    fn counting(cache: &str, answer: &str) -> Tested {
+    fn counting(cache: &str, response: &str) -> Tested {
         let text = format!(
             r#"<definitions xmlns="{}"><proxy name="P"><target><inSequence>{cache}
                  <property name="HTTP_SC" scope="axis2" action="remove"/><loopback/></inSequence>
-               <outSequence><header name="X-Id" scope="transport" expression="get-property('MessageID')"/>{answer}
+               <outSequence><header name="X-Id" scope="transport" expression="get-property('MessageID')"/>{response}
                  <cache collector="true"/><respond/></outSequence></target></proxy></definitions>"#,
             config::SYNAPSE
         );
@@ -562,7 +567,7 @@ mod tests {
             tested.ask(method, &format!("/services/P{target}"), headers, body)
         };
         let (first, second) = (ask(first), ask(second));
-        let id = |answer: &testing::Answer| answer.headers.get("X-Id").map(str::to_owned);
+        let id = |response: &testing::Answer| response.headers.get("X-Id").map(str::to_owned);
         assert!(id(&first).is_some(), "{first:?}");
         if id(&first) == id(&second) {
             assert_eq!((first.status, &first.body), (second.status, &second.body));
@@ -732,10 +737,10 @@ mod tests {
         // The backend answers once, then says that it has not changed.
         let cache = "<cache collector='false'><protocol type='HTTP'><enableCacheControl>true</enableCacheControl>\
             <includeAgeHeader>true</includeAgeHeader><headersToExcludeInHash>*</headersToExcludeInHash></protocol></cache>";
-        let answer = "<filter xpath=\"$trp:If-None-Match = 'v1'\"><then><payloadFactory media-type='json'><format>{}</format></payloadFactory>\
+        let response = "<filter xpath=\"$trp:If-None-Match = 'v1'\"><then><payloadFactory media-type='json'><format>{}</format></payloadFactory>\
             <property name='HTTP_SC' value='304' scope='axis2'/></then></filter>\
             <header name='ETag' value='v1' scope='transport'/><header name='Cache-Control' value='no-cache' scope='transport'/>";
-        let tested = counting(cache, answer);
+        let tested = counting(cache, response);
         let ask = || tested.ask("POST", "/services/P", &[JSON], r#"{"a":1}"#);
         let (first, second) = (ask(), ask());
         assert_eq!((first.status, first.body.as_str()), (200, r#"{"a":1}"#));
@@ -954,7 +959,7 @@ mod tests {
             ),
             (
                 "<cache><protocol type='HTTP'><responseCodes>(</responseCodes></protocol></cache>",
-                "no valid regular",
+                "not a valid regular",
             ),
             (
                 "<cache><protocol type='HTTP'><hashGenerator>a.B</hashGenerator></protocol></cache>",

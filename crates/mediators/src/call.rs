@@ -73,7 +73,7 @@ A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. Wit
     refused: &[
         ("<call blocking=\"yes\"/>", "`blocking` should not be `yes`"),
         ("<call><source type=\"property\"/></call>", "this `source` names nothing"),
-        ("<call><source>//a[</source></call>", "no valid expression"),
+        ("<call><source>//a[</source></call>", "not a valid expression"),
         ("<call><target type=\"variable\"/></call>", "this `target` names nothing"),
     ],
     faults: &[
@@ -171,9 +171,9 @@ fn target_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Option<Ta
     let text = text.trim();
     let mut name = || match config::Value::parse(text, element.text_span(), element.scope()) {
         _ if text.is_empty() => wrong_place(element, compiler),
-        config::Value::Expression(own) => {
-            compiler.expression_text(&own.source, own.span, &own.scope).map(KeyValue::Dynamic)
-        }
+        config::Value::Expression(expression) => compiler
+            .expression_text(&expression.source, expression.span, &expression.scope)
+            .map(KeyValue::Dynamic),
         _ => Some(KeyValue::Literal(Arc::from(text))),
     };
     Some(match element.attr("type").map_or("body", str::trim) {
@@ -200,22 +200,26 @@ fn wrong_place<T>(element: &Element, compiler: &mut Compiler<'_>) -> Option<T> {
 
 /// Makes a value the payload, as `content_type` or else the message's own type wants it.
 fn set_payload(value: &Value, content_type: Option<&str>, context: &mut Context) -> Result<(), Fault> {
-    let own = content_type.map(str::to_owned);
-    let own = own.or_else(|| context.axis2("messageType").map(|own| own.to_string())).unwrap_or_default();
-    let kind = Kind::of(MediaType::parse(&own).essence);
+    let media_type = content_type.map(str::to_owned);
+    let media_type = media_type
+        .or_else(|| context.axis2("messageType").map(|value| value.to_string()))
+        .unwrap_or_default();
+    let kind = Kind::of(MediaType::parse(&media_type).essence);
     match (value, kind) {
         (Value::Xml(xml), _) => context.payload.set_envelope(envelope_of(xml, kind, context)),
         (Value::Json(json), _) => context.payload.set_json_value((**json).clone()),
         (text, Kind::Json) => context.payload.set_json(&text.to_string())?,
         (text, Kind::Text | Kind::Form | Kind::Binary) => {
-            let reading = Reading::of(Some(&own), None, context.is_rest());
+            let reading = Reading::of(Some(&media_type), None, context.is_rest());
             context.payload.set_bytes(text.to_string(), reading);
         }
         (text, _) => match xml_value::parse(&text.to_string()) {
             Ok(Value::Xml(xml)) => context.payload.set_envelope(envelope_of(&xml, kind, context)),
             Ok(_) => {}
             Err(why) => {
-                return Err(Fault::new(format!("The source of the call cannot be sent as {own}: {why}")));
+                return Err(Fault::new(format!(
+                    "The source of the call cannot be sent as {media_type}: {why}"
+                )));
             }
         },
     }
@@ -227,10 +231,10 @@ fn set_payload(value: &Value, content_type: Option<&str>, context: &mut Context)
 
 /// An envelope around nodes, or the one that they are; header blocks of the message stay.
 fn envelope_of(xml: &XmlValue, kind: Kind, context: &Context) -> Envelope {
-    let own = XmlValue::copy_of(&xml.document, &xml.nodes);
-    if let Some(&root) = own.nodes.first()
-        && own.document.local(root) == "Envelope"
-        && let Ok(envelope) = Envelope::of_document((*own.document).clone())
+    let copy = XmlValue::copy_of(&xml.document, &xml.nodes);
+    if let Some(&root) = copy.nodes.first()
+        && copy.document.local(root) == "Envelope"
+        && let Ok(envelope) = Envelope::of_document((*copy.document).clone())
     {
         return envelope;
     }
@@ -239,8 +243,8 @@ fn envelope_of(xml: &XmlValue, kind: Kind, context: &Context) -> Envelope {
         Some(built) if built.version == version => envelope_with_headers(built),
         _ => Envelope::empty(version),
     };
-    for &node in &own.nodes {
-        envelope.document.copy_from(envelope.body, &own.document, node);
+    for &node in &copy.nodes {
+        envelope.document.copy_from(envelope.body, &copy.document, node);
     }
     envelope
 }
@@ -420,8 +424,8 @@ mod tests {
                 }
             };
             assert_eq!(bytes.replace(soap, ""), wanted, "{inside}");
-            let own = end.context.headers.get("Content-Type").unwrap_or_default();
-            assert!(own.starts_with(content_type), "{inside}: {own}");
+            let sent_type = end.context.headers.get("Content-Type").unwrap_or_default();
+            assert!(sent_type.starts_with(content_type), "{inside}: {sent_type}");
         }
     }
 
@@ -452,7 +456,7 @@ mod tests {
 
     #[test]
     fn blocking_calls_keep_the_headers_and_fault_on_some_statuses() {
-        for (answer, fault) in [
+        for (response, fault) in [
             ("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-B: 1\r\n\r\nx", None),
             ("HTTP/1.1 500 Oops\r\nContent-Type: text/plain\r\n\r\nx", None),
             (
@@ -460,7 +464,7 @@ mod tests {
                 Some("404: Transport error: 404 Error: Not Found"),
             ),
         ] {
-            let backend = testing::backend(answer);
+            let backend = testing::backend(response);
             let text =
                 format!(r#"<call blocking="true"><endpoint><address uri="{backend}"/></endpoint></call>"#);
             let end = testing::main(&registry(testing::endpoints), &text).run(&[XML, ("X-A", "1")], "<a/>");

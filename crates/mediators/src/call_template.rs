@@ -49,7 +49,7 @@ with a default. What ends the template's sequence ends the flow.",
         ("<call-template/>", "`call-template` needs the attribute `target`"),
         ("<call-template target=\"none\"/>", "there is no template `none`"),
         ("<call-template target=\"t\"><with-param name=\"p\"/></call-template>", "`with-param` needs name and value"),
-        ("<call-template target=\"t\"><with-param name=\"p\" value=\"{//a[}\"/></call-template>", "no valid expression"),
+        ("<call-template target=\"t\"><with-param name=\"p\" value=\"{//a[}\"/></call-template>", "not a valid expression"),
     ],
     faults: &[
         ("500101", "a mandatory parameter is not given"),
@@ -78,23 +78,24 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let target = element.attr("target").unwrap_or_default().trim().to_owned();
     if let Some(attribute) = element.attribute("target") {
         let configuration = compiler.configuration;
-        let java = configuration.library_templates().find(|own| *own.template.name == target);
+        let java = configuration.library_templates().find(|template| *template.template.name == target);
         let names = configuration.sequence_templates.names().map(str::to_owned);
-        let names = names.chain(configuration.library_templates().map(|own| own.template.name.to_string()));
-        let known: Vec<_> = names.collect();
-        if let Some(class) = java.and_then(|own| own.class.as_deref()) {
+        let names =
+            names.chain(configuration.library_templates().map(|template| template.template.name.to_string()));
+        let names: Vec<_> = names.collect();
+        if let Some(class) = java.and_then(|template| template.class.as_deref()) {
             let message =
                 format!("the template `{target}` is not executable here: messages that come here fault");
             let why = format!("it runs the Java class `{class}`");
             compiler.warning("unsupported-connector", message, attribute.value_span, why);
-        } else if !known.contains(&target) {
+        } else if !names.contains(&target) {
             compiler.diagnostics.push(
                 diagnostics::Diagnostic::warning(
                     "unknown-template",
                     format!("there is no template `{target}`"),
                 )
                 .at(attribute.value_span, "messages that come here fault")
-                .did_you_mean(&target, known.iter().map(String::as_str)),
+                .did_you_mean(&target, names.iter().map(String::as_str)),
             );
         }
     }
@@ -112,9 +113,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         };
         let argument = match config::Value::of(value, child) {
             config::Value::Literal(key) => Argument::Ready(Parameter::Value(Value::from(key.value))),
-            config::Value::Expression(own) => {
-                Argument::Expression(compiler.expression_text(&own.source, own.span, &own.scope)?)
-            }
+            config::Value::Expression(expression) => Argument::Expression(compiler.expression_text(
+                &expression.source,
+                expression.span,
+                &expression.scope,
+            )?),
             config::Value::Deferred(key) => {
                 let inner = key.value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
                 let inner = inner.unwrap_or(&key.value);
@@ -123,7 +126,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             }
         };
         // WSO2: of several of one name the last one counts.
-        arguments.retain(|(known, _): &(Arc<str>, _)| &**known != name);
+        arguments.retain(|(earlier, _): &(Arc<str>, _)| &**earlier != name);
         arguments.push((Arc::from(name), argument));
     }
     Some(Box::new(CallTemplate { target, on_error, arguments, span: element.start_tag() }))
@@ -142,7 +145,7 @@ fn first_node(value: Value) -> Value {
 impl CallTemplate {
     /// `Some(None)`: passed, but null.
     fn argument(&self, name: &str, context: &mut Context) -> Result<Option<Option<Parameter>>, Fault> {
-        let Some((_, argument)) = self.arguments.iter().find(|(own, _)| &**own == name) else {
+        let Some((_, argument)) = self.arguments.iter().find(|(parameter, _)| &**parameter == name) else {
             return Ok(None);
         };
         Ok(Some(match argument {

@@ -75,11 +75,11 @@ that of a SOAP fault its code, where that is a number; the status is in `HTTP_SC
     refused: &[
         ("<callout serviceURL=\"http://localhost/\"><enableSec/></callout>", "`callout` with WS-Security is not executable here"),
         ("<callout serviceURL=\"http://localhost/\"><target/></callout>", "this `target` names nothing"),
-        ("<callout serviceURL=\"http://localhost/\"><source xpath=\"//a[\"/></callout>", "no valid expression"),
+        ("<callout serviceURL=\"http://localhost/\"><source xpath=\"//a[\"/></callout>", "not a valid expression"),
         ("<callout passHeaders=\"yes\"/>", "`passHeaders` should not be `yes`"),
     ],
     faults: &[
-        ("0", "the source is no element, or the target is no element of the message"),
+        ("0", "the source is not an element, or the target is not an element of the message"),
         ("401000", "the service answered with a SOAP fault or not in time, or its answer is empty"),
         ("401002", "the service cannot be reached"),
         (
@@ -186,7 +186,7 @@ impl Core {
             Place::Property(name) => context.properties.get(name).cloned(),
         };
         let Some(Value::Xml(xml)) = value else {
-            return Err(Fault::new("the source of the callout is no XML element"));
+            return Err(Fault::new("the source of the callout is not an XML element"));
         };
         // The header blocks go along.
         let mut envelope = crate::support::envelope_with_headers(context.envelope()?);
@@ -208,25 +208,25 @@ impl Core {
     /// Puts the answer where it belongs: in place of `found`, where the target is an expression.
     fn accept(
         &self,
-        mut answer: Box<Context>,
+        mut response: Box<Context>,
         found: Option<NodeId>,
         context: &mut Context,
     ) -> Result<(), Fault> {
         if let Place::Envelope = self.target {
-            context.payload = std::mem::take(&mut answer.payload);
-            if let Some(content_type) = answer.headers.get("Content-Type") {
+            context.payload = std::mem::take(&mut response.payload);
+            if let Some(content_type) = response.headers.get("Content-Type") {
                 context.headers.set("Content-Type", content_type);
             }
             return Ok(());
         }
-        let envelope = answer.envelope()?;
+        let envelope = response.envelope()?;
         let Some(payload) = envelope.payload() else {
             return Err(Fault::with_code(code::CALLOUT_FAILED, "the answer of the callout is empty"));
         };
-        let own = XmlValue::copy_of(&envelope.document, &[payload]);
+        let copy = XmlValue::copy_of(&envelope.document, &[payload]);
         match &self.target {
             Place::Envelope => {}
-            Place::Property(name) => context.properties.set(Arc::clone(name), Value::Xml(Arc::new(own))),
+            Place::Property(name) => context.properties.set(Arc::clone(name), Value::Xml(Arc::new(copy))),
             Place::XPath(expression) => {
                 let envelope = context.envelope_mut()?;
                 let document = &mut envelope.document;
@@ -234,12 +234,12 @@ impl Core {
                 let parent = element.and_then(|node| Some((node, document.parent(node)?)));
                 let Some((old, parent)) = parent.filter(|(node, _)| *node != envelope.root) else {
                     return Err(Fault::new(format!(
-                        "the target of the callout, {}, is no element of the message",
+                        "the target of the callout, {}, is not an element of the message",
                         expression.source()
                     )));
                 };
-                for &node in &own.nodes {
-                    let new = document.copy_from(parent, &own.document, node);
+                for &node in &copy.nodes {
+                    let new = document.copy_from(parent, &copy.document, node);
                     document.replace(old, new);
                 }
                 envelope.refresh().map_err(Fault::new)?;
@@ -260,21 +260,22 @@ fn failed(fault: Fault) -> Fault {
 }
 
 /// What a backend answered with that refused is the status of the message.
-fn keep_status(answer: &Context, context: &mut Context) {
-    if let Some(status) = answer.status {
+fn keep_status(response: &Context, context: &mut Context) {
+    if let Some(status) = response.status {
         context.set_axis2("HTTP_SC", Value::Integer(status.into()));
     }
 }
 
 /// The SOAP fault that an answer is: its reason is the message, and its code is the code where that is a number.
-fn soap_fault(answer: &mut Context) -> Option<Fault> {
-    let envelope = answer.envelope().ok().filter(|envelope| envelope.has_fault())?;
+fn soap_fault(response: &mut Context) -> Option<Fault> {
+    let envelope = response.envelope().ok().filter(|envelope| envelope.has_fault())?;
     let texts = envelope.any_fault().map(|fault| (fault, envelope.fault_texts(fault)));
     let number = texts.as_ref().and_then(|(fault, _)| {
         let document = &envelope.document;
-        let own =
-            envelope.elements_of(*fault).find(|&own| matches!(document.local(own), "faultcode" | "Code"))?;
-        document.string_value(own).trim().parse().ok()
+        let code = envelope
+            .elements_of(*fault)
+            .find(|&node| matches!(document.local(node), "faultcode" | "Code"))?;
+        document.string_value(code).trim().parse().ok()
     });
     let (reason, detail) = texts.map(|(_, texts)| texts).unwrap_or_default();
     let message = match reason.trim() {
@@ -383,11 +384,11 @@ mod tests {
             ("http://127.0.0.1:1/", "", "401002: "),
             (soap_fault.as_str(), "", "401000: the service answered with a SOAP fault"),
             (inner.as_str(), "", "401000: boom"),
-            (ok.as_str(), r#"<source key="none"/>"#, "0: the source of the callout is no XML element"),
+            (ok.as_str(), r#"<source key="none"/>"#, "0: the source of the callout is not an XML element"),
             (
                 ok.as_str(),
                 r#"<target xpath="//none"/>"#,
-                "0: the target of the callout, //none, is no element",
+                "0: the target of the callout, //none, is not an element",
             ),
         ] {
             let text = format!(

@@ -58,7 +58,7 @@ endpoint's answer goes to the out sequence. A copy that fails runs the fault seq
     refused: &[
         ("<clone/>", "`clone` has no `target`"),
         ("<clone iterations=\"2\"><target/><target/></clone>", "`iterations` goes with exactly one `target`"),
-        ("<clone iterations=\"some\"><target/></clone>", "`some` is no number of copies"),
+        ("<clone iterations=\"some\"><target/></clone>", "`some` is not a number of copies"),
     ],
     faults: &[
         (
@@ -105,7 +105,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     {
         compiler.error(
             "bad-value",
-            format!("`{literal}` is no number of copies"),
+            format!("`{literal}` is not a number of copies"),
             place,
             "expected a number",
         );
@@ -128,7 +128,7 @@ impl Core {
         let number: i64 = text
             .trim()
             .parse()
-            .map_err(|_| Fault::new(format!("the iterations `{}` of clone are no number", text.trim())))?;
+            .map_err(|_| Fault::new(format!("the iterations `{}` of clone are not a number", text.trim())))?;
         if number > MAX_ITERATIONS {
             return Err(Fault::new(format!("clone makes at most {MAX_ITERATIONS} copies, not {number}")));
         }
@@ -168,7 +168,7 @@ impl Mediator for Clone {
         }
         core.correlation.begin(context);
         let mut original = context.branch_without_payload();
-        // Where the message ends here, nobody else needs its payload.
+        // Where the message ends here, its payload is not needed any more.
         original.payload =
             if core.continue_parent { context.payload.copy() } else { std::mem::take(&mut context.payload) };
         let id = Value::from(context.message_id());
@@ -259,7 +259,7 @@ mod tests {
         let tested = testing::main(&crate::registry(testing::endpoints), &text("{json-eval($.n)}"));
         let fault = tested.run(JSON, r#"{"n":"x"}"#).fault();
         assert!(
-            fault.as_ref().is_some_and(|fault| fault.contains("`x` of clone are no number")),
+            fault.as_ref().is_some_and(|fault| fault.contains("`x` of clone are not a number")),
             "{fault:?}"
         );
         assert_eq!(tested.run(JSON, r#"{"n":-1}"#).fault(), None);

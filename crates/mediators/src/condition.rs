@@ -56,23 +56,23 @@ impl Condition {
     /// Whether it holds; `url` is the address that it asks about.
     pub(crate) fn holds(&self, context: &mut Context, url: &str) -> Result<bool, Fault> {
         Ok(match self {
-            Condition::And(all) => {
-                for one in all {
-                    if !one.holds(context, url)? {
+            Condition::And(conditions) => {
+                for condition in conditions {
+                    if !condition.holds(context, url)? {
                         return Ok(false);
                     }
                 }
                 true
             }
-            Condition::Or(all) => {
-                for one in all {
-                    if one.holds(context, url)? {
+            Condition::Or(conditions) => {
+                for condition in conditions {
+                    if condition.holds(context, url)? {
                         return Ok(true);
                     }
                 }
                 false
             }
-            Condition::Not(one) => !one.holds(context, url)?,
+            Condition::Not(condition) => !condition.holds(context, url)?,
             Condition::Match(source, pattern) => {
                 source.value(context, url)?.map_or(Ok(false), |value| pattern.matches(&value))?
             }
@@ -86,10 +86,10 @@ impl Condition {
     /// What of the message it reads.
     pub(crate) fn need(&self) -> Need {
         match self {
-            Condition::And(all) | Condition::Or(all) => {
-                all.iter().map(Condition::need).max().unwrap_or(Need::Nothing)
+            Condition::And(conditions) | Condition::Or(conditions) => {
+                conditions.iter().map(Condition::need).max().unwrap_or(Need::Nothing)
             }
-            Condition::Not(one) => one.need(),
+            Condition::Not(condition) => condition.need(),
             Condition::Truth(expression)
             | Condition::Match(Source::Expression(expression), _)
             | Condition::Equal(Source::Expression(expression), _) => expression.need(),
@@ -134,7 +134,7 @@ fn evaluator_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Condit
             None => needs(element, "value", compiler),
         },
         other => {
-            let message = format!("`{other}` is no condition");
+            let message = format!("`{other}` is not a condition");
             compiler.error(
                 "unknown-element",
                 message,
@@ -188,7 +188,7 @@ impl Source {
             Source::Expression(expression) => return expression.string(context),
             Source::Parameter(name) => {
                 let query = Parts::of(url).query.unwrap_or_default();
-                message::form::pairs(query).into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
+                message::form::pairs(query).into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
             }
             Source::Url(Part::Whole) => Some(url.to_owned()),
             Source::Url(part) => Parts::of(url).part(*part).map(str::to_owned),

@@ -47,7 +47,7 @@ const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "The mapping is what WSO2's editor generates: JavaScript with a function `map_S_IN_S_OUT`, named by the titles of the two schemas, which reads
 `inputIN` and returns what goes out. [Data mappings](../scripts.md#data-mappings) has what attributes, texts, arrays, rows of CSV and
-properties are in it. The schemas say the names, the order of columns and the types; a text that is no number where the input schema has
+properties are in it. The schemas say the names, the order of columns and the types; a text that is not a number where the input schema has
 one is an error, and what goes out gets its types where it can. Neither schema is a check of the message: that is [validate](validate.md).
 
 JSON is that of any body; XML and CSV are read of its first element, or XML of the whole envelope if the title of the input schema is `Envelope`. What goes out takes the
@@ -65,7 +65,7 @@ changed. One that takes long runs beside the workers; time, memory and stack are
         ("<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\"/>", "there is no entry `c`"),
         (
             "<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\" inputType=\"YAML\"/>",
-            "`YAML` is no type of the data mapper",
+            "`YAML` is not a type of the data mapper",
         ),
         (
             "<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\" target=\"variable\"/>",
@@ -107,7 +107,7 @@ struct DataMapper {
     output: Option<Kinds>,
     /// Of literal keys that are there: compiled with the plan.
     fixed: Option<Arc<Mapping>>,
-    known: Known<[Arc<str>; 3], Texts, Mapping>,
+    mappings: Known<[Arc<str>; 3], Texts, Mapping>,
     stylesheet: Option<Style>,
     target: Target,
     limits: Limits,
@@ -134,7 +134,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(attribute) => match Kinds::of(&attribute.value) {
             Some(kind) => Some(Some(kind)),
             None => {
-                let message = format!("`{}` is no type of the data mapper", attribute.value);
+                let message = format!("`{}` is not a type of the data mapper", attribute.value);
                 compiler.error("bad-value", message, attribute.value_span, "expected XML, JSON or CSV");
                 None
             }
@@ -173,8 +173,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             }
         },
     };
-    let (known, limits) = (Known::default(), script::limits(compiler));
-    Some(Box::new(DataMapper { keys, input, output, fixed, known, stylesheet, target, limits }))
+    let (mappings, limits) = (Known::default(), script::limits(compiler));
+    Some(Box::new(DataMapper { keys, input, output, fixed, mappings, stylesheet, target, limits }))
 }
 
 /// The texts of literal keys that are all there.
@@ -210,8 +210,10 @@ impl Mapping {
         let config = String::from_utf8_lossy(config);
         let (input, output) = (Schema::read(input, "input")?, Schema::read(output, "output")?);
         let kind = |given: Option<Kinds>, schema: &Schema, member: &str| {
-            let own = || schema.member(member).and_then(Kinds::of);
-            given.or_else(own).ok_or_else(|| format!("neither an attribute nor the schema says the {member}"))
+            let by_schema = || schema.member(member).and_then(Kinds::of);
+            given
+                .or_else(by_schema)
+                .ok_or_else(|| format!("neither an attribute nor the schema says the {member}"))
         };
         let (from, to) = (kind(from, &input, "inputType")?, kind(to, &output, "outputType")?);
         let function = function_of(&config, &input, &output).ok_or(
@@ -226,7 +228,7 @@ impl Mapping {
         let script = Script::compile(&[before.as_str(), &config, after.as_str()], Some("busbar__map"))
             .map_err(|failure| {
                 let place = failure.place.filter(|place| place.source == 1);
-                let place = place.map(|own| format!(" (line {}, column {})", own.line, own.column));
+                let place = place.map(|at| format!(" (line {}, column {})", at.line, at.column));
                 format!("{}{}", failure.message, place.unwrap_or_default())
             })?;
         let properties = properties_of(&config);
@@ -238,10 +240,12 @@ impl Mapping {
         let input = self.read(context)?;
         let mut properties = serde_json::Map::new();
         for (scope, name) in &self.properties {
-            let value = scope_of(scope).and_then(|own| own.get(context, name)).map(|own| own.to_string());
-            let all = properties.entry(scope.as_str()).or_insert_with(|| Json::Object(Default::default()));
-            if let Json::Object(all) = all {
-                all.insert(name.clone(), Json::from(value.unwrap_or_default()));
+            let value =
+                scope_of(scope).and_then(|scope| scope.get(context, name)).map(|value| value.to_string());
+            let members =
+                properties.entry(scope.as_str()).or_insert_with(|| Json::Object(Default::default()));
+            if let Json::Object(members) = members {
+                members.insert(name.clone(), Json::from(value.unwrap_or_default()));
             }
         }
         let arguments =
@@ -249,8 +253,7 @@ impl Mapping {
         let returned = script::run(&self.script, context, &arguments, limits)?;
         let returned = returned.map_err(|failure| {
             let place = failure.place.filter(|place| place.source == 1);
-            let place =
-                place.map(|own| format!(" (line {}, column {} of the mapping)", own.line, own.column));
+            let place = place.map(|at| format!(" (line {}, column {} of the mapping)", at.line, at.column));
             wrong(format!("{}{}", failure.message, place.unwrap_or_default()))
         })?;
         match returned.value {
@@ -298,8 +301,8 @@ impl Mapping {
 
 /// The function that maps: the one of the two roots, else the first that is one.
 fn function_of(config: &str, input: &Schema, output: &Schema) -> Option<String> {
-    let own = |schema: &Schema| model::identifier(model::local(schema.title()));
-    let wanted = format!("map_S_{}_S_{}", own(input), own(output));
+    let name_of = |schema: &Schema| model::identifier(model::local(schema.title()));
+    let wanted = format!("map_S_{}_S_{}", name_of(input), name_of(output));
     let mut first = None;
     for (at, _) in config.match_indices("map_S_") {
         let end = config[at..].find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '$'));
@@ -323,7 +326,7 @@ fn properties_of(config: &str) -> Vec<(String, String)> {
                 (end > 0).then(|| (rest[1..1 + end].to_owned(), 1 + end))
             }
             b'[' => {
-                let quote = *bytes.get(1).filter(|own| matches!(own, b'\'' | b'"'))? as char;
+                let quote = *bytes.get(1).filter(|byte| matches!(byte, b'\'' | b'"'))? as char;
                 let end = rest[2..].find(quote)?;
                 rest[2 + end + 1..].starts_with(']').then(|| (rest[2..2 + end].to_owned(), end + 4))
             }
@@ -331,8 +334,8 @@ fn properties_of(config: &str) -> Vec<(String, String)> {
         }
     };
     let mut found = Vec::new();
-    for (at, own) in config.match_indices("DM_PROPERTIES") {
-        let rest = &config[at + own.len()..];
+    for (at, matched) in config.match_indices("DM_PROPERTIES") {
+        let rest = &config[at + matched.len()..];
         let Some((scope, length)) = step(rest) else { continue };
         let Some((name, _)) = step(&rest[length..]) else { continue };
         if !found.contains(&(scope.clone(), name.clone())) {
@@ -401,7 +404,7 @@ impl DataMapper {
             *text =
                 entry.ok_or_else(|| wrong(format!("there is no entry or registry resource `{name}`")))?.bytes;
         }
-        self.known
+        self.mappings
             .get_or_make(&names, texts, |texts| Mapping::load(texts, self.input, self.output).map_err(wrong))
     }
 }
@@ -426,10 +429,10 @@ fn place(value: Value, context: &mut Context) -> Result<(), Fault> {
             "application/json"
         }
         Value::Xml(xml) => {
-            let own = XmlValue::copy_of(&xml.document, &xml.nodes);
-            let envelope = match own.nodes.first() {
-                Some(&root) if own.document.local(root) == "Envelope" => {
-                    Envelope::of_document((*own.document).clone()).ok()
+            let result = XmlValue::copy_of(&xml.document, &xml.nodes);
+            let envelope = match result.nodes.first() {
+                Some(&root) if result.document.local(root) == "Envelope" => {
+                    Envelope::of_document((*result.document).clone()).ok()
                 }
                 _ => None,
             };
@@ -438,8 +441,8 @@ fn place(value: Value, context: &mut Context) -> Result<(), Fault> {
                     Some(built) => crate::support::envelope_with_headers(built),
                     None => Envelope::empty(SoapVersion::V11),
                 };
-                for &node in &own.nodes {
-                    envelope.document.copy_from(envelope.body, &own.document, node);
+                for &node in &result.nodes {
+                    envelope.document.copy_from(envelope.body, &result.document, node);
                 }
                 envelope
             });
@@ -542,7 +545,7 @@ mod tests {
             r#"{"name":"N"}"#,
         );
         assert_eq!(end.payload(), r#"{"name":"N"}"#);
-        assert!(end.context.variables.get("v").is_some_and(|own| own.to_string().contains("line")));
+        assert!(end.context.variables.get("v").is_some_and(|value| value.to_string().contains("line")));
     }
 
     #[test]
@@ -601,7 +604,7 @@ mod tests {
             (json, ok, JSON, "", "no JSON payload"),
             (json, ok, JSON, "{", "JSON"),
             ("inputType='XML' outputType='JSON'", ok, XML, "", "empty"),
-            ("inputType='XML' outputType='JSON'", ok, XML, "<root><a>x</a></root>", "no number"),
+            ("inputType='XML' outputType='JSON'", ok, XML, "<root><a>x</a></root>", "not a number"),
             ("inputType='XML' outputType='JSON'", ok, XML, "<a", "not well-formed"),
             ("inputType='CSV' outputType='JSON'", ok, TEXT, "", "empty"),
             (
@@ -609,14 +612,14 @@ mod tests {
                 "map_S_root_S_root = function(){ return {'a b': 1}; };",
                 JSON,
                 "{}",
-                "no name",
+                "not a name",
             ),
             (
                 "inputType='JSON' outputType='XML'",
                 "map_S_root_S_root = function(){ return 5; };",
                 JSON,
                 "{}",
-                "no object",
+                "not an object",
             ),
         ] {
             let fault = run(attributes, config, headers, body);
@@ -626,7 +629,7 @@ mod tests {
             &crate::registry(testing::endpoints),
             "<datamapper config='{$ctx:c}' inputSchema='x' outputSchema='y'/>",
         );
-        assert!(missing.run(JSON, "{}").fault().is_some_and(|own| own.contains("mapping failed")));
+        assert!(missing.run(JSON, "{}").fault().is_some_and(|fault| fault.contains("mapping failed")));
     }
 
     #[test]
@@ -635,7 +638,7 @@ mod tests {
         let ok = "map_S_root_S_root = function(){ return 1; };";
         for (attributes, config, input, says) in [
             ("", ok, schema, "neither an attribute nor the schema"),
-            ("inputType='YAML'", ok, schema, "`YAML` is no type"),
+            ("inputType='YAML'", ok, schema, "`YAML` is not a type"),
             ("inputType='XML' outputType='XML'", "function () {", schema, "map_S_"),
             ("inputType='XML' outputType='XML'", "map_S_root_S_root = function( {", schema, "SyntaxError"),
             ("inputType='XML' outputType='XML'", ok, "[", "the input schema is not JSON"),

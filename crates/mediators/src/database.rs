@@ -87,8 +87,8 @@ pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>, reads: boo
         _ => sql::Dialect::Sqlite,
     };
     let mut statements = Vec::new();
-    for own in element.children_named("statement") {
-        match statement(own, dialect, compiler, reads) {
+    for child in element.children_named("statement") {
+        match statement(child, dialect, compiler, reads) {
             Some(prepared) => statements.push(prepared),
             None => ok = false,
         }
@@ -110,46 +110,46 @@ const ELSEWHERE: &[&str] =
 fn connection(element: &Element, compiler: &mut Compiler<'_>) -> Option<Result<Arc<Pool>, String>> {
     let outer = std::mem::take(compiler.diagnostics);
     let pool = pool_for(element, compiler);
-    let found = std::mem::replace(compiler.diagnostics, outer);
-    let is_elsewhere = |one: &&Diagnostic| ELSEWHERE.contains(&one.rule);
-    let mut errors = found.iter().filter(|one| one.severity == Severity::Error);
-    let reason = match pool.is_none() && errors.all(|one| is_elsewhere(&one)) {
+    let findings = std::mem::replace(compiler.diagnostics, outer);
+    let is_elsewhere = |finding: &&Diagnostic| ELSEWHERE.contains(&finding.rule);
+    let mut errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let reason = match pool.is_none() && errors.all(|finding| is_elsewhere(&finding)) {
         true => {
-            let said = found.iter().find(is_elsewhere).map(|one| one.message.clone());
-            Some(said.unwrap_or_else(|| "its address is not known".to_owned()))
+            let message = findings.iter().find(is_elsewhere).map(|finding| finding.message.clone());
+            Some(message.unwrap_or_else(|| "its address is not known".to_owned()))
         }
         false => None,
     };
-    for one in found.iter().cloned() {
-        compiler.diagnostics.push(match reason.is_some() && is_elsewhere(&&one) {
-            true => Diagnostic { severity: Severity::Warning, ..one }
+    for finding in findings.iter().cloned() {
+        compiler.diagnostics.push(match reason.is_some() && is_elsewhere(&&finding) {
+            true => Diagnostic { severity: Severity::Warning, ..finding }
                 .help("messages that come to this step fault; the rest runs"),
-            false => one,
+            false => finding,
         });
     }
     pool.map(Ok).or(reason.map(Err))
 }
 
 fn pool_for(element: &Element, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
-    let Some(pool) = element.child("connection").and_then(|own| own.child("pool")) else {
+    let Some(pool) = element.child("connection").and_then(|connection| connection.child("pool")) else {
         missing(element, "a `connection` with a `pool`", compiler);
         return None;
     };
-    known(pool, POOL, compiler)?;
+    check_children(pool, POOL, compiler)?;
     let mut options = Options { query_timeout: compiler.services.settings.sql_timeout, ..Options::inline() };
-    let mut own_options = Vec::new();
-    for own in pool.children_named("property") {
-        let (Some(name), Some(value)) = (own.attribute("name"), own.attribute("value")) else {
-            missing(own, "a `name` and a `value`", compiler);
+    let mut overrides = Vec::new();
+    for property in pool.children_named("property") {
+        let (Some(name), Some(value)) = (property.attribute("name"), property.attribute("value")) else {
+            missing(property, "a `name` and a `value`", compiler);
             return None;
         };
-        own_options.push((name.value.trim().to_owned(), Key::of(value)));
+        overrides.push((name.value.trim().to_owned(), Key::of(value)));
     }
     let ds_name = text_of(pool, "dsName", compiler)?;
     let url = text_of(pool, "url", compiler)?;
     if let Some(name) = ds_name.filter(|name| !name.value.trim().is_empty()) {
         // With a factory of JNDI it is the URL of that factory, which nothing here can ask; the name may be known all the same.
-        return named(&name, own_options, compiler);
+        return named(&name, overrides, compiler);
     }
     let Some(url) = url.filter(|url| !url.value.trim().is_empty()) else {
         missing(pool, "a `dsName`, or a `driver` and a `url`", compiler);
@@ -157,7 +157,7 @@ fn pool_for(element: &Element, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>>
     };
     let user = text_of(pool, "user", compiler)?;
     let password = text_of(pool, "password", compiler)?;
-    set(&mut options, &own_options, false, compiler)?;
+    set(&mut options, &overrides, false, compiler)?;
     let settings = Settings { url, user, password, options };
     open(&format!("{}", compiler.artifact_identity()), &settings, pool.start_tag(), compiler)
 }
@@ -205,11 +205,13 @@ pub fn pool_with(source: &DataSource, place: Span, compiler: &mut Compiler<'_>) 
 }
 
 /// A data source of the configuration.
-fn named(name: &Key, own: Vec<(String, Key)>, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
-    let all = &compiler.configuration.data_sources;
-    let Some(source) = all.iter().find(|source| source.is_named(&name.value)).cloned() else {
-        let names: Vec<String> =
-            all.iter().flat_map(|own| own.jndi.clone().into_iter().chain([own.name.value.clone()])).collect();
+fn named(name: &Key, overrides: Vec<(String, Key)>, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
+    let sources = &compiler.configuration.data_sources;
+    let Some(source) = sources.iter().find(|source| source.is_named(&name.value)).cloned() else {
+        let names: Vec<String> = sources
+            .iter()
+            .flat_map(|source| source.jndi.clone().into_iter().chain([source.name.value.clone()]))
+            .collect();
         let message = format!("there is no data source `{}`", name.value.trim());
         compiler.diagnostics.push(
             Diagnostic::error("unknown-data-source", message)
@@ -218,20 +220,20 @@ fn named(name: &Key, own: Vec<(String, Key)>, compiler: &mut Compiler<'_>) -> Op
         );
         return None;
     };
-    pool_of(&source, own, name.span, compiler)
+    pool_of(&source, overrides, name.span, compiler)
 }
 
 /// The pool of a data source; `place`: where it is named.
 fn pool_of(
     source: &DataSource,
-    own: Vec<(String, Key)>,
+    overrides: Vec<(String, Key)>,
     place: Span,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<Pool>> {
     let value = |names: &[&str]| source.value(names).cloned();
     let Some(url) = value(&["url", "jdbcUrl"]) else {
         let message = format!("the data source `{}` has no `url`", source.name.value);
-        compiler.error("missing-element", message, place, "nobody knows where it is");
+        compiler.error("missing-element", message, place, "its address is missing");
         return None;
     };
     let (user, password) = (value(&["username", "user"]), value(&["password"]));
@@ -241,7 +243,7 @@ fn pool_of(
     written.retain(|(name, _)| !not_options.contains(&&*name.to_ascii_lowercase()));
     let mut options = Options { query_timeout: compiler.services.settings.sql_timeout, ..Options::default() };
     set(&mut options, &written, true, compiler)?;
-    set(&mut options, &own, false, compiler)?;
+    set(&mut options, &overrides, false, compiler)?;
     let settings = Settings { url, user, password, options };
     open(&source.name.value.clone(), &settings, place, compiler)
 }
@@ -320,7 +322,7 @@ fn statement(
     reads: bool,
 ) -> Option<Prepared> {
     let children: &[&str] = if reads { &["sql", "parameter", "result"] } else { &["sql", "parameter"] };
-    known(element, children, compiler)?;
+    check_children(element, children, compiler)?;
     let text = element.child("sql").map(Element::text).unwrap_or_default();
     if text.trim().is_empty() {
         missing(element, "an `sql`", compiler);
@@ -328,8 +330,8 @@ fn statement(
     }
     let statement = Statement::new(&text, dialect);
     let mut parameters = Vec::new();
-    for own in element.children_named("parameter") {
-        parameters.push(parameter(own, compiler)?);
+    for child in element.children_named("parameter") {
+        parameters.push(parameter(child, compiler)?);
     }
     if parameters.len() != statement.parameters() {
         let (has, given) = (statement.parameters(), parameters.len());
@@ -339,14 +341,14 @@ fn statement(
         return None;
     }
     let mut results = Vec::new();
-    for own in element.children_named("result") {
-        let (Some(name), Some(column)) = (own.attr("name"), own.attr("column")) else {
-            missing(own, "a `name` and a `column`", compiler);
+    for result in element.children_named("result") {
+        let (Some(name), Some(column)) = (result.attr("name"), result.attr("column")) else {
+            missing(result, "a `name` and a `column`", compiler);
             return None;
         };
         let column = match column.trim().parse::<usize>() {
             Ok(0) => {
-                missing(own, "a `column` from 1", compiler);
+                missing(result, "a `column` from 1", compiler);
                 return None;
             }
             Ok(number) => Column::Number(number - 1),
@@ -358,24 +360,25 @@ fn statement(
     Some(Prepared { written, statement, parameters, results })
 }
 
-fn parameter(own: &Element, compiler: &mut Compiler<'_>) -> Option<Input> {
-    let Some(kind) = own.attr("type").filter(|name| Kind::NAMES.contains(&name.trim())).and_then(Kind::named)
+fn parameter(element: &Element, compiler: &mut Compiler<'_>) -> Option<Input> {
+    let Some(kind) =
+        element.attr("type").filter(|name| Kind::NAMES.contains(&name.trim())).and_then(Kind::named)
     else {
         let message = "`parameter` needs a `type` of JDBC".to_owned();
         let found = Diagnostic::error("bad-value", message)
             .at(
-                own.attribute("type").map_or(own.start_tag(), |own| own.value_span),
+                element.attribute("type").map_or(element.start_tag(), |element| element.value_span),
                 format!("expected one of {}", Kind::NAMES.join(", ")),
             )
-            .did_you_mean(own.attr("type").unwrap_or_default(), Kind::NAMES);
+            .did_you_mean(element.attr("type").unwrap_or_default(), Kind::NAMES);
         compiler.diagnostics.push(found);
         return None;
     };
-    if own.attribute("expression").is_some() {
-        return Some(Input { value: From::Expression(compiler.expression(own, "expression")?), kind });
+    if element.attribute("expression").is_some() {
+        return Some(Input { value: From::Expression(compiler.expression(element, "expression")?), kind });
     }
-    let Some(value) = own.attribute("value") else {
-        missing(own, "a `value` or an `expression`", compiler);
+    let Some(value) = element.attribute("value") else {
+        missing(element, "a `value` or an `expression`", compiler);
         return None;
     };
     match kind.parse(Some(&value.value)) {
@@ -383,7 +386,7 @@ fn parameter(own: &Element, compiler: &mut Compiler<'_>) -> Option<Input> {
         Err(why) => {
             compiler.error(
                 "bad-value",
-                format!("`{}` is no {}", value.value, kind.name()),
+                format!("`{}` is not of the type {}", value.value, kind.name()),
                 value.value_span,
                 why,
             );
@@ -392,7 +395,7 @@ fn parameter(own: &Element, compiler: &mut Compiler<'_>) -> Option<Input> {
     }
 }
 
-pub(crate) fn known(element: &Element, names: &[&str], compiler: &mut Compiler<'_>) -> Option<()> {
+pub(crate) fn check_children(element: &Element, names: &[&str], compiler: &mut Compiler<'_>) -> Option<()> {
     let mut ok = Some(());
     for child in element.elements().filter(|child| !names.contains(&child.local())) {
         let message = format!("`{}` cannot stand inside of `{}`", child.local(), element.local());
@@ -419,8 +422,8 @@ pub(crate) struct Ran {
 impl Work {
     /// What the parameters read of a message.
     pub fn need(&self) -> Need {
-        let all = self.statements.iter().flat_map(|own| &own.parameters);
-        let need = all.filter_map(|own| match &own.value {
+        let parameters = self.statements.iter().flat_map(|statement| &statement.parameters);
+        let need = parameters.filter_map(|parameter| match &parameter.value {
             From::Expression(expression) => Some(expression.need()),
             From::Text(_) => None,
         });
@@ -433,13 +436,13 @@ impl Work {
 
     /// Why, in words.
     pub fn reason(&self) -> String {
-        let all = self.statements.iter().flat_map(|own| &own.parameters);
-        let expressions = all.filter_map(|own| match &own.value {
+        let parameters = self.statements.iter().flat_map(|statement| &statement.parameters);
+        let expressions = parameters.filter_map(|parameter| match &parameter.value {
             From::Expression(expression) => Some(expression),
             From::Text(_) => None,
         });
-        let dearest = expressions.max_by_key(|own| own.need());
-        dearest.map_or_else(String::new, |own| format!("a parameter is {}", own.source()))
+        let dearest = expressions.max_by_key(|expression| expression.need());
+        dearest.map_or_else(String::new, |expression| format!("a parameter is {}", expression.source()))
     }
 
     /// Runs the statements in order on one connection; `done` has what each did. `commits`: where the pool has no `autocommit`, what they
@@ -456,10 +459,10 @@ impl Work {
         let transaction = context.attached::<Transaction>();
         let mut session = None;
         for (at, statement) in self.statements.iter().enumerate() {
-            let own = Arc::clone(self);
+            let work = Arc::clone(self);
             let parameters =
-                flow::work_out(context, move |context| own.statements[at].parameters(context)).await?;
-            // Not before the parameters of the first one are known: who waits for a body holds no connection.
+                flow::work_out(context, move |context| work.statements[at].parameters(context)).await?;
+            // Only once the parameters of the first statement are worked out: no connection is held while a body arrives.
             let session = match &mut session {
                 Some(session) => session,
                 none => none.insert(wait(context, self.session(transaction.as_deref())).await?),
@@ -475,11 +478,11 @@ impl Work {
             let affected = wait(context, run).await?.affected;
             // A column may be large.
             let size = first.as_ref().map_or(0, Row::size);
-            let own = Arc::clone(self);
+            let work = Arc::clone(self);
             flow::compute::by_size(context, size, move |context| {
-                let statement = &own.statements[at];
+                let statement = &work.statements[at];
                 done(statement, Ran { first, affected }, context)
-                    .map_err(|error| own.fault(statement, &error))
+                    .map_err(|error| work.fault(statement, &error))
             })
             .await?;
         }
@@ -536,9 +539,9 @@ impl Prepared {
     /// # Errors
     /// An expression fails, or gives no value of the type.
     pub fn parameters(&self, context: &mut Context) -> Result<Vec<Parameter>, Fault> {
-        let mut all = Vec::with_capacity(self.parameters.len());
-        for (at, own) in self.parameters.iter().enumerate() {
-            all.push(match &own.value {
+        let mut values = Vec::with_capacity(self.parameters.len());
+        for (at, input) in self.parameters.iter().enumerate() {
+            values.push(match &input.value {
                 From::Text(parameter) => parameter.clone(),
                 From::Expression(expression) => {
                     let mut text = expression.string(context)?;
@@ -548,7 +551,7 @@ impl Prepared {
                     {
                         text = None;
                     }
-                    own.kind.parse(text.as_deref()).map_err(|why| {
+                    input.kind.parse(text.as_deref()).map_err(|why| {
                         let message =
                             format!("parameter {} of the statement {} is wrong", at + 1, self.written);
                         Fault::new(message).because(format!("{}: {why}", expression.source()))
@@ -556,7 +559,7 @@ impl Prepared {
                 }
             });
         }
-        Ok(all)
+        Ok(values)
     }
 
     /// Puts the columns of a row into properties; NULL leaves a property as it was.
@@ -568,10 +571,10 @@ impl Prepared {
         for (index, (name, _)) in self.results.iter().enumerate() {
             let at = places[index];
             let again = places[index + 1..].contains(&at);
-            let value = values.get_mut(at).map(|own| match again {
-                true => own.clone(),
+            let value = values.get_mut(at).map(|column| match again {
+                true => column.clone(),
                 // A large text is not copied.
-                false => std::mem::replace(own, sql::Value::Null),
+                false => std::mem::replace(column, sql::Value::Null),
             });
             if let Some(text) = value.and_then(sql::Value::text) {
                 context.properties.set(Arc::clone(name), message::Value::from(text));
@@ -584,9 +587,9 @@ impl Prepared {
 /// Whether it is one element that has neither text nor elements nor attributes, but for what XML Schema says of instances (`xsi:nil`).
 fn is_empty_element(value: &Value) -> bool {
     const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
-    let Value::Xml(own) = value else { return false };
-    let &[node] = own.nodes.as_slice() else { return false };
-    let document = &own.document;
+    let Value::Xml(element) = value else { return false };
+    let &[node] = element.nodes.as_slice() else { return false };
+    let document = &element.document;
     document.kind(node) == xml::NodeKind::Element
         && document.children(node).all(|child| document.kind(child) != xml::NodeKind::Element)
         && document.string_value(node).trim().is_empty()
@@ -702,15 +705,15 @@ impl Drop for Transaction {
 }
 
 impl Transaction {
-    /// One that nobody takes part in yet.
+    /// One that no step takes part in yet.
     pub fn new(context: &Context) -> Transaction {
         Transaction { lease: Mutex::new(None), message: context.message_id() }
     }
 
     /// Its connection, which the first step opens.
     async fn enlist(&self, pool: &Arc<Pool>) -> Result<Session<'_>, Refused> {
-        let mut own = self.lease.lock().await;
-        match own.as_ref() {
+        let mut lease_of_message = self.lease.lock().await;
+        match lease_of_message.as_ref() {
             Some(lease) if !Arc::ptr_eq(lease.pool(), pool) => {
                 let message = format!(
                     "a transaction is over one data source: it is over {}, and this step is for {}",
@@ -723,10 +726,10 @@ impl Transaction {
             None => {
                 let mut lease = pool.get().await.map_err(Refused::Sql)?;
                 lease.begin().await.map_err(Refused::Sql)?;
-                *own = Some(lease);
+                *lease_of_message = Some(lease);
             }
         }
-        Ok(Session::Shared(own))
+        Ok(Session::Shared(lease_of_message))
     }
 
     /// Ends it.
@@ -776,50 +779,53 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_found_when_it_loads() {
-        let own = pool("checked", "");
+        let pool_element = pool("checked", "");
         let whole =
             statement("select ?", "<parameter value='1' type='INTEGER'/><result name='a' column='1'/>");
         for (name, inside, says) in [
-            ("dblookup", format!("{own}{whole}"), ""),
-            ("dbreport", format!("{own}{}", statement("a", "")), ""),
-            ("dbreport", format!("{own}{whole}"), "`result` cannot stand inside of `statement`"),
+            ("dblookup", format!("{pool_element}{whole}"), ""),
+            ("dbreport", format!("{pool_element}{}", statement("a", "")), ""),
+            ("dbreport", format!("{pool_element}{whole}"), "`result` cannot stand inside of `statement`"),
             ("dblookup", whole.clone(), "needs a `connection`"),
             (
                 "dblookup",
                 format!("<connection><pool><driver>a</driver></pool></connection>{whole}"),
                 "needs a `dsName`",
             ),
-            ("dblookup", own.clone(), "needs a `statement`"),
-            ("dblookup", format!("{own}<statement/>"), "needs an `sql`"),
+            ("dblookup", pool_element.clone(), "needs a `statement`"),
+            ("dblookup", format!("{pool_element}<statement/>"), "needs an `sql`"),
             (
                 "dblookup",
-                format!("{own}{}", statement("select ?", "<parameter value='1' type='INT'/>")),
+                format!("{pool_element}{}", statement("select ?", "<parameter value='1' type='INT'/>")),
                 "needs a `type`",
             ),
             (
                 "dblookup",
-                format!("{own}{}", statement("select ?", "<parameter value='x' type='INTEGER'/>")),
-                "`x` is no INTEGER",
+                format!("{pool_element}{}", statement("select ?", "<parameter value='x' type='INTEGER'/>")),
+                "`x` is not of the type INTEGER",
             ),
             (
                 "dblookup",
-                format!("{own}{}", statement("select ?", "<parameter type='BIT'/>")),
+                format!("{pool_element}{}", statement("select ?", "<parameter type='BIT'/>")),
                 "needs a `value`",
             ),
             (
                 "dblookup",
-                format!("{own}{}", statement("select ?", "<parameter expression='//[' type='BIT'/>")),
-                "no valid expression",
+                format!(
+                    "{pool_element}{}",
+                    statement("select ?", "<parameter expression='//[' type='BIT'/>")
+                ),
+                "not a valid expression",
             ),
             (
                 "dblookup",
-                format!("{own}{}", statement("select '?'", "<parameter value='1' type='BIT'/>")),
+                format!("{pool_element}{}", statement("select '?'", "<parameter value='1' type='BIT'/>")),
                 "0 question marks",
             ),
-            ("dblookup", format!("{own}{}", statement("a", "<result name='a'/>")), "a `column`"),
+            ("dblookup", format!("{pool_element}{}", statement("a", "<result name='a'/>")), "a `column`"),
             (
                 "dblookup",
-                format!("{own}{}", statement("a", "<result name='a' column='0'/>")),
+                format!("{pool_element}{}", statement("a", "<result name='a' column='0'/>")),
                 "a `column` from 1",
             ),
             (
@@ -849,7 +855,7 @@ mod tests {
                 format!(
                     "<connection><pool><driver>d</driver><url>jdbc:mysql://h/d</url><password>$secret{{none}}</password></pool></connection>{whole}"
                 ),
-                "the secret `none` cannot be had",
+                "the secret `none` is not available",
             ),
         ] {
             let tested = tested(&format!("<{name}>{inside}</{name}>"));
@@ -996,7 +1002,7 @@ mod tests {
         });
         let end = tested.run(&XML, "<a/>");
         assert_eq!(
-            end.property("ERROR_DETAIL").as_deref().map(|own| own.contains("within 0.1 s")),
+            end.property("ERROR_DETAIL").as_deref().map(|detail| detail.contains("within 0.1 s")),
             Some(true)
         );
     }
@@ -1021,7 +1027,7 @@ mod tests {
             ),
             (
                 "<driver>d</driver><url>jdbc:sqlite::memory:</url><password>$secret{none}</password>",
-                "unknown-secret: the secret `none` cannot be had",
+                "unknown-secret: the secret `none` is not available",
             ),
         ] {
             for check_only in [false, true] {
@@ -1052,9 +1058,9 @@ mod tests {
 
     #[test]
     fn several_statements_run_in_order_on_what_was_there_before() {
-        let own = pool("order", "");
+        let pool_element = pool("order", "");
         let text = format!(
-            "<property name='kept' value='old'/><dbreport>{own}{}{}</dbreport><dblookup>{own}{}{}</dblookup>",
+            "<property name='kept' value='old'/><dbreport>{pool_element}{}{}</dbreport><dblookup>{pool_element}{}{}</dblookup>",
             statement("create table t (a integer, b varchar(9))", ""),
             statement(
                 "insert into t values (?, ?), (2, 'x')",
@@ -1078,9 +1084,9 @@ mod tests {
 
     #[test]
     fn without_autocommit_a_step_counts_as_a_whole() {
-        let own = pool("whole", "<property name='autocommit' value='false'/>");
+        let pool_element = pool("whole", "<property name='autocommit' value='false'/>");
         let text = format!(
-            "<dbreport>{own}{}{}</dbreport><dbreport>{own}{}{}</dbreport><!--top--><sequence name='fault'><dblookup>{own}{}</dblookup></sequence>",
+            "<dbreport>{pool_element}{}{}</dbreport><dbreport>{pool_element}{}{}</dbreport><!--top--><sequence name='fault'><dblookup>{pool_element}{}</dblookup></sequence>",
             statement("create table t (a integer)", ""),
             statement("insert into t values (1)", ""),
             statement("insert into t values (2)", ""),
@@ -1094,14 +1100,14 @@ mod tests {
 
     #[test]
     fn a_transaction_is_over_one_data_source_and_ends_with_its_message() {
-        let (own, other) = (pool("one", ""), pool("two", ""));
+        let (pool_element, other) = (pool("one", ""), pool("two", ""));
         let insert = statement("insert into t values (1)", "");
         let create = format!(
-            "<dbreport>{own}{}</dbreport>",
+            "<dbreport>{pool_element}{}</dbreport>",
             statement("create table if not exists t (a integer)", "")
         );
         let count = format!(
-            "<dblookup>{own}{}</dblookup>",
+            "<dblookup>{pool_element}{}</dblookup>",
             statement("select count(*) from t", "<result name='count' column='1'/>")
         );
         for (steps, fault, rows) in [
@@ -1132,8 +1138,9 @@ mod tests {
             ("<dbreport useTransaction='true'>OWN</dbreport>", Some("there is no transaction"), ""),
         ] {
             let steps = steps.replace("IN", "<dbreport>OWN</dbreport>");
-            let steps =
-                steps.replace("OWN", &format!("{own}{insert}")).replace("OTHER", &format!("{other}{insert}"));
+            let steps = steps
+                .replace("OWN", &format!("{pool_element}{insert}"))
+                .replace("OTHER", &format!("{other}{insert}"));
             let end = tested(&format!("{create}{steps}{count}")).run(&XML, "<a/>");
             match fault {
                 None => {
@@ -1146,7 +1153,7 @@ mod tests {
         }
         // One that nobody ends is taken back when its message is gone.
         let begins = format!(
-            "{create}<filter xpath='//begin'><then><transaction action='new'/><dbreport>{own}{insert}</dbreport></then></filter>{count}"
+            "{create}<filter xpath='//begin'><then><transaction action='new'/><dbreport>{pool_element}{insert}</dbreport></then></filter>{count}"
         );
         let tested = tested(&begins);
         let end = tested.run(&XML, "<begin/>");
@@ -1157,12 +1164,12 @@ mod tests {
 
     #[test]
     fn an_element_without_a_text_is_null() {
-        let own = pool("empty", "");
+        let pool_element = pool("empty", "");
         let look = |expression: &str, kind: &str| {
             let parameter =
                 format!("<parameter expression='{expression}' type='{kind}'/><result name='is' column='1'/>");
             let look = statement("select coalesce(?, 'NULL')", &parameter);
-            tested(&format!("<dblookup>{own}{look}</dblookup>"))
+            tested(&format!("<dblookup>{pool_element}{look}</dblookup>"))
         };
         for (body, kind, is) in [
             ("<m><b/></m>", "INTEGER", "NULL"),

@@ -55,7 +55,7 @@ mod tests {
             r#"<sequence key="inner"/><respond/><!--top--><sequence name="inner"><drop/></sequence>"#,
         );
         assert_eq!(flow.run(&[], "x").how, "nothing");
-        let answer = flow.ask("POST", "/", &[("Content-Type", "text/plain")], "x");
-        assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+        let response = flow.ask("POST", "/", &[("Content-Type", "text/plain")], "x");
+        assert_eq!((response.status, response.body.as_str()), (202, ""));
     }
 }

@@ -76,27 +76,29 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             priority
         }
     };
-    let known = &compiler.configuration.priority_executors;
+    let executors = &compiler.configuration.priority_executors;
     if let (Some(name), Some(attribute)) =
         (executor.as_ref().and_then(KeyValue::literal), element.attribute("executor"))
     {
-        match known.get(name.trim()) {
+        match executors.get(name.trim()) {
             None => {
-                let names: Vec<_> = known.names().map(str::to_owned).collect();
+                let names: Vec<_> = executors.names().map(str::to_owned).collect();
                 let message = format!("there is no {} `{name}`", ArtifactKind::PriorityExecutor);
                 let found = diagnostics::Diagnostic::warning("unknown-executor", message)
                     .at(attribute.value_span, "the sequence runs in place, at once")
                     .did_you_mean(name, names.iter().map(String::as_str));
                 compiler.diagnostics.push(found);
             }
-            Some(own) if own.queues.iter().all(|queue| queue.priority != priority) => {
-                let mut has: Vec<_> = own.queues.iter().map(|queue| queue.priority.to_string()).collect();
+            Some(defined) if defined.queues.iter().all(|queue| queue.priority != priority) => {
+                let mut has: Vec<_> = defined.queues.iter().map(|queue| queue.priority.to_string()).collect();
                 has.dedup();
                 let message =
                     format!("the priority executor `{name}` has no queue of the priority {priority}");
                 let label =
                     format!("it waits in the next lower one, or in the lowest; there are {}", has.join(", "));
-                let place = element.attribute("priority").map_or(element.start_tag(), |own| own.value_span);
+                let place = element
+                    .attribute("priority")
+                    .map_or(element.start_tag(), |attribute| attribute.value_span);
                 compiler.warning("unknown-priority", message, place, label);
             }
             Some(_) => {}
@@ -166,8 +168,8 @@ mod tests {
         );
         let tested = testing::main(&registry(testing::endpoints), &text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
-        let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a>x</a>");
-        assert_eq!((answer.status, answer.body.as_str()), (200, "<b>x</b>"));
+        let response = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a>x</a>");
+        assert_eq!((response.status, response.body.as_str()), (200, "<b>x</b>"));
     }
 
     #[test]

@@ -87,7 +87,7 @@ JSON. The content type stays. A source that gives nothing is logged, and a custo
     needs: &[(Need::Whole, "always")],
     refused: &[
         ("<enrich><source type=\"body\"/></enrich>", "`enrich` needs `source` and `target`"),
-        ("<enrich><source xpath=\"//a[\"/><target type=\"body\"/></enrich>", "no valid expression"),
+        ("<enrich><source xpath=\"//a[\"/><target type=\"body\"/></enrich>", "not a valid expression"),
         ("<enrich><source type=\"body\"/><target type=\"envelope\"/></enrich>", "`enrich` cannot do this"),
         ("<enrich><source type=\"property\"/><target type=\"body\"/></enrich>", "needs the attribute `property`"),
         ("<enrich><source type=\"inline\"/><target type=\"body\"/></enrich>", "inline content is missing"),
@@ -222,7 +222,7 @@ fn source(kind: &str, action: Action, from: &Element, compiler: &mut Compiler<'_
                     match JsonPath::compile(path.trim(), Dialect::Jayway) {
                         Ok(path) => paths.push(path),
                         Err(error) => {
-                            let message = format!("`{}` is no JSONPath", path.trim());
+                            let message = format!("`{}` is not a JSONPath", path.trim());
                             compiler.error("bad-expression", message, attribute.value_span, error.message);
                             return None;
                         }
@@ -260,7 +260,7 @@ fn source(kind: &str, action: Action, from: &Element, compiler: &mut Compiler<'_
             }
         }
         other => {
-            let message = format!("`{other}` is no kind of source");
+            let message = format!("`{other}` is not a kind of source");
             let expected = "expected custom, envelope, body, property or inline";
             compiler.error("bad-value", message, from.start_tag(), expected);
             return None;
@@ -292,7 +292,7 @@ fn target(onto: &str, action: Action, to: &Element, compiler: &mut Compiler<'_>)
             match JsonPath::compile(parent, Dialect::Jayway) {
                 Ok(parent) => Target::Key(parent, member.to_owned()),
                 Err(error) => {
-                    let message = format!("`{text}` is no JSONPath");
+                    let message = format!("`{text}` is not a JSONPath");
                     compiler.error("bad-expression", message, attribute.value_span, error.message);
                     return None;
                 }
@@ -304,7 +304,7 @@ fn target(onto: &str, action: Action, to: &Element, compiler: &mut Compiler<'_>)
             Target::Property(Scope::Default, Arc::from(&*required(to, "property", compiler)?.value))
         }
         other => {
-            let message = format!("`{other}` is no kind of target");
+            let message = format!("`{other}` is not a kind of target");
             let expected = "expected custom, envelope, body, property or key";
             compiler.error("bad-value", message, to.start_tag(), expected);
             return None;

@@ -44,7 +44,7 @@ The element is the first one of the body, or the first node that `expression` se
     needs: &[(Need::Whole, "always")],
     refused: &[
         ("<event/>", "`event` needs the attribute `topic`"),
-        ("<event topic=\"t\" expression=\"//a[\"/>", "no valid expression"),
+        ("<event topic=\"t\" expression=\"//a[\"/>", "not a valid expression"),
     ],
     faults: &[
         ("0", "the topic is empty, or there is no element to publish"),
@@ -87,9 +87,9 @@ struct Publisher(String);
 fn publisher(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let attribute = element.attribute("eventSourceName")?;
     let name = attribute.value.trim();
-    let known = &compiler.configuration.event_sources;
-    if known.get(name).is_none() {
-        let names: Vec<_> = known.names().map(str::to_owned).collect();
+    let sources = &compiler.configuration.event_sources;
+    if sources.get(name).is_none() {
+        let names: Vec<_> = sources.names().map(str::to_owned).collect();
         let message = format!("there is no {} `{name}`", ArtifactKind::EventSource);
         let found = diagnostics::Diagnostic::warning("unknown-event-source", message)
             .at(attribute.value_span, "messages that come here fault")
@@ -136,23 +136,23 @@ impl Mediator for Event {
         let element = element.ok_or_else(|| Fault::new("event has no element to publish"))?;
         let mut out = Vec::new();
         xml::write(document, element, &xml::WriteOptions::default(), &mut out);
-        let mut all: Vec<Split> = Vec::new();
+        let mut splits: Vec<Split> = Vec::new();
         let sources: Vec<_> = context.plan().event_sources().into_iter().cloned().collect();
         if !sources.is_empty() {
             let mut event = alone(context, element)?;
             for source in sources {
-                all.extend(source.event(&mut event, Some(&topic))?);
+                splits.extend(source.event(&mut event, Some(&topic))?);
             }
         }
         let data = String::from_utf8_lossy(&out);
         let message_id = context.message_id();
         tracing::info!(target: "busbar::event", %message_id, kind = "event", topic = &*topic, data = &*data, "event");
-        let count = all.iter().map(|split| split.count).sum();
+        let count = splits.iter().map(|split| split.count).sum();
         if count == 0 {
             return Ok(Flow::Next);
         }
         let parts: Box<dyn Iterator<Item = Branch> + Send> =
-            Box::new(all.into_iter().flat_map(|own| own.parts));
+            Box::new(splits.into_iter().flat_map(|split| split.parts));
         Ok(Flow::Split(Split {
             parts,
             count,
@@ -187,7 +187,11 @@ mod tests {
             match says {
                 None => assert_eq!(end.property("after").as_deref(), Some("1"), "{text}: {:?}", end.fault()),
                 Some(says) => {
-                    assert!(end.fault().is_some_and(|own| own.contains(says)), "{text}: {:?}", end.fault())
+                    assert!(
+                        end.fault().is_some_and(|fault| fault.contains(says)),
+                        "{text}: {:?}",
+                        end.fault()
+                    )
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Event sources: a service that takes subscriptions (WS-Eventing) and events, and hands each event to those who want it.
 //!
-//! Nobody waits for what becomes of an event: whoever brought it has 202, and each subscriber gets a one-way message. Subscriptions that
+//! Nothing waits for what becomes of an event: its sender has 202, and each subscriber gets a one-way message. Subscriptions that
 //! came by messages belong to the identity of the source: a reload keeps them, the end of the process does not.
 
 mod protocol;
@@ -36,7 +36,7 @@ struct Inner {
     topic: Option<(String, String)>,
     written: Vec<Written>,
     /// Those that came by messages.
-    own: Arc<Own>,
+    subscribers: Arc<Own>,
     zone: TimeZone,
 }
 
@@ -85,7 +85,7 @@ impl Filter {
     fn matches(&self, context: &mut Context, topic: Option<&str>, given: bool) -> Result<bool, Fault> {
         match self {
             Filter::All => Ok(!given),
-            Filter::Topic(own) => Ok(topic.is_some_and(|topic| is_below(topic.trim(), own.trim()))),
+            Filter::Topic(wanted) => Ok(topic.is_some_and(|topic| is_below(topic.trim(), wanted.trim()))),
             Filter::XPath(_) if given => Ok(false),
             Filter::XPath(expression) => expression.boolean(context),
         }
@@ -99,28 +99,29 @@ fn is_below(topic: &str, of: &str) -> bool {
 
 /// Makes the event source of its configuration; `None` after a recorded error.
 pub(crate) fn compile(
-    own: &config::EventSource,
+    source: &config::EventSource,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn flow::events::EventSource>> {
-    if own.manager.rsplit('.').next() != Some(IN_MEMORY) {
-        let message = format!("the class `{}` of the event source is not executable here", own.manager);
+    if source.manager.rsplit('.').next() != Some(IN_MEMORY) {
+        let message = format!("the class `{}` of the event source is not executable here", source.manager);
         let label = format!("`org.apache.synapse.eventing.managers.{IN_MEMORY}` is built in");
-        compiler.error("unsupported-artifact", message, own.manager.span, label);
+        compiler.error("unsupported-artifact", message, source.manager.span, label);
         return None;
     }
     let property = |name: &str| {
-        let mut all = own.properties.iter();
-        all.find(|(own, _)| own == name)
+        let mut properties = source.properties.iter();
+        properties
+            .find(|(key, _)| key == name)
             .map(|(_, value)| value.trim().to_owned())
-            .filter(|own| !own.is_empty())
+            .filter(|value| !value.is_empty())
     };
-    for (name, _) in &own.properties {
+    for (name, _) in &source.properties {
         if !["topicHeaderName", "topicHeaderNS"].contains(&name.as_str()) {
             let message = format!("the property `{name}` of the subscription manager has no effect");
             compiler.warning(
                 "ignored-parameter",
                 message,
-                own.manager.span,
+                source.manager.span,
                 "expected topicHeaderName, topicHeaderNS",
             );
         }
@@ -129,15 +130,19 @@ pub(crate) fn compile(
     let zone = compiler.services.settings.time_zone.clone();
     let now = compiler.services.clock.now().wall;
     let mut written: Vec<Written> = Vec::new();
-    for one in &own.subscriptions {
-        if written.iter().any(|other| other.id == one.id.value) {
-            let message = format!("two subscriptions have the id `{}`", one.id);
-            compiler.error("duplicate-key", message, one.id.span, "again here");
+    for subscription in &source.subscriptions {
+        if written.iter().any(|earlier| earlier.id == subscription.id.value) {
+            let message = format!("two subscriptions have the id `{}`", subscription.id);
+            compiler.error("duplicate-key", message, subscription.id.span, "again here");
         }
-        let filter = match &one.filter {
+        let filter = match &subscription.filter {
             None => Filter::All,
-            Some(key) if one.dialect.as_ref().is_some_and(|dialect| dialect.trim() == XPATH) => {
-                Filter::XPath(Arc::new(compiler.expression_text(&key.value, key.span, &one.scope)?))
+            Some(key) if subscription.dialect.as_ref().is_some_and(|dialect| dialect.trim() == XPATH) => {
+                Filter::XPath(Arc::new(compiler.expression_text(
+                    &key.value,
+                    key.span,
+                    &subscription.scope,
+                )?))
             }
             Some(key) => {
                 if topic.is_none() {
@@ -148,12 +153,12 @@ pub(crate) fn compile(
                 Filter::Topic(Arc::from(key.value.trim()))
             }
         };
-        let expires = match &one.expires {
+        let expires = match &subscription.expires {
             None => None,
             Some(key) => match protocol::expires(&key.value, now, &zone) {
                 Ok(at) => {
                     if at <= now {
-                        let message = format!("the subscription `{}` has expired", one.id);
+                        let message = format!("the subscription `{}` has expired", subscription.id);
                         compiler.warning("never-due", message, key.span, "it gets no events");
                     }
                     Some(at)
@@ -165,16 +170,16 @@ pub(crate) fn compile(
                 }
             },
         };
-        let endpoint = compiler.endpoint_of(&one.endpoint)?;
+        let endpoint = compiler.endpoint_of(&subscription.endpoint)?;
         let address = match &*endpoint {
-            EndpointRef::Known(known) => known.name().to_owned(),
+            EndpointRef::Known(reference) => reference.name().to_owned(),
             EndpointRef::Missing(key) => key.to_string(),
             EndpointRef::Dynamic(expression) => expression.source().to_owned(),
         };
-        written.push(Written { id: one.id.value.clone(), address, endpoint, filter, expires });
+        written.push(Written { id: subscription.id.value.clone(), address, endpoint, filter, expires });
     }
-    let own_state = compiler.services.states.get(compiler.artifact_identity());
-    let inner = Inner { name: own.name.value.clone(), topic, written, own: own_state, zone };
+    let subscribers = compiler.services.states.get(compiler.artifact_identity());
+    let inner = Inner { name: source.name.value.clone(), topic, written, subscribers, zone };
     Some(Arc::new(Source(Arc::new(inner))))
 }
 
@@ -188,23 +193,23 @@ impl flow::events::EventSource for Source {
     }
 
     fn subscriptions(&self) -> Vec<Subscription> {
-        let written = self.0.written.iter().map(|own| Subscription {
-            id: own.id.clone(),
-            address: own.address.clone(),
-            filter: own.filter.text(),
-            expires: own.expires,
+        let written = self.0.written.iter().map(|subscription| Subscription {
+            id: subscription.id.clone(),
+            address: subscription.address.clone(),
+            filter: subscription.filter.text(),
+            expires: subscription.expires,
             written: true,
         });
-        let mut all: Vec<_> = written.collect();
-        let own = lock(&self.0.own.0);
-        all.extend(own.iter().map(|(id, own)| Subscription {
+        let mut subscriptions: Vec<_> = written.collect();
+        let subscribers = lock(&self.0.subscribers.0);
+        subscriptions.extend(subscribers.iter().map(|(id, subscriber)| Subscription {
             id: id.clone(),
-            address: own.address.clone(),
-            filter: own.filter.text(),
-            expires: own.expires,
+            address: subscriber.address.clone(),
+            filter: subscriber.filter.text(),
+            expires: subscriber.expires,
             written: false,
         }));
-        all
+        subscriptions
     }
 
     fn service(self: Arc<Self>) -> Box<dyn Mediator> {
@@ -241,19 +246,19 @@ impl Inner {
             None => self.topic_of(context),
         };
         let mut receivers = Vec::new();
-        for own in self.written.iter().filter(|own| !is_over(&own.expires)) {
-            if own.filter.matches(context, topic.as_deref(), given.is_some())? {
-                receivers.push(Receiver::Written(Arc::clone(&own.endpoint)));
+        for written in self.written.iter().filter(|written| !is_over(&written.expires)) {
+            if written.filter.matches(context, topic.as_deref(), given.is_some())? {
+                receivers.push(Receiver::Written(Arc::clone(&written.endpoint)));
             }
         }
-        let own: Vec<_> = {
-            let mut all = lock(&self.own.0);
-            all.retain(|_, one| !is_over(&one.expires));
-            all.iter().map(|(id, one)| (id.clone(), one.clone())).collect()
+        let subscribers: Vec<_> = {
+            let mut table = lock(&self.subscribers.0);
+            table.retain(|_, subscriber| !is_over(&subscriber.expires));
+            table.iter().map(|(id, subscriber)| (id.clone(), subscriber.clone())).collect()
         };
-        for (id, one) in own {
-            match one.filter.matches(context, topic.as_deref(), given.is_some()) {
-                Ok(true) => receivers.push(Receiver::Own(one.address, one.blocks)),
+        for (id, subscriber) in subscribers {
+            match subscriber.filter.matches(context, topic.as_deref(), given.is_some()) {
+                Ok(true) => receivers.push(Receiver::Own(subscriber.address, subscriber.blocks)),
                 Ok(false) => {}
                 // What one subscriber asked for does not keep events from the others.
                 Err(fault) => {
@@ -277,23 +282,24 @@ impl Inner {
         let asked = protocol::subscription(context)?;
         let filter = match asked.filter {
             None => Filter::All,
-            Some(own) if own.dialect.as_deref().is_none_or(|dialect| dialect == XPATH) => {
-                let compiled = Expression::compile(&own.text, &own.scope, Span::BUILT_IN, &settings);
+            Some(asked_filter) if asked_filter.dialect.as_deref().is_none_or(|dialect| dialect == XPATH) => {
+                let compiled =
+                    Expression::compile(&asked_filter.text, &asked_filter.scope, Span::BUILT_IN, &settings);
                 let compiled = compiled.map_err(|error| Trouble::filter(&error.message))?;
                 Filter::XPath(Arc::new(compiled))
             }
-            Some(own) => Filter::Topic(Arc::from(own.text.as_str())),
+            Some(asked_filter) => Filter::Topic(Arc::from(asked_filter.text.as_str())),
         };
         let expires = asked.expires.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
         let subscriber =
             Subscriber { address: asked.address, blocks: asked.blocks.map(Arc::new), filter, expires };
-        let mut all = lock(&self.own.0);
-        all.retain(|_, one| one.expires.is_none_or(|at| at > now));
-        if all.len() >= MOST {
+        let mut table = lock(&self.subscribers.0);
+        table.retain(|_, subscriber| subscriber.expires.is_none_or(|at| at > now));
+        if table.len() >= MOST {
             return Err(Trouble::unable(format!("there are {MOST} subscriptions already")));
         }
-        all.insert(id.clone(), subscriber);
-        drop(all);
+        table.insert(id.clone(), subscriber);
+        drop(table);
         Ok(protocol::subscribed(context, &self.name, &id, expires))
     }
 
@@ -305,12 +311,12 @@ impl Inner {
     ) -> Result<T, Trouble> {
         let now = context.services().clock.now().wall;
         let id = protocol::identifier(context)?;
-        let mut all = lock(&self.own.0);
-        let found = all.remove(&id).filter(|own| own.expires.is_none_or(|at| at > now));
+        let mut table = lock(&self.subscribers.0);
+        let found = table.remove(&id).filter(|subscriber| subscriber.expires.is_none_or(|at| at > now));
         let found = found.ok_or_else(|| Trouble::unknown(&id))?;
         let (result, kept) = change(found);
         if let Some(kept) = kept {
-            all.insert(id, kept);
+            table.insert(id, kept);
         }
         Ok(result)
     }
@@ -326,11 +332,11 @@ impl Inner {
             Request::Renew => {
                 let asked = protocol::asked_expiry(context)?;
                 let expires = asked.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
-                self.change(context, |own| ((), Some(Subscriber { expires, ..own })))?;
+                self.change(context, |subscriber| ((), Some(Subscriber { expires, ..subscriber })))?;
                 Ok(protocol::answer(context, "Renew", expires))
             }
             Request::GetStatus => {
-                let expires = self.change(context, |own| (own.expires, Some(own)))?;
+                let expires = self.change(context, |subscriber| (subscriber.expires, Some(subscriber)))?;
                 Ok(protocol::answer(context, "GetStatus", expires))
             }
         }
@@ -340,7 +346,7 @@ impl Inner {
 /// A copy of the event on its way to one receiver.
 fn copy(original: &mut Context, receiver: Receiver) -> Branch {
     let mut copy = original.branch();
-    // It is a request of its own, whatever the flow has come to, and nobody waits for an answer.
+    // It is a request of its own, whatever the flow has come to, and nothing waits for a response.
     copy.response = false;
     copy.properties.remove("RESPONSE");
     copy.properties.set("OUT_ONLY", Value::Boolean(true));
@@ -416,12 +422,12 @@ fn in_zone(at: Timestamp, zone: &TimeZone) -> Zoned {
 /// The element of a message that is published alone, as a message of its own.
 pub(crate) fn alone(context: &mut Context, node: xml::NodeId) -> Result<Box<Context>, Fault> {
     let envelope = context.envelope()?;
-    let mut own = Envelope::empty(envelope.version);
+    let mut envelope_of_node = Envelope::empty(envelope.version);
     if envelope.document.kind(node) == NodeKind::Element {
-        own.document.copy_from(own.body, &envelope.document, node);
+        envelope_of_node.document.copy_from(envelope_of_node.body, &envelope.document, node);
     }
     let mut copy = context.branch_without_payload();
-    copy.payload.set_envelope(own);
+    copy.payload.set_envelope(envelope_of_node);
     Ok(copy)
 }
 

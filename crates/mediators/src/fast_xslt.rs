@@ -59,7 +59,7 @@ Include, import and `document()` find a `resource` by its location, or an entry 
             "0",
             "\"Error while transforming the Stream\": the body is empty, there is no such stylesheet, or it fails; ERROR_DETAIL says what",
         ),
-        ("601000", "the body is no XML, or not what its Content-Encoding says, or larger than a flow may hold"),
+        ("601000", "the body is not XML, or not what its Content-Encoding says, or larger than a flow may hold"),
     ],
 };
 
@@ -161,12 +161,12 @@ mod tests {
             let headers = [("Content-Type", "text/xml"), ("SOAPAction", "x")];
             assert_eq!(tested.ask("POST", "/", &headers, body).body, out);
         }
-        // A body that somebody has looked into: its first element.
+        // A body that a step has read or changed: its first element.
         let text =
             format!("<filter xpath='count(//a) = 1'><then/></filter><fastXSLT key='s'/><respond/>{SHEET}");
         let tested = testing::main(&crate::registry(testing::endpoints), &text);
-        let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
-        assert!(answer.body.ends_with("</n>"), "{answer:?}");
+        let response = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
+        assert!(response.body.ends_with("</n>"), "{response:?}");
     }
 
     #[test]

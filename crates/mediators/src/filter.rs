@@ -74,9 +74,9 @@ is not noticed here.",
     ],
     refused: &[
         ("<filter><drop/></filter>", "`filter` needs a condition"),
-        ("<filter xpath=\"//a[\"><drop/></filter>", "no valid expression"),
+        ("<filter xpath=\"//a[\"><drop/></filter>", "not a valid expression"),
         ("<filter xpath=\"//a\"><else><drop/></else></filter>", "`else` without `then`"),
-        ("<filter source=\"//a\" regex=\"(\"><drop/></filter>", "no valid regular expression"),
+        ("<filter source=\"//a\" regex=\"(\"><drop/></filter>", "not a valid regular expression"),
         ("<filter source=\"//a\" regex=\"\"><drop/></filter>", "must not be empty"),
     ],
     faults: &[

@@ -97,7 +97,7 @@ brings nothing. With `continue-without-aggregation` the flow goes on at once.",
     refused: &[
         ("<foreach><sequence/></foreach>", "`foreach` needs an `expression`"),
         ("<foreach expression=\"//a\"/>", "`foreach` needs one sequence, inside or by name"),
-        ("<foreach expression=\"//a[\"><sequence/></foreach>", "no valid expression"),
+        ("<foreach expression=\"//a[\"><sequence/></foreach>", "not a valid expression"),
         ("<foreach expression=\"//a\"><sequence><send/></sequence></foreach>", "`send` cannot stand inside of `foreach`"),
         ("<foreach collection=\"${payload.a}\"/>", "`foreach` needs a `sequence` inside"),
         (
@@ -298,7 +298,7 @@ impl Foreach {
     async fn json(&self, context: &mut Context) -> Result<(), Fault> {
         let source = self.items.source();
         let path = self.items.json_path().filter(|path| path.is_definite()).cloned();
-        let path = path.ok_or_else(|| Fault::new(format!("{source} is no path to one JSON array")))?;
+        let path = path.ok_or_else(|| Fault::new(format!("{source} is not a path to one JSON array")))?;
         let selecting = path.clone();
         let (mut root, items, original) = flow::work_out(context, move |context| {
             let limits = context.services().limits.clone();

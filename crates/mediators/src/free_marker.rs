@@ -33,7 +33,7 @@ pub(crate) enum Templates {
     /// Known when the configuration was loaded.
     Fixed(FreeMarker),
     /// Named by an expression, or not there yet.
-    Keyed { key: KeyValue, known: Known<Arc<str>, Arc<[u8]>, FreeMarker> },
+    Keyed { key: KeyValue, templates: Known<Arc<str>, Arc<[u8]>, FreeMarker> },
 }
 
 /// A template with the names that it sees.
@@ -136,9 +136,9 @@ impl Model {
 
     /// An element as a document of its own, so that what is around it is not seen.
     fn document(document: &Document, element: xml::NodeId) -> Model {
-        let mut own = Document::new();
-        own.copy_from(Document::ROOT, document, element);
-        Model::Xml(Box::new(own))
+        let mut single = Document::new();
+        single.copy_from(Document::ROOT, document, element);
+        Model::Xml(Box::new(single))
     }
 
     fn lent<'m>(&'m self, payload: Option<&'m Json>) -> template::Model<'m> {
@@ -214,7 +214,7 @@ impl Templates {
         };
         let key = compiler.key_value(format, "key")?;
         match key.literal().and_then(|key| compiler.entry(key)) {
-            None => Some(Templates::Keyed { key, known: Known::default() }),
+            None => Some(Templates::Keyed { key, templates: Known::default() }),
             Some(entry) => match FreeMarker::new(&String::from_utf8_lossy(&entry.bytes)) {
                 Ok(template) => Some(Templates::Fixed(template)),
                 Err(wrong) => {
@@ -235,15 +235,15 @@ impl Templates {
 
     /// See [`FreeMarker::fill`].
     pub(crate) fn fill(&self, arguments: Vec<Model>, context: &mut Context) -> Result<String, Fault> {
-        let (key, known) = match self {
+        let (key, templates) = match self {
             Templates::Fixed(template) => return template.fill(arguments, context),
-            Templates::Keyed { key, known } => (key.resolve(context)?.unwrap_or_default(), known),
+            Templates::Keyed { key, templates } => (key.resolve(context)?.unwrap_or_default(), templates),
         };
         let entry = context.plan().entry(key.trim());
         let entry = entry.ok_or_else(|| {
             Fault::new(format!("Key {} not found for the format of payloadFactory", key.trim()))
         })?;
-        let template = known.get_or_make(&key, entry.bytes, |bytes| {
+        let template = templates.get_or_make(&key, entry.bytes, |bytes| {
             FreeMarker::new(&String::from_utf8_lossy(bytes))
                 .map_err(|wrong| Fault::new("Error parsing the FreeMarker template").because(wrong.message))
         })?;
@@ -358,7 +358,7 @@ mod tests {
             ("[${payload.a + 1}]", JSON, r#"{"a":[]}"#, "Expected"),
             ("${payload}", JSON, "{", "JSON"),
             ("${payload}", JSON, deep.as_str(), "is a sequence"),
-            ("${payload}", XML, nested.as_str(), "a document is no text"),
+            ("${payload}", XML, nested.as_str(), "a document is not text"),
             ("<#list 1..100000000 as i>${payload.s}</#list>", JSON, long.as_str(), "67108864"),
         ] {
             let end = flow("json", template, "").run(headers, body);

@@ -54,11 +54,11 @@ JSON has no SOAP header, and neither has the bare body that a client without `SO
         ("<header/>", "`header` needs a name"),
         ("<header name=\"To\"/>", "`header` needs a value"),
         ("<header name=\"session\" value=\"1\"/>", "SOAP headers must be namespace qualified"),
-        ("<header name=\"a b\" scope=\"transport\" value=\"1\"/>", "`a b` is no header name"),
+        ("<header name=\"a b\" scope=\"transport\" value=\"1\"/>", "`a b` is not a header name"),
         ("<header name=\"X\" scope=\"axis2\" value=\"1\"/>", "`scope` cannot be `axis2`"),
     ],
     faults: &[
-        ("0", "the value of a `type=\"OM\"` is no XML"),
+        ("0", "the value of a `type=\"OM\"` is not XML"),
         (
             "601000",
             "the expression or the SOAP header needs the body, and it is not what its content type says, or larger than a flow may hold",
@@ -374,7 +374,7 @@ mod tests {
     fn a_header_without_a_name_is_not_sent_and_the_flow_goes_on() {
         let text = r#"<header name="" value="1" scope="transport"/><property name="after" value="yes"/>"#;
         let flow = testing::main(&registry(testing::endpoints), text);
-        assert!(flow.reports("`` is no header name"), "{flow:?}");
+        assert!(flow.reports("`` is not a header name"), "{flow:?}");
         let end = flow.run(&[("Content-Type", "text/plain")], "x");
         assert_eq!(end.property("after").as_deref(), Some("yes"));
     }
@@ -386,7 +386,7 @@ mod tests {
             (r#"<header name="p:h" value="1"/>"#, "SOAP headers must be namespace qualified"),
             (r#"<header name="To"/>"#, "`header` needs a value"),
             (r#"<header/>"#, "`header` needs a name"),
-            (r#"<header name="a b" value="1" scope="transport"/>"#, "`a b` is no header name"),
+            (r#"<header name="a b" value="1" scope="transport"/>"#, "`a b` is not a header name"),
         ] {
             let flow = testing::main(&registry(testing::endpoints), element);
             assert!(flow.reports(wanted), "{element}: {flow:?}");

@@ -69,7 +69,7 @@ sequence it names, the endpoint inside, the endpoint it names. A copy that fails
     refused: &[
         ("<iterate expression=\"//a\"/>", "`iterate` needs a `target`"),
         ("<iterate><target/></iterate>", "`iterate` needs the attribute `expression`"),
-        ("<iterate expression=\"//a[\"><target/></iterate>", "no valid expression"),
+        ("<iterate expression=\"//a[\"><target/></iterate>", "not a valid expression"),
         ("<iterate expression=\"//a\" attachPath=\"//b\"><target/></iterate>", "`attachPath` without `preservePayload=\"true\"`"),
         (
             "<iterate expression=\"//a\" preservePayload=\"true\" attachPath=\"json-eval($.b)\"><target/></iterate>",
@@ -203,7 +203,7 @@ impl Items {
 
 impl Core {
     /// The selected elements and texts: each comes into an envelope with the headers, or into what is left of the payload.
-    /// Nothing is copied before somebody wants to see it.
+    /// Nothing is copied before a step reads it.
     fn xml(&self, context: &mut Context) -> Result<Items, Fault> {
         if self.items.need().is_whole() {
             context.shared_envelope()?;
@@ -248,7 +248,10 @@ impl Core {
         let Some(attach) = &self.preserve else { return Ok(Items::Json { items, rest: None }) };
         let fixed = |expression: &Expression| {
             expression.json_path().cloned().ok_or_else(|| {
-                Fault::new(format!("{} cannot be attached to: it is no plain JSONPath", expression.source()))
+                Fault::new(format!(
+                    "{} cannot be attached to: it is not a plain JSONPath",
+                    expression.source()
+                ))
             })
         };
         let path = fixed(&self.items)?;
@@ -426,8 +429,8 @@ mod tests {
         let soap = "http://schemas.xmlsoap.org/soap/envelope/";
         let items = "<i/>".repeat(250);
         let message = format!("<s:Envelope xmlns:s='{soap}'><s:Body><o>{items}</o></s:Body></s:Envelope>");
-        let answer = tested.ask("POST", "/", SOAP, &message);
-        assert_eq!(answer.body.matches("<i").count(), 250, "{}", answer.body);
+        let response = tested.ask("POST", "/", SOAP, &message);
+        assert_eq!(response.body.matches("<i").count(), 250, "{}", response.body);
         let most = most.load(Ordering::SeqCst);
         assert!(most <= 100, "{most} at once");
     }

@@ -60,13 +60,13 @@ The content type stays: where XML came in, set `messageType` to `application/jso
         ),
         (
             "<jsontransform><property name=\"synapse.commons.json.output.disableAutoPrimitive.regex\" value=\"(\"/></jsontransform>",
-            "`(` is no regular expression",
+            "`(` is not a regular expression",
         ),
     ],
     faults: &[
         (
             "0",
-            "a value cannot have its type or breaks a rule, or there is no such schema or it is no JSON object",
+            "a value cannot have its type or breaks a rule, or there is no such schema or it is not a JSON object",
         ),
         ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
@@ -84,7 +84,7 @@ struct JsonTransform {
 enum Types {
     None,
     Fixed(Arc<str>, Arc<Schema>),
-    Keyed { key: KeyValue, known: Known<Arc<str>, Arc<[u8]>, Schema> },
+    Keyed { key: KeyValue, schemas: Known<Arc<str>, Arc<[u8]>, Schema> },
 }
 
 /// A schema and its key.
@@ -110,12 +110,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             );
             return None;
         };
-        let own: &mut Mapping = mapping.get_or_insert_with(|| (*compiler.services.limits.json).clone());
-        match switch(own, name.value.trim(), value.value.trim()) {
+        let switches: &mut Mapping = mapping.get_or_insert_with(|| (*compiler.services.limits.json).clone());
+        match switch(switches, name.value.trim(), value.value.trim()) {
             Ok(true) => {}
             Ok(false) => compiler.warning(
                 "unknown-property",
-                format!("`{}` is no switch of the JSON mapping", name.value),
+                format!("`{}` is not a switch of the JSON mapping", name.value),
                 name.value_span,
                 "this has no effect",
             ),
@@ -156,14 +156,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                     Err(why) => {
                         let label = "expected a JSON Schema: messages that come here fault";
                         compiler.warning("bad-schema", why, attribute.value_span, label);
-                        Types::Keyed { key, known: Known::default() }
+                        Types::Keyed { key, schemas: Known::default() }
                     }
                 },
                 None => {
                     if let Some(name) = name {
                         warn_missing("schema", &name, attribute.value_span, compiler);
                     }
-                    Types::Keyed { key, known: Known::default() }
+                    Types::Keyed { key, schemas: Known::default() }
                 }
             }
         }
@@ -181,7 +181,7 @@ fn load(name: &str, bytes: &[u8], compiler: &Compiler<'_>) -> Result<(Schema, Op
 fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String> {
     let on = value.eq_ignore_ascii_case("true");
     let pattern =
-        || Pattern::compile(value).map_err(|error| format!("`{value}` is no regular expression: {error}"));
+        || Pattern::compile(value).map_err(|error| format!("`{value}` is not a regular expression: {error}"));
     let name = name.strip_prefix("synapse.commons.").unwrap_or(name);
     match name {
         "json.preserve.namespace" => mapping.preserve_namespace = on,
@@ -206,7 +206,7 @@ impl Schema {
         let types: Json = serde_json::from_slice(bytes)
             .map_err(|error| format!("the schema `{name}` is not JSON: {error}"))?;
         if !types.is_object() {
-            return Err(format!("the schema `{name}` is no JSON object"));
+            return Err(format!("the schema `{name}` is not a JSON object"));
         }
         let source = Source { name: name.to_owned(), bytes: bytes.to_vec() };
         Ok(match JsonSchema::load(source, Draft::Draft4, others) {
@@ -273,7 +273,7 @@ impl Schema {
         match kind {
             "object" => {
                 let Json::Object(members) = value else {
-                    return Err(format!("{} is no JSON object: {}", name(place), short(&value)));
+                    return Err(format!("{} is not a JSON object: {}", name(place), short(&value)));
                 };
                 let required = schema
                     .get("required")
@@ -284,15 +284,15 @@ impl Schema {
                 if let Some(missing) = required.into_iter().find(|wanted| !members.contains_key(*wanted)) {
                     return Err(format!("{} has no `{missing}`, which is required", name(place)));
                 }
-                let known = schema.get("properties").and_then(Json::as_object);
+                let declared = schema.get("properties").and_then(Json::as_object);
                 let by_pattern = patterns(schema);
                 let others = schema.get("additionalProperties").filter(|others| others.is_object());
                 let mut typed = serde_json::Map::new();
                 for (key, mut member) in members {
                     let place = format!("{place}/{key}");
-                    let own = known.and_then(|known| known.get(&key)).into_iter();
+                    let by_name = declared.and_then(|declared| declared.get(&key)).into_iter();
                     let alike = by_pattern.iter().filter(|(pattern, _)| pattern.is_match(&key) == Ok(true));
-                    let mut rules: Vec<&Json> = own.chain(alike.map(|(_, schema)| *schema)).collect();
+                    let mut rules: Vec<&Json> = by_name.chain(alike.map(|(_, schema)| *schema)).collect();
                     if rules.is_empty() {
                         rules.extend(others);
                     }
@@ -330,10 +330,10 @@ impl Schema {
     }
 }
 
-/// `patternProperties`; what is no regular expression is found when the rules are loaded.
+/// `patternProperties`; what is not a regular expression is found when the rules are loaded.
 fn patterns(schema: &Json) -> Vec<(Search, &Json)> {
-    let all = schema.get("patternProperties").and_then(Json::as_object).into_iter().flatten();
-    all.filter_map(|(pattern, schema)| Some((Search::compile(pattern).ok()?, schema))).collect()
+    let by_pattern = schema.get("patternProperties").and_then(Json::as_object).into_iter().flatten();
+    by_pattern.filter_map(|(pattern, schema)| Some((Search::compile(pattern).ok()?, schema))).collect()
 }
 
 fn is(value: &Json, kind: &str) -> bool {
@@ -403,9 +403,9 @@ impl Mediator for JsonTransform {
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         // The type of the message stays: under an XML type the result is written as XML.
         if !context.payload.is_json()
-            && let Some(own) = context.axis2("messageType")
+            && let Some(message_type) = context.axis2("messageType")
         {
-            context.set_axis2("messageType", own);
+            context.set_axis2("messageType", message_type);
         }
         let mut value: Option<Json> = None;
         if let Some(mapping) = &self.mapping {
@@ -444,10 +444,10 @@ impl Mediator for JsonTransform {
 impl JsonTransform {
     /// The schema for this message, with its key.
     fn schema(&self, context: &mut Context) -> Result<Option<Found>, Fault> {
-        let (key, known) = match &self.types {
+        let (key, schemas) = match &self.types {
             Types::None => return Ok(None),
             Types::Fixed(key, schema) => return Ok(Some((Arc::clone(key), Arc::clone(schema)))),
-            Types::Keyed { key, known } => (key.resolve(context)?.unwrap_or_default(), known),
+            Types::Keyed { key, schemas } => (key.resolve(context)?.unwrap_or_default(), schemas),
         };
         let plan = context.plan();
         let entry = plan
@@ -462,7 +462,7 @@ impl JsonTransform {
             }
             Ok(schema)
         };
-        let schema = known.get_or_make(&key, entry.bytes, load)?;
+        let schema = schemas.get_or_make(&key, entry.bytes, load)?;
         Ok(Some((key, schema)))
     }
 }
@@ -583,12 +583,12 @@ mod tests {
             (r#"{"n":5.5}"#, "cannot be converted to integer: 5.5"),
             (r#"{"n":"x"}"#, "cannot be converted to integer"),
             (r#"{"n":5,"b":1}"#, "cannot be converted to boolean"),
-            (r#"{"n":5,"o":""}"#, "is no JSON object"),
+            (r#"{"n":5,"o":""}"#, "is not a JSON object"),
             (r#"{"n":5,"s":null}"#, "cannot be converted to string"),
             (r#"{"n":5,"s":"y"}"#, "enum"),
             ("{}", "required"),
-            ("[1]", "the payload is no JSON object"),
-            ("", "the payload is no JSON object"),
+            ("[1]", "the payload is not a JSON object"),
+            ("", "the payload is not a JSON object"),
         ] {
             let fault = with_schema(schema).run(JSON, body).fault().unwrap_or_default();
             assert!(fault.contains(part), "{body}: {fault}");
@@ -639,16 +639,16 @@ mod tests {
         for (text, says) in [
             ("<jsontransform/>", "does nothing"),
             ("<jsontransform><property name='x'/></jsontransform>", "needs `name` and `value`"),
-            ("<jsontransform><property name='x' value='y'/></jsontransform>", "is no switch"),
+            ("<jsontransform><property name='x' value='y'/></jsontransform>", "is not a switch"),
             ("<jsontransform schema='none'/>", "there is no schema `none`"),
             ("<jsontransform schema='s'/><!--top--><localEntry key='s'>nothing</localEntry>", "is not JSON"),
             (
                 "<jsontransform schema='s'/><!--top--><localEntry key='s'><![CDATA[[3]]]></localEntry>",
-                "is no JSON object",
+                "is not a JSON object",
             ),
             (
                 "<jsontransform><property name='synapse.commons.json.output.disableAutoPrimitive.regex' value='('/></jsontransform>",
-                "no regular expression",
+                "not a regular expression",
             ),
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);

@@ -37,11 +37,11 @@ impl<K: Clone + Eq + Hash, T: PartialEq, V> Known<K, T, V> {
         }
         // Not under the lock: other workers' messages go on meanwhile.
         let value = Arc::new(make(&texts)?);
-        let mut known = lock(&self.0);
-        if known.len() >= MOST {
-            known.clear();
+        let mut kept = lock(&self.0);
+        if kept.len() >= MOST {
+            kept.clear();
         }
-        known.insert(key.clone(), (texts, Arc::clone(&value)));
+        kept.insert(key.clone(), (texts, Arc::clone(&value)));
         Ok(value)
     }
 }
@@ -66,14 +66,14 @@ mod tests {
 
     #[test]
     fn a_value_is_made_again_when_its_text_changes_and_only_then() {
-        let known: Known<&str, Arc<[u8]>, usize> = Known::default();
+        let kept: Known<&str, Arc<[u8]>, usize> = Known::default();
         let mut made = 0;
         let mut get = |key, text: &Arc<[u8]>| {
             let make = |text: &Arc<[u8]>| {
                 made += 1;
                 if text.is_empty() { Err("empty") } else { Ok(made) }
             };
-            known.get_or_make(&key, Arc::clone(text), make).map(|value| *value)
+            kept.get_or_make(&key, Arc::clone(text), make).map(|value| *value)
         };
         let (one, same, other) = (Arc::from(*b"one"), Arc::from(*b"one"), Arc::from(*b"two"));
         assert_eq!(get("k", &one), Ok(1));
@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn no_more_are_kept_than_the_bound() {
-        let known: Known<usize, (), ()> = Known::default();
+        let kept: Known<usize, (), ()> = Known::default();
         for key in 0..10 * MOST {
-            let _ = known.get_or_make(&key, (), |()| Ok::<_, ()>(()));
-            assert!(lock(&known.0).len() <= MOST);
+            let _ = kept.get_or_make(&key, (), |()| Ok::<_, ()>(()));
+            assert!(lock(&kept.0).len() <= MOST);
         }
     }
 }

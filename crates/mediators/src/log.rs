@@ -64,7 +64,7 @@ The message goes on as it is, byte by byte if nothing else changes it. A line ma
         ("<log category=\"LOUD\"/>", "`category` cannot be `LOUD`"),
         ("<log><property name=\"a\"/></log>", "this property has no value"),
         ("<log><property value=\"1\"/></log>", "this property has no name"),
-        ("<log><message>${payload.a b}</message></log>", "no valid expression"),
+        ("<log><message>${payload.a b}</message></log>", "not a valid expression"),
     ],
     faults: &[
         (
@@ -296,7 +296,7 @@ impl Mediator for Log {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        // A line that nobody reads is still made where making it could fault, as in WSO2 (but for TRACE and DEBUG).
+        // A line that is not written is still made where making it could fault, as in WSO2 (but for TRACE and DEBUG).
         let silent = self.category > Level::INFO
             || (matches!(self.detail, Detail::Simple | Detail::Custom)
                 && self.expressions().next().is_none());

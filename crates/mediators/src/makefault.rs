@@ -299,9 +299,9 @@ impl Mediator for MakeFault {
                 if let Ok(old) = context.envelope()
                     && let Some(header) = old.header
                 {
-                    let own = envelope.header_or_new();
+                    let fault_header = envelope.header_or_new();
                     for block in old.elements_of(header) {
-                        envelope.document.copy_from(own, &old.document, block);
+                        envelope.document.copy_from(fault_header, &old.document, block);
                     }
                 }
                 envelope.append_fault(
@@ -411,30 +411,30 @@ mod tests {
             r#"<makefault response="true"><code {S11} value="s:Server"/><reason value="down"/></makefault><respond/>"#
         );
         let flow = testing::main(&registry(testing::endpoints), &fault);
-        let answer = flow.ask("POST", "/", &SOAP, &soap_body());
+        let response = flow.ask("POST", "/", &SOAP, &soap_body());
         assert!(
-            answer.status == 500 && answer.body.contains("<faultstring>down</faultstring>"),
-            "{answer:?}"
+            response.status == 500 && response.body.contains("<faultstring>down</faultstring>"),
+            "{response:?}"
         );
-        let answer = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
-        assert_eq!((answer.status, answer.body.as_str()), (500, r#"{"Exception":"down"}"#));
-        // Elements of the detail are no text of it.
+        let response = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((response.status, response.body.as_str()), (500, r#"{"Exception":"down"}"#));
+        // Elements of the detail are not text of it.
         let detail = fault.replace("</makefault>", "<detail><x>why</x></detail></makefault>");
-        let answer = testing::main(&registry(testing::endpoints), &detail).ask(
+        let response = testing::main(&registry(testing::endpoints), &detail).ask(
             "POST",
             "/",
             &[("Content-Type", "application/xml")],
             "<a/>",
         );
-        assert_eq!((answer.status, answer.body.as_str()), (500, "<Exception>down</Exception>"));
+        assert_eq!((response.status, response.body.as_str()), (500, "<Exception>down</Exception>"));
         let pox = r#"<makefault version="pox"><reason value="r"/><detail>why</detail></makefault><respond/>"#;
-        let answer = testing::main(&registry(testing::endpoints), pox).ask(
+        let response = testing::main(&registry(testing::endpoints), pox).ask(
             "POST",
             "/",
             &[("Content-Type", "application/xml")],
             "<a/>",
         );
-        assert_eq!((answer.status, answer.body.as_str()), (500, "<Exception>why</Exception>"));
+        assert_eq!((response.status, response.body.as_str()), (500, "<Exception>why</Exception>"));
     }
 
     #[test]

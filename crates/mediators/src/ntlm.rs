@@ -51,8 +51,8 @@ use https.",
         (Need::Whole, "an expression looks at the body"),
     ],
     refused: &[
-        ("<NTLM username=\"u\" password=\"p\" ntlmVersion=\"v3\"/>", "`v3` is no version of NTLM"),
-        ("<NTLM username=\"{//a[}\"/>", "no valid expression"),
+        ("<NTLM username=\"u\" password=\"p\" ntlmVersion=\"v3\"/>", "`v3` is not a version of NTLM"),
+        ("<NTLM username=\"{//a[}\"/>", "not a valid expression"),
         ("<NTLM user=\"u\"/>", "`NTLM` has no attribute `user`"),
     ],
     faults: &[
@@ -86,11 +86,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         domain: value("domain")?,
         version: value("ntlmVersion")?,
     };
-    if let (Some(own), Some(attribute)) =
+    if let (Some(version), Some(attribute)) =
         (ntlm.version.as_ref().and_then(KeyValue::literal), element.attribute("ntlmVersion"))
-        && Version::of(own).is_none()
+        && Version::of(version).is_none()
     {
-        let message = format!("`{own}` is no version of NTLM");
+        let message = format!("`{version}` is not a version of NTLM");
         compiler.error("bad-value", message, attribute.value_span, "expected v1 or v2");
         return None;
     }
@@ -99,23 +99,23 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Mediator for Ntlm {
     fn need(&self) -> Need {
-        let all = [&self.user, &self.password, &self.host, &self.domain, &self.version];
-        all.into_iter().flatten().map(KeyValue::need).max().unwrap_or(Need::Nothing)
+        let values = [&self.user, &self.password, &self.host, &self.domain, &self.version];
+        values.into_iter().flatten().map(KeyValue::need).max().unwrap_or(Need::Nothing)
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let mut value = |own: &Option<KeyValue>| -> Result<String, Fault> {
-            let Some(own) = own else { return Ok(String::new()) };
-            Ok(own.resolve(context)?.unwrap_or_default().to_string())
+        let mut value = |key: &Option<KeyValue>| -> Result<String, Fault> {
+            let Some(key) = key else { return Ok(String::new()) };
+            Ok(key.resolve(context)?.unwrap_or_default().to_string())
         };
         let (user, password) = (value(&self.user)?, value(&self.password)?);
         let (host, domain) = (value(&self.host)?, value(&self.domain)?);
         let version = match self.version {
             None => Version::V2,
             Some(_) => {
-                let own = value(&self.version)?;
-                Version::of(&own)
-                    .ok_or_else(|| Fault::new(format!("`{}` is no version of NTLM", own.trim())))?
+                let text = value(&self.version)?;
+                Version::of(&text)
+                    .ok_or_else(|| Fault::new(format!("`{}` is not a version of NTLM", text.trim())))?
             }
         };
         let account = Account { user, password, host, domain, version };
@@ -133,8 +133,8 @@ impl Authority for Account {
     fn again<'a>(&'a self, refused: &'a Headers, round: u8, _: &'a Services) -> Authorization<'a> {
         Box::pin(async move {
             let offers = refused.get_all("WWW-Authenticate");
-            let offer = offers.filter_map(|own| std::str::from_utf8(own).ok()).find_map(|own| {
-                let (scheme, rest) = own.trim().split_once(' ').unwrap_or((own.trim(), ""));
+            let offer = offers.filter_map(|line| std::str::from_utf8(line).ok()).find_map(|line| {
+                let (scheme, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
                 scheme.eq_ignore_ascii_case("NTLM").then(|| rest.trim().to_owned())
             });
             match (offer, round) {
@@ -164,9 +164,9 @@ mod tests {
     fn what_is_wrong_is_said() {
         let registry = crate::registry(testing::endpoints);
         let tested = testing::main(&registry, "<NTLM username='u' password='p' ntlmVersion='v3'/>");
-        assert!(tested.reports("`v3` is no version of NTLM"), "{:?}", tested.found);
+        assert!(tested.reports("`v3` is not a version of NTLM"), "{:?}", tested.found);
         let end = testing::main(&registry, "<NTLM username='u' ntlmVersion='{$ctx:none}'/>").run(&[], "");
-        assert_eq!(end.fault().as_deref(), Some("0: `` is no version of NTLM"));
+        assert_eq!(end.fault().as_deref(), Some("0: `` is not a version of NTLM"));
         for text in [
             "<NTLM/>",
             "<NTLM username='{$ctx:u}' password='{$ctx:p}' host='h' domain='d' ntlmVersion='v1'/>",

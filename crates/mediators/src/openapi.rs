@@ -189,7 +189,7 @@ fn not_inline(context: &Context) -> Result<(), Fault> {
 }
 
 fn essence(content_type: Option<&str>) -> String {
-    content_type.map_or_else(String::new, |own| MediaType::parse(own).essence.to_ascii_lowercase())
+    content_type.map_or_else(String::new, |value| MediaType::parse(value).essence.to_ascii_lowercase())
 }
 
 fn unusable(why: &str) -> Fault {
@@ -198,7 +198,7 @@ fn unusable(why: &str) -> Fault {
 
 fn verdict(what: &str, operation: &Operation, found: &[Violation]) -> Result<(), Fault> {
     let Some(first) = found.first() else { return Ok(()) };
-    let all: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let sentences: Vec<String> = found.iter().map(ToString::to_string).collect();
     let message = format!("the {what} does not fit {} of the definition: {first}", operation.label());
-    Err(Fault::new(message).because(all.join("\n")))
+    Err(Fault::new(message).because(sentences.join("\n")))
 }

@@ -105,11 +105,11 @@ What comes out is checked: XML must be well-formed. JSON must begin as JSON does
         ("<payloadFactory><format><a>$1</a></format><args><arg/></args></payloadFactory>", "`arg` needs a value"),
         (
             "<payloadFactory media-type=\"json\"><format>{\"a\":${payload.}}</format></payloadFactory>",
-            "no valid expression",
+            "not a valid expression",
         ),
         (
             "<payloadFactory><format><a>$1</a></format><args><arg expression=\"//a[\"/></args></payloadFactory>",
-            "no valid expression",
+            "not a valid expression",
         ),
         (
             "<payloadFactory template-type=\"freemarker\" media-type=\"json\"><format>${payload.a</format></payloadFactory>",
@@ -119,7 +119,7 @@ What comes out is checked: XML must be well-formed. JSON must begin as JSON does
     faults: &[
         (
             "0",
-            "there is no entry of that key, the result is no well-formed XML or does not begin as JSON does, or a FreeMarker template \
+            "there is no entry of that key, the result is not well-formed XML or does not begin as JSON does, or a FreeMarker template \
              fails",
         ),
         (
@@ -140,7 +140,7 @@ struct PayloadFactory {
 /// Where the template comes from.
 enum Source {
     Fixed(Template),
-    Keyed { key: KeyValue, known: Cut, scope: Box<config::Scope>, span: Span },
+    Keyed { key: KeyValue, templates: Cut, scope: Box<config::Scope>, span: Span },
     FreeMarker(Templates),
 }
 
@@ -188,9 +188,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             // In XML the text is written anew, so that only the element's place is known.
             let span = format.text_span();
             let (template, missing) =
-                Template::cut(&written(format, media), media, arguments.len(), |own, at| {
-                    let place = if media == Media::Xml { span } else { span.part(at, own.len()) };
-                    compiler.expression_text(own, place, format.scope()).ok_or(())
+                Template::cut(&written(format, media), media, arguments.len(), |expression, at| {
+                    let place = if media == Media::Xml { span } else { span.part(at, expression.len()) };
+                    compiler.expression_text(expression, place, format.scope()).ok_or(())
                 })
                 .ok()?;
             report(missing, span, compiler);
@@ -225,11 +225,11 @@ fn behind_key(
             warn_missing("template", name, format.value_span("key"), compiler);
         }
         let scope = Box::new(format.scope().clone());
-        return Some(Source::Keyed { key, known: Known::default(), scope, span });
+        return Some(Source::Keyed { key, templates: Known::default(), scope, span });
     };
     let text = entry_text(&entry.bytes, media);
-    let cut = Template::cut(&text, media, arguments, |own, _| {
-        compiler.expression_text(own, span, format.scope()).ok_or(())
+    let cut = Template::cut(&text, media, arguments, |expression, _| {
+        compiler.expression_text(expression, span, format.scope()).ok_or(())
     });
     let (template, missing) = cut.ok()?;
     report(missing, span, compiler);
@@ -283,7 +283,7 @@ impl Mediator for PayloadFactory {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let known;
+        let built;
         let template = match &self.template {
             Source::Fixed(template) => template,
             Source::FreeMarker(templates) => {
@@ -292,17 +292,17 @@ impl Mediator for PayloadFactory {
                     arguments.push(argument.evaluate(context)?.model());
                 }
                 let text = templates.fill(arguments, context)?;
-                known = Arc::new(Template {
+                built = Arc::new(Template {
                     parts: vec![Part::Literal(text)],
                     sound: false,
                     expressions: Vec::new(),
                     fault: None,
                 });
-                &known
+                &built
             }
-            Source::Keyed { key, known: cache, scope, span } => {
-                known = self.keyed(key, cache, (&**scope, *span), context)?;
-                &known
+            Source::Keyed { key, templates: cache, scope, span } => {
+                built = self.keyed(key, cache, (&**scope, *span), context)?;
+                &built
             }
         };
         let mut fillings = Vec::with_capacity(self.arguments.len());
@@ -347,7 +347,7 @@ impl PayloadFactory {
     fn keyed(
         &self,
         key: &KeyValue,
-        known: &Cut,
+        templates: &Cut,
         (scope, span): (&config::Scope, Span),
         context: &mut Context,
     ) -> Result<Arc<Template>, Fault> {
@@ -356,12 +356,12 @@ impl PayloadFactory {
         let entry = entry.ok_or_else(|| {
             Fault::new(format!("Key {} not found for the format of payloadFactory", key.trim()))
         })?;
-        known.get_or_make(&key, entry.bytes, |bytes| {
+        templates.get_or_make(&key, entry.bytes, |bytes| {
             let text = entry_text(bytes, self.media);
             let settings = &context.services().settings;
-            let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |own, _| {
-                Expression::compile(own, scope, span, settings).map_err(|error| {
-                    let why = format!("{own} is no valid expression: {}", error.message);
+            let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |expression, _| {
+                Expression::compile(expression, scope, span, settings).map_err(|error| {
+                    let why = format!("{expression} is not a valid expression: {}", error.message);
                     Fault::new(format!("In the template {key}, {why}"))
                 })
             })?;
@@ -770,7 +770,7 @@ mod tests {
             let text =
                 format!("<payloadFactory media-type='text'><format>{format}</format></payloadFactory>");
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
-            assert!(tested.reports("no valid expression"), "{format} {:?}", tested.found);
+            assert!(tested.reports("not a valid expression"), "{format} {:?}", tested.found);
         }
         let text = "<payloadFactory media-type='text'><format key=\"{concat('k', '')}\"/></payloadFactory>\
             <!--top--><localEntry key='k'>${paylod.x}</localEntry>";
@@ -801,9 +801,9 @@ mod tests {
         for (format, has_header) in [("<n xmlns=''/>", true), (whole, false)] {
             let text = format!("<payloadFactory><format>{format}</format></payloadFactory><respond/>");
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
-            let answer = tested.ask("POST", "/", &soap, message);
-            assert!(answer.body.contains("<n") && !answer.body.contains("<a"), "{answer:?}");
-            assert_eq!(answer.body.contains("<h"), has_header, "{answer:?}");
+            let response = tested.ask("POST", "/", &soap, message);
+            assert!(response.body.contains("<n") && !response.body.contains("<a"), "{response:?}");
+            assert_eq!(response.body.contains("<h"), has_header, "{response:?}");
         }
     }
 

@@ -65,10 +65,10 @@ null: then a `default` property keeps the value that it had, a header becomes em
         ("<property name=\"p\"/>", "`property` needs a value"),
         ("<property value=\"1\"/>", "`property` needs the attribute `name`"),
         ("<property name=\"p\" value=\"1\" scope=\"axis\"/>", "`scope` cannot be `axis`"),
-        ("<property name=\"p\" value=\"1.5\" type=\"INTEGER\"/>", "`1.5` is no whole number of this type"),
+        ("<property name=\"p\" value=\"1.5\" type=\"INTEGER\"/>", "`1.5` is not a whole number of this type"),
         ("<property name=\"p\" value=\"1\" group=\"1\"/>", "`group` has no meaning here"),
-        ("<property name=\"p\" value=\"1\" pattern=\"(\"/>", "no valid regular expression"),
-        ("<property name=\"a b\" value=\"1\" scope=\"transport\"/>", "`a b` is no header name"),
+        ("<property name=\"p\" value=\"1\" pattern=\"(\"/>", "not a valid regular expression"),
+        ("<property name=\"a b\" value=\"1\" scope=\"transport\"/>", "`a b` is not a header name"),
     ],
     faults: &[
         (
@@ -306,7 +306,7 @@ fn evaluate(expression: &Expression, kind: Type, context: &mut Context) -> Resul
         (Some(text), _) => convert(&text, kind, true).map_err(fault),
         (None, Type::Boolean) => Ok(Some(Value::Boolean(false))),
         (None, Type::Integer(..) | Type::Long | Type::Double | Type::Float) => {
-            Err(fault("it has no value, which is no number".to_owned()))
+            Err(fault("it has no value, which is not a number".to_owned()))
         }
         (None, _) => Ok(None),
     }
@@ -340,14 +340,14 @@ fn type_of(name: &str) -> Type {
 fn convert(text: &str, kind: Type, computed: bool) -> Result<Option<Value>, String> {
     let integer = |low: i64, high: i64| {
         let number = text.parse::<i64>().ok().filter(|number| (low..=high).contains(number));
-        number.ok_or_else(|| format!("`{text}` is no whole number of this type"))
+        number.ok_or_else(|| format!("`{text}` is not a whole number of this type"))
     };
     Ok(Some(match kind {
         Type::String => Value::from(text),
         // The result of a calculation may have a fraction, which is cut off.
         Type::Integer(low, high) if computed && text.contains('.') => match text.parse::<f64>() {
             Ok(number) => Value::Integer((number as i64).clamp(low, high)),
-            Err(_) => return Err(format!("`{text}` is no number")),
+            Err(_) => return Err(format!("`{text}` is not a number")),
         },
         Type::Integer(low, high) => Value::Integer(integer(low, high)?),
         Type::Long => Value::Integer(integer(i64::MIN, i64::MAX)?),
@@ -360,10 +360,10 @@ fn convert(text: &str, kind: Type, computed: bool) -> Result<Option<Value>, Stri
             "-Infinity" => Value::JavaDouble(f64::NEG_INFINITY),
             // Rust reads more words than Java does.
             other if other.bytes().any(|b| b.is_ascii_alphabetic() && !matches!(b, b'e' | b'E')) => {
-                return Err(format!("`{text}` is no number"));
+                return Err(format!("`{text}` is not a number"));
             }
             other => {
-                let number: f64 = other.parse().map_err(|_| format!("`{text}` is no number"))?;
+                let number: f64 = other.parse().map_err(|_| format!("`{text}` is not a number"))?;
                 // A float has some seven digits, whatever was written.
                 let float = || (number as f32).to_string().parse().unwrap_or(number);
                 Value::JavaDouble(if matches!(kind, Type::Float) { float() } else { number })
@@ -511,7 +511,9 @@ mod tests {
             let value = end.context.properties.get("p").map(|value| format!("{value:?}"));
             match wanted {
                 Some(_) => assert_eq!(value.as_deref(), wanted, "{attributes}"),
-                None => assert!(end.fault().is_some_and(|fault| fault.contains("no number")), "{attributes}"),
+                None => {
+                    assert!(end.fault().is_some_and(|fault| fault.contains("not a number")), "{attributes}")
+                }
             }
         }
     }
@@ -522,12 +524,16 @@ mod tests {
             if matches!(*scope, "registry" | "trace" | "system") {
                 continue;
             }
-            let own = flow::library::Scope::of(scope).unwrap();
+            let scope_of = flow::library::Scope::of(scope).unwrap();
             let set = format!(r#"<property name="{{'p'}}" value="1" scope="{scope}"/>"#);
             let end = run(&set);
-            assert_eq!(own.get(&end.context, "p").map(|v| v.to_string()).as_deref(), Some("1"), "{scope}");
+            assert_eq!(
+                scope_of.get(&end.context, "p").map(|v| v.to_string()).as_deref(),
+                Some("1"),
+                "{scope}"
+            );
             let end = run(&format!(r#"{set}<property name="p" action="remove" scope="{scope}"/>"#));
-            assert!(own.get(&end.context, "p").is_none(), "{scope}");
+            assert!(scope_of.get(&end.context, "p").is_none(), "{scope}");
         }
         let end = run(r#"<property name="busbar.test" value="1" scope="system"/>
                <property name="p" expression="get-property('system', 'busbar.test')"/>"#);
@@ -553,7 +559,7 @@ mod tests {
             let set = r#"<property name="{//id}" scope="transport" value="1"/>"#;
             let fault =
                 flow(set).run(&[("Content-Type", "application/xml")], text).fault().unwrap_or_default();
-            assert!(fault.ends_with("is no header name"), "{text}: {fault}");
+            assert!(fault.ends_with("is not a header name"), "{text}: {fault}");
         }
     }
 
@@ -568,14 +574,14 @@ mod tests {
         for (attributes, wanted) in [
             (
                 r#"expression="//none" type="INTEGER""#,
-                "0: The value of //none cannot be used: `` is no whole",
+                "0: The value of //none cannot be used: `` is not a whole",
             ),
             (r#"expression="//k" type="LONG""#, "0: The value of //k cannot be used:"),
             (
                 r#"expression="//n" type="LONG""#,
-                "0: The value of //n cannot be used: `3.7` is no whole number",
+                "0: The value of //n cannot be used: `3.7` is not a whole number",
             ),
-            (r#"expression="'x'" type="DOUBLE""#, "0: The value of 'x' cannot be used: `x` is no number"),
+            (r#"expression="'x'" type="DOUBLE""#, "0: The value of 'x' cannot be used: `x` is not a number"),
             (
                 r#"expression="'x'" type="OM""#,
                 "0: The value of 'x' cannot be used: it is not well-formed XML",
@@ -588,7 +594,7 @@ mod tests {
             );
             let tested = flow(&text);
             if wanted.is_empty() {
-                assert!(tested.reports("is no valid expression"), "{tested:?}");
+                assert!(tested.reports("is not a valid expression"), "{tested:?}");
                 continue;
             }
             let end = tested.run(&[("Content-Type", "application/xml")], "<o><n>3.7</n><k>x</k></o>");
@@ -656,11 +662,11 @@ mod tests {
             (r#"value="1""#, "`property` needs the attribute `name`"),
             (r#"name="p" value="1" scope="axis""#, "`scope` cannot be `axis`"),
             (r#"name="p" value="1" type="integer""#, "`type` cannot be `integer`"),
-            (r#"name="p" value="1.5" type="INTEGER""#, "`1.5` is no whole number"),
-            (r#"name="p" value="70000" type="SHORT""#, "`70000` is no whole number"),
+            (r#"name="p" value="1.5" type="INTEGER""#, "`1.5` is not a whole number"),
+            (r#"name="p" value="70000" type="SHORT""#, "`70000` is not a whole number"),
             (r#"name="p" value="1" group="1""#, "`group` has no meaning here"),
-            (r#"name="p" value="1" pattern="(" "#, "`(` is no valid regular expression"),
-            (r#"name="a b" value="1" scope="transport""#, "`a b` is no header name"),
+            (r#"name="p" value="1" pattern="(" "#, "`(` is not a valid regular expression"),
+            (r#"name="a b" value="1" scope="transport""#, "`a b` is not a header name"),
         ] {
             let tested = flow(&format!("<property {attributes}/>"));
             assert!(tested.reports(wanted), "{attributes}: {tested:?}");

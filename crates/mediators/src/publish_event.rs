@@ -141,8 +141,11 @@ enum Source {
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let mut text = |name: &str| {
-        let own = element.child(name).map(|own| own.text().trim().to_owned()).filter(|own| !own.is_empty());
-        own.or_else(|| {
+        let text_inside = element
+            .child(name)
+            .map(|text_inside| text_inside.text().trim().to_owned())
+            .filter(|text_inside| !text_inside.is_empty());
+        text_inside.or_else(|| {
             let article = if name.starts_with('e') { "an" } else { "a" };
             needs(element, &format!("{article} `{name}`"), compiler)
         })
@@ -153,7 +156,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let mut values = Vec::new();
     for group in attributes.elements() {
-        let Some(known) = GROUPS.iter().copied().find(|known| *known == group.local()) else {
+        let Some(group_name) = GROUPS.iter().copied().find(|group_name| *group_name == group.local()) else {
             let message = format!("`{}` cannot stand inside of `attributes`", group.local());
             compiler.error(
                 "unknown-element",
@@ -163,8 +166,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             );
             return None;
         };
-        for own in group.children_named("attribute") {
-            values.push(attribute_of(own, known, compiler)?);
+        for attribute in group.children_named("attribute") {
+            values.push(attribute_of(attribute, group_name, compiler)?);
         }
     }
     Some(Box::new(Publish { sink, stream: format!("{name}:{version}"), values }))
@@ -174,7 +177,9 @@ fn attribute_of(element: &Element, group: &'static str, compiler: &mut Compiler<
     let Some(name) = element.attr("name").filter(|name| !name.is_empty()) else {
         return needs(element, "a `name`", compiler);
     };
-    let kind = element.attr("type").and_then(|own| TYPES.iter().copied().find(|known| *known == own.trim()));
+    let kind = element
+        .attr("type")
+        .and_then(|word| TYPES.iter().copied().find(|candidate| *candidate == word.trim()));
     let Some(kind) = kind.filter(|kind| group != "arbitrary" || *kind == "STRING") else {
         let expected = if group == "arbitrary" { "STRING".to_owned() } else { TYPES.join(", ") };
         return needs(element, &format!("a `type` of {expected}"), compiler);
@@ -190,11 +195,12 @@ fn attribute_of(element: &Element, group: &'static str, compiler: &mut Compiler<
 
 fn bam(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let profile = element.child("serverProfile");
-    let Some((profile, sink)) = profile.and_then(|own| Some((own, own.attr("name")?))) else {
+    let Some((profile, sink)) = profile.and_then(|element| Some((element, element.attr("name")?))) else {
         return needs(element, "a `serverProfile` with a name", compiler);
     };
-    let stream =
-        profile.child("streamConfig").and_then(|own| Some((own.attr("name")?, own.attr("version")?)));
+    let stream = profile
+        .child("streamConfig")
+        .and_then(|config| Some((config.attr("name")?, config.attr("version")?)));
     let Some((name, version)) = stream else {
         return needs(profile, "a `streamConfig` with name and version", compiler);
     };
@@ -214,25 +220,28 @@ impl Published {
             Source::Expression(expression) => expression.string(context)?.unwrap_or_default(),
         };
         let text = if text.is_empty() { self.default.clone() } else { text };
-        let (own, kind) = (text.trim(), self.kind);
+        let (trimmed, kind) = (text.trim(), self.kind);
         let converted = match kind {
             // What has neither a value nor a default.
-            _ if own.is_empty() => Some(text.as_str().into()),
-            "INTEGER" => own.parse::<i32>().ok().map(Into::into),
-            "LONG" => own.parse::<i64>().ok().map(Into::into),
-            "FLOAT" | "DOUBLE" => own.parse::<f64>().ok().map(Into::into),
-            "BOOLEAN" => Some(own.eq_ignore_ascii_case("true").into()),
+            _ if trimmed.is_empty() => Some(text.as_str().into()),
+            "INTEGER" => trimmed.parse::<i32>().ok().map(Into::into),
+            "LONG" => trimmed.parse::<i64>().ok().map(Into::into),
+            "FLOAT" | "DOUBLE" => trimmed.parse::<f64>().ok().map(Into::into),
+            "BOOLEAN" => Some(trimmed.eq_ignore_ascii_case("true").into()),
             _ => Some(text.as_str().into()),
         };
         converted.ok_or_else(|| {
-            Fault::new(format!("the attribute {} of publishEvent is no {kind}: {own}", self.name))
+            Fault::new(format!(
+                "the attribute {} of publishEvent is not of the type {kind}: {trimmed}",
+                self.name
+            ))
         })
     }
 }
 
 impl Mediator for Publish {
     fn need(&self) -> Need {
-        let need = |own: &Published| match &own.source {
+        let need = |attribute: &Published| match &attribute.source {
             Source::Expression(expression) => expression.need(),
             Source::Literal(_) => Need::Nothing,
         };
@@ -241,12 +250,13 @@ impl Mediator for Publish {
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let mut event = serde_json::Map::new();
-        for own in &self.values {
-            let value = own.value(context)?;
-            let group =
-                event.entry(own.group).or_insert_with(|| serde_json::Value::Object(serde_json::Map::new()));
+        for attribute in &self.values {
+            let value = attribute.value(context)?;
+            let group = event
+                .entry(attribute.group)
+                .or_insert_with(|| serde_json::Value::Object(serde_json::Map::new()));
             if let serde_json::Value::Object(group) = group {
-                group.insert(own.name.clone(), value);
+                group.insert(attribute.name.clone(), value);
             }
         }
         let data = serde_json::Value::Object(event);
@@ -285,7 +295,7 @@ mod tests {
             ("<payload><attribute name='a' type='LONG' expression='//none'/></payload>", None),
             (
                 "<payload><attribute name='a' type='INTEGER' expression='//t'/></payload>",
-                Some("a of publishEvent is no INTEGER: x"),
+                Some("a of publishEvent is not of the type INTEGER: x"),
             ),
         ] {
             let tested = testing::main(&crate::registry(testing::endpoints), &publish(attributes));
@@ -295,7 +305,9 @@ mod tests {
                 None => {
                     assert_eq!(end.property("after").as_deref(), Some("1"), "{attributes}: {:?}", end.fault())
                 }
-                Some(says) => assert!(end.fault().is_some_and(|own| own.contains(says)), "{:?}", end.fault()),
+                Some(says) => {
+                    assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{:?}", end.fault())
+                }
             }
         }
         let text = "<bam><serverProfile name='p'><streamConfig name='s' version='1'/></serverProfile></bam><property name='after' value='1'/>";

@@ -24,10 +24,10 @@ pub(crate) struct Resources(Vec<(String, String)>);
 impl Resources {
     /// Reads the `resource` children; those that are wrong are recorded and left out.
     pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Resources {
-        let mut all = Vec::new();
+        let mut keys = Vec::new();
         for resource in element.children_named("resource") {
             match (resource.attr("location"), resource.attr("key")) {
-                (Some(location), Some(key)) => all.push((location.to_owned(), key.to_owned())),
+                (Some(location), Some(key)) => keys.push((location.to_owned(), key.to_owned())),
                 _ => compiler.error(
                     "missing-attribute",
                     "`resource` needs `location` and `key`",
@@ -36,11 +36,11 @@ impl Resources {
                 ),
             }
         }
-        Resources(all)
+        Resources(keys)
     }
 
     /// The key that stands for a location.
     pub(crate) fn key(&self, location: &str) -> Option<&str> {
-        self.0.iter().find(|(own, _)| own == location).map(|(_, key)| key.as_str())
+        self.0.iter().find(|(given, _)| given == location).map(|(_, key)| key.as_str())
     }
 }

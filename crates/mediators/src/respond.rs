@@ -60,10 +60,10 @@ mod tests {
             r#"<respond/><property name="HTTP_SC" scope="axis2" value="500"/>"#,
         );
         let headers = [("Content-Type", "application/json"), ("Host", "here"), ("X-Own", "1")];
-        let answer = flow.ask("POST", "/", &headers, r#"{"a":1}"#);
-        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"a":1}"#));
-        assert_eq!(answer.headers.get("X-Own"), Some("1"));
-        assert!(!answer.headers.contains("Host"));
+        let response = flow.ask("POST", "/", &headers, r#"{"a":1}"#);
+        assert_eq!((response.status, response.body.as_str()), (200, r#"{"a":1}"#));
+        assert_eq!(response.headers.get("X-Own"), Some("1"));
+        assert!(!response.headers.contains("Host"));
     }
 
     #[test]

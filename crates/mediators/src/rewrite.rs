@@ -85,7 +85,7 @@ each match of `regex` (`$1` is a group), `remove` removes the fragment, and `rem
     faults: &[
         (
             "0",
-            "the address, or what comes of it, is none (a blank, a port that is no number, a path without `/` behind a host), or a \
+            "the address, or what comes of it, is none (a blank, a port that is not a number, a path without `/` behind a host), or a \
              replacement names a group that is not there",
         ),
         (
@@ -223,7 +223,7 @@ fn action_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Action> {
             match Search::compile(&regex.value) {
                 Ok(search) => Change::Replace(search),
                 Err(why) => {
-                    let message = format!("`{}` is no valid regular expression", regex.value);
+                    let message = format!("`{}` is not a valid regular expression", regex.value);
                     compiler.error("bad-pattern", message, regex.value_span, why);
                     return None;
                 }
@@ -329,26 +329,26 @@ impl Action {
         now: Option<&str>,
         operand: Option<String>,
     ) -> Result<Option<String>, Fault> {
-        let own = now.unwrap_or_default();
+        let text = now.unwrap_or_default();
         if matches!(self.change, Change::Remove) {
             return Ok(None);
         }
         let Some(operand) = operand else { return Ok(Some(String::new())) };
         let join = |first: &str, second: &str| {
-            let between = if part == Part::Query && !own.is_empty() { "&" } else { "" };
+            let between = if part == Part::Query && !text.is_empty() { "&" } else { "" };
             format!("{first}{between}{second}")
         };
         Ok(Some(match &self.change {
             Change::Set | Change::Remove => operand,
-            Change::Append => join(own, &operand),
-            Change::Prepend => join(&operand, own),
+            Change::Append => join(text, &operand),
+            Change::Prepend => join(&operand, text),
             Change::Replace(search) => search
-                .replace_all(own, &operand)
+                .replace_all(text, &operand)
                 .map_err(|why| Fault::new("rewrite cannot replace in the address").because(why))?,
             Change::RemoveParameter => {
                 let named = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| name == operand);
-                let at = own.split('&').position(named);
-                let kept = own.split('&').enumerate().filter(|(index, _)| Some(*index) != at);
+                let at = text.split('&').position(named);
+                let kept = text.split('&').enumerate().filter(|(index, _)| Some(*index) != at);
                 kept.map(|(_, pair)| pair).collect::<Vec<_>>().join("&")
             }
         }))
@@ -418,7 +418,7 @@ impl Url {
     }
 
     fn decoded(&self, part: Part) -> Option<String> {
-        let own = match part {
+        let encoded = match part {
             Part::Protocol => self.protocol.as_deref(),
             Part::User => self.user.as_deref(),
             Part::Host => self.host.as_deref(),
@@ -427,7 +427,7 @@ impl Url {
             Part::Reference => self.reference.as_deref(),
             Part::Whole | Part::Port => None,
         };
-        own.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned())
+        encoded.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned())
     }
 
     fn set(&mut self, part: Part, text: Option<String>) {
@@ -451,7 +451,7 @@ impl Url {
         if let Some(protocol) = &self.protocol {
             let letter = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
             if !protocol.chars().all(letter) || !protocol.starts_with(|c: char| c.is_ascii_alphabetic()) {
-                return wrong(format!("`{protocol}` is no protocol"));
+                return wrong(format!("`{protocol}` is not a protocol"));
             }
             out.push_str(protocol);
             out.push(':');
@@ -463,7 +463,7 @@ impl Url {
                 None => host.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c)),
             };
             if !fits {
-                return wrong(format!("`{host}` is no host"));
+                return wrong(format!("`{host}` is not a host"));
             }
             out.push_str("//");
             if let Some(user) = self.user.as_ref().filter(|user| !user.is_empty()) {
@@ -599,7 +599,7 @@ mod tests {
             ("http://h/a", r#"fragment="path" type="replace" regex="a" value="$1""#, "cannot replace"),
         ] {
             let made = rewritten(url, &format!("<action {action}/>"));
-            assert!(made.as_ref().is_err_and(|own| own.contains(says)), "{url} {action}: {made:?}");
+            assert!(made.as_ref().is_err_and(|fault| fault.contains(says)), "{url} {action}: {made:?}");
         }
         let long = format!("http://h/{}", "a".repeat(1_000_000));
         let made = rewritten(&long, r#"<action fragment="path" type="replace" regex="a" value="b"/>"#);
@@ -651,13 +651,13 @@ mod tests {
             ("<rewriterule><action value='a' type='replace'/></rewriterule>", "needs a `regex`"),
             (
                 "<rewriterule><action value='a' type='replace' regex='('/></rewriterule>",
-                "no valid regular expression",
+                "not a valid regular expression",
             ),
             (
                 "<rewriterule><action value='a' type='remove-query-param'/></rewriterule>",
                 "changes the query only",
             ),
-            ("<rewriterule><action xpath='//['/></rewriterule>", "no valid expression"),
+            ("<rewriterule><action xpath='//['/></rewriterule>", "not a valid expression"),
             ("<rewriterule><action valu='a'/></rewriterule>", "no attribute `valu`"),
             ("<rewriterule><condition/><action value='a'/></rewriterule>", "needs a condition"),
         ] {

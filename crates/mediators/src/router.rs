@@ -141,10 +141,10 @@ A target runs, of these, the first that it has: the sequence inside, the sequenc
     refused: &[
         ("<router><route><target/></route></router>", "`route` needs an expression"),
         ("<router><route expression=\"//a\"/></router>", "`route` needs a target"),
-        ("<router><route expression=\"//a[\"><target/></route></router>", "no valid expression"),
+        ("<router><route expression=\"//a[\"><target/></route></router>", "not a valid expression"),
         (
             "<router><route expression=\"//a\" match=\"(\"><target/></route></router>",
-            "no valid regular expression",
+            "not a valid regular expression",
         ),
     ],
     faults: &[
@@ -181,25 +181,25 @@ fn compile(
     let name = if child == "route" { ROUTER.name } else { CONDITIONAL.name };
     let mut rest = compiler.list_of(element, name, "no route", Vec::new());
     // From the last route to the first: each knows what comes behind it.
-    for own in element.children_named(child).rev() {
-        let condition = condition(own, compiler)?;
-        let Some(target) = own.child("target") else {
+    for route in element.children_named(child).rev() {
+        let condition = condition(route, compiler)?;
+        let Some(target) = route.child("target") else {
             compiler.error(
                 "missing-element",
                 format!("`{child}` needs a target"),
-                own.start_tag(),
+                route.start_tag(),
                 "expected `target`",
             );
             return None;
         };
         let target = Target::compile(target, format!("target of {child}"), compiler)?;
         let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Goes(target))];
-        if !flow::truth(own, breaks, true) {
+        if !flow::truth(route, breaks, true) {
             steps.push(Box::new(Enters(SequenceRef::Known(rest))));
         }
-        let taken = compiler.list_of(own, name, format!("{child} taken"), steps);
+        let taken = compiler.list_of(route, name, format!("{child} taken"), steps);
         let step = Box::new(Route { condition, url: child == "conditionalRoute", taken, rest });
-        rest = compiler.list_of(own, name, format!("{child} and what is behind it"), vec![step]);
+        rest = compiler.list_of(route, name, format!("{child} and what is behind it"), vec![step]);
     }
     let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(SequenceRef::Known(rest)))];
     if !flow::truth(element, "continueAfter", false) {
@@ -415,7 +415,7 @@ mod tests {
             ),
             (
                 r#"<conditionalRoute><condition><like/></condition><target/></conditionalRoute>"#,
-                "`like` is no condition",
+                "`like` is not a condition",
             ),
             (
                 r#"<conditionalRoute><condition><match type="x" source="a" regex="b"/></condition><target/></conditionalRoute>"#,

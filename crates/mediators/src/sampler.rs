@@ -87,7 +87,7 @@ struct Turns {
     bucket: Mutex<Bucket>,
     /// Messages that wait.
     waiting: AtomicU64,
-    /// In the order in which they came; whoever has it is at the head.
+    /// In the order in which they came; the message that holds it is at the head.
     line: tokio::sync::Mutex<()>,
     /// The pace is another one.
     changed: Notify,
@@ -115,7 +115,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Takes a turn. A span that somebody `waited` for begins where the one before ends, unless that was long ago.
+    /// Takes a turn. A span that a message `waited` for begins where the one before ends, unless that was long ago.
     ///
     /// # Errors
     /// There is none now: how long until there is.
@@ -148,7 +148,7 @@ impl Turns {
         }
     }
 
-    /// Takes a turn if there is one and nobody waits for it.
+    /// Takes a turn if there is one and no message waits for it.
     fn at_once(&self) -> bool {
         self.line.try_lock().is_ok_and(|_head| lock(&self.bucket).take(self.now(), false).is_ok())
     }
@@ -356,8 +356,8 @@ mod tests {
         assert_eq!(ask().status, 200);
         let turns = turns_of(&tested);
         let _waiting: Vec<_> = std::iter::from_fn(|| turns.queue()).collect();
-        let answer = ask();
-        assert_eq!(answer.status, 503, "{answer:?}");
+        let response = ask();
+        assert_eq!(response.status, 503, "{response:?}");
     }
 
     #[test]
@@ -380,8 +380,8 @@ mod tests {
             &registry(testing::endpoints),
             r#"<sampler><target><sequence><payloadFactory media-type="json"><format>{"a":1}</format><args/></payloadFactory><respond/></sequence></target></sampler><property name="after" value="1"/>"#,
         );
-        let answer = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
-        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"a":1}"#), "{flow:?}");
+        let response = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((response.status, response.body.as_str()), (200, r#"{"a":1}"#), "{flow:?}");
         for (mediator, report) in [
             ("<sampler/>", "needs a `target`"),
             (r#"<sampler rate="0"><target sequence="main"/></sampler>"#, "`rate` of sampler must be"),

@@ -86,7 +86,7 @@ A sequence that ends early (`drop`) or fails brings nothing; where one fails, it
         ),
         (
             "<scatter-gather target=\"body\" result-content-type=\"JSON\"><aggregation expression=\"${payload}\" timeout=\"5s\"/><sequence/></scatter-gather>",
-            "`5s` is no number of milliseconds",
+            "`5s` is not a number of milliseconds",
         ),
     ],
     faults: &[
@@ -151,10 +151,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.error("missing-attribute", message, place, expected);
         None
     };
-    let word = |name: &str| element.attr(name).map(|own| own.trim().to_ascii_lowercase()).unwrap_or_default();
+    let word =
+        |name: &str| element.attr(name).map(|value| value.trim().to_ascii_lowercase()).unwrap_or_default();
     let variable = match word("target").as_str() {
         "body" => None,
-        "variable" => match element.attr("target-variable").map(str::trim).filter(|own| !own.is_empty()) {
+        "variable" => match element.attr("target-variable").map(str::trim).filter(|name| !name.is_empty()) {
             Some(name) => Some(Arc::from(name)),
             None => return needs("`scatter-gather` needs a `target-variable`", "its name"),
         },
@@ -178,7 +179,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             );
         }
     };
-    let Some(aggregation) = element.child("aggregation").filter(|own| own.attribute("expression").is_some())
+    let Some(aggregation) =
+        element.child("aggregation").filter(|child| child.attribute("expression").is_some())
     else {
         return needs(
             "`scatter-gather` needs an `aggregation` with an `expression`",
@@ -218,7 +220,7 @@ impl Aggregation {
                     Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
                 }
                 Err(_) => {
-                    let message = format!("`{}` is no number of milliseconds", attribute.value);
+                    let message = format!("`{}` is not a number of milliseconds", attribute.value);
                     compiler.error("bad-value", message, attribute.value_span, "expected whole milliseconds");
                     return None;
                 }
@@ -235,7 +237,7 @@ impl Aggregation {
         );
         for count in [&min, &max].into_iter().flatten().filter_map(KeyValue::literal) {
             if count.trim().parse::<i64>().is_err() {
-                let message = format!("`{count}` is no number of messages");
+                let message = format!("`{count}` is not a number of messages");
                 compiler.error("bad-value", message, aggregation.start_tag(), "expected a number");
                 return None;
             }
@@ -291,7 +293,7 @@ impl Core {
         });
         let mut branches = Branches::new(copies, self.parallel);
         let gathered = self.collect(&mut branches, enough).await;
-        // Those that are late end by themselves, also where one could not be collected; nobody asks what they bring.
+        // Those that are late end by themselves, also where one could not be collected; what they bring is dropped.
         branches.leave();
         let Gathered { parts, bytes, last, failed, answer, late } = gathered?;
         if let Some(copy) = answer {
@@ -476,7 +478,7 @@ fn is_like_ours(envelope: &Envelope) -> bool {
 /// A value as JSON: what is JSON stays so, XML gets its JSON form.
 fn json(value: Value) -> serde_json::Value {
     match value {
-        Value::Json(own) => (*own).clone(),
+        Value::Json(json) => (*json).clone(),
         Value::Integer(number) => number.into(),
         Value::Double(number) | Value::JavaDouble(number) => number.into(),
         Value::Boolean(truth) => truth.into(),
@@ -559,12 +561,12 @@ mod tests {
             (xml, "expression=\"string('&lt;a/>')\"", element.to_owned(), "<all><a/></all>"),
         ] {
             let tested = compiled(attributes, &format!("<aggregation {aggregation}/>{sequences}"));
-            let answer = tested.ask("POST", "/", &[JSON], r#"{"n":1}"#);
-            assert_eq!(testing::without_envelope(&answer.body), made, "{aggregation} {sequences}");
+            let response = tested.ask("POST", "/", &[JSON], r#"{"n":1}"#);
+            assert_eq!(testing::without_envelope(&response.body), made, "{aggregation} {sequences}");
             let kind = if made.starts_with('<') { "application/xml" } else { "application/json" };
             assert!(
-                answer.headers.get("Content-Type").is_some_and(|own| own.starts_with(kind)),
-                "{answer:?}"
+                response.headers.get("Content-Type").is_some_and(|value| value.starts_with(kind)),
+                "{response:?}"
             );
         }
     }
@@ -583,7 +585,7 @@ mod tests {
                 compiled(attributes, &format!("<aggregation expression='json-eval($)'/>{sequence}"))
                     .run(&[JSON], "{}");
             let value = match end.context.variables.get("o") {
-                Some(Value::Xml(own)) => own.to_xml(),
+                Some(Value::Xml(tree)) => tree.to_xml(),
                 other => other.map(ToString::to_string).unwrap_or_default(),
             };
             assert_eq!(testing::without_envelope(&value), made);
@@ -691,12 +693,20 @@ mod tests {
         let xml = "target='body' result-content-type='XML' result-enclosing-element='all'";
         for (attributes, aggregation, says) in [
             (BODY, "expression='json-eval($.none)'", "Error evaluating expression"),
-            (BODY, "expression='json-eval($)' min-messages='{json-eval($.none)}'", "no number of messages"),
+            (
+                BODY,
+                "expression='json-eval($)' min-messages='{json-eval($.none)}'",
+                "not a number of messages",
+            ),
             (xml, "expression=\"string('a')\"", "cannot be collected as XML"),
         ] {
             let end = compiled(attributes, &format!("<aggregation {aggregation}/>{}", makes("{}")))
                 .run(&[JSON], "{}");
-            assert!(end.fault().is_some_and(|own| own.contains(says)), "{aggregation}: {:?}", end.fault());
+            assert!(
+                end.fault().is_some_and(|fault| fault.contains(says)),
+                "{aggregation}: {:?}",
+                end.fault()
+            );
         }
     }
 
@@ -723,12 +733,12 @@ mod tests {
             (
                 BODY,
                 "<aggregation expression='json-eval($)' timeout='1s'/><sequence/>",
-                "no number of milliseconds",
+                "not a number of milliseconds",
             ),
             (
                 BODY,
                 "<aggregation expression='json-eval($)' min-messages='x'/><sequence/>",
-                "no number of messages",
+                "not a number of messages",
             ),
             (
                 BODY,

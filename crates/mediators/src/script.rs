@@ -130,7 +130,7 @@ enum Source {
     Keyed {
         key: KeyValue,
         includes: Vec<Arc<str>>,
-        known: Checked,
+        scripts: Checked,
     },
 }
 
@@ -173,7 +173,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let arguments = arguments(element, compiler)?;
     let target = Target::compile(element, compiler)?;
     let (includes, texts) = match includes(element, compiler) {
-        Ok(own) => own,
+        Ok(included) => included,
         Err(instead) => return instead,
     };
     let (source, function, inside) = match element.attribute("key") {
@@ -234,8 +234,8 @@ fn inline(
     texts.push(text.value.clone());
     check(&texts, None)
         .map_err(|failure| {
-            let own = failure.place.filter(|place| place.source + 1 == texts.len());
-            let span = own.and_then(|place| text.span_of(place.line, place.column));
+            let place_inside = failure.place.filter(|place| place.source + 1 == texts.len());
+            let span = place_inside.and_then(|place| text.span_of(place.line, place.column));
             let name = name_of(includes, &failure, "the script");
             report(Severity::Error, &failure, span.unwrap_or(element.start_tag()), &name, compiler);
         })
@@ -290,7 +290,7 @@ fn behind_key(
     if let Some(name) = key.literal() {
         let Some(entry) = compiler.entry(name) else {
             warn_missing("script", name, place, compiler);
-            return Some(Source::Keyed { key, includes, known: Known::default() });
+            return Some(Source::Keyed { key, includes, scripts: Known::default() });
         };
         texts.push(text_of(&entry));
         match check(&texts, Some(function)) {
@@ -306,7 +306,7 @@ fn behind_key(
             }
         }
     }
-    Some(Source::Keyed { key, includes, known: Known::default() })
+    Some(Source::Keyed { key, includes, scripts: Known::default() })
 }
 
 fn check(texts: &[String], function: Option<&str>) -> Result<Script, Failure> {
@@ -322,9 +322,9 @@ fn text_of(entry: &flow::plan::Entry) -> String {
 }
 
 /// The name of the text that a failure is in.
-fn name_of(includes: &[Arc<str>], failure: &Failure, own: &str) -> String {
+fn name_of(includes: &[Arc<str>], failure: &Failure, of_script: &str) -> String {
     let included = failure.place.and_then(|place| includes.get(place.source));
-    included.map_or_else(|| own.to_owned(), |key| key.to_string())
+    included.map_or_else(|| of_script.to_owned(), |key| key.to_string())
 }
 
 fn report(severity: Severity, failure: &Failure, span: Span, name: &str, compiler: &mut Compiler<'_>) {
@@ -346,7 +346,7 @@ fn arguments(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<Given
         let kind = argument.attr("type").unwrap_or("string").trim().to_ascii_lowercase();
         let value = match (argument.attribute("value"), argument.attr("expression")) {
             (Some(value), _) => Ok(typed(&value.value, &kind).or_else(|| {
-                let message = format!("`{}` is no {kind}", value.value);
+                let message = format!("`{}` is not of the type {kind}", value.value);
                 compiler.error("bad-value", message, value.value_span, "the type is said by `type`");
                 None
             })?),
@@ -472,7 +472,7 @@ struct Call {
 }
 
 impl ScriptMediator {
-    /// Runs it on a thread that may sleep, until nobody waits for it any more.
+    /// Runs it on a thread that may sleep, until its flow is gone.
     async fn beside(&self, context: &mut Context) -> Result<Flow, Fault> {
         /// Ends the run when the one who waits for it is gone.
         struct Ends(meter::Cancel);
@@ -486,19 +486,19 @@ impl ScriptMediator {
             let why = format!("{MOST_SLEEPERS} scripts that may sleep run already");
             return Err(Fault { status: 503, ..Fault::new(why) });
         };
-        let (mut own, limits) = (context.take(), self.limits.clone());
+        let (mut message, limits) = (context.take(), self.limits.clone());
         let cancel = meter::Cancel::default();
         let _ends = Ends(cancel.clone());
         let ran = tokio::task::spawn_blocking(move || {
             let _place = place;
             // The engine has its own time, in which it does not count what it has slept.
-            let script = || run(&call.script, &mut own, &call.arguments, &limits);
+            let script = || run(&call.script, &mut message, &call.arguments, &limits);
             let (result, _) = meter::within(Duration::MAX, Some(&cancel), script);
-            (own, call, result)
+            (message, call, result)
         });
-        let (own, call, result) =
+        let (message, call, result) =
             ran.await.map_err(|_| Fault::new("the script engine has lost the message"))?;
-        context.put(own);
+        context.put(message);
         self.accept(result?, &call, context)
     }
 
@@ -509,7 +509,7 @@ impl ScriptMediator {
         }
         let (key, script) = match &self.source {
             Source::Fixed(script) => (None, Arc::clone(script)),
-            Source::Keyed { key, includes, known } => self.keyed(key, includes, known, context)?,
+            Source::Keyed { key, includes, scripts } => self.keyed(key, includes, scripts, context)?,
         };
         Ok(Call { script, key, arguments })
     }
@@ -547,7 +547,7 @@ impl Given {
                     let text = other.to_string();
                     typed(&text, &self.kind).ok_or_else(|| {
                         Fault::new(format!(
-                            "The argument {} is no {}: {text}",
+                            "The argument {} is not of the type {}: {text}",
                             expression.source(),
                             self.kind
                         ))
@@ -565,7 +565,7 @@ impl ScriptMediator {
         &self,
         key: &KeyValue,
         includes: &[Arc<str>],
-        known: &Checked,
+        scripts: &Checked,
         context: &mut Context,
     ) -> Result<(Option<Arc<str>>, Arc<Script>), Fault> {
         let key = key.resolve(context)?.unwrap_or_default();
@@ -576,7 +576,7 @@ impl ScriptMediator {
             })?);
         }
         let bytes = entries.iter().map(|entry| Arc::clone(&entry.bytes)).collect();
-        let script = known.get_or_make(&key, bytes, |_| {
+        let script = scripts.get_or_make(&key, bytes, |_| {
             let texts: Vec<String> = entries.iter().map(text_of).collect();
             check(&texts, self.function.as_deref()).map_err(|failure| self.fault(&failure, Some(&key)))
         })?;
@@ -640,8 +640,8 @@ mod tests {
              <payloadFactory media-type='json'><format>{\"of\":\"the branch\"}</format></payloadFactory><respond/></sequence></target></clone>\
              <script language='js'>mc.setProperty('a', 'b')</script>";
         let text = text.replace("ADDRESS", &testing::backend(""));
-        let answer = flow(&text).ask("POST", "/", JSON, "{}");
-        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"of":"the branch"}"#));
+        let response = flow(&text).ask("POST", "/", JSON, "{}");
+        assert_eq!((response.status, response.body.as_str()), (200, r#"{"of":"the branch"}"#));
     }
 
     #[test]
@@ -810,7 +810,7 @@ mod tests {
             ),
             (
                 "<script language='js' key='k'><inputs><argument type='number' value='x'/></inputs></script>",
-                "`x` is no number",
+                "`x` is not of the type number",
             ),
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);

@@ -165,7 +165,7 @@ impl Surroundings {
 /// The passwords of `http.users`.
 fn password_of(context: &Context) -> impl Fn(&str) -> Option<Secret> + 'static {
     let services = Arc::clone(context.services());
-    move |user| services.settings.users.get(user).map(|own| Secret::new(own.clone().into_bytes()))
+    move |user| services.settings.users.get(user).map(|password| Secret::new(password.clone().into_bytes()))
 }
 
 /// The envelope of a message, out of it. The client may have said that it speaks REST by not saying a SOAPAction: here it speaks SOAP.
@@ -238,12 +238,12 @@ fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
     let exchange =
         context.detach::<OfEndpoint>().ok_or_else(|| failed("its request is not known".to_owned()))?;
     let document = taken(context)?;
-    let said = unsecured_fault(&document);
+    let fault_reason = unsecured_fault(&document);
     let surroundings = Surroundings::of(context);
     let opened =
         security::open(document, side, &mut lock(&exchange.0), &surroundings.get(&password_of(context)));
-    let opened = opened.map_err(|why| match said {
-        Some(said) => failed(format!("{why}; it is a fault: {said}")),
+    let opened = opened.map_err(|why| match fault_reason {
+        Some(fault_reason) => failed(format!("{why}; it is a fault: {fault_reason}")),
         None => failed(why.to_string()),
     })?;
     let envelope = Envelope::of_document(opened.document).map_err(failed)?;
@@ -264,18 +264,19 @@ fn unsecured_fault(document: &Document) -> Option<String> {
 pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Stages> {
     let closed = "left out: without its security it would be open to everybody";
     let mut way = |direction: PolicyDirection| {
-        let mut own = proxy.policies.iter().filter(|own| own.direction.is_none_or(|own| own == direction));
-        let first = own.next();
-        if let Some(second) = own.next() {
+        let mut policies =
+            proxy.policies.iter().filter(|policy| policy.direction.is_none_or(|given| given == direction));
+        let first = policies.next();
+        if let Some(second) = policies.next() {
             let message = "several policies for one direction are not put together here";
             compiler.error("bad-policy", message, second.span, closed);
         }
         first
     };
     let (incoming, outgoing) = (way(PolicyDirection::In), way(PolicyDirection::Out));
-    if let Some(own) = proxy.policies.iter().find(|own| own.operation.is_some()) {
+    if let Some(policy) = proxy.policies.iter().find(|policy| policy.operation.is_some()) {
         let message = "policies of single operations are not executable here";
-        compiler.error("bad-policy", message, own.span, closed);
+        compiler.error("bad-policy", message, policy.span, closed);
         return None;
     }
     let Some(incoming) = incoming else {
@@ -295,10 +296,10 @@ pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Opt
     }
     let request = side(Role::Recipient, request, incoming.key.span, closed, compiler)?;
     let answer = match outgoing {
-        Some(own) if own.span == incoming.span => Some(Arc::clone(&request)),
-        Some(own) => {
-            let policy = policy(&own.key.value, own.key.span, closed, compiler)?;
-            Some(side(Role::Recipient, policy, own.key.span, closed, compiler)?)
+        Some(outgoing) if outgoing.span == incoming.span => Some(Arc::clone(&request)),
+        Some(outgoing) => {
+            let policy = policy(&outgoing.key.value, outgoing.key.span, closed, compiler)?;
+            Some(side(Role::Recipient, policy, outgoing.key.span, closed, compiler)?)
         }
         None => None,
     };
@@ -307,7 +308,7 @@ pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Opt
 
 /// The stage of an endpoint.
 pub(crate) fn endpoint(
-    own: &config::endpoint::Security,
+    security: &config::endpoint::Security,
     span: Span,
     compiler: &mut Compiler<'_>,
 ) -> Option<Stages> {
@@ -322,9 +323,9 @@ pub(crate) fn endpoint(
         let policy = policy(&key.value, key.span, closed, compiler)?;
         side(Role::Initiator, policy, key.span, closed, compiler).map(Some)
     };
-    let (request, answer) = match of(&own.policy)? {
+    let (request, answer) = match of(&security.policy)? {
         Some(both) => (Some(Arc::clone(&both)), Some(both)),
-        None => (of(&own.outbound_policy)?, of(&own.inbound_policy)?),
+        None => (of(&security.outbound_policy)?, of(&security.inbound_policy)?),
     };
     if request.is_none() && answer.is_none() {
         compiler.error("bad-policy", "`enableSec` names no policy", span, closed);
@@ -341,7 +342,12 @@ fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> 
     match Policy::parse(&entry.bytes) {
         Ok(policy) => Some(policy),
         Err(why) => {
-            compiler.error("bad-policy", format!("the policy `{key}` cannot be had: {why}"), place, closed);
+            compiler.error(
+                "bad-policy",
+                format!("the policy `{key}` is not available: {why}"),
+                place,
+                closed,
+            );
             None
         }
     }
@@ -373,7 +379,7 @@ fn side(
 fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side, String> {
     let settings = &compiler.services.settings.security;
     let config = &policy.config;
-    if !config.roles.is_empty() && !config.roles.iter().any(|own| own.ends_with("everyone")) {
+    if !config.roles.is_empty() && !config.roles.iter().any(|role| role.ends_with("everyone")) {
         return Err(format!(
             "it is for users in the roles {}, and users have no roles here",
             config.roles.join(", ")
@@ -387,7 +393,7 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
         for crypto in [&config.signature_crypto, &config.encryption_crypto] {
             let of = |endings: &[&str]| {
                 let mut found =
-                    crypto.iter().filter(|(name, _)| endings.iter().any(|own| name.ends_with(own)));
+                    crypto.iter().filter(|(name, _)| endings.iter().any(|ending| name.ends_with(ending)));
                 found.next().map(|(_, value)| value.as_str())
             };
             let password = of(&["keystore.password"]).unwrap_or_default();
@@ -427,21 +433,21 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
     }
     let trust = Trust::new(&trusted, &revoked)?;
     let aliases = [config.certificate.as_str(), config.user.as_str(), settings.alias.as_str(), ""];
-    let own = aliases.iter().find_map(|alias| store.identity(alias)).cloned();
+    let identity = aliases.iter().find_map(|alias| store.identity(alias)).cloned();
     if !config.certificate.is_empty() && store.identity(&config.certificate).is_none() && message {
         return Err(format!("the key store has no private key `{}`", config.certificate));
     }
     let signs = policy.signs() && matches!(policy.binding, Binding::Asymmetric { .. });
     let decrypts = message && (role == Role::Recipient || signs);
-    if decrypts && own.is_none() {
+    if decrypts && identity.is_none() {
         return Err("no private key is there for it: where there are several, name one with `security.alias` or `userCertAlias`".to_owned());
     }
-    if let Some(own) = own.as_ref().filter(|_| signs)
-        && !own.certificate.may_sign()
+    if let Some(identity) = identity.as_ref().filter(|_| signs)
+        && !identity.certificate.may_sign()
     {
         return Err(format!(
             "the certificate of the private key {} has no key usage digitalSignature: nobody here would accept its signatures",
-            own.alias
+            identity.alias
         ));
     }
     if role == Role::Recipient && signs && trusted.certificates.is_empty() {
@@ -478,7 +484,7 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
         policy: Arc::new(policy),
         store: Arc::new(store),
         trust: Arc::new(trust),
-        own,
+        own: identity,
         peer,
         parse,
     })

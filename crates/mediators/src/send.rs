@@ -65,7 +65,7 @@ An answer with status 4xx or 5xx is no fault. What can go wrong when sending is 
         ("<send><endpoint key=\"none\"/></send>", "there is no endpoint `none`"),
     ],
     faults: &[
-        ("0", "`receive` names a sequence that does not exist, there is no endpoint and the To address is no URL, or answers are sent on again and again (more than 100 times)"),
+        ("0", "`receive` names a sequence that does not exist, there is no endpoint and the To address is not a URL, or answers are sent on again and again (more than 100 times)"),
         (
             "101503",
             "the endpoint cannot be reached; 303001 while it is suspended, 101505 and other codes of \
@@ -165,7 +165,10 @@ mod tests {
         let wso2 = testing::main(&registry, &text).ask("POST", "/", &[("Content-Type", "text/xml")], "<a/>");
         assert_eq!((wso2.body.as_str(), wso2.headers.get("X-Behind")), ("<answer/>", Some("behind:")));
         let synapse = testing::synapse(&registry, &text);
-        let answer = synapse.ask("POST", "/", &[("Content-Type", "text/xml")], "<a/>");
-        assert_eq!((answer.body.as_str(), answer.headers.get("X-Behind")), ("<answer/>", Some("behind:1")));
+        let response = synapse.ask("POST", "/", &[("Content-Type", "text/xml")], "<a/>");
+        assert_eq!(
+            (response.body.as_str(), response.headers.get("X-Behind")),
+            ("<answer/>", Some("behind:1"))
+        );
     }
 }

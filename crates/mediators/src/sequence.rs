@@ -40,7 +40,7 @@ Sequences may call one another 512 deep.",
     refused: &[
         ("<sequence/>", "neither `key` nor mediators"),
         ("<sequence key=\"none\"/>", "there is no sequence `none`"),
-        ("<sequence key=\"{//a[}\"/>", "no valid expression"),
+        ("<sequence key=\"{//a[}\"/>", "not a valid expression"),
         ("<sequence key=\"main\" onError=\"fault\"/>", "`onError` cannot stand beside `key`"),
     ],
     faults: &[

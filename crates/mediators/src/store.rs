@@ -40,7 +40,7 @@ The body is kept as it came: a store does not look whether it is what its conten
     refused: &[
         ("<store/>", "`store` needs the attribute `messageStore`"),
         ("<store messageStore=\"none\"/>", "there is no message store `none`"),
-        ("<store messageStore=\"{//a[}\"/>", "no valid expression"),
+        ("<store messageStore=\"{//a[}\"/>", "not a valid expression"),
     ],
     faults: &[
         ("0", "there is no such store or it is full, or `sequence` names none, sends or answers"),
@@ -72,11 +72,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(_) => Some(compiler.sequence(element, "sequence")?),
         None => None,
     };
-    let failovers = compiler.configuration.message_stores.iter().filter_map(|own| {
-        let parameter = |name: &str| own.parameters.iter().find(|one| one.name == name)?.value.text();
+    let failovers = compiler.configuration.message_stores.iter().filter_map(|store| {
+        let parameter = |name: &str| store.parameters.iter().find(|given| given.name == name)?.value.text();
         let on = parameter("store.producer.guaranteed.delivery.enable")?.trim() == "true";
         let other = parameter("store.failover.message.store.name").filter(|_| on)?;
-        Some((own.name.value.clone(), other.trim().to_owned()))
+        Some((store.name.value.clone(), other.trim().to_owned()))
     });
     let failovers = failovers.collect();
     Some(Box::new(Store { store: Arc::new(store), sequence, failovers }))
@@ -123,7 +123,8 @@ impl Mediator for Store {
                 false => context.to_stored()?,
             };
             if let Err(error) = store.store(message).await {
-                let other = self.failovers.get(name.trim()).and_then(|own| context.plan().store(own));
+                let other =
+                    self.failovers.get(name.trim()).and_then(|failover| context.plan().store(failover));
                 if let Some(other) = other {
                     tracing::warn!(message_id = %context.message_id(), "the message goes to the store {}: {error}", other.name());
                     if other.store(context.to_stored()?).await.is_ok() {
@@ -192,18 +193,18 @@ mod tests {
             <payloadFactory media-type='json'><format>{\"n\":2}</format></payloadFactory><store messageStore='{$ctx:name}'/><respond/>\
             <!--top--><messageStore name='s'/><sequence name='on'><property name='name' value='s'/><drop/></sequence>";
         let tested = tested(text);
-        let answer = tested.ask("POST", "/x?y=1", &[JSON, ("X-Own", "o")], r#"{ "n":1}"#);
-        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"n":2}"#));
+        let response = tested.ask("POST", "/x?y=1", &[JSON, ("X-Own", "o")], r#"{ "n":1}"#);
+        assert_eq!((response.status, response.body.as_str()), (200, r#"{"n":2}"#));
         let stored = waiting(&tested);
         let bodies: Vec<_> =
-            stored.iter().map(|own| String::from_utf8_lossy(&own.body).into_owned()).collect();
+            stored.iter().map(|message| String::from_utf8_lossy(&message.body).into_owned()).collect();
         assert_eq!(bodies, [r#"{ "n":1}"#, r#"{"n":2}"#]);
         assert_ne!(stored[0].id, stored[1].id);
         // And it comes out as it went in.
         let plan = tested.bus.plan();
         let mut out = Context::of_stored(plan, tested.bus.services(), &stored[0]);
         assert_eq!(out.properties.get("p").map(ToString::to_string).as_deref(), Some("1"));
-        assert_eq!(out.axis2("q").map(|own| own.to_string()).as_deref(), Some("2"));
+        assert_eq!(out.axis2("q").map(|value| value.to_string()).as_deref(), Some("2"));
         assert_eq!((out.headers.get("X-Own"), out.inbound.target.as_str()), (Some("o"), "/x?y=1"));
         assert_eq!(out.payload.json().unwrap().map(ToString::to_string).as_deref(), Some(r#"{"n":1}"#));
     }
@@ -214,8 +215,8 @@ mod tests {
             "<store messageStore='s'/><!--top--><messageStore name='s' class='org.apache.synapse.message.store.InMemoryMessageStore'/>",
         );
         for body in ["", "<a/>", "no xml"] {
-            let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], body);
-            assert_eq!((answer.status, answer.body.as_str()), (202, ""), "{body}");
+            let response = tested.ask("POST", "/", &[("Content-Type", "application/xml")], body);
+            assert_eq!((response.status, response.body.as_str()), (202, ""), "{body}");
         }
         assert_eq!(waiting(&tested).len(), 3);
         assert!(waiting(&tested).is_empty());
@@ -237,7 +238,7 @@ mod tests {
             ),
         ] {
             let fault = testing::main(&registry, text).run(&[JSON], "{}").fault();
-            assert!(fault.as_ref().is_some_and(|own| own.contains(says)), "{text}: {fault:?}");
+            assert!(fault.as_ref().is_some_and(|message| message.contains(says)), "{text}: {fault:?}");
         }
         let tested = tested("<store messageStore='s'/><!--top--><messageStore name='s'/>");
         let store = tested.bus.plan().store("s").expect("there is a store");
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(filled.ok(), store.capacity());
         let end = tested.run(&[JSON], "{}");
         assert_eq!(end.fault().as_deref(), Some("0: Failed to store message in the message store s"));
-        assert!(end.property("ERROR_DETAIL").is_some_and(|own| own.contains("the store is full")));
+        assert!(end.property("ERROR_DETAIL").is_some_and(|detail| detail.contains("the store is full")));
         assert_eq!(end.property("HTTP_SC").as_deref(), Some("500"));
         for (text, says) in [
             ("<store/>", "needs the attribute `messageStore`"),
@@ -287,7 +288,7 @@ mod tests {
     ) -> Vec<String> {
         let parameters: String = parameters
             .split_whitespace()
-            .filter_map(|own| own.split_once('='))
+            .filter_map(|word| word.split_once('='))
             .map(|(name, value)| format!("<parameter name='{name}'>{value}</parameter>"))
             .collect();
         let tested = tested(&format!(

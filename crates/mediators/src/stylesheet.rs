@@ -28,7 +28,7 @@ pub(crate) struct Style {
 
 enum Source {
     Fixed(Arc<str>, Arc<Stylesheet>),
-    Keyed { key: KeyValue, known: Known<Arc<str>, Arc<[u8]>, Stylesheet> },
+    Keyed { key: KeyValue, stylesheets: Known<Arc<str>, Arc<[u8]>, Stylesheet> },
 }
 
 /// Finds modules among the resources, else by key in entries and registry; never elsewhere.
@@ -84,7 +84,7 @@ impl Style {
                 Some("1.0") => Processor::V1,
                 Some("2.0") => Processor::V2,
                 other => {
-                    let message = format!("`{}` is no version of XSLT", other.unwrap_or_default());
+                    let message = format!("`{}` is not a version of XSLT", other.unwrap_or_default());
                     compiler.error("bad-value", message, setting.start_tag(), "1.0 or 2.0");
                     return None;
                 }
@@ -97,7 +97,7 @@ impl Style {
                 warn_missing("stylesheet", &name, place, compiler);
             }
             return Some(Style {
-                source: Source::Keyed { key, known: Known::default() },
+                source: Source::Keyed { key, stylesheets: Known::default() },
                 resources,
                 processor,
             });
@@ -126,16 +126,20 @@ impl Style {
                         .at(place, why)
                         .help("messages that come here fault"),
                 );
-                Some(Style { source: Source::Keyed { key, known: Known::default() }, resources, processor })
+                Some(Style {
+                    source: Source::Keyed { key, stylesheets: Known::default() },
+                    resources,
+                    processor,
+                })
             }
         }
     }
 
     /// The stylesheet for this message, with its key.
     pub(crate) fn find(&self, context: &mut Context) -> Result<(Arc<str>, Arc<Stylesheet>), Fault> {
-        let (key, known) = match &self.source {
+        let (key, stylesheets) = match &self.source {
             Source::Fixed(key, sheet) => return Ok((Arc::clone(key), Arc::clone(sheet))),
-            Source::Keyed { key, known } => (key.resolve(context)?.unwrap_or_default(), known),
+            Source::Keyed { key, stylesheets } => (key.resolve(context)?.unwrap_or_default(), stylesheets),
         };
         let plan = Arc::clone(context.plan());
         let entry = plan
@@ -143,7 +147,7 @@ impl Style {
             .ok_or_else(|| failed(&key, format!("there is no entry or registry resource `{key}`")))?;
         let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
         let modules = Modules { resources: &self.resources, entry: &find };
-        let sheet = known.get_or_make(&key, entry.bytes, |bytes| {
+        let sheet = stylesheets.get_or_make(&key, entry.bytes, |bytes| {
             compiled(&key, bytes, self.processor, &modules).map_err(|why| failed(&key, why))
         })?;
         Ok((key, sheet))

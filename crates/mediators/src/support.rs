@@ -22,7 +22,7 @@ pub(crate) fn can_be_sent(name: &str, place: Span, compiler: &mut Compiler<'_>) 
     if is_header_name(name.trim()) {
         return Some(true);
     }
-    let message = format!("`{name}` is no header name");
+    let message = format!("`{name}` is not a header name");
     let why = match name.trim().is_empty() {
         true => Some("the header is not sent: it has no name"),
         false => has_blanks(name).then_some("the header is not sent: names have no blanks"),
@@ -42,7 +42,7 @@ pub(crate) fn can_be_sent(name: &str, place: Span, compiler: &mut Compiler<'_>) 
 pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Result<(), Fault> {
     let name = name.trim();
     if !is_header_name(name) {
-        return Err(Fault::new(format!("`{name}` is no header name")));
+        return Err(Fault::new(format!("`{name}` is not a header name")));
     }
     let breaks = |c: char| matches!(c, '\0' | '\n' | '\x0b' | '\x0c' | '\r');
     if value.contains(breaks) {
@@ -57,9 +57,9 @@ pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Resu
 pub(crate) fn envelope_with_headers(other: &Envelope) -> Envelope {
     let mut envelope = Envelope::empty(other.version);
     if let Some(header) = other.header {
-        let own = envelope.header_or_new();
+        let header_of_new = envelope.header_or_new();
         for block in other.elements_of(header) {
-            envelope.document.copy_from(own, &other.document, block);
+            envelope.document.copy_from(header_of_new, &other.document, block);
         }
     }
     envelope
@@ -89,7 +89,7 @@ pub(crate) fn enough(
         let number: i64 = text
             .trim()
             .parse()
-            .map_err(|_| Fault::new(format!("`{}` is no number of messages to {what}", text.trim())))?;
+            .map_err(|_| Fault::new(format!("`{}` is not a number of messages to {what}", text.trim())))?;
         let number = usize::try_from(number).ok().filter(|&number| number > 0);
         least = least.into_iter().chain(number).min();
     }

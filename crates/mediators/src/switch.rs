@@ -46,9 +46,9 @@ unread, and a body that is broken behind that place is not noticed here.",
     ],
     refused: &[
         ("<switch><case regex=\"a\"/></switch>", "`switch` needs the attribute `source`"),
-        ("<switch source=\"//a[\"><case regex=\"a\"/></switch>", "no valid expression"),
+        ("<switch source=\"//a[\"><case regex=\"a\"/></switch>", "not a valid expression"),
         ("<switch source=\"//a\"><case/></switch>", "`case` needs a `regex`"),
-        ("<switch source=\"//a\"><case regex=\"(\"/></switch>", "no valid regular expression"),
+        ("<switch source=\"//a\"><case regex=\"(\"/></switch>", "not a valid regular expression"),
         ("<switch source=\"//a\"><drop/></switch>", "`drop` has no effect inside of `switch`"),
     ],
     faults: &[
@@ -192,8 +192,8 @@ mod tests {
         for (text, wanted) in [
             (r#"<switch><case regex="a"/></switch>"#, "`switch` needs the attribute `source`"),
             (r#"<switch source="//a"><case/></switch>"#, "`case` needs a `regex`"),
-            (r#"<switch source="//a"><case regex="("/></switch>"#, "is no valid regular expression"),
-            (r#"<switch source="//a["><case regex="a"/></switch>"#, "is no valid expression"),
+            (r#"<switch source="//a"><case regex="("/></switch>"#, "is not a valid regular expression"),
+            (r#"<switch source="//a["><case regex="a"/></switch>"#, "is not a valid expression"),
         ] {
             let flow = testing::main(&registry(testing::endpoints), text);
             assert!(flow.reports(wanted), "{flow:?}");

@@ -26,9 +26,9 @@ impl Target {
     /// The first of these is used: inline sequence, named sequence, inline endpoint, named endpoint.
     pub(crate) fn compile(element: &Element, label: String, compiler: &mut Compiler<'_>) -> Option<Target> {
         for attribute in element.attributes() {
-            let known = ["to", "soapAction", "sequence", "endpoint"];
+            let allowed = ["to", "soapAction", "sequence", "endpoint"];
             let local = &*attribute.name.local;
-            if attribute.name.namespace.is_empty() && !known.contains(&local) {
+            if attribute.name.namespace.is_empty() && !allowed.contains(&local) {
                 compiler.warning(
                     "unknown-attribute",
                     format!("`target` has no attribute `{local}`"),

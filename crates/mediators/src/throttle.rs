@@ -48,7 +48,7 @@ and all its copies are done.
 Then, the entry for the caller; without one the message is admitted. Entries for domains are looked at first: the very name, then `*.x.org`, then
 `other`. The name is the header `X-Forwarded-Host`, else the address of the connection. Only if none fits it is those for addresses: the very
 address, then ranges and `10.1.1.*`, then `other`. The address is the first in the header `X-Forwarded-For`, else that of the connection;
-what is no address counts under `other`. Clients can write these headers themselves: have the proxy in front of the
+what is not an address counts under `other`. Clients can write these headers themselves: have the proxy in front of the
 bus set them. Entries for roles are read and not looked at.
 
 A span of `t:UnitTime` begins with the first request in it. In each span `t:MaximumCount` requests are admitted; the next one is rejected, and with
@@ -143,7 +143,7 @@ missing or wrong is a warning when the configuration loads, and a fault for each
         ),
         (
             "<throttle id=\"a\"><policy><MediatorThrottleAssertion><Policy><ID>10.1.1</ID><Deny/></Policy></MediatorThrottleAssertion></policy></throttle>",
-            "`10.1.1` is no address, no range a-b and not a.b.*",
+            "`10.1.1` is not an address, a range a-b or a.b.*",
         ),
         (
             "<throttle id=\"a\"><policy><MediatorThrottleAssertion><Policy><ID>other</ID><MaximumCount>2</MaximumCount></Policy></MediatorThrottleAssertion></policy></throttle>",
@@ -335,14 +335,14 @@ impl Throttle {
             Rules::Broken(why) => {
                 Err(Fault::new("Error processing the throttling policy").because(why.clone()))
             }
-            Rules::Keyed(key, known) => {
+            Rules::Keyed(key, policies) => {
                 let wrong =
                     |why: String| Fault::new(format!("Error reading the throttle policy {key}")).because(why);
                 let entry = context
                     .plan()
                     .entry(key)
                     .ok_or_else(|| wrong("there is no entry or registry resource of this key".into()))?;
-                let policy = known.get_or_make(&(), entry.bytes, |bytes| parse(bytes).map_err(wrong))?;
+                let policy = policies.get_or_make(&(), entry.bytes, |bytes| parse(bytes).map_err(wrong))?;
                 Ok(self.decide(&policy, context))
             }
         }
@@ -469,7 +469,7 @@ mod tests {
         (0..times).map(one).collect()
     }
 
-    fn later(flow: &Tested, milliseconds: u64) {
+    fn advance(flow: &Tested, milliseconds: u64) {
         flow.bus.services().kept.get::<Throttles>().ahead.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(outcomes(&flow, &[("X-Forwarded-For", "10.2.9.9")], 1), "r");
         assert_eq!(outcomes(&flow, &[("X-Forwarded-For", "10.3.0.1")], 3), "aaa");
         assert_eq!(outcomes(&flow, &[], 2), "ar", "the others");
-        later(&flow, HOUR);
+        advance(&flow, HOUR);
         assert_eq!(outcomes(&flow, &[], 2), "ar", "a new window");
     }
 

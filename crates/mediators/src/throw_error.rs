@@ -37,7 +37,7 @@ never an expression.",
         (Need::Whole, "the message is made of the body"),
     ],
     refused: &[
-        ("<throwError errorMessage=\"{//a[}\"/>", "no valid expression"),
+        ("<throwError errorMessage=\"{//a[}\"/>", "not a valid expression"),
         ("<throwError><drop/></throwError>", "`drop` has no effect inside of `throwError`"),
     ],
     faults: &[

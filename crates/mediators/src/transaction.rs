@@ -71,8 +71,8 @@ impl Mediator for Action {
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         let open = context.attached::<Transaction>();
         let begin = |context: &mut Context| {
-            let own = Transaction::new(context);
-            context.attach(Arc::new(own));
+            let transaction = Transaction::new(context);
+            context.attach(Arc::new(transaction));
             Ok(Flow::Next)
         };
         let none = || Fault::new("there is no transaction");

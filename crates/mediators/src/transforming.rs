@@ -1,6 +1,6 @@
 //! A stylesheet on a body that is still arriving: [`Transformed`] is the result, a body that arrives as well.
 //!
-//! The stylesheet runs in a thread of its own, between two small buffers: one is filled by whoever asks for more of the
+//! The stylesheet runs in a thread of its own, between two small buffers: one is filled by the consumer that asks for more of the
 //! result, from the body of the message; the other is what the thread has written. If either is full or empty, the one
 //! side waits for the other. So memory does not depend on the size of the message, a slow receiver slows the sender
 //! down, and what has a deadline is receiving and sending, as for any relayed body. Dropping the result ends the thread.
@@ -54,7 +54,7 @@ struct State {
     output: Vec<u8>,
     /// The stylesheet is done, or why it is not.
     done: Option<Result<(), String>>,
-    /// Nobody wants the result any more, or the body does not arrive.
+    /// The result is not wanted any more, or the body does not arrive.
     cancelled: bool,
     waker: Option<Waker>,
     /// Bytes read since something was written.
@@ -367,13 +367,13 @@ mod tests {
     fn collect(mut result: Transformed) -> Result<Vec<u8>, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            let mut all = Vec::new();
+            let mut bytes = Vec::new();
             loop {
                 let more = std::future::poll_fn(|cx| result.poll_more(cx)).await;
-                all.extend_from_slice(result.buffered());
+                bytes.extend_from_slice(result.buffered());
                 result.consume(result.buffered().len());
                 if !more.map_err(|error| error.to_string())? {
-                    return Ok(all);
+                    return Ok(bytes);
                 }
             }
         })
@@ -498,7 +498,7 @@ mod tests {
             // Nothing was written yet: a fault like any other.
             let fault = run(&early, false).fault();
             assert!(
-                fault.as_ref().is_some_and(|own| own.starts_with("601000: the payload is not well")),
+                fault.as_ref().is_some_and(|message| message.starts_with("601000: the payload is not well")),
                 "{fault:?}"
             );
             // Later the result breaks off, and never looks whole.

@@ -84,7 +84,7 @@ What a schema imports or includes is the `resource` of that location, else an en
         ("<validate><schema key=\"s\"/></validate>", "`validate` needs `on-fail` with a mediator in it"),
         (
             "<validate source=\"//a[\"><schema key=\"s\"/><on-fail><drop/></on-fail></validate>",
-            "no valid expression",
+            "not a valid expression",
         ),
         (
             "<validate><schema key=\"s\"/><resource key=\"t\"/><on-fail><drop/></on-fail></validate>",
@@ -111,7 +111,7 @@ struct Validate {
     as_json: bool,
     /// Of literal keys that are there: compiled with the plan.
     fixed: Option<Result<Arc<Schemas>, Fault>>,
-    known: Known<Vec<Arc<str>>, Texts, Schemas>,
+    schemas: Known<Vec<Arc<str>>, Texts, Schemas>,
     on_fail: ListId,
 }
 
@@ -194,7 +194,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let as_json = crate::target::is_true(element, "json-source");
     let fixed = fixed(element, &keys, &resources, compiler);
     let on_fail = compiler.list(on_fail, "on-fail of validate");
-    Some(Box::new(Validate { keys, resources, source, as_json, fixed, known: Known::default(), on_fail }))
+    Some(Box::new(Validate { keys, resources, source, as_json, fixed, schemas: Known::default(), on_fail }))
 }
 
 /// The schemas of literal keys. What is wrong with them is told now, and each message that comes faults, as in WSO2.
@@ -237,9 +237,9 @@ fn fixed(
 fn load(mut sources: Vec<Source>, resolver: &dyn Resolver) -> Result<Schemas, Fault> {
     let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
     let wrong = |violations: Vec<Violation>| {
-        let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let sentences: Vec<String> = violations.iter().map(ToString::to_string).collect();
         Fault::new(format!("Error creating a validator for the schema {}", names.join(", ")))
-            .because(all.join("\n"))
+            .because(sentences.join("\n"))
     };
     let is_xml =
         |source: &Source| !matches!(source.bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b't' | b'f'));
@@ -281,7 +281,7 @@ impl Validate {
             };
             texts.push(plan.entry(name).ok_or_else(missing)?.bytes);
         }
-        self.known.get_or_make(&names, texts, |texts| {
+        self.schemas.get_or_make(&names, texts, |texts| {
             let source = |(name, text): (&Arc<str>, &Arc<[u8]>)| Source {
                 name: name.to_string(),
                 bytes: text.to_vec(),

@@ -51,10 +51,10 @@ do, the variable keeps the value that it had.",
         ("<variable name=\"v\"/>", "`variable` needs a value"),
         ("<variable value=\"1\"/>", "`variable` needs the attribute `name`"),
         ("<variable name=\"v\" value=\"1\" type=\"FLOAT\"/>", "`type` cannot be `FLOAT`"),
-        ("<variable name=\"v\" value=\"x\" type=\"INTEGER\"/>", "`x` is no number of this type"),
+        ("<variable name=\"v\" value=\"x\" type=\"INTEGER\"/>", "`x` is not a number of this type"),
         ("<variable name=\"v\" value=\"{\" type=\"JSON\"/>", "it is not JSON"),
         ("<variable name=\"v\" value=\"a\" type=\"XML\"/>", "it is not well-formed XML"),
-        ("<variable name=\"v\" expression=\"//a[\"/>", "no valid expression"),
+        ("<variable name=\"v\" expression=\"//a[\"/>", "not a valid expression"),
     ],
     faults: &[
         ("0", "the expression gives something that is not of the `type`, or cannot be evaluated"),
@@ -82,7 +82,7 @@ struct Variable {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let span = element.start_tag();
     let name = Arc::from(element.attr("name").unwrap_or_default());
-    let kind = element.attr("type").and_then(|kind| TYPES.iter().copied().find(|own| *own == kind.trim()));
+    let kind = element.attr("type").and_then(|kind| TYPES.iter().copied().find(|name| *name == kind.trim()));
     let source = if element.attr("action").map(str::trim) == Some("remove") {
         None
     } else if let Some(value) = element.attribute("value") {
@@ -120,7 +120,7 @@ fn warn_of_no_boolean(value: &config::Attribute, compiler: &mut Compiler<'_>) {
 }
 
 fn literal(text: &str, kind: &str) -> Result<Value, String> {
-    let number = || format!("`{text}` is no number of this type");
+    let number = || format!("`{text}` is not a number of this type");
     Ok(match kind {
         "INTEGER" => Value::Integer(text.trim().parse::<i32>().map_err(|_| number())?.into()),
         "LONG" => Value::Integer(text.trim().parse().map_err(|_| number())?),
@@ -292,7 +292,7 @@ mod tests {
             assert!(end.fault().unwrap().contains("does not match the expected data type"));
         }
         for (attributes, wanted) in [
-            (r#"value="x" type="INTEGER""#, "`x` is no number of this type"),
+            (r#"value="x" type="INTEGER""#, "`x` is not a number of this type"),
             (r#"value="{" type="JSON""#, "it is not JSON"),
             ("", "`variable` needs a value"),
         ] {

@@ -1,6 +1,6 @@
 //! `xslt`: replaces the payload, or the element that an expression selects, by what a stylesheet makes of it.
 //!
-//! The usual message, whose body nobody has looked into yet, goes straight from its bytes through the stylesheet to the
+//! The usual message, whose body no step has read yet, goes straight from its bytes through the stylesheet to the
 //! bytes of the next one: no tree of an envelope is built around either, and what stands around the payload of a SOAP
 //! message stays as it came. If it is large plain XML and the stylesheet looks only downwards, the result leaves while
 //! the message arrives.
@@ -120,7 +120,7 @@ connection that the result goes to.",
     refused: &[
         ("<xslt/>", "`xslt` needs the attribute `key`"),
         ("<xslt key=\"none\"/>", "there is no stylesheet `none`"),
-        ("<xslt key=\"none\" source=\"//a[\"/>", "no valid expression"),
+        ("<xslt key=\"none\" source=\"//a[\"/>", "not a valid expression"),
         ("<xslt key=\"none\"><property name=\"p\"/></xslt>", "a parameter needs a value"),
         ("<xslt key=\"none\"><resource location=\"a\"/></xslt>", "`resource` needs `location` and `key`"),
         (
@@ -129,7 +129,7 @@ connection that the result goes to.",
         ),
         (
             "<xslt key=\"none\"><attribute name=\"http://busbar.dev/xslt/processor\" value=\"3.0\"/></xslt>",
-            "`3.0` is no version of XSLT",
+            "`3.0` is not a version of XSLT",
         ),
     ],
     faults: &[
@@ -662,9 +662,9 @@ mod tests {
         ] {
             let tested =
                 testing::main(&crate::registry(testing::endpoints), &format!("{mediator}{}", sheet(inside)));
-            let answer = tested.ask("POST", "/", SOAP, body).body;
-            assert!(answer.contains("<n") && !answer.contains("<a"), "{answer}");
-            assert_eq!(answer.contains("<h"), has_header, "{answer}");
+            let response = tested.ask("POST", "/", SOAP, body).body;
+            assert!(response.contains("<n") && !response.contains("<a"), "{response}");
+            assert_eq!(response.contains("<h"), has_header, "{response}");
         }
         // A plain message that becomes an envelope.
         let tested =
@@ -672,7 +672,7 @@ mod tests {
         assert!(tested.run(XML, "<a/>").payload().starts_with("<n"));
     }
 
-    /// What is no single element, an envelope or a page of HTML is made once all the same.
+    /// What is not a single element, an envelope or a page of HTML is made once all the same.
     #[test]
     fn results_are_made_once() {
         let says = "<x:message>made</x:message>";
@@ -701,7 +701,7 @@ mod tests {
                 assert_eq!(made, 1, "{inside} {body}: {lines:?}");
                 let payload = end.outcome().ok();
                 let around = " xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"";
-                let payload = payload.map(|own| testing::without_envelope(&own).replace(around, ""));
+                let payload = payload.map(|payload| testing::without_envelope(&payload).replace(around, ""));
                 assert_eq!(payload.as_deref(), wanted, "{inside} {body}");
             }
         }
@@ -763,7 +763,7 @@ mod tests {
             (
                 "<xslt key='s'><attribute name='http://busbar.dev/xslt/processor' value='3.0'/></xslt>",
                 "",
-                "no version of XSLT",
+                "not a version of XSLT",
             ),
             ("<xslt key='s'/>", "<x:nonsense/>", "cannot be compiled"),
             ("<xslt key='s'/>", "<x:include href='gone'/>", "cannot be compiled"),

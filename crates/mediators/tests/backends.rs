@@ -13,17 +13,19 @@ const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 /// What a backend was asked: the number of the connection, head and body.
 type Seen = Arc<Mutex<Vec<(usize, String, String)>>>;
 
-/// A backend on threads of its own, whose connections stay open. `answer` gets the number of the request, its head and
-/// body, and gives status line, fields and body of the answer.
-fn backend(answer: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync + 'static) -> (String, Seen) {
+/// A backend on threads of its own, whose connections stay open. `respond` gets the number of the request, its head and
+/// body, and gives status line, fields and body of the response.
+fn backend(
+    respond: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync + 'static,
+) -> (String, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
     let address = listener.local_addr().expect("a bound listener has an address");
     let seen = Seen::default();
-    let (answer, all) = (Arc::new(answer), Arc::clone(&seen));
+    let (respond, all) = (Arc::new(respond), Arc::clone(&seen));
     std::thread::spawn(move || {
         for (connection, stream) in listener.incoming().flatten().enumerate() {
-            let (answer, all) = (Arc::clone(&answer), Arc::clone(&all));
-            std::thread::spawn(move || serve(stream, connection, &*answer, &all));
+            let (respond, all) = (Arc::clone(&respond), Arc::clone(&all));
+            std::thread::spawn(move || serve(stream, connection, &*respond, &all));
         }
     });
     (format!("http://{address}"), seen)
@@ -32,14 +34,14 @@ fn backend(answer: impl Fn(usize, &str, &str) -> (String, String) + Send + Sync 
 fn serve(
     mut stream: TcpStream,
     connection: usize,
-    answer: &dyn Fn(usize, &str, &str) -> (String, String),
+    respond: &dyn Fn(usize, &str, &str) -> (String, String),
     all: &Seen,
 ) -> Option<()> {
     let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
     loop {
         let text = String::from_utf8_lossy(&received).into_owned();
         let whole = text.split_once("\r\n\r\n").and_then(|(head, rest)| {
-            let length = field(head, "content-length").map_or(0, |own| own.parse().expect("a number"));
+            let length = field(head, "content-length").map_or(0, |text| text.parse().expect("a number"));
             (rest.len() >= length).then(|| (head.to_owned(), rest[..length].to_owned()))
         });
         if let Some((head, body)) = whole {
@@ -49,7 +51,7 @@ fn serve(
                 all.push((connection, head.clone(), body.clone()));
                 all.len() - 1
             };
-            let (begin, body) = answer(number, &head, &body);
+            let (begin, body) = respond(number, &head, &body);
             write!(stream, "{begin}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
             if begin.contains("Connection: close") {
                 return None;
@@ -66,8 +68,8 @@ fn serve(
 fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     head.lines()
         .filter_map(|line| line.split_once(':'))
-        .find(|(own, _)| own.eq_ignore_ascii_case(name))
-        .map(|(_, own)| own.trim())
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, text)| text.trim())
 }
 
 /// A flow that calls the endpoint `e` and answers with what comes; a fault answers with its properties.
@@ -151,7 +153,7 @@ fn the_token_is_asked_for_as_the_grant_says() {
             (Some("application/x-www-form-urlencoded"), wanted)
         );
         for name in ["Authorization", "X-Own"] {
-            let wanted = headers.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+            let wanted = headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
             assert_eq!(field(head, name), wanted, "{grant}");
         }
         let seen = seen.lock().expect("it");
@@ -173,10 +175,10 @@ fn a_refused_token_is_fetched_anew_once() {
             }
         });
         let tested = flow("", CALL, &oauth(&address, &GRANT.replace("URL", &tokens)));
-        let answer = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
-        assert_eq!(answer.status, status, "{answer:?}");
+        let response = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
+        assert_eq!(response.status, status, "{response:?}");
         if status == 200 {
-            assert_eq!(answer.body, r#"{"n":1}"#);
+            assert_eq!(response.body, r#"{"n":1}"#);
             assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
         }
         assert_eq!(asked.lock().expect("it").len(), asks);
@@ -201,11 +203,11 @@ fn the_token_is_fetched_through_the_proxy_of_the_endpoint() {
     let (proxy, asked) = backend(|_, _, _| ok(r#"{"access_token":"T"}"#));
     let (address, seen) = backend(|_, _, _| ok("{}"));
     let port = proxy.rsplit(':').next().unwrap_or_default();
-    let own = format!(
+    let with_proxy = format!(
         "<proxyConfigs><proxyHost>127.0.0.1</proxyHost><proxyPort>{port}</proxyPort><proxyUsername>u</proxyUsername>\
          <proxyPassword>p</proxyPassword><proxyProtocol>http</proxyProtocol></proxyConfigs></clientCredentials>"
     );
-    let grant = GRANT.replace("URL", "http://tokens.example").replace("</clientCredentials>", &own);
+    let grant = GRANT.replace("URL", "http://tokens.example").replace("</clientCredentials>", &with_proxy);
     let tested = flow("", CALL, &oauth(&address, &grant));
     assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
     let head = asked.lock().expect("it")[0].1.clone();
@@ -219,43 +221,43 @@ fn the_token_is_fetched_through_the_proxy_of_the_endpoint() {
 #[test]
 fn without_a_token_the_fault_sequence_runs() {
     let huge = format!(r#"{{"access_token":"{}"}}"#, "x".repeat(2 << 20));
-    for (answer, says) in [
+    for (response, says) in [
         (("HTTP/1.1 500 No".to_owned(), "no".to_owned()), "answered with 500"),
         (ok("<a/>"), "not JSON"),
         (ok(""), "not JSON"),
         (ok("{}"), "no access_token"),
         (ok(r#"{"access_token":5}"#), "no access_token"),
-        (ok(r#"{"access_token":"a\nb"}"#), "no token"),
+        (ok(r#"{"access_token":"a\nb"}"#), "not a token"),
         (ok(&huge), "larger than"),
     ] {
-        let (tokens, _) = backend(move |_, _, _| answer.clone());
+        let (tokens, _) = backend(move |_, _, _| response.clone());
         let (address, seen) = backend(|_, _, _| ok("{}"));
         for call in
             [CALL, "<call blocking='true'><endpoint key='e'/></call>", "<send><endpoint key='e'/></send>"]
         {
             let tested = flow("", call, &oauth(&address, &GRANT.replace("URL", &tokens)));
-            let answer = tested.ask("POST", "/", JSON, "{}");
+            let response = tested.ask("POST", "/", JSON, "{}");
             let wanted = "303003: Could not get an access token for the OAuth endpoint / ";
             assert!(
-                answer.body.starts_with(wanted) && answer.body.contains(says),
-                "{call} {says}: {answer:?}"
+                response.body.starts_with(wanted) && response.body.contains(says),
+                "{call} {says}: {response:?}"
             );
         }
         assert!(seen.lock().expect("it").is_empty());
     }
     // Nobody listens there.
-    let dead = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr()).expect("a free port");
+    let dead = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
     let tested =
         flow("", CALL, &oauth("http://127.0.0.1:9", &GRANT.replace("URL", &format!("http://{dead}"))));
     assert!(tested.ask("POST", "/", JSON, "{}").body.starts_with("303003: "));
     let tested = flow("", CALL, &oauth("http://127.0.0.1:9", &GRANT.replace("URL/t", "{$ctx:none}")));
-    assert!(tested.ask("POST", "/", JSON, "{}").body.contains("no address"));
+    assert!(tested.ask("POST", "/", JSON, "{}").body.contains("not an address"));
 }
 
 #[test]
 fn mistakes_of_oauth_are_found_when_the_configuration_loads() {
     for (grant, says) in [
-        (GRANT.replace("URL", "nowhere"), "is no address"),
+        (GRANT.replace("URL", "nowhere"), "is not an address"),
         (GRANT.replace("<clientId>c</clientId>", ""), "clientId"),
         (GRANT.replace("</clientCredentials>", "<proxyConfigs/></clientCredentials>"), "the address of the proxy"),
         (GRANT.replace("</clientCredentials>", "<sslEnabled>x</sslEnabled></clientCredentials>"), "`sslEnabled` has no effect"),
@@ -304,7 +306,7 @@ fn the_key_of_an_endpoint() {
     assert_eq!(field(&seen.lock().expect("it")[0].1, "X-API-Key"), Some("secret"));
     let text = format!("<drop/><!--top--><endpoint name='e'>{}</endpoint>", endpoint("X API"));
     let wrong = testing::main(&busbar_mediators::registry(endpoints::endpoint), &text);
-    assert!(wrong.reports("`X API` is no name of a header"), "{:?}", wrong.found);
+    assert!(wrong.reports("`X API` is not a name of a header"), "{:?}", wrong.found);
 }
 
 /// A second message of NTLM.
@@ -333,8 +335,9 @@ fn the_handshake_of_ntlm_goes_over_one_connection() {
                     "who?".to_owned(),
                 )
             };
-            let token = field(head, "Authorization").and_then(|own| own.strip_prefix("NTLM "));
-            let kind = token.and_then(|own| STANDARD.decode(own).ok()).map(|own| own[8]);
+            let token =
+                field(head, "Authorization").and_then(|credentials| credentials.strip_prefix("NTLM "));
+            let kind = token.and_then(|text| STANDARD.decode(text).ok()).map(|message| message[8]);
             match (number % 3, kind) {
                 (0, None) => refused("NTLM"),
                 (1, Some(1)) => refused(&format!("NTLM {}", challenge())),
@@ -347,8 +350,8 @@ fn the_handshake_of_ntlm_goes_over_one_connection() {
         let before = format!("{after}{before}/>");
         let tested = flow(&before, call, &format!("<http method='post' uri-template='{address}/x'/>"));
         for _ in 0..2 {
-            let answer = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
-            assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"in":true}"#), "{call}");
+            let response = tested.ask("POST", "/", JSON, r#"{"n":1}"#);
+            assert_eq!((response.status, response.body.as_str()), (200, r#"{"in":true}"#), "{call}");
         }
         let seen = seen.lock().expect("it");
         let connections: Vec<_> = seen.iter().map(|(connection, _, _)| *connection).collect();
@@ -374,8 +377,8 @@ fn ntlm_answers_nothing_but_its_own_challenge() {
         });
         let endpoint = format!("<http method='post' uri-template='{address}/x'/>");
         let tested = flow("<NTLM username='u' password='p'/>", call, &endpoint);
-        let answer = tested.ask("POST", "/", JSON, "{}");
-        assert!(answer.body.contains(says), "{offer}: {answer:?}");
+        let response = tested.ask("POST", "/", JSON, "{}");
+        assert!(response.body.contains(says), "{offer}: {response:?}");
         assert_eq!(seen.lock().expect("it").len(), asked, "{offer}");
     }
 }
@@ -400,8 +403,8 @@ fn a_refused_blocking_call_suspends_the_endpoint_like_any_failure() {
         let tested = flow("", call, &format!("<address uri='{address}/x'>{timing}</address>"));
         let first = tested.ask("POST", "/", JSON, "{}").body;
         assert!(first.starts_with(if call == CALL { "gone" } else { "404: " }), "{first}");
-        let answer = tested.ask("POST", "/", JSON, "{}").body;
-        assert!(answer.starts_with(second), "{timing}: {answer}");
+        let response = tested.ask("POST", "/", JSON, "{}").body;
+        assert!(response.starts_with(second), "{timing}: {response}");
     }
 }
 

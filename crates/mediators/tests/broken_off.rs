@@ -40,7 +40,7 @@ fn what_is_taken_of_a_large_message_is_all_of_it() {
     ] {
         let end = run(&mediators);
         assert_eq!(end.fault(), None, "{mediators}");
-        assert_eq!(end.property("r").map(|own| own.len()), Some(length), "{mediators}");
+        assert_eq!(end.property("r").map(|text| text.len()), Some(length), "{mediators}");
     }
 }
 
@@ -88,7 +88,7 @@ fn a_group_of_a_long_text_is_found() {
     let end = run(&format!(
         "<property name='r' value='{long}'/><property name='r' expression=\"get-property('r')\" pattern='(x*)' group='1'/>"
     ));
-    assert_eq!(end.property("r").map(|own| own.len()), Some(20_000), "{:?}", end.fault());
+    assert_eq!(end.property("r").map(|text| text.len()), Some(20_000), "{:?}", end.fault());
 }
 
 /// Steps that go on with what an expression selects, on a message that is long work: each item once, on the compute threads.
@@ -119,7 +119,7 @@ fn items_of_a_large_message_are_selected_elsewhere() {
     ] {
         let end = run(&mediators);
         let found = match end.fault() {
-            Some(fault) if fault.contains("are no number") => Some("fault".to_owned()),
+            Some(fault) if fault.contains("are not a number") => Some("fault".to_owned()),
             Some(fault) => Some(fault),
             None => end.property("r"),
         };

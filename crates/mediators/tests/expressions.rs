@@ -128,13 +128,13 @@ fn table(name: &str, body: &str, failover: bool, rows: &[(&str, &str)]) {
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|(expression, wanted)| {
-            let own = value(&place, body, expression, failover);
-            let fits = match (wanted.strip_prefix('!'), own.strip_prefix('!')) {
-                (Some(wanted), Some(own)) => own.contains(wanted),
-                (None, None) => own == *wanted,
+            let actual = value(&place, body, expression, failover);
+            let fits = match (wanted.strip_prefix('!'), actual.strip_prefix('!')) {
+                (Some(wanted), Some(actual)) => actual.contains(wanted),
+                (None, None) => actual == *wanted,
                 _ => false,
             };
-            (!fits).then(|| format!("{expression}: {own}, not {wanted}"))
+            (!fits).then(|| format!("{expression}: {actual}, not {wanted}"))
         })
         .collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -327,10 +327,10 @@ fn functions_of_xpath() {
             ("wso2:vault-lookup('db', 'FILE', 'true')", "!is encrypted"),
             (
                 "wso2:vault-lookup('none')",
-                "!unknown-secret: the secret of `wso2:vault-lookup('none')` cannot be had",
+                "!unknown-secret: the secret of `wso2:vault-lookup('none')` is not available",
             ),
             ("wso2:vault-lookup('none', 'ENV')", "!no secret none"),
-            ("concat('', wso2:vault-lookup('../db'))", "!no name of a secret"),
+            ("concat('', wso2:vault-lookup('../db'))", "!not a name of a secret"),
             // What is computed shows when it runs.
             ("wso2:vault-lookup(concat('no', 'ne'))", "!0: Evaluation of the expression"),
             ("wso2:vault-lookup(concat('cip', 'her'))", "!0: Evaluation of the expression"),
@@ -380,7 +380,7 @@ fn json_paths() {
             ("json-eval($axis2:none.a)", ""),
             ("json-eval($var:o.f.g[1])", "2"),
             ("json-eval($.{$ctx:k}.s)", "x"),
-            ("json-eval($.a", "!no valid expression"),
+            ("json-eval($.a", "!not a valid expression"),
             ("json-eval($.a[)", "!cannot be evaluated"),
             ("fn:tokenize('a,b', ',')", "!cannot be evaluated"),
             ("nothing:such(1)", "!cannot be evaluated"),
@@ -442,7 +442,7 @@ fn synapse_expressions() {
             ("${payload.list[?(@.i > 1)].w}", r#"["b"]"#),
             ("${payload[\"é\"]}", "ü"),
             ("${split(\"a1b22c\", \"[0-9]+\")}", r#"["a","b","c"]"#),
-            ("${1 + }", "!no valid expression"),
+            ("${1 + }", "!not a valid expression"),
         ],
     );
 }
@@ -479,8 +479,8 @@ fn keys_and_names_may_be_expressions() {
             <property name="seen" expression="$func:x"/></sequence></template>"#;
         let tested = configured(&place.0, &format!("{BEFORE}{element}"), template, false);
         let end = run(&tested, SOAP);
-        let own = end.property(name).filter(|own| wanted.is_some() || !own.is_empty());
-        assert_eq!(own.as_deref(), wanted, "{element}: {:?} {:?}", tested.found, end.fault());
+        let actual = end.property(name).filter(|actual| wanted.is_some() || !actual.is_empty());
+        assert_eq!(actual.as_deref(), wanted, "{element}: {:?} {:?}", tested.found, end.fault());
     }
 }
 
@@ -571,7 +571,7 @@ fn what_is_no_xpath_1_may_be_xpath_2() {
             ("matches(//m:s, 'IBM')", "!resulted in an error"),
             ("fn:upper-case('a')", "A"),
             // What is neither is wrong as XPath 1.0.
-            ("if (", "!no valid expression"),
+            ("if (", "!not a valid expression"),
             ("nofunc('a')", "!there is no function"),
         ],
     );

@@ -150,15 +150,15 @@ fn compressed_messages_are_read_and_compressed_again() {
             let (head, body) = seen(&bus(&format!("{read}{CALL}")), &headers, &packed);
             assert_eq!((value(&head, "content-encoding"), &body), (Some(name), &packed));
         }
-        let (answer, body) = answered(&bus("<respond/>"), &headers, &packed);
-        assert_eq!((answer.get("Content-Encoding"), &body), (Some(name), &packed));
+        let (response, body) = answered(&bus("<respond/>"), &headers, &packed);
+        assert_eq!((response.get("Content-Encoding"), &body), (Some(name), &packed));
         // JSON and text that were made here: unread before, and read by nobody behind.
         for (media, made) in [("json", r#"{"b":1}"#), ("text", "one")] {
             let make = format!(
                 r#"<payloadFactory media-type="{media}"><format>{made}</format><args/></payloadFactory>"#
             );
-            let (answer, body) = answered(&bus(&format!("{make}<respond/>")), &headers, &packed);
-            assert_eq!(answer.get("Content-Encoding"), Some(name));
+            let (response, body) = answered(&bus(&format!("{make}<respond/>")), &headers, &packed);
+            assert_eq!(response.get("Content-Encoding"), Some(name));
             assert_eq!(coding.decode(&body.into(), 1000).unwrap(), made.as_bytes(), "{media} in {name}");
             let (head, body) = seen(&bus(&format!("{make}{CALL}")), &headers, &packed);
             assert_eq!(value(&head, "content-encoding"), Some(name));
@@ -168,15 +168,15 @@ fn compressed_messages_are_read_and_compressed_again() {
         let set = format!(
             r#"<property name="Content-Encoding" value="{name}" scope="transport"/>{EDIT}<respond/>"#
         );
-        let (answer, body) = answered(&bus(&set), &[("Content-Type", "application/xml")], b"<a/>");
-        assert_eq!(answer.get("Content-Encoding"), Some(name));
+        let (response, body) = answered(&bus(&set), &[("Content-Type", "application/xml")], b"<a/>");
+        assert_eq!(response.get("Content-Encoding"), Some(name));
         assert_eq!(coding.decode(&body.into(), 1000).unwrap(), "<a><z>ü</z></a>".as_bytes());
     }
     // A coding that nobody can write is not claimed, one that nobody can read is a fault.
     let unknown = [("Content-Type", "application/xml"), ("Content-Encoding", "zstd")];
     let made = r#"<payloadFactory><format><b xmlns=""/></format><args/></payloadFactory><respond/>"#;
-    let (answer, body) = answered(&bus(made), &unknown, b"?");
-    assert_eq!((answer.get("Content-Encoding"), &body[..]), (None, &b"<b/>"[..]));
+    let (response, body) = answered(&bus(made), &unknown, b"?");
+    assert_eq!((response.get("Content-Encoding"), &body[..]), (None, &b"<b/>"[..]));
     let end = bus(r#"<property name="x" expression="string(//a)"/>"#).run(&unknown, "?");
     assert!(end.fault().is_some_and(|fault| fault.starts_with("601000")));
 }
@@ -295,9 +295,9 @@ fn packages_are_relayed_read_and_packed_again() {
         let label = value(&head, "content-type").unwrap();
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains(contains), "{mediators}: {text}");
-        let own = message::MediaType::parse(label);
-        assert_eq!(own.parameter("type"), package_type, "{mediators}: {label}");
-        if let Some(boundary) = own.parameter("boundary") {
+        let media_type = message::MediaType::parse(label);
+        assert_eq!(media_type.parameter("type"), package_type, "{mediators}: {label}");
+        if let Some(boundary) = media_type.parameter("boundary") {
             let read = message::multipart::parse(&bytes.clone().into(), boundary).unwrap();
             assert_eq!(read.len(), parts, "{mediators}: {text}");
             assert_eq!(&read[1].content[..], b"\x01picture");
@@ -317,9 +317,10 @@ fn endpoints_optimise_plain_messages() {
         let flow = CALL.replace("<address ", &format!("<address optimize=\"{optimize}\" "));
         let headers = [("Content-Type", "text/xml"), ("SOAPAction", "\"\"")];
         let (head, body) = seen(&bus(&flow), &headers, soap("", "<q/>").as_bytes());
-        let own = message::MediaType::parse(value(&head, "content-type").unwrap());
-        assert_eq!((own.essence, own.parameter("type")), ("multipart/related", Some(kind)));
-        let parts = message::multipart::parse(&body.into(), own.parameter("boundary").unwrap()).unwrap();
+        let media_type = message::MediaType::parse(value(&head, "content-type").unwrap());
+        assert_eq!((media_type.essence, media_type.parameter("type")), ("multipart/related", Some(kind)));
+        let parts =
+            message::multipart::parse(&body.into(), media_type.parameter("boundary").unwrap()).unwrap();
         assert_eq!((parts.len(), &parts[0].content[..]), (1, soap("", "<q/>").as_bytes()));
     }
 }
@@ -440,8 +441,8 @@ fn properties_shape_answers() {
     assert_eq!((accepted.status, accepted.body.as_str()), (202, ""));
     let empty = ask(&format!("{}<respond/>", axis2("NO_ENTITY_BODY", "true")));
     assert_eq!((empty.status, empty.body.as_str()), (200, ""));
-    let said = ask(&format!("{}{}<respond/>", axis2("HTTP_SC", "418"), axis2("HTTP_SC_DESC", "Tea")));
-    assert_eq!(said.status, 418);
+    let described = ask(&format!("{}{}<respond/>", axis2("HTTP_SC", "418"), axis2("HTTP_SC_DESC", "Tea")));
+    assert_eq!(described.status, 418);
     let facts = r#"<property name="m" expression="concat(get-property('axis2','HTTP_REQUEST_METHOD'), ' ', get-property('IsClientDoingREST'), ' ',
         get-property('SERVER_IP'), ' ', string-length(get-property('SERVER_HOST')) > 0)"/><header name="X-F" expression="$ctx:m" scope="transport"/><respond/>"#;
     assert_eq!(ask(facts).headers.get("X-F"), Some("POST true 127.0.0.1 true"));
@@ -465,8 +466,8 @@ fn fault_sequences_answer_what_cannot_be_read() {
             (&[("Content-Type", "application/xml")], "<a"),
             (&[("Content-Type", "application/json")], "{"),
         ] {
-            let answer = tested.ask("POST", "/", headers, body);
-            assert!(answer.body.contains("601000"), "{media} {headers:?} {body}: {answer:?}");
+            let response = tested.ask("POST", "/", headers, body);
+            assert!(response.body.contains("601000"), "{media} {headers:?} {body}: {response:?}");
         }
     }
 }
@@ -484,9 +485,9 @@ fn an_answer_that_breaks_off_is_502_with_what_the_fault_sequence_says() {
                     break;
                 }
             }
-            let answer =
+            let response =
                 b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 100\r\n\r\n<a><b>";
-            let _ = stream.write_all(answer);
+            let _ = stream.write_all(response);
         }
     });
     let endpoint = format!("<endpoint><address uri='{half}'/></endpoint>");
@@ -496,8 +497,8 @@ fn an_answer_that_breaks_off_is_502_with_what_the_fault_sequence_says() {
         format!("<in><send>{endpoint}</send></in><out><log level='full'/><send/></out>"),
         format!("<call>{endpoint}</call><property name='b' expression='//b'/><respond/>"),
     ] {
-        let answer =
+        let response =
             bus(&format!("{flow}{fault}")).ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
-        assert_eq!((answer.status, answer.body.as_str()), (502, "{\"code\":101501}"), "{flow}");
+        assert_eq!((response.status, response.body.as_str()), (502, "{\"code\":101501}"), "{flow}");
     }
 }

@@ -111,8 +111,8 @@ fn what_is_long_or_large_is_done_elsewhere() {
         ),
     ] {
         let tested = main(&mediators);
-        let answer = tested.ask("POST", "/", &[header], body);
-        assert_eq!(answer.status, 200, "{mediators}: {:.200}", answer.body);
+        let response = tested.ask("POST", "/", &[header], body);
+        assert_eq!(response.status, 200, "{mediators}: {:.200}", response.body);
         assert!(moved(&tested) >= times, "{mediators}: {} of {times}", moved(&tested));
     }
     // What is small and short stays.

@@ -1,4 +1,4 @@
-//! An envelope in pieces: elements of other envelopes that stand in the body of one, before anybody has put them there.
+//! An envelope in pieces: elements of other envelopes that belong into the body of one and are not put there yet.
 //!
 //! What splits and aggregates messages makes these. Most of them are sent as they are: then the pieces are written straight
 //! from where they came, and the tree of the whole is never built. Who wants to see the tree gets it.
@@ -88,9 +88,9 @@ impl Assembly {
 
     /// The first element in the body: of the shell, or else of the pieces.
     fn payload(&self) -> Option<(&Envelope, NodeId)> {
-        let own = &self.shell.envelope;
-        match own.payload() {
-            Some(payload) => Some((own, payload)),
+        let around = &self.shell.envelope;
+        match around.payload() {
+            Some(payload) => Some((around, payload)),
             None => self.first().map(|(envelope, node)| (&**envelope, *node)),
         }
     }
@@ -145,18 +145,18 @@ impl Assembly {
             return false;
         }
         let shell = &*self.shell;
-        let own = shell.envelope.payload();
+        let payload = shell.envelope.payload();
         let text = match format {
             Format::Soap(version) if version == shell.envelope.version => {
                 shell.text(shell.envelope.root, &shell.whole)
             }
             // Without an element around them the first piece is the payload.
-            Format::Xml if own.is_none() && shell.place == shell.envelope.body => {
+            Format::Xml if payload.is_none() && shell.place == shell.envelope.body => {
                 let Some((envelope, piece)) = self.payload() else { return false };
                 xml::write_part(&envelope.document, piece, &shell.scope, &Scope::default(), out);
                 return true;
             }
-            Format::Xml => own.and_then(|own| shell.text(own, &shell.inner)),
+            Format::Xml => payload.and_then(|payload| shell.text(payload, &shell.inner)),
             _ => None,
         };
         let Some(Text { bytes, hole }) = text else { return false };

@@ -1,7 +1,7 @@
 //! Envelopes with attachments: `multipart/related` packages of MTOM (XOP) and SOAP with attachments.
 //!
 //! The root part is the envelope. What it refers to by `xop:Include` is read into the tree as the base64 text that it
-//! stands for, so that every expression sees the content; when the message is packed again, those texts that nobody
+//! stands for, so that every expression sees the content; when the message is packed again, those texts that no step has
 //! changed leave as the parts they came from. All other parts go along with the envelope, whatever becomes of it.
 
 use crate::charset::for_reading;
@@ -82,12 +82,12 @@ impl Attachments {
         let start = content_type.parameter("start").map(|id| id.trim_matches(['<', '>']));
         let root = start.and_then(|start| parts.iter().position(|part| part.id() == Some(start)));
         let root = parts.remove(root.unwrap_or(0));
-        let own = MediaType::parse(root.content_type());
-        let kind = match own.kind() {
+        let media_type = MediaType::parse(root.content_type());
+        let kind = match media_type.kind() {
             Kind::Soap12 => Kind::Soap12,
             // The root of an XOP package says in `type` what it would be alone.
-            _ if own.essence.eq_ignore_ascii_case(XOP) => {
-                match own.parameter("type").map(|own| Kind::of(MediaType::parse(own).essence)) {
+            _ if media_type.essence.eq_ignore_ascii_case(XOP) => {
+                match media_type.parameter("type").map(|name| Kind::of(MediaType::parse(name).essence)) {
                     Some(kind @ (Kind::Soap11 | Kind::Soap12 | Kind::Xml)) => kind,
                     _ => content_type.root_kind(),
                 }
@@ -96,7 +96,7 @@ impl Attachments {
             Kind::Xml => Kind::Xml,
             _ => content_type.root_kind(),
         };
-        let charset = own.charset().and_then(for_reading);
+        let charset = media_type.charset().and_then(for_reading);
         let content = root.decoded()?;
         self.parts = parts;
         self.split = true;
@@ -167,7 +167,9 @@ impl Attachments {
             let include = document.create_element("xop", XOP_INCLUDE, "Include");
             document.declare_namespace(include, "xop", XOP_INCLUDE);
             document.set_attribute(include, "", "", "href", &format!("cid:{}", encoded(id)));
-            if document.replace(*node, include) && !parts.iter().any(|own: &Part| own.id() == Some(id)) {
+            if document.replace(*node, include)
+                && !parts.iter().any(|extracted: &Part| extracted.id() == Some(id))
+            {
                 parts.push(part.clone());
             }
         }
@@ -208,7 +210,7 @@ pub(crate) fn pack(
 ) -> (Bytes, String) {
     let media_type = root.map_or("application/xml", SoapVersion::media_type);
     let id = format!("0.{}@busbar", multipart::unique());
-    let (own, package) = match packing {
+    let (type_of_root, package) = match packing {
         Packing::Mtom => (
             format!("{XOP}; charset={charset}; type=\"{media_type}\""),
             format!("type=\"{XOP}\"; start=\"<{id}>\"; start-info=\"{media_type}\""),
@@ -217,13 +219,13 @@ pub(crate) fn pack(
             (format!("{media_type}; charset={charset}"), format!("type=\"{media_type}\"; start=\"<{id}>\""))
         }
     };
-    let mut root = Part::new(&own, envelope);
+    let mut root = Part::new(&type_of_root, envelope);
     root.headers.append("Content-Transfer-Encoding", "binary");
     root.headers.append("Content-ID", format!("<{id}>"));
-    let mut all = Vec::with_capacity(parts.len() + 1);
-    all.push(root);
-    all.extend(parts);
-    let boundary = multipart::new_boundary(&all);
+    let mut with_root = Vec::with_capacity(parts.len() + 1);
+    with_root.push(root);
+    with_root.extend(parts);
+    let boundary = multipart::new_boundary(&with_root);
     let content_type = format!("multipart/related; boundary=\"{boundary}\"; {package}");
-    (Bytes::from(multipart::write(&all, &boundary)), content_type)
+    (Bytes::from(multipart::write(&with_root, &boundary)), content_type)
 }

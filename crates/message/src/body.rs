@@ -63,7 +63,7 @@ pub enum BodyError {
     Timeout,
     /// The transfer coding is broken.
     Malformed(&'static str),
-    /// Larger than the limit of whoever collects it, in bytes.
+    /// Larger than the limit of the caller that collects it, in bytes.
     TooLarge(u64),
     /// The connection failed.
     Io(Arc<io::Error>),

@@ -100,7 +100,7 @@ impl Envelope {
     /// Finds the places of a document that is an envelope.
     ///
     /// # Errors
-    /// What is missing, in words: the document element is no SOAP envelope, or it has no body; or there is a header behind the body,
+    /// What is missing, in words: the document element is not a SOAP envelope, or it has no body; or there is a header behind the body,
     /// where SOAP has none and who reads the message as it arrives does not see it.
     pub fn of_document(document: Document) -> Result<Envelope, String> {
         let root = document.document_element().ok_or("there is no document element")?;
@@ -227,11 +227,11 @@ impl Envelope {
             Some(reason) => text(child(reason, "Text")),
             None => text(child(fault, "faultstring")),
         };
-        // Elements in the detail are no text of it.
+        // Elements in the detail are not text of it.
         let detail = child(fault, "detail").or_else(|| child(fault, "Detail"));
-        let own = detail.into_iter().flat_map(|node| self.document.children(node));
-        let own = own.filter(|&node| self.document.kind(node) == NodeKind::Text);
-        let detail: String = own.map(|node| self.document.text(node)).collect();
+        let children = detail.into_iter().flat_map(|node| self.document.children(node));
+        let children = children.filter(|&node| self.document.kind(node) == NodeKind::Text);
+        let detail: String = children.map(|node| self.document.text(node)).collect();
         (reason, detail.trim().to_owned())
     }
 
@@ -387,14 +387,14 @@ pub fn synapse_string(document: &Document, node: NodeId, only: bool) -> String {
     match document.kind(node) {
         NodeKind::Element => {
             if only {
-                let own: String = document
+                let text: String = document
                     .children(node)
                     .filter(|&child| document.kind(child) == NodeKind::Text)
                     .map(|child| document.text(child))
                     .collect();
-                let own = own.trim();
-                if !own.is_empty() {
-                    return own.to_owned();
+                let text = text.trim();
+                if !text.is_empty() {
+                    return text.to_owned();
                 }
             }
             let mut out = Vec::new();
@@ -411,10 +411,10 @@ pub fn synapse_string(document: &Document, node: NodeId, only: bool) -> String {
 
 /// Copies a node out of an envelope as the last child of a node of another tree. The namespace of the envelope stays behind where
 /// nothing in the node needs it.
-pub fn copy_out(own: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
+pub fn copy_out(target: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
     let left_behind =
         |prefix: &str, uri: &str| SoapVersion::of_namespace(uri).is_some() && !uses(document, node, prefix);
-    own.copy_from_but(parent, document, node, &left_behind)
+    target.copy_from_but(parent, document, node, &left_behind)
 }
 
 /// Whether a prefix stands in the names of a subtree, or in its texts and attribute values, as in
@@ -428,7 +428,9 @@ fn uses(document: &Document, node: NodeId, prefix: &str) -> bool {
     std::iter::once(node).chain(document.descendants(node)).any(|node| match document.kind(node) {
         NodeKind::Element => {
             document.prefix(node) == prefix
-                || document.attributes(node).any(|own| document.prefix(own) == prefix || in_text(own))
+                || document
+                    .attributes(node)
+                    .any(|attribute| document.prefix(attribute) == prefix || in_text(attribute))
         }
         NodeKind::Text => in_text(node),
         _ => false,

@@ -30,16 +30,17 @@ pub fn to_xml(
         let content = part.decoded()?;
         if let Some(file) = part.file_name() {
             document.set_attribute(element, "", "", "filename", &file);
-            let own = part.headers.get("Content-Type").unwrap_or("application/octet-stream");
-            document.set_attribute(element, "", "", "content-type", own);
+            let content_type = part.headers.get("Content-Type").unwrap_or("application/octet-stream");
+            document.set_attribute(element, "", "", "content-type", content_type);
             if !content.is_empty() {
                 let text = base64::engine::general_purpose::STANDARD.encode(&content);
                 document.append_text(element, &text);
             }
         } else {
-            let own = part.headers.get("Content-Type").and_then(|own| MediaType::parse(own).charset());
-            document.set_attribute(element, "", "", "charset", own.unwrap_or("UTF-8"));
-            let encoding = own.and_then(for_reading).unwrap_or(encoding_rs::UTF_8);
+            let charset =
+                part.headers.get("Content-Type").and_then(|value| MediaType::parse(value).charset());
+            document.set_attribute(element, "", "", "charset", charset.unwrap_or("UTF-8"));
+            let encoding = charset.and_then(for_reading).unwrap_or(encoding_rs::UTF_8);
             let text = encoding.decode(&content).0;
             if !text.is_empty() {
                 document.append_text(element, &text);
@@ -65,8 +66,8 @@ fn part(document: &Document, element: NodeId) -> Part {
     let attribute = |name: &str| document.attribute(element, "", name);
     let is_file = document.namespace(element) == FORM_DATA && document.local(element) == "file";
     let file = attribute("filename").or(is_file.then_some("esb-generated-file"));
-    let own = member_name(document.local(element));
-    let name = quoted(attribute("name").filter(|_| file.is_some()).unwrap_or(&own));
+    let local_name = member_name(document.local(element));
+    let name = quoted(attribute("name").filter(|_| file.is_some()).unwrap_or(&local_name));
     let text = document.string_value(element);
     let mut part = Part { headers: Default::default(), content: Bytes::new() };
     let disposition = match file {
@@ -100,13 +101,13 @@ fn part(document: &Document, element: NodeId) -> Part {
 
 /// Copies an element with its elements and texts, without namespaces and attributes.
 fn copy_plainly(from: &Document, element: NodeId, to: &mut Document, parent: NodeId) {
-    let own = to.append_element(parent, "", "", from.local(element));
+    let copy = to.append_element(parent, "", "", from.local(element));
     let mut elements =
         from.children(element).filter(|&child| from.kind(child) == NodeKind::Element).peekable();
     if elements.peek().is_none() {
-        to.append_text(own, &from.string_value(element));
+        to.append_text(copy, &from.string_value(element));
     }
-    elements.for_each(|child| copy_plainly(from, child, to, own));
+    elements.for_each(|child| copy_plainly(from, child, to, copy));
 }
 
 #[cfg(test)]
@@ -163,7 +164,7 @@ mod tests {
         let shown: Vec<_> = parts
             .iter()
             .map(|part| {
-                let file = part.file_name().map(|own| own.into_owned()).unwrap_or_default();
+                let file = part.file_name().map(|name| name.into_owned()).unwrap_or_default();
                 let kind = part.headers.get("Content-Type").unwrap_or("-");
                 let content = String::from_utf8_lossy(&part.content);
                 format!("{} {file} {kind} {content}", part.name().unwrap())

@@ -48,8 +48,8 @@ impl Known {
     pub fn of(name: &[u8]) -> Known {
         macro_rules! known {
             ($($text:literal => $known:ident,)*) => {{
-                let own = words(name);
-                $(if const { Pattern::of($text) }.is(own) { return Known::$known; })*
+                let spelling = words(name);
+                $(if const { Pattern::of($text) }.is(spelling) { return Known::$known; })*
                 Known::Other
             }};
         }
@@ -124,8 +124,8 @@ impl Pattern {
     }
 
     #[inline]
-    fn is(&self, own: (u64, u64)) -> bool {
-        ((own.0 ^ self.words.0) & self.count.0) | ((own.1 ^ self.words.1) & self.count.1) == 0
+    fn is(&self, name: (u64, u64)) -> bool {
+        ((name.0 ^ self.words.0) & self.count.0) | ((name.1 ^ self.words.1) & self.count.1) == 0
     }
 }
 
@@ -153,11 +153,11 @@ struct Fields {
     /// of their value.
     odd: Vec<(u32, u32)>,
     /// What of [`Known`] may be among the fields, as bits: nothing else is.
-    known: u32,
+    known_names: u32,
 }
 
 static NOTHING: Fields =
-    Fields { arena: Vec::new(), fields: Vec::new(), garbage: 0, odd: Vec::new(), known: 0 };
+    Fields { arena: Vec::new(), fields: Vec::new(), garbage: 0, odd: Vec::new(), known_names: 0 };
 
 /// A field on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ struct Field {
     at: u32,
     name_len: u32,
     value_len: u32,
-    known: Known,
+    known_name: Known,
     /// Name and value cannot break out of their line.
     sound: bool,
 }
@@ -199,7 +199,7 @@ impl Field {
 
 impl Fields {
     fn line(&self, field: Field) -> Line<'_> {
-        Line { name: &self.arena[field.name()], value: &self.arena[field.value()], known: field.known }
+        Line { name: &self.arena[field.name()], value: &self.arena[field.value()], known: field.known_name }
     }
 
     /// Most names differ in length or in the first letter, which is cheaper to see than the rest.
@@ -208,20 +208,21 @@ impl Fields {
         if field.name_len as usize != name.len() {
             return false;
         }
-        let own = &self.arena[field.name()];
+        let stored = &self.arena[field.name()];
         let first = |text: &[u8]| text.first().map(|b| b | 0x20);
-        first(own) == first(name) && same(own, name)
+        first(stored) == first(name) && same(stored, name)
     }
 
     fn find(&self, name: &[u8], from: usize) -> Option<usize> {
-        let known = Known::of(name);
-        if known != Known::Other {
-            if self.known & known.bit() == 0 {
+        let known_name = Known::of(name);
+        if known_name != Known::Other {
+            if self.known_names & known_name.bit() == 0 {
                 return None;
             }
-            return self.fields[from..].iter().position(|f| f.known == known).map(|i| i + from);
+            return self.fields[from..].iter().position(|f| f.known_name == known_name).map(|i| i + from);
         }
-        let found = self.fields[from..].iter().position(|f| f.known == known && self.is_named(*f, name));
+        let found =
+            self.fields[from..].iter().position(|f| f.known_name == known_name && self.is_named(*f, name));
         found.map(|i| i + from)
     }
 
@@ -244,10 +245,10 @@ impl Fields {
         self.arena.extend_from_slice(b": ");
         self.arena.extend_from_slice(value);
         self.arena.extend_from_slice(b"\r\n");
-        let known = Known::of(name);
-        self.known |= known.bit();
+        let known_name = Known::of(name);
+        self.known_names |= known_name.bit();
         let sound = unsound(name, value).is_none();
-        Field { at, name_len: name.len() as u32, value_len: value.len() as u32, known, sound }
+        Field { at, name_len: name.len() as u32, value_len: value.len() as u32, known_name, sound }
     }
 
     /// Rewrites the arena when most of it is garbage: a flow that sets a header in a loop stays bounded.
@@ -269,7 +270,7 @@ impl Fields {
         self.fields.clear();
         self.garbage = 0;
         self.odd.clear();
-        self.known = 0;
+        self.known_names = 0;
     }
 }
 
@@ -353,27 +354,27 @@ impl Headers {
         if !self.has_any(name.bit()) {
             return None;
         }
-        let own = self.fields();
-        let field = own.fields.iter().find(|f| f.known == name)?;
-        Some(&own.arena[field.value()])
+        let list = self.fields();
+        let field = list.fields.iter().find(|f| f.known_name == name)?;
+        Some(&list.arena[field.value()])
     }
 
     /// Whether one of these may be there, as bits of [`Known`]; if not, it is not there.
     #[inline]
     pub fn has_any(&self, names: u32) -> bool {
-        self.fields().known & names != 0
+        self.fields().known_names & names != 0
     }
 
     /// The value of the first field of that name.
     pub fn get_bytes(&self, name: &str) -> Option<&[u8]> {
-        let own = self.fields();
-        own.find(name.as_bytes(), 0).map(|i| &own.arena[own.fields[i].value()])
+        let list = self.fields();
+        list.find(name.as_bytes(), 0).map(|i| &list.arena[list.fields[i].value()])
     }
 
     /// The values of all fields of that name, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
-        let (own, name) = (self.fields(), name.as_bytes());
-        own.fields.iter().filter(move |f| own.is_named(**f, name)).map(|f| &own.arena[f.value()])
+        let (list, name) = (self.fields(), name.as_bytes());
+        list.fields.iter().filter(move |f| list.is_named(**f, name)).map(|f| &list.arena[f.value()])
     }
 
     /// Whether a field of that name exists.
@@ -384,15 +385,15 @@ impl Headers {
     /// As [`Headers::contains`]; an absent field costs nothing.
     #[inline]
     pub fn contains_known(&self, name: Known) -> bool {
-        self.has_any(name.bit()) && self.fields().fields.iter().any(|f| f.known == name)
+        self.has_any(name.bit()) && self.fields().fields.iter().any(|f| f.known_name == name)
     }
 
     /// Name and value of every field, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> + '_ {
-        let own = self.fields();
-        own.fields.iter().map(|f| {
+        let list = self.fields();
+        list.fields.iter().map(|f| {
             // Names come in as &str; a failed check could only mean a bug above, never bad input.
-            (std::str::from_utf8(&own.arena[f.name()]).unwrap_or_default(), &own.arena[f.value()])
+            (std::str::from_utf8(&list.arena[f.name()]).unwrap_or_default(), &list.arena[f.value()])
         })
     }
 
@@ -412,89 +413,89 @@ impl Headers {
         without: u32,
         keep: Option<&dyn Fn(Line<'_>) -> bool>,
     ) -> Result<(), &'static str> {
-        let own = self.fields();
+        let list = self.fields();
         out.reserve(self.size_hint());
         let mut run = 0..0;
-        for &field in &own.fields {
-            if field.known.bit() & without != 0 || keep.is_some_and(|keep| !keep(own.line(field))) {
+        for &field in &list.fields {
+            if field.known_name.bit() & without != 0 || keep.is_some_and(|keep| !keep(list.line(field))) {
                 continue;
             }
             if !field.sound {
-                let line = own.line(field);
+                let line = list.line(field);
                 return Err(unsound(line.name, line.value).unwrap_or("invalid header"));
             }
             let line = field.line();
             if line.start != run.end {
-                out.extend_from_slice(&own.arena[run]);
+                out.extend_from_slice(&list.arena[run]);
                 run = line;
             } else {
                 run.end = line.end;
             }
         }
-        out.extend_from_slice(&own.arena[run]);
+        out.extend_from_slice(&list.arena[run]);
         Ok(())
     }
 
-    /// Adds a field that is known to be sound, of a name that is `known`; `line` is `name: value CR LF`.
-    pub fn append_line(&mut self, name: &'static str, known: Known, line: &'static str) {
+    /// Adds a field that is known to be sound, of a name that is `known_name`; `line` is `name: value CR LF`.
+    pub fn append_line(&mut self, name: &'static str, known_name: Known, line: &'static str) {
         debug_assert!(line.starts_with(name) && line.ends_with("\r\n"), "{line}");
-        debug_assert!(Known::of(name.as_bytes()) == known, "{line}");
-        let own = self.fields_mut();
-        let at = own.arena.len() as u32;
-        own.arena.extend_from_slice(line.as_bytes());
-        own.known |= known.bit();
+        debug_assert!(Known::of(name.as_bytes()) == known_name, "{line}");
+        let list = self.fields_mut();
+        let at = list.arena.len() as u32;
+        list.arena.extend_from_slice(line.as_bytes());
+        list.known_names |= known_name.bit();
         let value_len = line.len().saturating_sub(name.len() + 4) as u32;
-        own.fields.push(Field { at, name_len: name.len() as u32, value_len, known, sound: true });
+        list.fields.push(Field { at, name_len: name.len() as u32, value_len, known_name, sound: true });
     }
 
-    /// Adds a field that is known to be sound, of a name that is `known`.
-    pub fn append_sound(&mut self, name: &str, known: Known, value: &[u8]) {
-        debug_assert!(unsound(name.as_bytes(), value).is_none() && Known::of(name.as_bytes()) == known);
-        let own = self.fields_mut();
-        let at = own.arena.len() as u32;
-        own.arena.reserve(name.len() + value.len() + 4);
-        own.arena.extend_from_slice(name.as_bytes());
-        own.arena.extend_from_slice(b": ");
-        own.arena.extend_from_slice(value);
-        own.arena.extend_from_slice(b"\r\n");
-        own.known |= known.bit();
+    /// Adds a field that is known to be sound, of a name that is `known_name`.
+    pub fn append_sound(&mut self, name: &str, known_name: Known, value: &[u8]) {
+        debug_assert!(unsound(name.as_bytes(), value).is_none() && Known::of(name.as_bytes()) == known_name);
+        let list = self.fields_mut();
+        let at = list.arena.len() as u32;
+        list.arena.reserve(name.len() + value.len() + 4);
+        list.arena.extend_from_slice(name.as_bytes());
+        list.arena.extend_from_slice(b": ");
+        list.arena.extend_from_slice(value);
+        list.arena.extend_from_slice(b"\r\n");
+        list.known_names |= known_name.bit();
         let (name_len, value_len) = (name.len() as u32, value.len() as u32);
-        own.fields.push(Field { at, name_len, value_len, known, sound: true });
+        list.fields.push(Field { at, name_len, value_len, known_name, sound: true });
     }
 
     /// Adds a field at the end.
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        let own = self.fields_mut();
-        let field = own.store(name.as_bytes(), value.as_ref());
-        own.fields.push(field);
+        let list = self.fields_mut();
+        let field = list.store(name.as_bytes(), value.as_ref());
+        list.fields.push(field);
     }
 
     /// Makes this the only field of that name. It takes the place of the first one that was there.
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        let own = self.fields_mut();
-        let Some(first) = own.find(name.as_bytes(), 0) else { return self.append(name, value) };
-        let field = own.store(name.as_bytes(), value.as_ref());
-        let old = std::mem::replace(&mut own.fields[first], field);
-        own.garbage += old.line().len();
-        own.remove(name.as_bytes(), first + 1);
-        own.compact();
+        let list = self.fields_mut();
+        let Some(first) = list.find(name.as_bytes(), 0) else { return self.append(name, value) };
+        let field = list.store(name.as_bytes(), value.as_ref());
+        let old = std::mem::replace(&mut list.fields[first], field);
+        list.garbage += old.line().len();
+        list.remove(name.as_bytes(), first + 1);
+        list.compact();
     }
 
     /// Removes every field of that name; says whether there was one.
     pub fn remove(&mut self, name: &str) -> bool {
-        let Some(own) = &mut self.0 else { return false };
-        let removed = own.remove(name.as_bytes(), 0);
+        let Some(list) = &mut self.0 else { return false };
+        let removed = list.remove(name.as_bytes(), 0);
         if removed {
-            own.compact();
+            list.compact();
         }
         removed
     }
 
     /// Keeps the fields for which `keep(name, value)` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
-        let Some(own) = &mut self.0 else { return };
-        let (arena, garbage) = (&own.arena, &mut own.garbage);
-        own.fields.retain(|&field| {
+        let Some(list) = &mut self.0 else { return };
+        let (arena, garbage) = (&list.arena, &mut list.garbage);
+        list.fields.retain(|&field| {
             let name = std::str::from_utf8(&arena[field.name()]).unwrap_or_default();
             let kept = keep(name, &arena[field.value()]);
             if !kept {
@@ -502,28 +503,28 @@ impl Headers {
             }
             kept
         });
-        own.compact();
+        list.compact();
     }
 
     /// Removes the fields of these names (bits of [`Known`]) but those for which `keep(name)` holds.
     pub fn remove_known(&mut self, names: u32, keep: impl Fn(&[u8]) -> bool) {
-        let Some(own) = &mut self.0 else { return };
-        if own.known & names == 0 {
+        let Some(list) = &mut self.0 else { return };
+        if list.known_names & names == 0 {
             return;
         }
         // By hand, where `retain` costs as much as reading a head.
         let mut kept = 0;
-        for at in 0..own.fields.len() {
-            let field = own.fields[at];
-            if field.known.bit() & names == 0 || keep(&own.arena[field.name()]) {
-                own.fields[kept] = field;
+        for at in 0..list.fields.len() {
+            let field = list.fields[at];
+            if field.known_name.bit() & names == 0 || keep(&list.arena[field.name()]) {
+                list.fields[kept] = field;
                 kept += 1;
             } else {
-                own.garbage += field.line().len();
+                list.garbage += field.line().len();
             }
         }
-        own.fields.truncate(kept);
-        own.compact();
+        list.fields.truncate(kept);
+        list.compact();
     }
 
     /// Adds a field of a head that is being read from the wire, in places of that head. There must be no other ones.
@@ -531,23 +532,23 @@ impl Headers {
     /// The caller vouches for it: the name is a token, the value has no CR, LF or NUL.
     #[inline]
     pub fn push_wire(&mut self, field: WireField) {
-        let own = self.fields_mut();
-        let WireField { at, name_len, value_at, value_len, known, plain } = field;
-        own.known |= known.bit();
+        let list = self.fields_mut();
+        let WireField { at, name_len, value_at, value_len, known: known_name, plain } = field;
+        list.known_names |= known_name.bit();
         if !plain {
-            own.odd.push((own.fields.len() as u32, value_at));
+            list.odd.push((list.fields.len() as u32, value_at));
         }
-        own.fields.push(Field { at, name_len, value_len, known, sound: true });
+        list.fields.push(Field { at, name_len, value_len, known_name, sound: true });
     }
 
     /// The whole head is read: takes it over with one copy.
     pub fn take_wire(&mut self, head: &[u8]) {
-        let own = self.fields_mut();
-        own.arena.extend_from_slice(head);
-        for (index, value_at) in std::mem::take(&mut own.odd) {
-            let field = own.fields[index as usize];
+        let list = self.fields_mut();
+        list.arena.extend_from_slice(head);
+        for (index, value_at) in std::mem::take(&mut list.odd) {
+            let field = list.fields[index as usize];
             let value = value_at as usize..(value_at + field.value_len) as usize;
-            own.fields[index as usize] = own.store(&head[field.name()], &head[value]);
+            list.fields[index as usize] = list.store(&head[field.name()], &head[value]);
         }
     }
 }
@@ -571,13 +572,13 @@ pub struct WireField {
 
 impl Clone for Headers {
     fn clone(&self) -> Headers {
-        let Some(own) = &self.0 else { return Headers(None) };
+        let Some(list) = &self.0 else { return Headers(None) };
         let mut copy = Headers::new();
         let fields = copy.fields_mut();
-        fields.arena.extend_from_slice(&own.arena);
-        fields.fields.extend_from_slice(&own.fields);
-        fields.garbage = own.garbage;
-        fields.known = own.known;
+        fields.arena.extend_from_slice(&list.arena);
+        fields.fields.extend_from_slice(&list.fields);
+        fields.garbage = list.garbage;
+        fields.known_names = list.known_names;
         copy
     }
 }
@@ -612,16 +613,16 @@ thread_local! {
 
 impl Drop for Headers {
     fn drop(&mut self) {
-        let Some(mut own) = self.0.take() else { return };
-        if own.arena.capacity() == 0 || own.arena.capacity() > KEEP_BYTES {
+        let Some(mut list) = self.0.take() else { return };
+        if list.arena.capacity() == 0 || list.arena.capacity() > KEEP_BYTES {
             return;
         }
-        own.clear();
+        list.clear();
         // Fails only while the thread ends.
         let _ = FREE.try_with(|free| {
             let mut free = free.borrow_mut();
             if free.len() < KEEP {
-                free.push(own);
+                free.push(list);
             }
         });
     }

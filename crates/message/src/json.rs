@@ -64,7 +64,7 @@ pub struct Mapping {
     /// `synapse.commons.enableXmlNullForEmptyElement`: an empty element is null, else `""`. Default true.
     pub empty_is_null: bool,
     /// `synapse.commons.json.buildValidNCNames`: characters that cannot stand in names of elements and attributes are
-    /// escaped. Default true: WSO2's false keeps such names, and what is written from them is no XML.
+    /// escaped. Default true: WSO2's false keeps such names, and what is written from them is not XML.
     pub valid_names: bool,
     /// `PRESERVE_SPACES` of the message: a text of white space that is all of an element is kept. Default false.
     pub preserve_spaces: bool,

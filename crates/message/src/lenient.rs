@@ -2,7 +2,7 @@
 //!
 //! Lenient are quotes (`'a'`, none around a word), separators (`=`, `=>`, `;`), comments (`//`, `/* */`, `#`), what is left
 //! out between commas of an array (null), control characters in texts, and case (`TRUE`). What begins neither as an
-//! object nor as an array, has something behind its end, or lacks its end is no JSON either way.
+//! object nor as an array, has something behind its end, or lacks its end is not JSON either way.
 
 use serde_json::{Error, Map, Value};
 
@@ -163,13 +163,13 @@ impl<'t> Reader<'t> {
             return char::from_u32(first);
         }
         self.at += self.rest().starts_with("\\u").then_some(2)?;
-        let second = self.unit().filter(|own| (0xDC00..0xE000).contains(own))?;
+        let second = self.unit().filter(|unit| (0xDC00..0xE000).contains(unit))?;
         char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))
     }
 
     /// Four hexadecimal digits.
     fn unit(&mut self) -> Option<u32> {
-        let digits = self.rest().get(..4).filter(|own| own.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        let digits = self.rest().get(..4).filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
         self.at += 4;
         u32::from_str_radix(digits, 16).ok()
     }

@@ -39,9 +39,12 @@ impl<'a> MediaType<'a> {
 
     /// Of a `multipart/related` type: how its root part is read, by `start-info` for XOP packages, else by `type`.
     pub fn root_kind(&self) -> Kind {
-        let own = self.parameter("type").unwrap_or("");
-        let root =
-            if own.eq_ignore_ascii_case(XOP) { self.parameter("start-info").unwrap_or("") } else { own };
+        let type_of_root = self.parameter("type").unwrap_or("");
+        let root = if type_of_root.eq_ignore_ascii_case(XOP) {
+            self.parameter("start-info").unwrap_or("")
+        } else {
+            type_of_root
+        };
         // A start-info may have parameters of its own.
         match Kind::of(MediaType::parse(root).essence) {
             Kind::Soap12 => Kind::Soap12,
@@ -93,7 +96,7 @@ fn trim(text: &str) -> &str {
     }
 }
 
-/// What [`Kind::name`] was told.
+/// The media types that [`Kind::name`] was given.
 static NAMED: RwLock<Vec<(String, Kind)>> = RwLock::new(Vec::new());
 
 /// How a body of some media type is read and written (the builders and formatters of WSO2's default mapping).
@@ -117,7 +120,7 @@ pub enum Kind {
     FormData,
     /// `multipart/related`: an envelope with attachments (MTOM, SwA).
     Related,
-    /// A type nobody registered: read as XML where it must be read at all.
+    /// An unregistered type: read as XML where it must be read at all.
     Unknown,
 }
 
@@ -166,7 +169,7 @@ impl Kind {
         }
     }
 
-    /// Says what media types are that nothing else tells, for the whole process; what was said before is forgotten.
+    /// Sets the kinds of further media types for the whole process, in place of those that were set before.
     pub fn name(types: Vec<(String, Kind)>) {
         *NAMED.write().unwrap_or_else(PoisonError::into_inner) = types;
     }
@@ -219,8 +222,11 @@ mod tests {
 
     #[test]
     fn types_that_nothing_tells_are_what_was_said() {
-        let own = |name: &str, kind| (name.to_owned(), kind);
-        Kind::name(vec![own("application/x-own", Kind::Json), own("application/xml", Kind::Binary)]);
+        let registered = |name: &str, kind| (name.to_owned(), kind);
+        Kind::name(vec![
+            registered("application/x-own", Kind::Json),
+            registered("application/xml", Kind::Binary),
+        ]);
         let read = ["application/X-Own", "application/xml", "application/x-other"].map(Kind::of);
         Kind::name(Vec::new());
         assert_eq!(read, [Kind::Json, Kind::Xml, Kind::Unknown]);

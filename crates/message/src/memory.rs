@@ -4,7 +4,7 @@
 //! cached answer) keeps a [`Held`] beside them, which gives them back when it is dropped. Small things are counted as
 //! nothing: the bound on messages in flight bounds them too.
 //!
-//! Whoever can say no asks [`try_hold`] before the bytes are there; what cannot fail is counted by [`hold`]. Whoever begins new work
+//! A caller that can refuse asks [`try_hold`] before the bytes are there; one that cannot fail counts with [`hold`]. A caller that begins new work
 //! looks at [`is_short`] before.
 
 use crate::budget::Budget;
@@ -128,7 +128,7 @@ impl Held {
     }
 }
 
-/// Bytes that count themselves as held, for as long as anybody has a slice of them.
+/// Bytes that count themselves as held, for as long as there is a slice of them.
 pub fn counted(bytes: impl AsRef<[u8]> + Into<Bytes> + Send + 'static, held: Held) -> Bytes {
     struct Counted<B>(B, #[expect(dead_code, reason = "dropped with the bytes")] Held);
     impl<B: AsRef<[u8]>> AsRef<[u8]> for Counted<B> {

@@ -1,7 +1,7 @@
 //! Multipart bodies (RFC 2046): parts between boundaries, read in place and written.
 //!
 //! A part is a slice of the body, nothing is copied. There is one way to read a body: the delimiters are lines, the
-//! last one must be there, and what lies before the first and behind the last is nobody's.
+//! last one must be there, and what lies before the first and behind the last is ignored.
 
 use crate::headers::Headers;
 use crate::media::{MediaType, parameter};
@@ -191,7 +191,7 @@ fn part(body: &Bytes, start: usize, end: usize) -> Result<Part, PayloadError> {
         let (Some(colon), Some(name)) =
             (colon, name.filter(|name| name.bytes().all(|b| b.is_ascii_graphic())))
         else {
-            return Err(malformed("the head of a part has a line that is no header field"));
+            return Err(malformed("the head of a part has a line that is not a header field"));
         };
         last = Some((name.to_owned(), line[colon + 1..].trim_ascii().to_vec()));
     }

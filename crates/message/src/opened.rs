@@ -23,7 +23,7 @@ impl Opened {
     /// element or none in its body, WS-Addressing headers (which do not travel on), or a default namespace around the payload
     /// (which would become that of what takes its place).
     ///
-    /// That the payload is well-formed, and one element, is left to whoever reads it.
+    /// That the payload is well-formed, and one element, is checked by the step that reads it.
     pub fn of(message: &Bytes, version: SoapVersion, limits: &Limits) -> Option<Opened> {
         open(&mut Tokenizer::lent(limits), message, version)
     }
@@ -40,12 +40,12 @@ impl Opened {
 
     /// The payload as a document of its own, with the namespaces that are in scope.
     pub fn payload(&self) -> Bytes {
-        let own = self.message.slice(self.payload.clone());
+        let payload = self.message.slice(self.payload.clone());
         if self.scope.is_empty() {
-            return own;
+            return payload;
         }
-        let name = own.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'/' | b'>'));
-        let (name, rest) = own.split_at(name.unwrap_or(own.len()));
+        let name = payload.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'/' | b'>'));
+        let (name, rest) = payload.split_at(name.unwrap_or(payload.len()));
         [name, self.scope.as_bytes(), rest].concat().into()
     }
 }
@@ -64,7 +64,7 @@ fn open(tokenizer: &mut Tokenizer, message: &Bytes, version: SoapVersion) -> Opt
         let depth = tokenizer.depth();
         let Event::StartElement { name, attributes, empty } = tokenizer.next().ok()?? else { continue };
         if depth == 2 && !tags[1].is_empty() {
-            scope.retain(|(prefix, _)| attributes.declarations().all(|(own, _)| own != prefix));
+            scope.retain(|(prefix, _)| attributes.declarations().all(|(declared, _)| declared != prefix));
             break;
         }
         let tag = match depth {
@@ -86,7 +86,7 @@ fn open(tokenizer: &mut Tokenizer, message: &Bytes, version: SoapVersion) -> Opt
             if prefix.is_empty() || uri.contains(['"', '&', '<']) {
                 return None;
             }
-            scope.retain(|(known, _)| known != prefix);
+            scope.retain(|(declared, _)| declared != prefix);
             scope.push((prefix.to_owned(), uri.to_owned()));
         }
     }

@@ -1,4 +1,4 @@
-//! The payload: a body that is only read as far as somebody asks, and only written anew if somebody changed it.
+//! The payload: a body that is only read as far as a step needs it, and only written anew if a step changed it.
 //!
 //! It climbs from an unread stream over its bytes to a view (envelope or JSON) and never needs to come down: the
 //! bytes are kept beside the view until the view is edited, so an untouched payload leaves as it came.
@@ -184,19 +184,19 @@ enum Raw {
 pub struct Payload {
     raw: Raw,
     reading: Reading,
-    /// The XML view, once somebody asked for it. Copies of the message share it until one is changed.
+    /// The XML view, once it was needed. Copies of the message share it until one is changed.
     envelope: Option<Arc<Envelope>>,
-    /// The JSON view, once somebody asked for it or set it; copies of the message share it.
+    /// The JSON view, once it was needed or set; copies of the message share it.
     json: Option<Arc<JsonView>>,
-    /// The JSON form of the XML view, once somebody asked for it; the error where it has none.
+    /// The JSON form of the XML view, once it was needed; the error where it has none.
     rendered: OnceLock<Box<Result<serde_json::Value, PayloadError>>>,
     /// The views are newer than the bytes.
     changed: bool,
     /// Of a form that a client posted.
     posted: Option<Box<Posted>>,
-    /// The bytes were made here, so nobody has coded them yet as `Content-Encoding` says.
+    /// The bytes were made here, so they are not coded yet as `Content-Encoding` says.
     made: bool,
-    /// The XML view was only built to look at it: the message still counts as one that nobody read.
+    /// The XML view was only built to look at it: the message still counts as unread.
     peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
     attachments: Option<Box<Attachments>>,
@@ -244,7 +244,7 @@ impl fmt::Debug for Payload {
             Raw::Empty => "empty".to_owned(),
             Raw::Stream(_) => "unread".to_owned(),
             Raw::Bytes(bytes) => format!("{} bytes", bytes.len()),
-            Raw::Assembled(own) => format!("{own:?}"),
+            Raw::Assembled(assembly) => format!("{assembly:?}"),
             Raw::Spilled(spilled) => format!("{} bytes in a file", spilled.len()),
             Raw::Consumed => "consumed".to_owned(),
         };
@@ -281,8 +281,8 @@ impl Payload {
     pub fn arrived_as(body: Body, headers: &Headers, reading: Reading) -> Payload {
         let mut payload = Payload::received(body, reading);
         if matches!(reading.kind, Kind::Related | Kind::FormData) {
-            let own = headers.get_known(Known::ContentType);
-            payload.attachments = own.map(|own| Box::new(Attachments::new(own)));
+            let content_type = headers.get_known(Known::ContentType);
+            payload.attachments = content_type.map(|content_type| Box::new(Attachments::new(content_type)));
         }
         payload
     }
@@ -340,14 +340,14 @@ impl Payload {
         matches!(self.raw, Raw::Assembled(_))
     }
 
-    /// The first element in the body as a piece: where it is, if nobody has changed it since ([`Payload::set_assembly`]),
+    /// The first element in the body as a piece: where it is, if it was not changed since ([`Payload::set_assembly`]),
     /// else in its own envelope.
     ///
     /// # Errors
     /// As [`Payload::envelope`].
     pub fn first_piece(&mut self, limits: &PayloadLimits) -> Result<Option<Piece>, PayloadError> {
-        if let Raw::Assembled(own) = &self.raw
-            && let Some(piece) = own.first()
+        if let Raw::Assembled(assembly) = &self.raw
+            && let Some(piece) = assembly.first()
         {
             return Ok(Some(piece.clone()));
         }
@@ -399,18 +399,18 @@ impl Payload {
         }
     }
 
-    /// About how many bytes whoever reads or writes all of it goes through; 0 for what is not here.
+    /// About how many bytes a reader or writer of all of it goes through; 0 for what is not here.
     pub fn extent(&self) -> usize {
         match (&self.raw, &self.envelope) {
             (Raw::Bytes(bytes), _) => bytes.len(),
-            (Raw::Assembled(own), None) => own.extent(),
+            (Raw::Assembled(assembly), None) => assembly.extent(),
             (Raw::Stream(_), _) if !self.changed => 0,
             (_, Some(envelope)) => envelope.document.node_count() * NODE,
             _ => 0,
         }
     }
 
-    /// The bytes, if all of them are here, nobody has looked into them, and they are a plain XML document in the
+    /// The bytes, if all of them are here, no step has read them, and they are a plain XML document in the
     /// encoding that they say themselves or `reading().charset`.
     pub fn plain_xml(&self) -> Option<&Bytes> {
         let plain = self.reading.is_plain_xml();
@@ -427,7 +427,7 @@ impl Payload {
         }
     }
 
-    /// The message opened at its payload, if it is a SOAP envelope in UTF-8 whose bytes are all here, nobody has looked into
+    /// The message opened at its payload, if it is a SOAP envelope in UTF-8 whose bytes are all here, no step has looked into
     /// them, and what is around the payload can stay as it is ([`Opened::of`]).
     pub fn opened(&self, limits: &PayloadLimits) -> Option<Opened> {
         let version = match self.reading.kind {
@@ -520,7 +520,7 @@ impl Payload {
                 Err(error) => break Err(PayloadError::Receiving(error)),
             }
         };
-        // Nobody is to take the rest of a body for the whole.
+        // The rest of a body must not be taken for the whole.
         let raw = if result.is_ok() { Raw::Spilled(Arc::new(spilled)) } else { Raw::Consumed };
         if let Raw::Stream(stream) = std::mem::replace(&mut self.raw, raw) {
             stream.recycle();
@@ -568,7 +568,7 @@ impl Payload {
         Ok(self.envelope.as_ref().expect("built just above"))
     }
 
-    /// As [`Payload::envelope`], for a look that leaves the message one that nobody read.
+    /// As [`Payload::envelope`], for a look after which the message still counts as unread.
     ///
     /// # Errors
     /// As [`Payload::envelope`].
@@ -615,7 +615,7 @@ impl Payload {
         Ok(true)
     }
 
-    /// The XML view if somebody built it already.
+    /// The XML view, if it is built already.
     pub fn built_envelope(&self) -> Option<&Envelope> {
         self.envelope.as_deref()
     }
@@ -624,16 +624,16 @@ impl Payload {
     pub fn frame(&self) -> Option<&Envelope> {
         match (&self.envelope, &self.raw) {
             (Some(envelope), _) => Some(envelope),
-            (None, Raw::Assembled(own)) => Some(own.frame()),
+            (None, Raw::Assembled(assembly)) => Some(assembly.frame()),
             _ => None,
         }
     }
 
-    /// Whether the payload is a SOAP fault, as far as somebody looked into it or made it.
+    /// Whether the payload is a SOAP fault, as far as a step has read or made it.
     pub fn is_known_fault(&self) -> bool {
         match (&self.envelope, &self.raw) {
             (Some(envelope), _) => envelope.fault().is_some(),
-            (None, Raw::Assembled(own)) => own.is_fault(),
+            (None, Raw::Assembled(assembly)) => assembly.is_fault(),
             _ => false,
         }
     }
@@ -685,7 +685,7 @@ impl Payload {
         }
     }
 
-    /// The JSON rendering of the XML view, if somebody built that.
+    /// The JSON rendering of the XML view, if that is built.
     ///
     /// # Errors
     /// There is no XML view, or what is in it has no JSON form.
@@ -742,13 +742,13 @@ impl Payload {
 
     /// Replaces the payload by an envelope.
     pub fn set_envelope(&mut self, mut envelope: Envelope) {
-        // It is there already. Whoever begins something new looks at what is held.
+        // It is there already. Callers that begin new work look at what is held.
         let _ = envelope.count();
         let (reading, attachments) = (self.reading, self.kept_attachments());
         *self = Payload { reading, attachments, ..Payload::of_envelope(envelope) };
     }
 
-    /// Replaces the payload by an envelope that stays in pieces until somebody wants to see it.
+    /// Replaces the payload by an envelope that stays in pieces until a step needs the tree.
     pub fn set_assembly(&mut self, assembly: Assembly) {
         let (reading, attachments) = (self.reading, self.kept_attachments());
         let held = memory::hold(assembly.memory());
@@ -778,7 +778,7 @@ impl Payload {
         *self = Payload { attachments, made: true, ..Payload::received(Body::Bytes(bytes.into()), reading) };
     }
 
-    /// Replaces the payload by bytes that were made here: they are only read if somebody wants to see them, and are
+    /// Replaces the payload by bytes that were made here: they are only read if a step needs a view of them, and are
     /// written in the form that the receiver wants, which may be an envelope around them.
     pub fn set_made(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
         self.set_bytes(bytes, reading);
@@ -813,8 +813,8 @@ impl Payload {
                 self.raw = Raw::Bytes(bytes.clone());
                 Body::Bytes(bytes)
             }
-            Raw::Assembled(own) => {
-                self.raw = Raw::Assembled(own);
+            Raw::Assembled(assembly) => {
+                self.raw = Raw::Assembled(assembly);
                 Body::Empty
             }
             Raw::Spilled(spilled) => {
@@ -872,7 +872,7 @@ impl Payload {
     pub fn copy(&self) -> Payload {
         let raw = match &self.raw {
             Raw::Bytes(bytes) => Raw::Bytes(bytes.clone()),
-            Raw::Assembled(own) => Raw::Assembled(own.clone()),
+            Raw::Assembled(assembly) => Raw::Assembled(assembly.clone()),
             Raw::Spilled(spilled) => Raw::Spilled(Arc::clone(spilled)),
             Raw::Consumed | Raw::Stream(_) => Raw::Consumed,
             Raw::Empty => Raw::Empty,
@@ -916,7 +916,8 @@ impl Payload {
         if writing.packing == Packing::None && self.holds(writing) && (!self.changed || !self.is_built()) {
             match &self.raw {
                 Raw::Bytes(bytes) if format == Format::FormData => {
-                    let content_type = self.attachments.as_ref().map(|own| own.content_type().to_owned());
+                    let content_type =
+                        self.attachments.as_ref().map(|attachments| attachments.content_type().to_owned());
                     return Ok(Written { bytes: bytes.clone(), content_type });
                 }
                 Raw::Bytes(bytes) => return plain(bytes.clone()),
@@ -924,8 +925,8 @@ impl Payload {
                 _ => {}
             }
         }
-        if let Raw::Assembled(own) = &self.raw
-            && let Some(bytes) = writing.assembled(own)
+        if let Raw::Assembled(assembly) = &self.raw
+            && let Some(bytes) = writing.assembled(assembly)
         {
             return plain(bytes);
         }
@@ -944,21 +945,21 @@ impl Payload {
         let text = |text: String| writing.encode(text, Unmappable::Question);
         let bytes = match (format, payload) {
             (Format::Soap(_) | Format::Xml, _) => {
-                let mut own = Cow::Borrowed(envelope);
+                let mut written = Cow::Borrowed(envelope);
                 let mut parts = Vec::new();
                 if let (Packing::Mtom, Some(attachments)) = (writing.packing, attachments) {
-                    parts = attachments.extract(own.to_mut());
+                    parts = attachments.extract(written.to_mut());
                     parts.extend(attachments.parts().iter().cloned());
                 } else if let (Packing::Swa, Some(attachments)) = (writing.packing, attachments) {
                     parts = attachments.all();
                 }
                 if let Format::Soap(version) = format
-                    && version != own.version
+                    && version != written.version
                 {
-                    own.to_mut().convert(version);
+                    written.to_mut().convert(version);
                 }
-                let node = if format == Format::Xml { own.payload() } else { Some(own.root) };
-                let bytes = node.map_or_else(Bytes::new, |node| writing.xml(&own.document, node));
+                let node = if format == Format::Xml { written.payload() } else { Some(written.root) };
+                let bytes = node.map_or_else(Bytes::new, |node| writing.xml(&written.document, node));
                 if writing.packing == Packing::None {
                     return plain(bytes);
                 }
@@ -999,15 +1000,15 @@ impl Payload {
         if self.reading.coding != Coding::Identity || writing.declaration {
             return false;
         }
-        let own = match self.reading.charset {
-            Some(own) => own,
+        let charset = match self.reading.charset {
+            Some(charset) => charset,
             // XML may say another encoding itself.
             None => match &self.raw {
                 Raw::Bytes(bytes) if self.reading.kind.is_xml() && names_encoding(bytes) => return false,
                 _ => encoding_rs::UTF_8,
             },
         };
-        if for_reading(writing.charset_name) != Some(own) {
+        if for_reading(writing.charset_name) != Some(charset) {
             return false;
         }
         match writing.format {
@@ -1027,8 +1028,8 @@ impl Payload {
 
     /// Builds the XML view from the bytes.
     fn build(&mut self, limits: &PayloadLimits, pieces: bool) -> Result<Envelope, PayloadError> {
-        if let Raw::Assembled(own) = &self.raw {
-            return Ok(own.build());
+        if let Raw::Assembled(assembly) = &self.raw {
+            return Ok(assembly.build());
         }
         if matches!(self.raw, Raw::Consumed | Raw::Stream(_)) {
             return Err(PayloadError::Consumed);
@@ -1045,7 +1046,8 @@ impl Payload {
             Kind::Related => self.build_package(limits),
             Kind::FormData => {
                 let bytes = self.decoded_bytes(limits.held)?;
-                let content_type = self.attachments.as_ref().map_or("", |own| own.content_type());
+                let content_type =
+                    self.attachments.as_ref().map_or("", |attachments| attachments.content_type());
                 let mut envelope = Envelope::empty(SoapVersion::V12);
                 form_data::to_xml(&bytes, content_type, &mut envelope.document, envelope.body)?;
                 Ok(envelope)
@@ -1134,7 +1136,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The formatter that a media type asks for; types nobody registered are written as XML.
+    /// The formatter that a media type asks for; unregistered types are written as XML.
     pub fn of(essence: &str, rest: bool) -> Format {
         match Kind::of(essence) {
             Kind::Soap11 if rest => Format::Xml,
@@ -1198,13 +1200,13 @@ impl Writing<'_> {
 
     /// What is in pieces, where it can be written without its tree. In other encodings the characters that they do not have
     /// are references, which cannot stand everywhere in a piece.
-    fn assembled(&self, own: &Assembly) -> Option<Bytes> {
+    fn assembled(&self, assembly: &Assembly) -> Option<Bytes> {
         if self.packing != Packing::None || !self.charset.is_utf8() {
             return None;
         }
         let mut out = Vec::new();
         self.declare(&mut out);
-        own.write(self.format, &mut out).then(|| out.into())
+        assembly.write(self.format, &mut out).then(|| out.into())
     }
 
     fn declare(&self, out: &mut Vec<u8>) {

@@ -44,27 +44,27 @@ pub fn is_secret(name: &str) -> bool {
 /// Secrets that were looked up, wherever they are put then.
 static KNOWN: RwLock<Vec<(u64, Zeroizing<String>)>> = RwLock::new(Vec::new());
 static ANY: AtomicBool = AtomicBool::new(false);
-/// Most of them, and the shortest: what is shorter is a part of other words.
+/// Most secrets that are kept, and the shortest: a shorter one would be a part of other words.
 const MOST: usize = 1000;
 const SHORTEST: usize = 6;
 
-/// Keeps a secret out of all that is shown from now on, whatever what holds it is called. Short ones are not, and of too many the oldest.
+/// Hides a secret wherever it is shown from now on, whatever the name of the value that holds it. Short secrets are not hidden; of too many the oldest is forgotten.
 pub fn remember(secret: &str) {
     if secret.len() < SHORTEST {
         return;
     }
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    if known.iter().any(|(_, own)| own.as_str() == secret) {
+    let mut secrets = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    if secrets.iter().any(|(_, kept)| kept.as_str() == secret) {
         return;
     }
-    let next = known.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
-    if known.len() >= MOST {
-        let oldest = known.iter().map(|(number, _)| *number).min().unwrap_or(0);
-        known.retain(|(number, _)| *number != oldest);
+    let next = secrets.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
+    if secrets.len() >= MOST {
+        let oldest = secrets.iter().map(|(number, _)| *number).min().unwrap_or(0);
+        secrets.retain(|(number, _)| *number != oldest);
     }
-    known.push((next, Zeroizing::new(secret.to_owned())));
+    secrets.push((next, Zeroizing::new(secret.to_owned())));
     // A secret that is within another one would leave the rest of it.
-    known.sort_by_key(|(_, own)| std::cmp::Reverse(own.len()));
+    secrets.sort_by_key(|(_, secret)| std::cmp::Reverse(secret.len()));
     ANY.store(true, Ordering::Release);
 }
 
@@ -73,9 +73,9 @@ pub fn known(text: &str) -> Cow<'_, str> {
     if !ANY.load(Ordering::Acquire) {
         return Cow::Borrowed(text);
     }
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let secrets = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let mut out = Cow::Borrowed(text);
-    for (_, secret) in known.iter() {
+    for (_, secret) in secrets.iter() {
         if memchr::memmem::find(out.as_bytes(), secret.as_bytes()).is_some() {
             out = Cow::Owned(out.replace(secret.as_str(), HIDDEN));
         }
@@ -300,7 +300,7 @@ mod tests {
                 "jms:/Q?java.naming.security.credentials=x&transport.jms.Password=y&a=b",
                 "jms:/Q?java.naming.security.credentials=***&transport.jms.Password=***&a=b",
             ),
-            ("`https://u@h/?api_key=k` is no address", "`https://***@h/?api_key=***` is no address"),
+            ("`https://u@h/?api_key=k` is not an address", "`https://***@h/?api_key=***` is not an address"),
         ] {
             assert_eq!(addresses(plain), expected, "{plain}");
         }

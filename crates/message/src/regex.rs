@@ -103,13 +103,13 @@ impl Search {
     /// # Errors
     /// The search takes too long.
     pub fn matches(&self, value: &str) -> Result<Vec<Range<usize>>, String> {
-        let mut all = Vec::new();
+        let mut matches = Vec::new();
         let found: Result<(), Failure> = self.0.for_each(value, |captures| {
-            all.extend(captures.get(0).map(|whole| whole.range()));
+            matches.extend(captures.get(0).map(|whole| whole.range()));
             Ok(true)
         });
         found.map_err(|why| why.to_string())?;
-        Ok(all)
+        Ok(matches)
     }
 
     /// Replaces each match, as Java's `replaceAll` does: `$1` and `${name}` stand for groups, a backslash takes the
@@ -173,8 +173,8 @@ impl Search {
             let found = if let Some(inner) = rest.strip_prefix('{') {
                 let (name, behind) = inner.split_once('}').ok_or("a `${` in the replacement has no `}`")?;
                 rest = behind;
-                let known = self.0.engine().capture_names().flatten().any(|own| own == name);
-                if !known {
+                let is_group = self.0.engine().capture_names().flatten().any(|group| group == name);
+                if !is_group {
                     return Err(format!("the pattern has no group named `{name}`"));
                 }
                 captures.name(name)
@@ -415,7 +415,7 @@ mod tests {
             let made = Search::compile(pattern).unwrap().replace_all(value, replacement);
             match out {
                 Ok(text) => assert_eq!(made.as_deref(), Ok(text), "{pattern}"),
-                Err(why) => assert!(made.as_ref().is_err_and(|own| own.contains(why)), "{made:?}"),
+                Err(why) => assert!(made.as_ref().is_err_and(|message| message.contains(why)), "{made:?}"),
             }
         }
         assert!(Search::compile("(").is_err());

@@ -17,15 +17,15 @@ impl XmlValue {
     /// Copies `nodes` out of `document`, so that later changes of the message do not reach the property. The namespace
     /// of an envelope around them stays behind where nothing in them needs it.
     pub fn copy_of(document: &Document, nodes: &[NodeId]) -> XmlValue {
-        let mut own = Document::new();
-        let copy = |&node: &NodeId| XmlValue::copy_to(&mut own, Document::ROOT, document, node);
+        let mut target = Document::new();
+        let copy = |&node: &NodeId| XmlValue::copy_to(&mut target, Document::ROOT, document, node);
         let nodes = nodes.iter().map(copy).collect();
-        XmlValue { document: Arc::new(own), nodes }
+        XmlValue { document: Arc::new(target), nodes }
     }
 
     /// A copy of one node, so, as the last child of a node of another tree.
-    pub fn copy_to(own: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
-        crate::envelope::copy_out(own, parent, document, node)
+    pub fn copy_to(target: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
+        crate::envelope::copy_out(target, parent, document, node)
     }
 
     /// Whether an element is among them.

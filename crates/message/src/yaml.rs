@@ -12,7 +12,7 @@ const DEPTH: usize = 256;
 /// Most values in a document, those of aliases counted where they are used.
 const VALUES: usize = 1_000_000;
 
-/// Why a text is no YAML, or none that is read.
+/// Why a text is not YAML, or none that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -43,7 +43,7 @@ struct Reader {
 /// Reads the first document; an empty one is null.
 ///
 /// # Errors
-/// It is no YAML, nested too deeply, too large, or has names that are lists or maps.
+/// It is not YAML, nested too deeply, too large, or has names that are lists or maps.
 pub fn parse(text: &str) -> Result<Value, Error> {
     let mut reader = Reader::default();
     for event in Parser::new_from_str(text) {
@@ -120,7 +120,9 @@ impl Reader {
             _ => {
                 open.name = Some(match value {
                     Value::String(name) => name,
-                    Value::Array(_) | Value::Object(_) => return Err("a name that is no scalar".to_owned()),
+                    Value::Array(_) | Value::Object(_) => {
+                        return Err("a name that is not a scalar".to_owned());
+                    }
                     other => other.to_string(),
                 });
             }
@@ -131,11 +133,11 @@ impl Reader {
 
 /// `<<: *defaults`: what is not there itself.
 fn merge(members: &mut Map<String, Value>, value: Value) {
-    let all = match value {
-        Value::Array(all) => all,
+    let items = match value {
+        Value::Array(items) => items,
         one => vec![one],
     };
-    for value in all {
+    for value in items {
         let Value::Object(others) = value else { continue };
         for (name, value) in others {
             members.entry(name).or_insert(value);

@@ -39,10 +39,10 @@ pub(crate) fn translate(text: &str) -> Result<Option<String>, Refused> {
 pub(crate) fn changes_the_world(text: &str) -> bool {
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
-    let is_own = |name: &str| {
+    let is_defined_here = |name: &str| {
         (0..tokens.len()).any(|at| match word(at) {
             "function" | "class" => word(at + 1) == name,
-            own => own == name && word(at + 1) == "=" && matches!(word(at + 2), "function" | "class"),
+            defined => defined == name && word(at + 1) == "=" && matches!(word(at + 2), "function" | "class"),
         })
     };
     let assigns = |mark: &str| {
@@ -52,7 +52,7 @@ pub(crate) fn changes_the_world(text: &str) -> bool {
     (0..tokens.len()).filter(|&at| tokens[at].kind == Kind::Word).any(|at| match word(at) {
         "__proto__" | "setPrototypeOf" | "getPrototypeOf" => true,
         "prototype" if at < 2 || word(at - 1) != "." => true,
-        "prototype" if is_own(word(at - 2)) => false,
+        "prototype" if is_defined_here(word(at - 2)) => false,
         "prototype" => {
             let reads = word(at + 1) == "." && !assigns(word(at + 3));
             !reads || (at > 2 && word(at - 3) == "delete")
@@ -85,7 +85,7 @@ pub(crate) fn is_brief(text: &str) -> bool {
     let functions: Vec<&str> = (1..tokens.len()).filter(|&at| word(at - 1) == "function").map(word).collect();
     (0..tokens.len()).all(|at| match (tokens[at].kind, word(at)) {
         (Kind::Word, _) if at > 0 && word(at - 1) == "function" => true,
-        (Kind::Word, own) => !LONG.contains(&own) && !functions.contains(&own),
+        (Kind::Word, name) => !LONG.contains(&name) && !functions.contains(&name),
         (Kind::Mark, "(") if at > 0 && word(at - 1) == "function" => false,
         (Kind::Mark, "{") if at > 0 && word(at - 1) == ")" => {
             // A statement or a function that nobody calls, but no method of an object.
@@ -103,10 +103,12 @@ pub(crate) fn is_brief(text: &str) -> bool {
             open > 0
                 && (matches!(head, "if" | "switch" | "catch" | "with") || open > 1 && before == "function")
         }
-        (Kind::Mark, own) => own != "=>",
+        (Kind::Mark, mark) => mark != "=>",
         // A regular expression, or a template with code in it.
-        (Kind::Literal, own) => !(own.starts_with('/') || own.starts_with('`') && own.contains("${")),
-        (Kind::Markup, own) => !own.contains('{'),
+        (Kind::Literal, literal) => {
+            !(literal.starts_with('/') || literal.starts_with('`') && literal.contains("${"))
+        }
+        (Kind::Markup, markup) => !markup.contains('{'),
     })
 }
 
@@ -120,7 +122,7 @@ pub(crate) fn names_sleep(text: &str) -> bool {
     })
 }
 
-/// Whether the last statement is a call of a setter of `mc`, whose value is nobody's concern.
+/// Whether the last statement is a call of a setter of `mc`, whose value is not used.
 pub(crate) fn ends_with_setter(text: &str) -> bool {
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
@@ -426,7 +428,7 @@ mod tests {
 
     #[test]
     fn only_what_changes_built_in_objects_needs_a_world_of_its_own() {
-        for (text, own) in [
+        for (text, changes) in [
             ("var a = 1;", false),
             ("String.prototype.x = 1;", true),
             ("Array.prototype['x'] = 1;", true),
@@ -446,7 +448,7 @@ mod tests {
             ("var P = function () {}; P.prototype.f = 1;", false),
             ("function P() {} P.prototype = Object.create(Q.prototype);", true),
         ] {
-            assert_eq!(changes_the_world(text), own, "{text}");
+            assert_eq!(changes_the_world(text), changes, "{text}");
         }
     }
 

@@ -41,7 +41,7 @@ const JAVA_LATE: &str = concat!(
 /// Longest time that one run may sleep altogether. Sleeping is no part of its time.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
-/// How long it sleeps until it looks whether somebody still waits for it.
+/// How long it sleeps until it looks whether its flow is gone.
 const NAP: Duration = Duration::from_millis(100);
 
 /// The name of every script in the engine's own messages.
@@ -191,8 +191,8 @@ impl Engine {
     fn new() -> rquickjs::Result<Engine> {
         let runtime = Runtime::new()?;
         let deadline = Rc::new(Cell::new(None));
-        let own = Rc::clone(&deadline);
-        let over = move || is_over(own.get()) || meter::spend(LOOK).is_err();
+        let deadline_of_handler = Rc::clone(&deadline);
+        let over = move || is_over(deadline_of_handler.get()) || meter::spend(LOOK).is_err();
         runtime.set_interrupt_handler(Some(Box::new(over)));
         Ok(Engine { shared: None, deadline, runtime })
     }
@@ -225,7 +225,7 @@ impl Engine {
         // What it has put off belongs to its time too, and to no other message.
         let is_late = || is_over(self.deadline.get());
         while self.runtime.is_job_pending() {
-            // An exception that nobody waits for is nobody's.
+            // An exception in a job that no code waits for is dropped.
             let _ = self.runtime.execute_pending_job();
             if is_late() || meter::check().is_err() {
                 result = Err(Failure::limit("interrupted".to_owned()));
@@ -308,8 +308,8 @@ impl World {
                 }
                 failure
             };
-            let known = compiled.get(&script.id).cloned().and_then(|function| function.restore(&ctx).ok());
-            let function = match known {
+            let restored = compiled.get(&script.id).cloned().and_then(|function| function.restore(&ctx).ok());
+            let function = match restored {
                 Some(function) => function,
                 None => {
                     let function: Function<'_> =

@@ -61,7 +61,7 @@ pub struct Failure {
     pub message: String,
     /// Where.
     pub place: Option<Place>,
-    /// What to write instead; empty: nobody knows.
+    /// What to write instead; empty: there is no advice.
     pub help: &'static str,
     /// The script has no function of the name asked for.
     pub no_function: bool,
@@ -145,25 +145,25 @@ impl Script {
         let (mut shared, mut reads, mut brief) = (true, Reads::Headers, true);
         let (mut sleeps, mut missing) = (false, Vec::new());
         for (source, text) in texts.iter().enumerate() {
-            let own = e4x::translate(text).map_err(|refused| Failure {
+            let code = e4x::translate(text).map_err(|refused| Failure {
                 place: Some(place_at(text, refused.at, source)),
                 help: refused.help,
                 ..Failure::new(refused.message)
             })?;
-            let own = own.unwrap_or_else(|| (*text).to_owned());
-            engine::check(&own).map_err(|failure| wrong(failure, text, source))?;
+            let code = code.unwrap_or_else(|| (*text).to_owned());
+            engine::check(&code).map_err(|failure| wrong(failure, text, source))?;
             shared &= !e4x::changes_the_world(text);
             reads = reads.max(e4x::reads(text));
             brief &= e4x::is_brief(text);
             sleeps |= e4x::names_sleep(text);
             let classes = e4x::missing_classes(text).into_iter();
             missing.extend(classes.map(|(at, name)| (place_at(text, at, source), name)));
-            translated.push(own);
+            translated.push(code);
         }
         if let Some(name) = function
             && !is_name(name)
         {
-            return Err(Failure::new(format!("`{name}` is no name of a function")));
+            return Err(Failure::new(format!("`{name}` is not a name of a function")));
         }
         let main = translated.pop().unwrap_or_default();
         let mut starts = Vec::new();

@@ -105,10 +105,10 @@ impl Trees {
 
     /// A copy of nodes of the message.
     pub(crate) fn of_value(&mut self, value: &XmlValue) -> Result<List, String> {
-        let mut own = Document::new();
+        let mut copy = Document::new();
         let nodes: Vec<NodeId> =
-            value.nodes.iter().map(|&node| own.copy_from(Document::ROOT, &value.document, node)).collect();
-        self.one(own, &nodes)
+            value.nodes.iter().map(|&node| copy.copy_from(Document::ROOT, &value.document, node)).collect();
+        self.one(copy, &nodes)
     }
 
     /// The nodes of a text: elements, text and comments, one beside the other.
@@ -146,10 +146,12 @@ impl Trees {
     /// The nodes of a list, copied.
     pub(crate) fn value(&self, list: List) -> Option<XmlValue> {
         let items = self.items(list);
-        let mut own = Document::new();
-        let nodes =
-            items.iter().map(|item| own.copy_from(Document::ROOT, self.document(*item), item.node)).collect();
-        (!items.is_empty()).then(|| XmlValue { document: Arc::new(own), nodes })
+        let mut copy = Document::new();
+        let nodes = items
+            .iter()
+            .map(|item| copy.copy_from(Document::ROOT, self.document(*item), item.node))
+            .collect();
+        (!items.is_empty()).then(|| XmlValue { document: Arc::new(copy), nodes })
     }
 
     /// The first element of a list.
@@ -336,7 +338,7 @@ impl Trees {
             }
             None => {
                 if !xml::is_ncname(&local) {
-                    return Err(format!("`{local}` is no name of an element"));
+                    return Err(format!("`{local}` is not a name of an element"));
                 }
                 self.documents[item.document as usize].append_element(item.node, "", &uri, &local)
             }
@@ -390,9 +392,9 @@ impl Trees {
         if total + value.document.node_count() > MAX_NODES {
             return Err("the script makes too much XML".to_owned());
         }
-        let own = &mut self.documents[document as usize];
-        let fragment = own.create_fragment();
-        Ok(value.nodes.iter().map(|&node| own.copy_from(fragment, &value.document, node)).collect())
+        let target = &mut self.documents[document as usize];
+        let fragment = target.create_fragment();
+        Ok(value.nodes.iter().map(|&node| target.copy_from(fragment, &value.document, node)).collect())
     }
 
     /// `appendChild`, `prependChild`, `setChildren`: puts nodes or a text into the one element of a list.
@@ -447,7 +449,7 @@ impl Trees {
     pub(crate) fn rename(&mut self, list: List, local: &str) -> Result<(), String> {
         let item = self.owner(list)?.ok_or("only one element can be renamed")?;
         if !xml::is_ncname(local) {
-            return Err(format!("`{local}` is no name of an element"));
+            return Err(format!("`{local}` is not a name of an element"));
         }
         let document = &mut self.documents[item.document as usize];
         let (prefix, uri) = (document.prefix(item.node).to_owned(), document.namespace(item.node).to_owned());

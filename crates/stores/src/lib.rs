@@ -90,7 +90,7 @@ pub trait Store: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// Most messages that it holds; `None`: nobody here knows.
+    /// Most messages that it holds; `None`: not known.
     fn capacity(&self) -> Option<usize>;
 
     /// How many messages wait in it.
@@ -108,7 +108,7 @@ pub trait Store: Send + Sync {
     /// Takes all messages out; answers how many there were.
     fn clear(&self) -> Answer<'_, usize>;
 
-    /// How many messages wait in it, where that is known without asking anybody.
+    /// How many messages wait in it, where that is known without asking a server.
     fn waiting(&self) -> Option<usize> {
         None
     }

@@ -137,8 +137,8 @@ mod tests {
     }
 
     /// It never waits.
-    fn now<T>(mut answer: Answer<'_, T>) -> Result<T, StoreError> {
-        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    fn now<T>(mut response: Answer<'_, T>) -> Result<T, StoreError> {
+        match response.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,
             Poll::Pending => panic!("an in-memory store does not wait"),
         }
@@ -175,7 +175,10 @@ mod tests {
             match error {
                 None => assert_eq!(stored, Ok(())),
                 Some(says) => {
-                    assert!(stored.as_ref().is_err_and(|own| own.contains(says)), "{id}: {stored:?}")
+                    assert!(
+                        stored.as_ref().is_err_and(|error_text| error_text.contains(says)),
+                        "{id}: {stored:?}"
+                    )
                 }
             }
         }

@@ -394,7 +394,8 @@ impl<'t> Cursor<'t> {
                 "`?{written}` is not executable here: a template is no place for code of a message"
             ));
         }
-        let Some(known) = built_in::NAMES.iter().copied().find(|own| *own == &*name) else {
+        let Some(built_in_name) = built_in::NAMES.iter().copied().find(|candidate| *candidate == &*name)
+        else {
             return error(format!("there is no built-in `?{written}`"));
         };
         self.skip();
@@ -405,28 +406,28 @@ impl<'t> Cursor<'t> {
             }
             false => Vec::new(),
         };
-        Ok(Kind::BuiltIn(Box::new(base), known, arguments))
+        Ok(Kind::BuiltIn(Box::new(base), built_in_name, arguments))
     }
 
     /// Arguments up to a bracket.
     fn arguments(&mut self, end: &str) -> Parsed<Vec<Expr>> {
-        self.bracketed(|own| {
+        self.bracketed(|cursor| {
             let mut arguments = Vec::new();
-            if own.take(end) {
+            if cursor.take(end) {
                 return Ok(arguments);
             }
             loop {
-                arguments.push(match own.lambda()? {
+                arguments.push(match cursor.lambda()? {
                     Some(lambda) => lambda,
-                    None => own.expression()?,
+                    None => cursor.expression()?,
                 });
                 // The comma may be left out.
-                own.take(",");
-                if own.take(end) {
+                cursor.take(",");
+                if cursor.take(end) {
                     return Ok(arguments);
                 }
-                if !own.begins_expression() {
-                    own.expect(end)?;
+                if !cursor.begins_expression() {
+                    cursor.expect(end)?;
                 }
             }
         })
@@ -544,16 +545,16 @@ impl<'t> Cursor<'t> {
     }
 
     fn hash(&mut self) -> Parsed<Kind> {
-        self.bracketed(|own| {
+        self.bracketed(|cursor| {
             let mut members = Vec::new();
-            while !own.take("}") {
-                let key = own.expression()?;
-                if !own.take(":") {
-                    own.expect(",")?;
+            while !cursor.take("}") {
+                let key = cursor.expression()?;
+                if !cursor.take(":") {
+                    cursor.expect(",")?;
                 }
-                members.push((key, own.expression()?));
-                if !own.take(",") {
-                    own.expect("}")?;
+                members.push((key, cursor.expression()?));
+                if !cursor.take(",") {
+                    cursor.expect("}")?;
                     break;
                 }
             }

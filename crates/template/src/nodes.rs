@@ -45,12 +45,12 @@ pub(crate) fn member<'m>(
             "@@" | "@*" => {}
             _ if key.starts_with('@') && is_name(&key[1..]) => {
                 if is_element(node) {
-                    found.add(document.attributes(node), |own| has_name(own, &key[1..]))?;
+                    found.add(document.attributes(node), |attribute| has_name(attribute, &key[1..]))?;
                 }
             }
             _ if is_name(key) => {
                 if has_children(node) {
-                    found.add(document.children(node), |own| is_element(own) && has_name(own, key))?;
+                    found.add(document.children(node), |child| is_element(child) && has_name(child, key))?;
                 }
             }
             _ => break,
@@ -103,7 +103,7 @@ fn matches(document: &Document, node: NodeId, name: &str, prefixes: &Prefixes) -
         return false;
     }
     let uri = document.namespace(node);
-    let of = |prefix: &str| prefixes.iter().find(|(own, _)| own == prefix).map(|(_, uri)| uri.as_str());
+    let of = |prefix: &str| prefixes.iter().find(|(bound, _)| bound == prefix).map(|(_, uri)| uri.as_str());
     let attribute = document.kind(node) == NodeKind::Attribute;
     match prefix {
         "" if attribute => uri.is_empty(),
@@ -159,10 +159,10 @@ fn by_xpath<'m>(
     };
     let namespaces = prefixes.to_vec();
     let options = xpath::CompileOptions { namespaces: &namespaces, ..xpath::CompileOptions::default() };
-    let said = |error: xpath::XPathError| format!("the XPath `{key}`: {}", error.sentence());
-    let expression = xpath::Expression::compile(key, &options).map_err(said)?;
+    let in_words = |error: xpath::XPathError| format!("the XPath `{key}`: {}", error.sentence());
+    let expression = xpath::Expression::compile(key, &options).map_err(in_words)?;
     let context = xpath::Context::at(document, xpath::Node::new(*node));
-    let value = expression.evaluate(&context).map_err(said)?;
+    let value = expression.evaluate(&context).map_err(in_words)?;
     Ok(Some(match value {
         xpath::Value::NodeSet(set) => {
             let found: Rc<[NodeId]> = set.iter().filter(|n| !n.is_namespace()).map(|n| n.id).collect();

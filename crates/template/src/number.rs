@@ -155,7 +155,7 @@ impl Number {
         matches!(self, Number::Decimal(..))
     }
 
-    /// Exact among decimals; `None`: one of them is no number.
+    /// Exact among decimals; `None`: one of them is not a number.
     pub fn compare(self, other: Number) -> Option<Ordering> {
         let (Number::Decimal(a, s), Number::Decimal(b, t)) = (self, other) else {
             return self.to_f64().partial_cmp(&other.to_f64());
@@ -167,7 +167,7 @@ impl Number {
         let fractions = || {
             let (a, b) = (a.rem_euclid(p), b.rem_euclid(q));
             let scale = s.max(t);
-            let aligned = |n: i128, own: u32| n * power(scale - own).unwrap_or(1);
+            let aligned = |n: i128, scale_of_n: u32| n * power(scale - scale_of_n).unwrap_or(1);
             aligned(a, s).cmp(&aligned(b, t))
         };
         Some(a.div_euclid(p).cmp(&b.div_euclid(q)).then_with(fractions))

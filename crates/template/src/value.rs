@@ -182,7 +182,7 @@ impl<'m> Value<'m> {
             Value::Json(_) | Value::Hash(_) | Value::Model(_) => "a hash",
             Value::Nodes(_, nodes) if nodes.len() == 1 => "an XML node",
             Value::Nodes(..) => "a sequence of XML nodes",
-            Value::Macro(own) if own.function => "a function",
+            Value::Macro(definition) if definition.function => "a function",
             Value::Macro(_) => "a macro",
         }
     }
@@ -245,10 +245,10 @@ impl<'m> Value<'m> {
             Value::Hash(hash) => hash.get(name).cloned(),
             Value::Model(Model::Texts(texts, any_case)) => texts
                 .iter()
-                .find(|(own, _)| if *any_case { own.eq_ignore_ascii_case(name) } else { own == name })
+                .find(|(key, _)| if *any_case { key.eq_ignore_ascii_case(name) } else { key == name })
                 .map(|(_, text)| Value::Text(Text::Lent(text))),
             Value::Model(Model::Models(models)) => {
-                models.iter().find(|(own, _)| own == name).and_then(|(_, model)| Value::of_model(model))
+                models.iter().find(|(key, _)| key == name).and_then(|(_, model)| Value::of_model(model))
             }
             _ => None,
         }
@@ -310,7 +310,7 @@ pub(crate) fn text_of_nodes<'m>(document: &'m Document, nodes: &[NodeId]) -> Res
     };
     if document.kind(*node) != NodeKind::Element {
         return match document.kind(*node) {
-            NodeKind::Document => Err("a document is no text".to_owned()),
+            NodeKind::Document => Err("a document is not text".to_owned()),
             _ => Ok(Cow::Borrowed(document.text(*node))),
         };
     }

@@ -194,7 +194,7 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
     assert_eq!(server.asked.lock().unwrap().len(), before + 1);
     // The log is written behind the messages: what the last requests said has to have come.
     bus.says("profile=named status=401", 9);
-    bus.says("does not let the bus in", 1);
+    bus.says("refuses the bind of the bus", 1);
     let log = bus.stderr();
     for secret in ["opensesam", "hunter2", "of the settings", "secret of the bus", "'wrong'"] {
         assert!(!log.contains(secret), "{secret}: {log}");

@@ -58,7 +58,7 @@ fn a_vault_is_kept_by_its_commands() {
         (&["get", file, "api"][..], &with[..], "", "there is no secret api"),
         (&["remove", file, "api"], &with, "", "there is no secret api"),
         (&["set", file, "db"], &with, "", "no secret came"),
-        (&["set", file, "a b"], &with, "x", "no name of a secret"),
+        (&["set", file, "a b"], &with, "x", "not a name of a secret"),
         (&["list", file], &[], "", "there is no password"),
         (&["list", file], &[("BUSBAR_VAULT_PASSWORD", "another one")], "", "is wrong"),
         (&["list", "/no/such/file"], &with, "", "/no/such/file"),

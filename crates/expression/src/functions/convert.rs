@@ -39,7 +39,7 @@ fn taken<'v>(arguments: Arguments<'_, 'v>) -> std::result::Result<Value<'v>, Fai
 
 fn not<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     match taken(arguments)? {
-        Value::Boolean(own) => truth(!own),
+        Value::Boolean(operand) => truth(!operand),
         other => failure(format!("true or false is wanted, not {}", other.kind())),
     }
 }
@@ -57,7 +57,7 @@ fn integer<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
         }
         _ => None,
     };
-    found.map(Value::Number).ok_or_else(|| Failure("this is no whole number".to_owned()))
+    found.map(Value::Number).ok_or_else(|| Failure("this is not a whole number".to_owned()))
 }
 
 fn float<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
@@ -68,12 +68,12 @@ fn float<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
         }
         _ => None,
     };
-    found.map(Value::Number).ok_or_else(|| Failure("this is no number".to_owned()))
+    found.map(Value::Number).ok_or_else(|| Failure("this is not a number".to_owned()))
 }
 
 fn boolean<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     match taken(arguments)? {
-        Value::Boolean(own) => truth(own),
+        Value::Boolean(operand) => truth(operand),
         other => truth(other.as_text().is_some_and(|text| text.eq_ignore_ascii_case("true"))),
     }
 }
@@ -93,9 +93,9 @@ fn container<'s>(arguments: &'s [Value<'_>]) -> std::result::Result<Cow<'s, Json
 
 fn json<'v>(arguments: Arguments<'_, 'v>, fits: fn(&Json) -> bool, wanted: &str) -> Result<'v> {
     if let Some(Value::Json(_)) = arguments.first()
-        && let Value::Json(own) = taken(arguments)?
+        && let Value::Json(json) = taken(arguments)?
     {
-        return if fits(&own) { Ok(Value::Json(own)) } else { failure(format!("this is not {wanted}")) };
+        return if fits(&json) { Ok(Value::Json(json)) } else { failure(format!("this is not {wanted}")) };
     }
     let parsed = container(arguments)?.into_owned();
     if fits(&parsed) { Ok(Value::Json(Cow::Owned(parsed))) } else { failure(format!("this is not {wanted}")) }

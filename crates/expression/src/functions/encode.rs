@@ -31,13 +31,13 @@ fn charset(arguments: &[Value<'_>]) -> std::result::Result<Charset, Failure> {
 }
 
 fn base64_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
-    let own = text(arguments, 0)?;
-    owned(STANDARD.encode(charset(arguments)?.encode(&own, Unmappable::Question)))
+    let plain = text(arguments, 0)?;
+    owned(STANDARD.encode(charset(arguments)?.encode(&plain, Unmappable::Question)))
 }
 
 fn base64_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let compact: String = text(arguments, 0)?.split_whitespace().collect();
-    let bytes = BASE64.decode(compact).map_err(|why| Failure(format!("this is no base64: {why}")))?;
+    let bytes = BASE64.decode(compact).map_err(|why| Failure(format!("this is not base64: {why}")))?;
     owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -60,9 +60,9 @@ fn url_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 }
 
 fn url_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
-    let own = text(arguments, 0)?;
-    let mut out = Vec::with_capacity(own.len());
-    let mut bytes = own.bytes();
+    let encoded = text(arguments, 0)?;
+    let mut out = Vec::with_capacity(encoded.len());
+    let mut bytes = encoded.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
             b'+' => out.push(b' '),

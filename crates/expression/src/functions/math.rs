@@ -16,8 +16,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn binary<'v>(value: f64) -> Result<'v> {
-    // JSON has no such numbers and nobody can go on with them.
-    if value.is_finite() { Ok(Value::Number(Number::of(value))) } else { failure("the result is no number") }
+    // JSON has no such numbers.
+    if value.is_finite() {
+        Ok(Value::Number(Number::of(value)))
+    } else {
+        failure("the result is not a number")
+    }
 }
 
 fn abs<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
@@ -45,7 +49,7 @@ fn round<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     }
     match value.rounded(digits as u32) {
         Some(rounded) => Ok(Value::Number(rounded)),
-        None => failure("this is no number"),
+        None => failure("this is not a number"),
     }
 }
 

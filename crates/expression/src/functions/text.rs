@@ -83,29 +83,31 @@ fn byte_at(text: &str, position: usize) -> Option<usize> {
 }
 
 fn sub_string<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
-    let own = text(arguments, 0)?;
-    let from = byte_at(&own, index(arguments, 1)?);
-    let to = if arguments.len() > 2 { byte_at(&own, index(arguments, 2)?) } else { Some(own.len()) };
-    match from.zip(to).and_then(|(from, to)| own.get(from..to)) {
+    let whole_text = text(arguments, 0)?;
+    let from = byte_at(&whole_text, index(arguments, 1)?);
+    let to =
+        if arguments.len() > 2 { byte_at(&whole_text, index(arguments, 2)?) } else { Some(whole_text.len()) };
+    match from.zip(to).and_then(|(from, to)| whole_text.get(from..to)) {
         Some(part) => owned(part.to_owned()),
         None => failure("there is no such part"),
     }
 }
 
 fn index_of<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
-    let (own, wanted) = (text(arguments, 0)?, text(arguments, 1)?);
+    let (whole_text, wanted) = (text(arguments, 0)?, text(arguments, 1)?);
     let from = if arguments.len() > 2 { index(arguments, 2)? } else { 0 };
-    let found = byte_at(&own, from).and_then(|from| Some(from + own.get(from..)?.find(&*wanted)?));
+    let found =
+        byte_at(&whole_text, from).and_then(|from| Some(from + whole_text.get(from..)?.find(&*wanted)?));
     match found {
-        Some(at) => whole(units(&own[..at])),
+        Some(at) => whole(units(&whole_text[..at])),
         None => Ok(Value::Number(Number::Integer(-1))),
     }
 }
 
 fn char_at<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
-    let own = text(arguments, 0)?;
-    let at = byte_at(&own, index(arguments, 1)?);
-    match at.and_then(|at| own.get(at..)?.chars().next()) {
+    let whole_text = text(arguments, 0)?;
+    let at = byte_at(&whole_text, index(arguments, 1)?);
+    match at.and_then(|at| whole_text.get(at..)?.chars().next()) {
         Some(c) => owned(c.to_string()),
         None => failure("the text is shorter"),
     }
@@ -113,24 +115,24 @@ fn char_at<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 
 /// As Java does it: no empty parts at the end, and none before a match of nothing at the beginning.
 fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
-    let (own, pattern) = (text(arguments, 0)?, text(arguments, 1)?);
+    let (whole_text, pattern) = (text(arguments, 0)?, text(arguments, 1)?);
     let plain = !pattern.is_empty() && !pattern.contains(|c| "\\[](){}.*+?^$|#&-~".contains(c));
     let mut parts: Vec<&str> = Vec::new();
     if plain {
-        parts.extend(own.split(&*pattern));
+        parts.extend(whole_text.split(&*pattern));
     } else {
         let search = Search::compile(&pattern)
-            .map_err(|why| Failure(format!("{pattern} is no regular expression: {why}")))?;
-        let found = search.matches(&own);
+            .map_err(|why| Failure(format!("{pattern} is not a regular expression: {why}")))?;
+        let found = search.matches(&whole_text);
         let mut done = 0;
         for found in found.map_err(|_| Failure(format!("{pattern} takes too long on this text")))? {
-            if found.end == 0 || (found.is_empty() && found.start >= own.len()) {
+            if found.end == 0 || (found.is_empty() && found.start >= whole_text.len()) {
                 continue;
             }
-            parts.push(&own[done..found.start]);
+            parts.push(&whole_text[done..found.start]);
             done = found.end;
         }
-        parts.push(&own[done..]);
+        parts.push(&whole_text[done..]);
     }
     if parts.len() > 1 {
         while parts.last().is_some_and(|part| part.is_empty()) {

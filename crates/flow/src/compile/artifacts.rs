@@ -17,7 +17,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The `main` sequence of a configuration without one, as Micro Integrator ships it: whatever is for nobody is answered.
+/// The `main` sequence of a configuration without one, as Micro Integrator ships it: a request that no service takes gets a response.
 const DEFAULT_MAIN: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log level="custom"><property name="MESSAGE" expression="fn:concat('main sequence executed for call to non-existent = ', get-property('To'))"/></log><property name="NO_ENTITY_BODY" scope="axis2" type="BOOLEAN" value="true"/><property name="HTTP_SC" scope="axis2" value="404"/><respond/></sequence>"#;
 /// Its `fault` sequence.
 const DEFAULT_FAULT: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="fault"><log level="custom"><property name="MESSAGE" value="Executing default &quot;fault&quot; sequence"/><property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/><property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/></log><drop/></sequence>"#;
@@ -45,7 +45,7 @@ impl Mediator for Faulty {
     }
 }
 
-/// WS-Security of a proxy service: one that is meant for some must not be open to all.
+/// Refuses WS-Security that cannot be enforced: a proxy service that requires it must not be open to all.
 fn report_security(proxy: &config::Proxy, compiler: &mut Compiler<'_>) {
     if proxy.enable_sec && compiler.registry.validation.is_none() {
         let message = format!("WS-Security of the proxy service `{}` is not executable yet", proxy.name);
@@ -85,22 +85,24 @@ impl Compiler<'_> {
             }));
         }
         let mut event_sources = HashMap::new();
-        for own in configuration.event_sources.iter() {
+        for event_source in configuration.event_sources.iter() {
             let kind = ArtifactKind::EventSource;
-            let made =
-                self.artifact(kind, &own.name.value, own.span, |compiler| events::compile(own, compiler));
+            let made = self.artifact(kind, &event_source.name.value, event_source.span, |compiler| {
+                events::compile(event_source, compiler)
+            });
             if let Some((source, service)) = made {
-                event_sources.insert(own.name.value.clone(), source);
+                event_sources.insert(event_source.name.value.clone(), source);
                 proxies.push(service);
             }
         }
         let mut data_services = HashMap::new();
-        for own in configuration.data_services.iter() {
+        for data_service in configuration.data_services.iter() {
             let kind = ArtifactKind::DataService;
-            let made =
-                self.artifact(kind, &own.name.value, own.span, |compiler| data::compile(own, compiler));
+            let made = self.artifact(kind, &data_service.name.value, data_service.span, |compiler| {
+                data::compile(data_service, compiler)
+            });
             if let Some((service, proxy)) = made {
-                data_services.insert(own.name.value.clone(), service);
+                data_services.insert(data_service.name.value.clone(), service);
                 proxies.push(proxy);
             }
         }
@@ -111,36 +113,40 @@ impl Compiler<'_> {
             }));
         }
         let mut processors = Vec::new();
-        for own in configuration.message_processors.iter() {
+        for processor in configuration.message_processors.iter() {
             let kind = ArtifactKind::MessageProcessor;
-            let made =
-                self.artifact(kind, &own.name.value, own.span, |compiler| processors::compile(own, compiler));
+            let made = self.artifact(kind, &processor.name.value, processor.span, |compiler| {
+                processors::compile(processor, compiler)
+            });
             processors.extend(made.map(Arc::new));
         }
-        let mut own_tasks = Vec::new();
-        for own in configuration.tasks.iter() {
-            if self.is_elsewhere("task", &own.name, &own.pinned_servers, &server) {
+        let mut tasks = Vec::new();
+        for task in configuration.tasks.iter() {
+            if self.is_elsewhere("task", &task.name, &task.pinned_servers, &server) {
                 continue;
             }
             let kind = ArtifactKind::Task;
             let made =
-                self.artifact(kind, &own.name.value, own.span, |compiler| tasks::compile(own, compiler));
-            own_tasks.extend(made.map(Arc::new));
+                self.artifact(kind, &task.name.value, task.span, |compiler| tasks::compile(task, compiler));
+            tasks.extend(made.map(Arc::new));
         }
         let mut executors = HashMap::new();
-        for own in configuration.priority_executors.iter() {
+        for executor in configuration.priority_executors.iter() {
             let kind = ArtifactKind::PriorityExecutor;
-            let made =
-                self.artifact(kind, &own.name.value, own.span, |compiler| executors::compile(own, compiler));
+            let made = self.artifact(kind, &executor.name.value, executor.span, |compiler| {
+                executors::compile(executor, compiler)
+            });
             executors.extend(made.map(|made| (made.name.clone(), Arc::new(made))));
         }
         let mut inbound_endpoints: Vec<Arc<InboundEndpoint>> = Vec::new();
-        for own in configuration.inbound_endpoints.iter() {
-            let taken: Vec<_> =
-                inbound_endpoints.iter().filter_map(|own| Some((own.port?, own.name.clone()))).collect();
+        for endpoint in configuration.inbound_endpoints.iter() {
+            let taken: Vec<_> = inbound_endpoints
+                .iter()
+                .filter_map(|earlier| Some((earlier.port?, earlier.name.clone())))
+                .collect();
             let kind = ArtifactKind::InboundEndpoint;
-            let made = self.artifact(kind, &own.name.value, own.span, |compiler| {
-                inbound::compile(own, &taken, compiler)
+            let made = self.artifact(kind, &endpoint.name.value, endpoint.span, |compiler| {
+                inbound::compile(endpoint, &taken, compiler)
             });
             inbound_endpoints.extend(made.map(Arc::new));
         }
@@ -148,9 +154,9 @@ impl Compiler<'_> {
         self.report_endpoints();
         let main = self.sequences.get("main").copied();
         let main = main.unwrap_or_else(|| self.default_sequence("main"));
-        let own_fault = self.sequences.get("fault").copied();
-        let fault = own_fault.unwrap_or_else(|| self.default_sequence("fault"));
-        let fault_is_built_in = own_fault.is_none()
+        let fault_sequence = self.sequences.get("fault").copied();
+        let fault = fault_sequence.unwrap_or_else(|| self.default_sequence("fault"));
+        let fault_is_built_in = fault_sequence.is_none()
             || configuration.sequences.get("fault").is_none_or(|sequence| sequence.built_in);
         let implicit = self.implicit_endpoint();
         let empty = || List {
@@ -166,12 +172,16 @@ impl Compiler<'_> {
         self.diagnostics.extend(std::mem::take(&mut self.aside));
         let left_out = self.left_out(main, &mut proxy_names, &mut api_rules);
         let traces = proxies.iter().any(|proxy| proxy.trace) || apis.iter().any(|api| api.trace);
-        // Those of artifacts that are left out are of no use.
-        let is_left_out = |own: &InlineEndpoint| {
-            let mut faulty = self.faulty.iter().filter(|one| !one.held && one.kind == own.artifact.kind);
-            faulty.any(|one| one.name.as_deref() == Some(&*own.artifact.artifact))
+        // Endpoints inside artifacts that are left out are of no use.
+        let is_left_out = |endpoint: &InlineEndpoint| {
+            let mut faulty = self
+                .faulty
+                .iter()
+                .filter(|artifact| !artifact.held && artifact.kind == endpoint.artifact.kind);
+            faulty.any(|artifact| artifact.name.as_deref() == Some(&*endpoint.artifact.artifact))
         };
-        let inline = std::mem::take(&mut self.inline).into_iter().filter(|own| !is_left_out(own)).collect();
+        let inline =
+            std::mem::take(&mut self.inline).into_iter().filter(|endpoint| !is_left_out(endpoint)).collect();
         Plan {
             traces,
             pre_mediate: self.sequences.get("pre-mediate").copied(),
@@ -184,7 +194,7 @@ impl Compiler<'_> {
             implicit,
             entries: self.entries,
             processors,
-            tasks: own_tasks,
+            tasks,
             executors,
             event_sources,
             data_services,
@@ -211,13 +221,13 @@ impl Compiler<'_> {
     }
 
     /// Whether an artifact is pinned to other servers than this one.
-    fn is_elsewhere(&mut self, what: &str, name: &Key, servers: &[String], own: &String) -> bool {
-        // A name that only the machine has which runs it may be its own.
-        let is_known = !servers.iter().any(|name| config::is_unresolved(name));
-        let elsewhere = !servers.is_empty() && is_known && !servers.contains(own);
+    fn is_elsewhere(&mut self, what: &str, name: &Key, servers: &[String], this_server: &String) -> bool {
+        // An unresolved name is set on the machine that runs it, and may be the name of this server.
+        let is_resolved = !servers.iter().any(|name| config::is_unresolved(name));
+        let elsewhere = !servers.is_empty() && is_resolved && !servers.contains(this_server);
         if elsewhere {
             let message = format!("the {what} `{name}` is not for this server");
-            let label = format!("it is pinned to others than `{own}` (setting server_name)");
+            let label = format!("it is pinned to others than `{this_server}` (setting server_name)");
             self.warning("pinned", message, name.span, label);
         }
         elsewhere
@@ -290,7 +300,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What has a faulty sequence for its own by now is told so: not every one that names it is compiled after it.
+    /// Puts a step that faults into a faulty sequence: artifacts that name it may be compiled already.
     pub(super) fn leave_out(&mut self, id: ListId, name: &str, span: Span) {
         let kind = if self.operations.get(name) == Some(&id) { "operation" } else { "sequence" };
         let fault = format!("the {kind} {name} is left out as faulty");
@@ -309,7 +319,7 @@ impl Compiler<'_> {
         let list = self.reserve();
         self.operations.insert(name.clone(), list);
         let on_error = template.on_error.as_ref().or(template.sequence.on_error.as_ref());
-        // What is wrong with it is not the fault of whoever names it first.
+        // Its findings do not belong to the artifact that names it first.
         let outer = std::mem::take(self.diagnostics);
         let made = self.artifact(ArtifactKind::Template, name, template.span, |compiler| {
             compiler.fill(list, format!("operation {name}"), &template.sequence.element, on_error);
@@ -326,8 +336,8 @@ impl Compiler<'_> {
     fn compile_templates(&mut self) -> HashMap<String, Arc<Template>> {
         let mut templates = HashMap::new();
         let configuration = self.configuration;
-        let libraries = configuration.library_templates().filter(|own| own.class.is_none());
-        let libraries = libraries.map(|own| &*own.template);
+        let libraries = configuration.library_templates().filter(|template| template.class.is_none());
+        let libraries = libraries.map(|template| &*template.template);
         for template in configuration.sequence_templates.iter().chain(libraries) {
             let name = template.name.value.clone();
             let list = self.reserve();
@@ -339,10 +349,10 @@ impl Compiler<'_> {
             if made.is_none() {
                 continue;
             }
-            let parameter = |own: &config::TemplateParameter| TemplateParameter {
-                name: Arc::from(own.name.value.as_str()),
-                mandatory: own.mandatory,
-                default: own.default.as_deref().map(Arc::from),
+            let parameter = |parameter: &config::TemplateParameter| TemplateParameter {
+                name: Arc::from(parameter.name.value.as_str()),
+                mandatory: parameter.mandatory,
+                default: parameter.default.as_deref().map(Arc::from),
             };
             let parameters = template.parameters.iter().map(parameter).collect();
             templates.insert(name.clone(), Arc::new(Template { name, list, parameters }));
@@ -393,9 +403,9 @@ impl Compiler<'_> {
     /// Artifacts that are read and checked, and that nothing runs yet.
     fn leave_out_unsupported(&mut self) {
         let configuration = self.configuration;
-        for own in configuration.message_stores.iter() {
-            let name = &own.name.value;
-            let place = match own.kind {
+        for store in configuration.message_stores.iter() {
+            let name = &store.name.value;
+            let place = match store.kind {
                 StoreKind::Memory => continue,
                 StoreKind::Jms => "in a JMS broker",
                 StoreKind::RabbitMq => "in a RabbitMQ broker",
@@ -404,7 +414,7 @@ impl Compiler<'_> {
             };
             let message =
                 format!("the message store `{name}` is not executable yet: it keeps messages {place}");
-            let span = own.class.as_ref().map_or(own.span, |class| class.span);
+            let span = store.class.as_ref().map_or(store.span, |class| class.span);
             self.error(
                 "unsupported-artifact",
                 message.clone(),
@@ -414,7 +424,7 @@ impl Compiler<'_> {
             self.faulty.push(FaultyArtifact::new(
                 ArtifactKind::MessageStore,
                 Some(name.clone()),
-                own.span,
+                store.span,
                 message,
             ));
         }
@@ -423,7 +433,8 @@ impl Compiler<'_> {
     /// The message stores that can be used.
     fn stores(&self) -> HashMap<String, Arc<dyn stores::Store>> {
         let memory = self.configuration.message_stores.iter().filter(|store| store.kind == StoreKind::Memory);
-        let made = memory.map(|own| (own.name.value.clone(), self.services.stores.memory(&own.name.value)));
+        let made =
+            memory.map(|store| (store.name.value.clone(), self.services.stores.memory(&store.name.value)));
         made.collect()
     }
 
@@ -433,7 +444,9 @@ impl Compiler<'_> {
         config::parse(FileId::BUILT_IN, text)
             .ok()
             .and_then(|element| config::Endpoint::parse(&element, self.diagnostics))
-            .and_then(|own| (self.registry.endpoints)(&config::Endpoint { implicit: true, ..own }, self))
+            .and_then(|endpoint| {
+                (self.registry.endpoints)(&config::Endpoint { implicit: true, ..endpoint }, self)
+            })
             .unwrap_or_else(|| unreachable!("the built-in default endpoint compiles"))
     }
 

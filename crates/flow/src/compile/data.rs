@@ -11,35 +11,38 @@ use xml::Document;
 
 /// Compiles a data service and its service; `None` after a recorded error.
 pub(super) fn compile(
-    own: &config::DataService,
+    description: &config::DataService,
     compiler: &mut Compiler<'_>,
 ) -> Option<(Arc<dyn DataService>, Proxy)> {
-    let name = own.name.value.clone();
+    let name = description.name.value.clone();
     let Some(factory) = compiler.registry.data else {
         let message = format!("the data service `{name}` is not executable here");
-        compiler.error("unsupported-artifact", message, own.span, "left out");
+        compiler.error("unsupported-artifact", message, description.span, "left out");
         return None;
     };
     let configuration = compiler.configuration;
     if configuration.proxies.get(&name).is_some() || configuration.event_sources.get(&name).is_some() {
         let message = format!("`{name}` is the name of another service");
         let label = "a data service is a service too: one of the two needs another name";
-        compiler.error("duplicate-key", message, own.name.span, label);
+        compiler.error("duplicate-key", message, description.name.span, label);
         return None;
     }
-    let service = factory(own, compiler)?;
+    let service = factory(description, compiler)?;
     let id = compiler.reserve();
-    let steps = vec![Planned::new(Arc::clone(&service).service(), "dataService", own.span)];
+    let steps = vec![Planned::new(Arc::clone(&service).service(), "dataService", description.span)];
     let label = format!("data service {name}");
-    compiler.lists[id.0 as usize] = Some(List { label, steps, on_error: None, trace: false, span: own.span });
+    compiler.lists[id.0 as usize] =
+        Some(List { label, steps, on_error: None, trace: false, span: description.span });
     let document = Document::parse(service.wsdl().into_bytes(), &xml::ParseOptions::trusted()).ok();
     let ports = document.as_ref().map(wsdl::ports).unwrap_or_default();
-    let has = |name: &str| own.transports.is_empty() || own.transports.iter().any(|one| one == name);
+    let has = |name: &str| {
+        description.transports.is_empty() || description.transports.iter().any(|transport| transport == name)
+    };
     let proxy = Proxy {
         http: has("http"),
         https: has("https"),
         activation: compiler.services.states.get(compiler.artifact_identity()),
-        start_on_load: own.active,
+        start_on_load: description.active,
         properties: Vec::new(),
         guard: None,
         stages: Vec::new(),
@@ -51,7 +54,7 @@ pub(super) fn compile(
         inbound_only: false,
         source: None,
         hidden: false,
-        span: own.span,
+        span: description.span,
         trace: false,
         counters: compiler.services.metrics.counters("dataService", &name),
         name,

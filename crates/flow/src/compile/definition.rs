@@ -109,8 +109,8 @@ pub type DataServices = fn(&config::DataService, &mut Compiler<'_>) -> Option<Ar
 /// has reported.
 pub type DefinitionCheck = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>;
 
-/// Makes the stages that read messages by what this crate knows nothing of. `None` after an error that was recorded: a stage less than was asked
-/// for is not an answer.
+/// Makes the stages that other crates implement. `None` after a recorded error: an artifact must not run without a stage that
+/// its configuration asks for.
 #[derive(Clone, Copy)]
 pub struct Validation {
     /// Of an API with `validateSchema`.
@@ -132,9 +132,9 @@ pub struct Registry {
     /// Checks messages of APIs, and secures those of services and endpoints; `None`: nobody here can, and what asks for security is left
     /// out.
     pub validation: Option<Validation>,
-    /// Makes event sources; `None`: nobody here can.
+    /// Makes event sources; `None`: there are none in this build.
     pub events: Option<EventSources>,
-    /// Makes data services; `None`: nobody here can.
+    /// Makes data services; `None`: there are none in this build.
     pub data: Option<DataServices>,
 }
 

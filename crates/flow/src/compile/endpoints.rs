@@ -98,16 +98,16 @@ impl Compiler<'_> {
                     (compiler.registry.endpoints)(&endpoint, compiler)
                 })
             });
-        let found = std::mem::replace(self.diagnostics, outer);
+        let findings = std::mem::replace(self.diagnostics, outer);
         // The endpoint was never written: what is wrong with it is wrong with the entry.
-        for own in found.iter() {
-            let message = format!("the connection `{name}`: {}", own.message);
-            let label = own.labels.first().map(|(_, text)| text.clone()).unwrap_or_default();
-            let own = match own.severity {
-                Severity::Error => Diagnostic::error(own.rule, message),
-                _ => Diagnostic::warning(own.rule, message),
+        for finding in findings.iter() {
+            let message = format!("the connection `{name}`: {}", finding.message);
+            let label = finding.labels.first().map(|(_, text)| text.clone()).unwrap_or_default();
+            let finding = match finding.severity {
+                Severity::Error => Diagnostic::error(finding.rule, message),
+                _ => Diagnostic::warning(finding.rule, message),
             };
-            self.named.found.push(own.at(place, label));
+            self.named.found.push(finding.at(place, label));
         }
         let Some(made) = made else { return missing() };
         self.endpoints.insert(name.to_owned(), Arc::clone(&made));
@@ -167,7 +167,7 @@ impl Compiler<'_> {
         let of = |name: &String| self.named.circles.get(name);
         let way = self.named.unfinished.last().and_then(of);
         if let Some(way) = way.filter(|way| of(&key.value) == Some(*way)) {
-            let message = format!("the endpoint `{}` is made of itself: {way}", key.value);
+            let message = format!("the endpoint `{}` refers to itself: {way}", key.value);
             self.diagnostics.push(
                 Diagnostic::error("circular-endpoint", message).at(key.span, "leads round in a circle"),
             );

@@ -10,26 +10,27 @@ use std::sync::Arc;
 
 /// Compiles an event source and its service; `None` after a recorded error.
 pub(super) fn compile(
-    own: &config::EventSource,
+    description: &config::EventSource,
     compiler: &mut Compiler<'_>,
 ) -> Option<(Arc<dyn EventSource>, Proxy)> {
-    let name = own.name.value.clone();
+    let name = description.name.value.clone();
     let Some(factory) = compiler.registry.events else {
         let message = format!("the event source `{name}` is not executable here");
-        compiler.error("unsupported-artifact", message, own.span, "left out");
+        compiler.error("unsupported-artifact", message, description.span, "left out");
         return None;
     };
     if compiler.configuration.proxies.get(&name).is_some() {
         let message = format!("`{name}` is the name of a proxy service");
         let label = "an event source is a service too: one of the two needs another name";
-        compiler.error("duplicate-key", message, own.name.span, label);
+        compiler.error("duplicate-key", message, description.name.span, label);
         return None;
     }
-    let source = factory(own, compiler)?;
+    let source = factory(description, compiler)?;
     let id = compiler.reserve();
-    let steps = vec![Planned::new(Arc::clone(&source).service(), "eventSource", own.span)];
+    let steps = vec![Planned::new(Arc::clone(&source).service(), "eventSource", description.span)];
     let label = format!("event source {name}");
-    compiler.lists[id.0 as usize] = Some(List { label, steps, on_error: None, trace: false, span: own.span });
+    compiler.lists[id.0 as usize] =
+        Some(List { label, steps, on_error: None, trace: false, span: description.span });
     let proxy = Proxy {
         http: true,
         https: true,
@@ -47,7 +48,7 @@ pub(super) fn compile(
         inbound_only: false,
         source: None,
         hidden: false,
-        span: own.span,
+        span: description.span,
         trace: false,
         counters: compiler.services.metrics.counters("eventSource", &name),
         name,

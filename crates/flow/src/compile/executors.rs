@@ -8,14 +8,16 @@ use std::cmp::Reverse;
 const ROUNDS: &str = "PRRNextQueueAlgorithm";
 
 /// Compiles an executor; `None` after a recorded error.
-pub(super) fn compile(own: &config::PriorityExecutor, compiler: &mut Compiler<'_>) -> Option<Executor> {
-    if own.max < own.core || own.max == 0 {
-        let message =
-            format!("the executor `{}` has threads max=\"{}\" core=\"{}\"", own.name, own.max, own.core);
+pub(super) fn compile(executor: &config::PriorityExecutor, compiler: &mut Compiler<'_>) -> Option<Executor> {
+    if executor.max < executor.core || executor.max == 0 {
+        let message = format!(
+            "the executor `{}` has threads max=\"{}\" core=\"{}\"",
+            executor.name, executor.max, executor.core
+        );
         let label = "expected a `max` of at least 1 and at least `core` (defaults: 100 and 20)";
-        compiler.error("bad-value", message, own.span, label);
+        compiler.error("bad-value", message, executor.span, label);
     }
-    if let Some(class) = &own.next_queue
+    if let Some(class) = &executor.next_queue
         && class.rsplit('.').next() != Some(ROUNDS)
     {
         let message = format!("the class `{class}` does not choose the next queue");
@@ -25,17 +27,17 @@ pub(super) fn compile(own: &config::PriorityExecutor, compiler: &mut Compiler<'_
     }
     // No queue is without bound: more than this cannot be on their way.
     let most = compiler.services.settings.flows;
-    let mut queues: Vec<_> = own
+    let mut queues: Vec<_> = executor
         .queues
         .iter()
-        .map(|queue| (queue.priority, queue.size.filter(|_| own.fixed).unwrap_or(most)))
+        .map(|queue| (queue.priority, queue.size.filter(|_| executor.fixed).unwrap_or(most)))
         .collect();
     queues.sort_by_key(|(priority, _)| Reverse(*priority));
     let services = compiler.services;
-    let name = own.name.value.clone();
+    let name = executor.name.value.clone();
     Some(Executor {
-        span: own.span,
-        shape: Shape { queues, core: own.core as usize, max: own.max as usize },
+        span: executor.span,
+        shape: Shape { queues, core: executor.core as usize, max: executor.max as usize },
         pool: services.states.get(compiler.artifact_identity()),
         counters: services.metrics.counters("executor", &name),
         name,

@@ -1,5 +1,5 @@
 //! `<handlers>` of APIs. One that is not there is an error when the configuration loads, as a class that is not there is in
-//! WSO2: an API must not be open because who guards it is missing.
+//! WSO2: an API must not be open because its guard is missing.
 
 use super::Compiler;
 use crate::runtime::artifacts::{Cors, Handler, Resource};
@@ -17,21 +17,21 @@ pub(super) fn compile(
     resources: &[Resource],
     compiler: &mut Compiler<'_>,
 ) -> Vec<Handler> {
-    api.handlers.iter().filter_map(|own| handler(own, resources, compiler)).collect()
+    api.handlers.iter().filter_map(|entry| handler(entry, resources, compiler)).collect()
 }
 
 /// What guards a proxy service: its parameters `accessProfile` and `accessScopes`.
 pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Arc<Guard>> {
-    let parameter = |name: &str| proxy.parameters.iter().find(|own| own.name == name);
-    let text = |name: &str| parameter(name).and_then(|own| own.value.text().map(|own| own.trim().to_owned()));
-    let own = parameter("accessProfile")?;
-    let name = own.value.text().map(str::trim).unwrap_or_default().to_owned();
+    let parameter = |name: &str| proxy.parameters.iter().find(|parameter| parameter.name == name);
+    let text = |name: &str| parameter(name)?.value.text().map(|text| text.trim().to_owned());
+    let access_profile = parameter("accessProfile")?;
+    let name = access_profile.value.text().map(str::trim).unwrap_or_default().to_owned();
     let profile = profile(&name, proxy.name.span, "the proxy service", compiler)?;
     let scopes = words(&text("accessScopes").unwrap_or_default());
     Some(Arc::new(Guard { profile, scopes, of_resources: Vec::new() }))
 }
 
-/// A profile of the settings; `None` after an error: what nobody guards must not be open.
+/// A profile of the settings; `None` after a recorded error: an artifact without its guard must not be open.
 fn profile(name: &str, place: Span, what: &str, compiler: &mut Compiler<'_>) -> Option<Arc<Profile>> {
     let found = compiler.services.settings.access.get(name).cloned();
     if found.is_none() {
@@ -39,10 +39,10 @@ fn profile(name: &str, place: Span, what: &str, compiler: &mut Compiler<'_>) -> 
         let meant = diagnostics::nearest(name, names);
         let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
         let message = format!("there is no access profile `{name}`{meant}");
-        let own = Diagnostic::error("no-access-profile", message)
+        let error = Diagnostic::error("no-access-profile", message)
             .at(place, format!("{what} is left out: without it, it would be open to everybody"))
             .help(format!("set [access.{name}] in busbar.toml"));
-        compiler.diagnostics.push(own);
+        compiler.diagnostics.push(error);
     }
     found
 }
@@ -53,15 +53,15 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// `AccessHandler`: a profile, and the scopes of the API and of its resources.
-fn guard(own: &config::Handler, resources: &[Resource], compiler: &mut Compiler<'_>) -> Option<Handler> {
+fn guard(handler: &config::Handler, resources: &[Resource], compiler: &mut Compiler<'_>) -> Option<Handler> {
     let property = |name: &str| {
-        own.properties.iter().find(|(own, _)| own == name).map(|(_, value)| value.trim().to_owned())
+        handler.properties.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim().to_owned())
     };
     let name = property("profile").unwrap_or_else(|| "default".to_owned());
-    let profile = profile(&name, own.class.span, "the API", compiler)?;
+    let profile = profile(&name, handler.class.span, "the API", compiler)?;
     let mut of_resources = vec![Vec::new(); resources.len()];
     let mut is_good = true;
-    for (name, value) in &own.properties {
+    for (name, value) in &handler.properties {
         // `scopes GET /orders/{id}`: those of one resource.
         let mut parts = name.splitn(3, ' ');
         let ("scopes", Some(method), Some(path)) =
@@ -71,7 +71,7 @@ fn guard(own: &config::Handler, resources: &[Resource], compiler: &mut Compiler<
         };
         let mut found = false;
         for (resource, scopes) in resources.iter().zip(&mut of_resources) {
-            let takes = method == "*" || resource.methods.split(' ').any(|own| own == method);
+            let takes = method == "*" || resource.methods.split(' ').any(|allowed| allowed == method);
             if takes && resource.label == path.trim() {
                 scopes.extend(words(value));
                 found = true;
@@ -79,10 +79,10 @@ fn guard(own: &config::Handler, resources: &[Resource], compiler: &mut Compiler<
         }
         if !found {
             is_good = false;
-            let message = format!("`{name}` is for no resource of this API");
+            let message = format!("`{name}` names no resource of this API");
             compiler.diagnostics.push(
                 Diagnostic::error("no-access-profile", message)
-                    .at(own.class.span, "the API is left out: the resource that is meant would be open")
+                    .at(handler.class.span, "the API is left out: the resource that is meant would be open")
                     .help(
                         "write `scopes`, the method or *, and the template or mapping as the resource has it",
                     ),
@@ -93,23 +93,27 @@ fn guard(own: &config::Handler, resources: &[Resource], compiler: &mut Compiler<
     is_good.then(|| Handler::Guard(Arc::new(Guard { profile, scopes, of_resources })))
 }
 
-fn handler(own: &config::Handler, resources: &[Resource], compiler: &mut Compiler<'_>) -> Option<Handler> {
-    match own.class.rsplit('.').next().unwrap_or_default() {
+fn handler(
+    handler: &config::Handler,
+    resources: &[Resource],
+    compiler: &mut Compiler<'_>,
+) -> Option<Handler> {
+    match handler.class.rsplit('.').next().unwrap_or_default() {
         "RESTBasicAuthHandler" | "BasicAuthHandler" => {
             if compiler.services.settings.users.is_empty() {
                 compiler.warning(
                     "no-users",
                     "there are no users that this handler could let in",
-                    own.class.span,
+                    handler.class.span,
                     "all requests are answered with 401 or 403: name users in the setting http.users",
                 );
             }
             Some(Handler::BasicAuthentication)
         }
-        "AccessHandler" | "APIAuthenticationHandler" => guard(own, resources, compiler),
+        "AccessHandler" | "APIAuthenticationHandler" => guard(handler, resources, compiler),
         "CORSRequestHandler" => {
             let value = |name: &str| {
-                let found = own.properties.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+                let found = handler.properties.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
                 found.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
             };
             let origins = value("allowedOrigins");
@@ -128,14 +132,19 @@ fn handler(own: &config::Handler, resources: &[Resource], compiler: &mut Compile
         }
         name if WITHOUT_EFFECT.contains(&name) => {
             let message = format!("the handler `{name}` has no effect here");
-            compiler.warning("unsupported-handler", message, own.class.span, "the metrics count requests");
+            compiler.warning(
+                "unsupported-handler",
+                message,
+                handler.class.span,
+                "the metrics count requests",
+            );
             None
         }
         name => {
             let message = format!("the handler `{name}` is not executable here");
             compiler.diagnostics.push(
                 Diagnostic::error("unsupported-handler", message)
-                    .at(own.class.span, "a Java class; the API is left out, because it may be its guard")
+                    .at(handler.class.span, "a Java class; the API is left out, because it may be its guard")
                     .help("available are AccessHandler, RESTBasicAuthHandler and CORSRequestHandler"),
             );
             None

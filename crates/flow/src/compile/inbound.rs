@@ -62,7 +62,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("ws.worker.thread.pool.size", POOL),
     ("ws.use.port.offset", "ports are those that are written"),
 ];
-/// Of certificates of clients.
+/// The parameters for certificates of clients.
 const REVOCATION: &str =
     "servers are not asked for it (OCSP); lists of what is revoked are named by `tls.revoked`";
 
@@ -82,7 +82,7 @@ const FRAMES: &[(&str, &str)] = &[
 const PASSED: &str = "what a backend says is passed to the client as it comes; what a client says runs through `sequence` where no backend took the handshake";
 /// The type of the texts that come over a WebSocket.
 const TEXT_TYPE: &str = "ws.default.content.type";
-/// Whom the answers to messages of WebSockets are said to.
+/// Which clients get the responses to messages of WebSockets.
 const AUDIENCE: &str = "ws.client.side.broadcast.level";
 const POOL: &str = "not needed here, because messages wait without threads";
 const TLS: &str = "not needed here, because TLS 1.2 and 1.3 are spoken, with ciphers that are safe";
@@ -105,7 +105,7 @@ const CLASSES: &[(&str, &str)] = &[
     ("KafkaMessageConsumer", "a client for its message broker, which is not there yet"),
 ];
 
-/// What a class of somebody else's needs, by its `inbound.behavior`; the first one where none is written.
+/// What a class of another author needs, by its `inbound.behavior`; the first entry where none is written.
 const BEHAVIOURS: &[(&str, &str)] = &[
     (
         "polling",
@@ -116,41 +116,41 @@ const BEHAVIOURS: &[(&str, &str)] = &[
 ];
 
 /// What the class of an inbound endpoint needs.
-fn needs_of(class: &str, own: &config::InboundEndpoint) -> &'static str {
+fn needs_of(class: &str, endpoint: &config::InboundEndpoint) -> &'static str {
     let last = class.rsplit('.').next().unwrap_or(class);
     let of_wso2 = CLASSES.iter().find(|(name, _)| *name == last).map(|(_, needs)| *needs);
-    let behaviour = own.parameters.iter().rev().find(|one| one.name == "inbound.behavior");
-    let behaviour = behaviour.and_then(|one| one.value.text()).map(str::trim);
+    let behaviour = endpoint.parameters.iter().rev().find(|parameter| parameter.name == "inbound.behavior");
+    let behaviour = behaviour.and_then(|parameter| parameter.value.text()).map(str::trim);
     let mut by_behaviour = BEHAVIOURS.iter().filter(|(name, _)| Some(*name) == behaviour);
     of_wso2.unwrap_or_else(|| by_behaviour.next().unwrap_or(&BEHAVIOURS[0]).1)
 }
 
-/// Compiles an inbound endpoint; `None` after a recorded error. `ports`: those that are taken, with the names of whom.
+/// Compiles an inbound endpoint; `None` after a recorded error. `ports`: those that are taken, with the names of their inbound endpoints.
 pub(super) fn compile(
-    own: &config::InboundEndpoint,
+    endpoint: &config::InboundEndpoint,
     ports: &[(u16, String)],
     compiler: &mut Compiler<'_>,
 ) -> Option<InboundEndpoint> {
-    let written = own.protocol.as_ref().map(|protocol| protocol.value.as_str());
-    let protocol = match (PROTOCOLS.iter().find(|known| Some(known.name) == written), written) {
+    let written = endpoint.protocol.as_ref().map(|protocol| protocol.value.as_str());
+    let protocol = match (PROTOCOLS.iter().find(|supported| Some(supported.name) == written), written) {
         (Some(protocol), _) => protocol,
-        (None, Some("file")) => return files(own, compiler),
-        (None, None) if own.class.as_ref().is_some_and(|class| vfs::is_class(class)) => {
-            return files(own, compiler);
+        (None, Some("file")) => return files(endpoint, compiler),
+        (None, None) if endpoint.class.as_ref().is_some_and(|class| vfs::is_class(class)) => {
+            return files(endpoint, compiler);
         }
         (None, protocol) => {
-            let (message, span) = match protocol.zip(own.protocol.as_ref()) {
+            let (message, span) = match protocol.zip(endpoint.protocol.as_ref()) {
                 Some((protocol, key)) => {
                     let needs = OTHERS.iter().find(|(name, _)| *name == protocol);
                     let needs = needs.map_or("what is not there", |(_, needs)| *needs);
                     (format!("an inbound endpoint of the protocol `{protocol}` needs {needs}"), key.span)
                 }
                 None => {
-                    let class = own.class.as_ref();
+                    let class = endpoint.class.as_ref();
                     let name = class.map_or("", |class| class.value.as_str());
-                    let needs = needs_of(name, own);
+                    let needs = needs_of(name, endpoint);
                     let message = format!("an inbound endpoint of the class `{name}` needs {needs}");
-                    (message, class.map_or(own.span, |class| class.span))
+                    (message, class.map_or(endpoint.span, |class| class.span))
                 }
             };
             compiler.error(
@@ -163,25 +163,25 @@ pub(super) fn compile(
         }
     };
     let secure = protocol.secure;
-    let reader = Reader { own, protocol };
+    let reader = Reader { endpoint, protocol };
     reader.check_names(compiler);
     let port = reader.port(ports, compiler);
     let filter = reader.filter(compiler);
     let tls = if secure { Some(reader.tls(compiler)?) } else { None };
     let text_type = reader.text(TEXT_TYPE, compiler).map_or_else(|| "text/plain".to_owned(), |key| key.value);
     let audience = reader.audience(compiler);
-    let sequence = own.sequence.as_ref().map(|key| compiler.sequence_key(key));
+    let sequence = endpoint.sequence.as_ref().map(|key| compiler.sequence_key(key));
     if sequence.is_none() && matches!(filter, Some(Filter::None)) {
         let label = "add `sequence`, or the parameter `dispatch.filter.pattern`; only APIs that are bound to it get requests";
         let message = "the inbound endpoint has no sequence";
-        compiler.warning("missing-attribute", message, own.span, label);
+        compiler.warning("missing-attribute", message, endpoint.span, label);
     }
-    let on_error = own.on_error.as_ref().and_then(|key| compiler.handler(key));
+    let on_error = endpoint.on_error.as_ref().and_then(|key| compiler.handler(key));
     let mut hasher = DefaultHasher::new();
-    (own.suspend, port).hash(&mut hasher);
-    let name = own.name.value.clone();
+    (endpoint.suspend, port).hash(&mut hasher);
+    let name = endpoint.name.value.clone();
     Some(InboundEndpoint {
-        span: own.span,
+        span: endpoint.span,
         port: Some(port?),
         source: None,
         tls,
@@ -189,10 +189,10 @@ pub(super) fn compile(
         text_type,
         audience: audience?,
         activation: compiler.services.states.get(compiler.artifact_identity()),
-        written: (!own.suspend, hasher.finish()),
+        written: (!endpoint.suspend, hasher.finish()),
         sequence,
         on_error,
-        trace: own.trace,
+        trace: endpoint.trace,
         counters: compiler.services.metrics.counters("inbound", &name),
         filter: filter?,
         name,
@@ -200,47 +200,57 @@ pub(super) fn compile(
 }
 
 /// One that takes files; `None` after a recorded error.
-fn files(own: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<InboundEndpoint> {
-    let source = vfs::of_inbound(own, compiler);
-    for handler in &own.handlers {
+fn files(endpoint: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<InboundEndpoint> {
+    let source = vfs::of_inbound(endpoint, compiler);
+    for handler in &endpoint.handlers {
         let message = format!("the handler `{handler}` is not executable here");
         compiler.error("unsupported-artifact", message, handler.span, "handlers are classes of Java");
     }
-    let sequence = own.sequence.as_ref().map(|key| compiler.sequence_key(key));
+    let sequence = endpoint.sequence.as_ref().map(|key| compiler.sequence_key(key));
     if sequence.is_none() {
         let message = "the inbound endpoint has no sequence";
-        compiler.error("missing-attribute", message, own.span, "its files would go nowhere: add `sequence`");
+        compiler.error(
+            "missing-attribute",
+            message,
+            endpoint.span,
+            "its files would go nowhere: add `sequence`",
+        );
     }
-    let on_error = own.on_error.as_ref().and_then(|key| compiler.handler(key));
+    let on_error = endpoint.on_error.as_ref().and_then(|key| compiler.handler(key));
     let source = source?;
     Some(InboundEndpoint {
-        span: own.span,
+        span: endpoint.span,
         port: None,
         tls: None,
         websocket: false,
         text_type: String::new(),
         audience: Audience::Client,
         activation: Arc::clone(&source.activation),
-        written: (!own.suspend, source.definition),
+        written: (!endpoint.suspend, source.definition),
         sequence,
         on_error,
-        trace: own.trace,
+        trace: endpoint.trace,
         counters: Arc::clone(&source.counters),
         filter: Filter::None,
-        name: own.name.value.clone(),
+        name: endpoint.name.value.clone(),
         source: Some(Arc::new(source)),
     })
 }
 
 /// Reads the parameters of an inbound endpoint.
 struct Reader<'a> {
-    own: &'a config::InboundEndpoint,
+    endpoint: &'a config::InboundEndpoint,
     protocol: &'static Protocol,
 }
 
 impl Reader<'_> {
     fn value(&self, name: &str) -> Option<&ParameterValue> {
-        self.own.parameters.iter().rev().find(|own| own.name == name).map(|own| &own.value)
+        self.endpoint
+            .parameters
+            .iter()
+            .rev()
+            .find(|parameter| parameter.name == name)
+            .map(|parameter| &parameter.value)
     }
 
     /// A text, also one that a key leads to; blank counts as absent.
@@ -271,17 +281,17 @@ impl Reader<'_> {
     fn check_names(&self, compiler: &mut Compiler<'_>) {
         let Protocol { secure, websocket, port, .. } = *self.protocol;
         let mut seen = std::collections::HashSet::new();
-        for parameter in &self.own.parameters {
+        for parameter in &self.endpoint.parameters {
             let name = parameter.name.as_str();
             if !seen.insert(name) {
                 let message = format!("the parameter `{name}` is there twice");
                 compiler.warning("duplicate-parameter", message, parameter.span, "this one counts");
             }
-            if let Some((_, why)) = NOT_NEEDED.iter().find(|(own, _)| *own == name) {
+            if let Some((_, why)) = NOT_NEEDED.iter().find(|(entry, _)| *entry == name) {
                 let message = format!("the parameter `{name}` has no effect");
                 let note = Diagnostic::new("not-needed", Severity::Note, message);
                 compiler.diagnostics.push(note.at(parameter.span, *why));
-            } else if let Some((_, why)) = FRAMES.iter().find(|(own, _)| websocket && *own == name) {
+            } else if let Some((_, why)) = FRAMES.iter().find(|(entry, _)| websocket && *entry == name) {
                 let message = format!("the parameter `{name}` has no effect");
                 compiler.warning("ignored-parameter", message, parameter.span, *why);
             } else if name == "CertificateRevocationVerifier" {
@@ -292,12 +302,12 @@ impl Reader<'_> {
                 && !(websocket && [VERSIONS[1], CIPHERS[1], TEXT_TYPE, AUDIENCE].contains(&name))
             {
                 let message = format!("an inbound endpoint has no parameter `{name}`");
-                let all =
-                    PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(own, _)| own)).copied().chain([port]);
+                let names =
+                    PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(entry, _)| entry)).copied().chain([port]);
                 let warning = Diagnostic::warning("unknown-parameter", message);
                 compiler
                     .diagnostics
-                    .push(warning.at(parameter.span, "this has no effect").did_you_mean(name, all));
+                    .push(warning.at(parameter.span, "this has no effect").did_you_mean(name, names));
             } else if !secure && matches!(name, "keystore" | "truststore" | "SSLVerifyClient") {
                 let message = format!("the parameter `{name}` has no effect");
                 compiler.warning(
@@ -308,7 +318,7 @@ impl Reader<'_> {
                 );
             }
         }
-        for handler in &self.own.handlers {
+        for handler in &self.endpoint.handlers {
             let message = format!("the handler `{handler}` is not executable here");
             compiler.error("unsupported-artifact", message, handler.span, "handlers are classes of Java");
         }
@@ -318,9 +328,9 @@ impl Reader<'_> {
         let name = self.protocol.port;
         let Some(key) = self.text(name, compiler) else {
             let message = format!("the inbound endpoint needs the parameter `{name}`");
-            let names = self.own.parameters.iter().map(|own| own.name.as_str());
-            let error =
-                Diagnostic::error("missing-parameter", message).at(self.own.span, "the port to listen on");
+            let names = self.endpoint.parameters.iter().map(|parameter| parameter.name.as_str());
+            let error = Diagnostic::error("missing-parameter", message)
+                .at(self.endpoint.span, "the port to listen on");
             compiler.diagnostics.push(error.did_you_mean(name, names));
             return None;
         };
@@ -381,20 +391,21 @@ impl Reader<'_> {
         match Pattern::compile(&pattern) {
             Ok(compiled) => Some(Filter::Pattern(compiled)),
             Err(why) => {
-                let message = format!("`{pattern}` is no valid regular expression");
+                let message = format!("`{pattern}` is not a valid regular expression");
                 compiler.error("bad-pattern", message, pattern.span, why);
                 None
             }
         }
     }
 
-    /// The certificate of the key store, where that can be read; else that of the bus. `None` after a recorded error: where clients have
-    /// to show certificates, and nobody would look at them.
+    /// The certificate of the key store, where that can be read; else that of the bus. `None` after a recorded error: clients must show
+    /// certificates, and nothing could check them.
     fn tls(&self, compiler: &mut Compiler<'_>) -> Option<Tls> {
         let root = compiler.configuration.root.clone();
         let client_verify = self.client_verify(compiler)?;
-        let keys = self.store("keystore", compiler)?.and_then(|own| store_of(own, &root, compiler));
-        let trusted = self.store("truststore", compiler)?.and_then(|own| store_of(own, &root, compiler));
+        let keys = self.store("keystore", compiler)?.and_then(|element| store_of(element, &root, compiler));
+        let trusted =
+            self.store("truststore", compiler)?.and_then(|element| store_of(element, &root, compiler));
         let verifies = client_verify != ClientVerify::None;
         let lacking = match (&keys, &trusted) {
             _ if !verifies => None,
@@ -403,7 +414,7 @@ impl Reader<'_> {
             _ => None,
         };
         if let Some(lacking) = lacking {
-            let span = self.text("SSLVerifyClient", compiler).map_or(self.own.span, |key| key.span);
+            let span = self.text("SSLVerifyClient", compiler).map_or(self.endpoint.span, |key| key.span);
             let message = format!("certificates of clients cannot be checked without {lacking}");
             let label = "expected none, or such a store; else everybody would be let in";
             compiler.error("missing-parameter", message, span, label);
@@ -413,11 +424,11 @@ impl Reader<'_> {
         let rules = self.rules(keys.is_some(), compiler);
         Some(match (keys, trusted) {
             (None, _) => Tls::OfBus,
-            (Some((keys, true)), trusted) if trusted.as_ref().is_none_or(|own| own.1) => {
+            (Some((keys, true)), trusted) if trusted.as_ref().is_none_or(|store| store.1) => {
                 let mut files = keys.files.into_iter();
                 let certificates = files.next().unwrap_or_default();
                 let key = files.next().unwrap_or_else(|| certificates.clone());
-                let client_roots = trusted.and_then(|own| own.0.files.into_iter().next());
+                let client_roots = trusted.and_then(|store| store.0.files.into_iter().next());
                 Tls::Own(ServerTlsOptions {
                     key,
                     certificates,
@@ -428,33 +439,33 @@ impl Reader<'_> {
                 })
             }
             (Some((keys, _)), trusted) => {
-                Tls::Stores(Stores { keys, trusted: trusted.map(|own| own.0), client_verify, rules })
+                Tls::Stores(Stores { keys, trusted: trusted.map(|store| store.0), client_verify, rules })
             }
         })
     }
 
-    /// Versions of TLS and cipher suites, of those that are safe. `own`: the endpoint has a certificate of its own, so that it can have these too.
-    fn rules(&self, own: bool, compiler: &mut Compiler<'_>) -> TlsRules {
+    /// Versions of TLS and cipher suites, of those that are safe. `has_certificate`: the endpoint has a certificate of its own, so that it can have these too.
+    fn rules(&self, has_certificate: bool, compiler: &mut Compiler<'_>) -> TlsRules {
         let mut list = |names: [&'static str; 2]| -> Vec<Key> {
             let found = names.into_iter().find_map(|name| self.text(name, compiler));
             let split = |key: Key| {
-                let all = key.value.split([',', ' ', ':']).filter(|own| !own.is_empty());
-                all.map(|own| Key { value: own.to_owned(), span: key.span }).collect()
+                let words = key.value.split([',', ' ', ':']).filter(|word| !word.is_empty());
+                words.map(|word| Key { value: word.to_owned(), span: key.span }).collect()
             };
             found.map(split).unwrap_or_default()
         };
         let (versions, ciphers) = (list(VERSIONS), list(CIPHERS));
         let Some(first) = versions.first().or(ciphers.first()) else { return TlsRules::default() };
-        if !own {
+        if !has_certificate {
             let message = "versions of TLS and cipher suites of an endpoint without a certificate of its own";
             let label = "have no effect: those of `[tls]` are spoken";
             compiler.warning("ignored-parameter", message, first.span, label);
             return TlsRules::default();
         }
-        let texts = |all: &[Key]| all.iter().map(|own| own.value.clone()).collect::<Vec<_>>();
+        let texts = |keys: &[Key]| keys.iter().map(|key| key.value.clone()).collect::<Vec<_>>();
         let (mut rules, left_out) = TlsRules::lenient(&texts(&versions), &texts(&ciphers));
         let span_of = |name: &String| {
-            versions.iter().chain(&ciphers).find(|own| own.value == **name).map_or(first.span, |own| own.span)
+            versions.iter().chain(&ciphers).find(|key| key.value == **name).map_or(first.span, |key| key.span)
         };
         for name in &left_out {
             let message = format!("`{name}` is not spoken");
@@ -496,10 +507,16 @@ impl Reader<'_> {
             Some(ParameterValue::Text(key)) if key.trim().is_empty() => Some(None),
             Some(ParameterValue::Xml(store)) => Some(Some(store)),
             Some(_) => {
-                let span = self.own.parameters.iter().rev().find(|own| own.name == name).map(|own| own.span);
+                let span = self
+                    .endpoint
+                    .parameters
+                    .iter()
+                    .rev()
+                    .find(|parameter| parameter.name == name)
+                    .map(|parameter| parameter.span);
                 let message = format!("the parameter `{name}` is an element");
                 let label = "expected a store: <KeyStore><Location>FILE.pem</Location></KeyStore>";
-                compiler.error("bad-value", message, span.unwrap_or(self.own.span), label);
+                compiler.error("bad-value", message, span.unwrap_or(self.endpoint.span), label);
                 None
             }
         }
@@ -509,7 +526,7 @@ impl Reader<'_> {
 /// A key store or trust store, and whether it is PEM; `None` (recorded): it is none that can be read.
 fn store_of(store: &Element, root: &Path, compiler: &mut Compiler<'_>) -> Option<(Store, bool)> {
     let child = |name: &str| {
-        store.child(name).map(|own| own.text().trim().to_owned()).filter(|text| !text.is_empty())
+        store.child(name).map(|element| element.text().trim().to_owned()).filter(|text| !text.is_empty())
     };
     let Some(location) = child("Location") else {
         let message = format!("`{}` has no `Location`", store.local());
@@ -617,7 +634,7 @@ mod tests {
                 "bad-value: the parameter `keystore` is an element",
                 "expected a store",
             ),
-            // Nobody is let in because a store cannot be read.
+            // A store that cannot be read must not let every client in.
             (
                 "protocol='https'",
                 format!("{port}{}", parameter("SSLVerifyClient", "require")),
@@ -665,7 +682,7 @@ mod tests {
             (
                 "protocol='http'",
                 format!("{port}{}", parameter("dispatch.filter.pattern", "(")),
-                "bad-pattern: `(` is no valid regular expression",
+                "bad-pattern: `(` is not a valid regular expression",
                 "",
             ),
             (
@@ -767,18 +784,22 @@ mod tests {
             );
             let tested = tested(&inside);
             assert!(tested.reports(found), "{inside}: {:?}", tested.found);
-            assert!(tested.reasons.iter().any(|own| own.contains(label)), "{inside}: {:?}", tested.reasons);
+            assert!(
+                tested.reasons.iter().any(|reason| reason.contains(label)),
+                "{inside}: {:?}",
+                tested.reasons
+            );
         }
     }
 
     /// One endpoint of a protocol with its port and these parameters.
     fn of(protocol: &Protocol, parameters: &[(&str, &str)]) -> Tested {
-        let mut all = parameter(protocol.port, "8285");
+        let mut parameters_text = parameter(protocol.port, "8285");
         for (name, value) in parameters {
-            all += &parameter(name, value);
+            parameters_text += &parameter(name, value);
         }
         tested(&format!(
-            "<inboundEndpoint name='I' sequence='S' protocol='{}'><parameters>{all}</parameters></inboundEndpoint>",
+            "<inboundEndpoint name='I' sequence='S' protocol='{}'><parameters>{parameters_text}</parameters></inboundEndpoint>",
             protocol.name
         ))
     }
@@ -790,102 +811,115 @@ mod tests {
 
     /// What each parameter makes of an endpoint with TLS for WebSockets, which has all of them.
     const GOOD: &[Good] = &[
-        (&[], |own| format!("{:?} {} {:?}", own.port, own.websocket, own.tls), "Some(8285) true Some(OfBus)"),
+        (
+            &[],
+            |endpoint| format!("{:?} {} {:?}", endpoint.port, endpoint.websocket, endpoint.tls),
+            "Some(8285) true Some(OfBus)",
+        ),
         (
             &[("api.dispatching.enabled", "TRUE")],
-            |own| matches!(own.filter, Filter::Apis).to_string(),
+            |endpoint| matches!(endpoint.filter, Filter::Apis).to_string(),
             "true",
         ),
         (
             &[("api.dispatching.enabled", "false")],
-            |own| matches!(own.filter, Filter::None).to_string(),
+            |endpoint| matches!(endpoint.filter, Filter::None).to_string(),
             "true",
         ),
         (
             &[("dispatch.filter.pattern", "/a.*")],
-            |own| match &own.filter {
+            |endpoint| match &endpoint.filter {
                 Filter::Pattern(pattern) => format!("{:?}", (pattern.matches("/ab"), pattern.matches("/b"))),
                 _ => String::new(),
             },
             "(Ok(true), Ok(false))",
         ),
-        // A pattern says more than that.
+        // A pattern is narrower than all APIs, so it counts.
         (
             &[("dispatch.filter.pattern", "/a.*"), ("api.dispatching.enabled", "true")],
-            |own| matches!(own.filter, Filter::Pattern(_)).to_string(),
+            |endpoint| matches!(endpoint.filter, Filter::Pattern(_)).to_string(),
             "true",
         ),
-        (&[("keystore", PEM)], |own| names(own), "a.pem a.pem  None"),
+        (&[("keystore", PEM)], |endpoint| names(endpoint), "a.pem a.pem  None"),
         (
             &[(
                 "keystore",
                 "<KeyStore><Location>a.pem</Location><KeyLocation>k.pem</KeyLocation></KeyStore>",
             )],
-            |own| names(own),
+            |endpoint| names(endpoint),
             "k.pem a.pem  None",
         ),
         (
             &[("keystore", PEM), ("truststore", TRUSTED), ("SSLVerifyClient", "Require")],
-            |own| names(own),
+            |endpoint| names(endpoint),
             "a.pem a.pem b.pem Require",
         ),
         (
             &[("keystore", PEM), ("truststore", TRUSTED), ("SSLVerifyClient", "optional")],
-            |own| names(own),
+            |endpoint| names(endpoint),
             "a.pem a.pem b.pem Optional",
         ),
         (
             &[("keystore", PEM), ("HttpsProtocols", "TLSv1.2, TLS"), ("PreferredCiphers", SUITE)],
-            |own| rules(own),
+            |endpoint| rules(endpoint),
             "TLSv1.2 TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
         ),
-        (&[("SSLVerifyClient", "none")], |own| format!("{:?}", own.tls), "Some(OfBus)"),
-        (&[], |own| own.text_type.clone(), "text/plain"),
-        (&[("ws.default.content.type", "application/json")], |own| own.text_type.clone(), "application/json"),
-        (&[], |own| format!("{:?}", own.audience), "Client"),
-        (&[("ws.client.side.broadcast.level", "1")], |own| format!("{:?}", own.audience), "All"),
-        (&[("ws.client.side.broadcast.level", " 2 ")], |own| format!("{:?}", own.audience), "Others"),
+        (&[("SSLVerifyClient", "none")], |endpoint| format!("{:?}", endpoint.tls), "Some(OfBus)"),
+        (&[], |endpoint| endpoint.text_type.clone(), "text/plain"),
+        (
+            &[("ws.default.content.type", "application/json")],
+            |endpoint| endpoint.text_type.clone(),
+            "application/json",
+        ),
+        (&[], |endpoint| format!("{:?}", endpoint.audience), "Client"),
+        (&[("ws.client.side.broadcast.level", "1")], |endpoint| format!("{:?}", endpoint.audience), "All"),
+        (
+            &[("ws.client.side.broadcast.level", " 2 ")],
+            |endpoint| format!("{:?}", endpoint.audience),
+            "Others",
+        ),
     ];
 
     const SUITE: &str = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384";
 
     /// What an endpoint with a certificate of its own speaks.
-    fn rules(own: &InboundEndpoint) -> String {
-        let Some(Tls::Own(tls)) = &own.tls else { return String::new() };
+    fn rules(endpoint: &InboundEndpoint) -> String {
+        let Some(Tls::Own(tls)) = &endpoint.tls else { return String::new() };
         format!("{} {}", tls.rules.versions.join(","), tls.rules.ciphers.join(","))
     }
 
     /// The files of a certificate of its own, and what is asked of clients.
-    fn names(own: &InboundEndpoint) -> String {
-        let Some(Tls::Own(tls)) = &own.tls else { return String::new() };
-        let name =
-            |path: &Path| path.file_name().map(|own| own.to_string_lossy().into_owned()).unwrap_or_default();
+    fn names(endpoint: &InboundEndpoint) -> String {
+        let Some(Tls::Own(tls)) = &endpoint.tls else { return String::new() };
+        let name = |path: &Path| {
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
         let roots = tls.client_roots.as_deref().map(name).unwrap_or_default();
         format!("{} {} {roots} {:?}", name(&tls.key), name(&tls.certificates), tls.client_verify)
     }
 
     #[test]
     fn good_values() {
-        let wss = PROTOCOLS.iter().find(|own| own.name == "wss").unwrap();
+        let wss = PROTOCOLS.iter().find(|protocol| protocol.name == "wss").unwrap();
         for (given, shows, wanted) in GOOD {
             let tested = of(wss, given);
             let plan = tested.bus.plan();
-            let own =
+            let endpoint =
                 plan.inbound_endpoints().first().unwrap_or_else(|| panic!("{given:?}: {:?}", tested.found));
-            assert_eq!(shows(own), *wanted, "{given:?}");
+            assert_eq!(shows(endpoint), *wanted, "{given:?}");
             assert!(tested.found.is_empty(), "{given:?}: {:?}", tested.found);
         }
         // What each protocol is.
         for protocol in &PROTOCOLS {
             let tested = of(protocol, &[]);
             let plan = tested.bus.plan();
-            let own = plan.inbound_endpoints().first().unwrap();
-            let shown = (own.port, own.tls.is_some(), own.websocket);
+            let endpoint = plan.inbound_endpoints().first().unwrap();
+            let shown = (endpoint.port, endpoint.tls.is_some(), endpoint.websocket);
             assert_eq!(shown, (Some(8285), protocol.secure, protocol.websocket), "{}", protocol.name);
             assert!(tested.found.is_empty(), "{}: {:?}", protocol.name, tested.found);
         }
         // The good values are of all parameters that there are; the wrong ones are in `what_loading_says`.
-        let given: Vec<&str> = GOOD.iter().flat_map(|own| own.0.iter().map(|own| own.0)).collect();
+        let given: Vec<&str> = GOOD.iter().flat_map(|row| row.0.iter().map(|row| row.0)).collect();
         for name in PARAMETERS.iter().chain([&TEXT_TYPE, &AUDIENCE]) {
             assert!(given.contains(name), "{name} has no good value");
         }
@@ -894,14 +928,18 @@ mod tests {
     /// What has no effect says so with its reason, whatever its value, and takes nothing away.
     #[test]
     fn parameters_without_effect() {
-        let wss = PROTOCOLS.iter().find(|own| own.name == "wss").unwrap();
-        let notes = NOT_NEEDED.iter().map(|own| ("not-needed", own));
-        for (rule, (name, why)) in notes.chain(FRAMES.iter().map(|own| ("ignored-parameter", own))) {
+        let wss = PROTOCOLS.iter().find(|protocol| protocol.name == "wss").unwrap();
+        let notes = NOT_NEEDED.iter().map(|entry| ("not-needed", entry));
+        for (rule, (name, why)) in notes.chain(FRAMES.iter().map(|entry| ("ignored-parameter", entry))) {
             for value in ["10", "-1", "no such value", ""] {
                 let tested = of(wss, &[(name, value)]);
                 let says = format!("{rule}: the parameter `{name}` has no effect");
                 assert!(tested.reports(&says), "{name}={value}: {:?}", tested.found);
-                assert!(tested.reasons.iter().any(|own| own.contains(why)), "{name}: {:?}", tested.reasons);
+                assert!(
+                    tested.reasons.iter().any(|reason| reason.contains(why)),
+                    "{name}: {:?}",
+                    tested.reasons
+                );
                 assert_eq!(tested.bus.plan().inbound_endpoints().len(), 1, "{name}={value}");
             }
         }
@@ -911,7 +949,7 @@ mod tests {
             let tested = of(http, &[(name, value)]);
             assert!(tested.reports("ignored-parameter: "), "{name}: {:?}", tested.found);
         }
-        for name in FRAMES.iter().map(|own| own.0).chain([TEXT_TYPE, AUDIENCE]) {
+        for name in FRAMES.iter().map(|entry| entry.0).chain([TEXT_TYPE, AUDIENCE]) {
             let tested = of(http, &[(name, "1")]);
             assert!(tested.reports("unknown-parameter: "), "{name}: {:?}", tested.found);
         }
@@ -934,12 +972,16 @@ mod tests {
         for (attributes, parameters, needs) in protocols.chain(classes).chain(behaviours) {
             let tested = endpoint(&attributes, &parameters);
             assert!(tested.reports("unsupported-artifact: "), "{attributes}: {:?}", tested.found);
-            assert!(tested.found.iter().any(|own| own.contains(needs)), "{attributes}: {:?}", tested.found);
+            assert!(
+                tested.found.iter().any(|message| message.contains(needs)),
+                "{attributes}: {:?}",
+                tested.found
+            );
             assert!(tested.bus.plan().inbound_endpoints().is_empty(), "{attributes}");
         }
     }
 
-    /// Stores of Java that are there are read when the port is opened; what is not, or has its password in a vault, is said here.
+    /// Java key stores that exist are read when the port is opened; one that does not, or whose password is in a vault, is reported here.
     #[test]
     fn stores_of_java() {
         let directory = std::env::temp_dir().join(format!("busbar-inbound-{}", std::process::id()));
@@ -947,7 +989,7 @@ mod tests {
         for name in ["k.jks", "t.p12"] {
             std::fs::write(directory.join(name), "store").unwrap();
         }
-        let https = PROTOCOLS.iter().find(|own| own.name == "https").unwrap();
+        let https = PROTOCOLS.iter().find(|protocol| protocol.name == "https").unwrap();
         let store = |element: &str, name: &str, inside: &str| {
             format!("<{element}><Location>{}/{name}</Location>{inside}</{element}>", directory.display())
         };
@@ -960,13 +1002,15 @@ mod tests {
         let plan = tested.bus.plan();
         let Some(Tls::Stores(stores)) = &plan.inbound_endpoints()[0].tls else { panic!("no stores") };
         assert_eq!((&*stores.keys.password, stores.keys.key_password.as_deref()), ("p", Some("k")));
-        assert_eq!(stores.trusted.as_ref().map(|own| &*own.password), Some("t"));
+        assert_eq!(stores.trusted.as_ref().map(|store| &*store.password), Some("t"));
         assert_eq!(stores.client_verify, ClientVerify::Require);
         assert!(!format!("{stores:?}").contains("password"), "{stores:?}");
-        // Nobody is asked: nobody is trusted.
+        // Clients show no certificates: no trust store is used.
         let tested = of(https, &[("keystore", &keys), ("truststore", &trusted)]);
         let plan = tested.bus.plan();
-        assert!(matches!(&plan.inbound_endpoints()[0].tls, Some(Tls::Stores(own)) if own.trusted.is_none()));
+        assert!(
+            matches!(&plan.inbound_endpoints()[0].tls, Some(Tls::Stores(stores)) if stores.trusted.is_none())
+        );
         for (keys, says) in [
             (store("KeyStore", "none.jks", "<Password>p</Password>"), "there is no such file"),
             (store("KeyStore", "k.jks", "<Password>$secret{p}</Password>"), "in a vault of the server"),
@@ -977,9 +1021,9 @@ mod tests {
         ] {
             let tested = of(https, &[("keystore", &keys)]);
             assert!(tested.reports("unsupported-keystore: "), "{keys}: {:?}", tested.found);
-            assert!(tested.found.iter().any(|own| own.contains(says)), "{keys}: {:?}", tested.found);
+            assert!(tested.found.iter().any(|message| message.contains(says)), "{keys}: {:?}", tested.found);
             assert_eq!(tested.bus.plan().inbound_endpoints()[0].tls, Some(Tls::OfBus), "{keys}");
-            // Clients are not let in without being asked.
+            // Clients are not let in without a certificate.
             let tested =
                 of(https, &[("keystore", &keys), ("truststore", &trusted), ("SSLVerifyClient", "require")]);
             assert!(tested.bus.plan().inbound_endpoints().is_empty(), "{keys}");
@@ -1038,7 +1082,7 @@ mod tests {
         );
         let plan = tested.bus.plan();
         let ports: Vec<_> =
-            plan.inbound_endpoints().iter().map(|own| (own.name.as_str(), own.port)).collect();
+            plan.inbound_endpoints().iter().map(|endpoint| (endpoint.name.as_str(), endpoint.port)).collect();
         assert_eq!(ports, [("A", Some(8285)), ("C", Some(8286))]);
     }
 }

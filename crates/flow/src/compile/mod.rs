@@ -48,9 +48,9 @@ pub const COMMON_ATTRIBUTES: &[&str] =
 pub struct Compiler<'a> {
     /// The configuration.
     pub configuration: &'a Configuration,
-    /// What is found wrong.
+    /// The findings so far.
     pub diagnostics: &'a mut Diagnostics,
-    /// What is found wrong with others than the artifact that is compiled.
+    /// Findings about artifacts other than the one that is compiled.
     aside: Diagnostics,
     /// What the process shares.
     pub services: &'a Services,
@@ -244,27 +244,27 @@ impl Compiler<'_> {
             if !attribute.name.namespace.is_empty() || COMMON_ATTRIBUTES.contains(&local) {
                 continue;
             }
-            match definition.attributes.iter().find(|known| known.name == local) {
+            match definition.attributes.iter().find(|declared| declared.name == local) {
                 None => {
-                    let known = definition.attributes.iter().map(|known| known.name);
-                    let known = known.chain(COMMON_ATTRIBUTES.iter().copied());
+                    let names = definition.attributes.iter().map(|declared| declared.name);
+                    let names = names.chain(COMMON_ATTRIBUTES.iter().copied());
                     let message = format!("`{name}` has no attribute `{local}`");
                     let found = Diagnostic::warning("unknown-attribute", message)
                         .at(attribute.name_span, "this has no effect")
-                        .did_you_mean(local, known.clone());
-                    self.diagnostics.push(respell_attribute(found, element, attribute, known));
+                        .did_you_mean(local, names.clone());
+                    self.diagnostics.push(respell_attribute(found, element, attribute, names));
                 }
-                Some(known) => self.check_value(attribute, known.values),
+                Some(declared) => self.check_value(attribute, declared.values),
             }
         }
-        for known in definition.attributes.iter().filter(|known| known.required) {
-            if element.attribute(known.name).is_none() {
+        for declared in definition.attributes.iter().filter(|declared| declared.required) {
+            if element.attribute(declared.name).is_none() {
                 self.diagnostics.push(
                     Diagnostic::error(
                         "missing-attribute",
-                        format!("`{name}` needs the attribute `{}`", known.name),
+                        format!("`{name}` needs the attribute `{}`", declared.name),
                     )
-                    .at(element.start_tag(), format!("{}: {}", known.name, known.meaning)),
+                    .at(element.start_tag(), format!("{}: {}", declared.name, declared.meaning)),
                 );
             }
         }
@@ -276,7 +276,7 @@ impl Compiler<'_> {
         self.parts = Parts { of: Some(element.span()), inside: definition.page.inside };
         let compiled: Option<Box<dyn Mediator>> = (definition.compile)(element, self);
         if compiled.is_none() && !self.diagnostics.has_errors_since(mark) {
-            // Whatever a mediator forgot to say: nothing is left out in silence.
+            // The mediator gave neither a step nor an error: it must not be left out without one.
             let message = format!("`{}` is incomplete", definition.name);
             self.diagnostics.push(Diagnostic::error("incomplete-mediator", message).at(
                 element.start_tag(),
@@ -289,7 +289,8 @@ impl Compiler<'_> {
 
     fn unknown_mediator(&mut self, element: &Element, beside: &[page::Inside]) {
         let name = element.local();
-        let diagnostic = match self.registry.unsupported.iter().find(|(known, _)| *known == name) {
+        let diagnostic = match self.registry.unsupported.iter().find(|(unsupported, _)| *unsupported == name)
+        {
             Some((_, why)) => {
                 Diagnostic::error("unsupported-mediator", format!("`{name}` is not executable here"))
                     .at(element.name_span(), *why)
@@ -302,12 +303,12 @@ impl Compiler<'_> {
             None => {
                 let definitions = self.registry.definitions.iter().map(|definition| definition.name);
                 let parts = beside.iter().filter(|part| !part.way().contains('/')).map(page::Inside::name);
-                let known = parts.chain(definitions);
-                let known = known.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
+                let names = parts.chain(definitions);
+                let names = names.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
                 let found = Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
                     .at(element.name_span(), "not a mediator")
-                    .did_you_mean(name, known.clone());
-                respell_element(found, element, known)
+                    .did_you_mean(name, names.clone());
+                respell_element(found, element, names)
             }
         };
         self.diagnostics.push(diagnostic);
@@ -468,7 +469,7 @@ impl Compiler<'_> {
                 let text = text.trim();
                 let found = match error.outcome {
                     Outcome::Refused => {
-                        Diagnostic::error("bad-expression", format!("`{text}` is no valid expression"))
+                        Diagnostic::error("bad-expression", format!("`{text}` is not a valid expression"))
                     }
                     Outcome::Nothing if error.message.contains("is not declared") => {
                         Diagnostic::warning("undeclared-prefix", format!("`{text}` will select nothing"))
@@ -482,7 +483,7 @@ impl Compiler<'_> {
                     ),
                 };
                 let found = found.at(place, error.message.clone());
-                self.diagnostics.push(match error.later {
+                self.diagnostics.push(match error.is_xpath2 {
                     true => found.help(
                         "it is XPath 2.0: with `\"synapse.xpath.dom.failover.enabled\" = true` under [wso2] in busbar.toml it runs, on the first child of the body",
                     ),
@@ -546,11 +547,11 @@ impl Compiler<'_> {
                 true => self.vault.remote(&arguments, true),
                 false => self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2)),
             };
-            if let Err(own) = secret {
+            if let Err(missing) = secret {
                 let place = span.part(place.start, place.len());
                 let message =
-                    format!("the secret of `{}` cannot be had: messages that need it fault", text.trim());
-                self.warning("unknown-secret", message, place, own.why);
+                    format!("the secret of `{}` is not available: messages that need it fault", text.trim());
+                self.warning("unknown-secret", message, place, missing.why);
             }
         }
     }
@@ -596,14 +597,14 @@ impl Compiler<'_> {
         };
         match secret {
             Ok(secret) => Some(secret),
-            Err(own) => {
-                let message = format!("the secret `{alias}` cannot be had");
-                if own.absent && self.services.settings.check_only {
-                    let found = Diagnostic::warning("unknown-secret", message).at(key.span, own.why);
+            Err(missing) => {
+                let message = format!("the secret `{alias}` is not available");
+                if missing.absent && self.services.settings.check_only {
+                    let found = Diagnostic::warning("unknown-secret", message).at(key.span, missing.why);
                     self.diagnostics.push(found.help("the machine that runs it needs it"));
                     return Some(String::new());
                 }
-                self.error("unknown-secret", message, key.span, own.why);
+                self.error("unknown-secret", message, key.span, missing.why);
                 None
             }
         }
@@ -620,8 +621,8 @@ impl Compiler<'_> {
     /// A text with `${…}` in it; `None` if one of them is wrong (recorded).
     pub fn text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Text> {
         self.check_closed(text, |open| span.part(open, 2));
-        let cut = ::expression::Template::cut(text, |own, at| {
-            self.expression_text(own, span.part(at, own.len()), scope).ok_or(())
+        let cut = ::expression::Template::cut(text, |expression, at| {
+            self.expression_text(expression, span.part(at, expression.len()), scope).ok_or(())
         });
         cut.ok().map(Text::of)
     }
@@ -645,7 +646,7 @@ impl Compiler<'_> {
             config::Value::Literal(key) | config::Value::Deferred(key) => Some(self.sequence_key(&key)),
             config::Value::Expression(expression) => self
                 .expression_text(&expression.source, expression.span, &expression.scope)
-                .map(|own| SequenceRef::Dynamic(Box::new(own))),
+                .map(|expression| SequenceRef::Dynamic(Box::new(expression))),
         }
     }
 
@@ -702,7 +703,7 @@ impl Compiler<'_> {
         let id = self.reserve();
         self.sequences.insert(key.value.clone(), id);
         let on_error = element.attribute("onError").map(Key::of);
-        // What is wrong with it is not the fault of whoever names it first.
+        // Its findings do not belong to the artifact that names it first.
         let outer = std::mem::take(self.diagnostics);
         let made = self.artifact(ArtifactKind::Sequence, &key.value, key.span, |compiler| {
             compiler.fill(id, format!("sequence {}", key.value), &element, on_error.as_ref());
@@ -799,7 +800,7 @@ impl Compiler<'_> {
             Err(why) => {
                 self.error(
                     "bad-pattern",
-                    format!("`{}` is no valid regular expression", attribute.value),
+                    format!("`{}` is not a valid regular expression", attribute.value),
                     attribute.value_span,
                     why,
                 );

@@ -1,6 +1,6 @@
-//! Numbers and truths that parameters say, and what was probably meant where they say something else.
+//! Numbers and booleans in parameters, and the nearest good value for one that is wrong.
 
-/// What a number counts, and how much of it may be.
+/// The unit of a number, with its least and its greatest value.
 #[derive(Clone, Copy)]
 pub(super) struct Unit {
     /// `whole seconds`.
@@ -11,7 +11,7 @@ pub(super) struct Unit {
     suffixes: &'static [(&'static str, f64)],
 }
 
-/// Ten years: clocks have no time beyond all times.
+/// Ten years: a clock overflows with a time far beyond.
 const LONGEST: u64 = 315_360_000;
 
 /// Times in seconds.
@@ -67,7 +67,7 @@ impl Unit {
     /// Reads a number.
     ///
     /// # Errors
-    /// It is none that may be; with the nearest one, where there is one.
+    /// It is not a number or out of range; with the nearest good number, if there is one.
     pub(super) fn parse(&self, text: &str) -> Result<u64, Option<u64>> {
         let text = text.trim();
         if let Ok(number) = text.parse::<u64>()
@@ -80,18 +80,18 @@ impl Unit {
         let suffix = suffix.trim().to_ascii_lowercase();
         let factor = match suffix.as_str() {
             "" => Some(1.0),
-            suffix => self.suffixes.iter().find(|(own, _)| *own == suffix).map(|(_, factor)| *factor),
+            suffix => self.suffixes.iter().find(|(name, _)| *name == suffix).map(|(_, factor)| *factor),
         };
         let near = number.parse::<f64>().ok().zip(factor).map(|(number, factor)| (number * factor).round());
-        // What is too large for the type ends at its end.
+        // The cast saturates at the largest number.
         Err(near.map(|near| (near as u64).clamp(self.least, self.most)))
     }
 }
 
-/// Reads a truth, in any case.
+/// Reads a boolean, in any case.
 ///
 /// # Errors
-/// It is none; with the one that was probably meant.
+/// It is not a boolean; with the one that was probably meant.
 pub(super) fn truth(text: &str) -> Result<bool, Option<bool>> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" => Ok(true),

@@ -53,48 +53,48 @@ const STORE: &str = "stores are in memory: they are always there";
 const CLIENT: &str = "messages are sent as all others are";
 
 /// Compiles a processor; `None` after a recorded error.
-pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Processor> {
-    let name = own.name.value.clone();
-    let store = compiler.configuration.message_stores.get(&own.message_store.value);
+pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Processor> {
+    let name = processor.name.value.clone();
+    let store = compiler.configuration.message_stores.get(&processor.message_store.value);
     let unusable = match store.map(|store| store.kind) {
         Some(config::StoreKind::Memory) => None,
         Some(_) => Some("the store is left out"),
         None => Some("there is no such message store"),
     };
     if let Some(why) = unusable {
-        let store = &own.message_store;
+        let store = &processor.message_store;
         let message = format!("the message processor `{name}` takes no messages from `{}`", store.value);
         compiler.error("unknown-store", message, store.span, why);
         return None;
     }
-    if own.kind != ProcessorKind::Custom {
-        check_names(own, compiler);
+    if processor.kind != ProcessorKind::Custom {
+        check_names(processor, compiler);
     }
-    let kind = match own.kind {
-        ProcessorKind::Forwarding => Kind::Forwarding(Box::new(forwarding(own, compiler)?)),
-        ProcessorKind::Sampling => Kind::Sampling(sampling(own, compiler)?),
-        ProcessorKind::Failover => Kind::Failover(failover(own, compiler)?),
+    let kind = match processor.kind {
+        ProcessorKind::Forwarding => Kind::Forwarding(Box::new(forwarding(processor, compiler)?)),
+        ProcessorKind::Sampling => Kind::Sampling(sampling(processor, compiler)?),
+        ProcessorKind::Failover => Kind::Failover(failover(processor, compiler)?),
         ProcessorKind::Custom => {
             let message = format!("the message processor `{name}` is not executable yet");
             compiler.error(
                 "unsupported-artifact",
                 message,
-                own.class.span,
+                processor.class.span,
                 "expected a forwarding, sampling or failover processor",
             );
             return None;
         }
     };
-    let active = is_active(own, compiler);
-    let pace = pace(own, compiler)?;
+    let active = is_active(processor, compiler);
+    let pace = pace(processor, compiler)?;
     let states = &compiler.services.states;
-    let store = Identity::of(ArtifactKind::MessageStore, &own.message_store.value);
+    let store = Identity::of(ArtifactKind::MessageStore, &processor.message_store.value);
     Some(Processor {
-        store: compiler.services.stores.memory(&own.message_store.value),
+        store: compiler.services.stores.memory(&processor.message_store.value),
         claim: states.get(&store),
         activation: states.get(compiler.artifact_identity()),
-        written: (active, definition(own)),
-        span: own.span,
+        written: (active, definition(processor)),
+        span: processor.span,
         name,
         pace,
         kind,
@@ -102,30 +102,30 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
 }
 
 /// `cronExpression`, else `interval`.
-fn pace(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Pace> {
-    let written = own.parameters.iter().rev().find(|parameter| parameter.name == "cronExpression");
+fn pace(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Pace> {
+    let written = processor.parameters.iter().rev().find(|parameter| parameter.name == "cronExpression");
     let expression = written.and_then(|parameter| match &parameter.value {
         config::ParameterValue::Text(key) => Some(key).filter(|key| !key.is_empty()),
         _ => None,
     });
     let Some(expression) = expression else {
-        return Some(Pace::Interval(milliseconds(own, "interval", 1000, compiler)?.max(SHORTEST)));
+        return Some(Pace::Interval(milliseconds(processor, "interval", 1000, compiler)?.max(SHORTEST)));
     };
     // -1 is what WSO2 has for none.
-    let between = match own.parameter("throttle.interval").map(str::trim) {
+    let between = match processor.parameter("throttle.interval").map(str::trim) {
         Some("-1") => Duration::ZERO,
-        _ => milliseconds(own, "throttle.interval", 0, compiler)?,
+        _ => milliseconds(processor, "throttle.interval", 0, compiler)?,
     };
     let (cron, zone) = super::tasks::cron(expression, None, compiler)?;
     Some(Pace::Cron { cron, zone, between })
 }
 
 /// `is.active`: `true` in any case; all else is false, as in WSO2.
-fn is_active(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
-    let Some(text) = own.parameter("is.active") else { return true };
+fn is_active(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
+    let Some(text) = processor.parameter("is.active") else { return true };
     number::truth(text).unwrap_or_else(|near| {
         doubtful(
-            own,
+            processor,
             "is.active",
             "counts as false; expected true or false",
             near.map(|near| near.to_string()),
@@ -136,58 +136,58 @@ fn is_active(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
 }
 
 /// The text of a parameter; blank counts as absent.
-fn text<'a>(own: &'a MessageProcessor, name: &str) -> Option<&'a str> {
-    own.parameter(name).map(str::trim).filter(|text| !text.is_empty())
+fn text<'a>(processor: &'a MessageProcessor, name: &str) -> Option<&'a str> {
+    processor.parameter(name).map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// Where a parameter is written, else the processor.
-fn place(own: &MessageProcessor, name: &str) -> Span {
-    let written = own.parameters.iter().rev().find(|parameter| parameter.name == name);
-    written.map_or(own.span, |parameter| match &parameter.value {
+fn place(processor: &MessageProcessor, name: &str) -> Span {
+    let written = processor.parameters.iter().rev().find(|parameter| parameter.name == name);
+    written.map_or(processor.span, |parameter| match &parameter.value {
         config::ParameterValue::Text(key) => key.span,
         _ => parameter.span,
     })
 }
 
-/// The value of a parameter is wrong.
+/// Records that the value of a parameter is wrong.
 fn wrong(
-    own: &MessageProcessor,
+    processor: &MessageProcessor,
     name: &str,
     expected: &str,
     near: Option<String>,
     compiler: &mut Compiler<'_>,
 ) {
-    let text = text(own, name).unwrap_or_default();
+    let text = text(processor, name).unwrap_or_default();
     let error = Diagnostic::error("bad-value", format!("the parameter `{name}` cannot be `{text}`"));
-    let mut error = error.at(place(own, name), format!("expected {expected}"));
+    let mut error = error.at(place(processor, name), format!("expected {expected}"));
     error.help.extend(near.map(|near| format!("did you mean `{near}`?")));
     compiler.diagnostics.push(error);
 }
 
-/// The value of a parameter is taken for another one.
+/// Records that the value of a parameter counts as another one.
 fn doubtful(
-    own: &MessageProcessor,
+    processor: &MessageProcessor,
     name: &str,
     label: &str,
     near: Option<String>,
     compiler: &mut Compiler<'_>,
 ) {
-    let text = text(own, name).unwrap_or_default();
+    let text = text(processor, name).unwrap_or_default();
     let warning = Diagnostic::warning("bad-value", format!("the parameter `{name}` should not be `{text}`"));
-    let mut warning = warning.at(place(own, name), label.to_owned());
+    let mut warning = warning.at(place(processor, name), label.to_owned());
     warning.help.extend(near.map(|near| format!("did you mean `{near}`?")));
     compiler.diagnostics.push(warning);
 }
 
-fn check_names(own: &MessageProcessor, compiler: &mut Compiler<'_>) {
+fn check_names(processor: &MessageProcessor, compiler: &mut Compiler<'_>) {
     let mut seen = HashSet::new();
-    for parameter in &own.parameters {
+    for parameter in &processor.parameters {
         let name = parameter.name.as_str();
         if !seen.insert(name) {
             let message = format!("the parameter `{name}` is there twice");
             compiler.warning("duplicate-parameter", message, parameter.span, "this one counts");
         }
-        if let Some((_, why)) = NOT_NEEDED.iter().find(|(known, _)| *known == name) {
+        if let Some((_, why)) = NOT_NEEDED.iter().find(|(parameter, _)| *parameter == name) {
             let message = format!("the parameter `{name}` has no effect");
             let note = Diagnostic::new("not-needed", Severity::Note, message);
             let note = note.at(parameter.span, format!("not needed here, because {why}"));
@@ -201,13 +201,13 @@ fn check_names(own: &MessageProcessor, compiler: &mut Compiler<'_>) {
     }
 }
 
-/// A number for what a processor is told to do.
-fn definition(own: &MessageProcessor) -> u64 {
+/// A hash of what a processor is configured to do.
+fn definition(processor: &MessageProcessor) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
-    own.class.value.hash(&mut hasher);
-    own.message_store.value.hash(&mut hasher);
-    own.target_endpoint.as_ref().map(|key| &key.value).hash(&mut hasher);
-    for parameter in &own.parameters {
+    processor.class.value.hash(&mut hasher);
+    processor.message_store.value.hash(&mut hasher);
+    processor.target_endpoint.as_ref().map(|key| &key.value).hash(&mut hasher);
+    for parameter in &processor.parameters {
         (&parameter.name, parameter.value.text()).hash(&mut hasher);
     }
     hasher.finish()
@@ -215,118 +215,122 @@ fn definition(own: &MessageProcessor) -> u64 {
 
 /// A parameter that is a time. `None` after a recorded error.
 fn milliseconds(
-    own: &MessageProcessor,
+    processor: &MessageProcessor,
     name: &str,
     default: u64,
     compiler: &mut Compiler<'_>,
 ) -> Option<Duration> {
-    Some(Duration::from_millis(number(own, name, default, MILLISECONDS, compiler)?))
+    Some(Duration::from_millis(number(processor, name, default, MILLISECONDS, compiler)?))
 }
 
 /// A parameter that is a whole number. `None` after a recorded error.
 fn number(
-    own: &MessageProcessor,
+    processor: &MessageProcessor,
     name: &str,
     default: u64,
     unit: Unit,
     compiler: &mut Compiler<'_>,
 ) -> Option<u64> {
-    let Some(text) = text(own, name) else { return Some(default) };
+    let Some(text) = text(processor, name) else { return Some(default) };
     match unit.parse(text) {
         Ok(number) => Some(number),
         Err(near) => {
-            wrong(own, name, &unit.expected(), near.map(|near| near.to_string()), compiler);
+            wrong(processor, name, &unit.expected(), near.map(|near| near.to_string()), compiler);
             None
         }
     }
 }
 
 /// A parameter that names a sequence.
-fn sequence(own: &MessageProcessor, name: &str, compiler: &mut Compiler<'_>) -> Option<SequenceRef> {
-    let key = own.parameter(name)?;
-    Some(compiler.sequence_key(&Key { value: key.trim().to_owned(), span: place(own, name) }))
+fn sequence(processor: &MessageProcessor, name: &str, compiler: &mut Compiler<'_>) -> Option<SequenceRef> {
+    let key = processor.parameter(name)?;
+    Some(compiler.sequence_key(&Key { value: key.trim().to_owned(), span: place(processor, name) }))
 }
 
-fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Forwarding> {
-    let named =
-        own.parameter("target.endpoint").map(|key| Key { value: key.trim().to_owned(), span: own.span });
-    let key = own.target_endpoint.clone().or(named);
+fn forwarding(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Forwarding> {
+    let named = processor
+        .parameter("target.endpoint")
+        .map(|key| Key { value: key.trim().to_owned(), span: processor.span });
+    let key = processor.target_endpoint.clone().or(named);
     if let Some(key) = &key
         && let Some(target) = compiler.configuration.endpoints.get(&key.value)
         && matches!(target.kind, config::EndpointKind::RecipientList(_))
     {
-        compiler.error("bad-value", RECIPIENTS, own.span, "expected an endpoint that gives one answer");
+        compiler.error("bad-value", RECIPIENTS, processor.span, "expected an endpoint that gives one answer");
         return None;
     }
     let endpoint = key.map(|key| compiler.endpoint_key(&key));
-    let attempts = attempts(own, 4, compiler)?;
-    let drop = drops(own, compiler);
-    let failed = match own.parameter("message.processor.failMessagesStore") {
+    let attempts = attempts(processor, 4, compiler)?;
+    let drop = drops(processor, compiler);
+    let failed = match processor.parameter("message.processor.failMessagesStore") {
         None => None,
-        Some(_) => Some(other_store(own, "message.processor.failMessagesStore", compiler)?),
+        Some(_) => Some(other_store(processor, "message.processor.failMessagesStore", compiler)?),
     };
     let mut accepted = Vec::new();
-    let codes = text(own, "non.retry.status.codes").unwrap_or_default();
+    let codes = text(processor, "non.retry.status.codes").unwrap_or_default();
     for code in codes.split(',').map(str::trim).filter(|code| !code.is_empty()) {
         match code.parse::<u16>().ok().filter(|code| (100..1000).contains(code)) {
             Some(code) => accepted.push(code),
             None => {
                 let expected = "status codes, with commas between them: 400, 404";
-                wrong(own, "non.retry.status.codes", expected, None, compiler);
+                wrong(processor, "non.retry.status.codes", expected, None, compiler);
                 return None;
             }
         }
     }
     Some(Forwarding {
         endpoint,
-        retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
+        retry: milliseconds(processor, "client.retry.interval", 1000, compiler)?,
         attempts,
         drop,
         failed,
-        reply: sequence(own, "message.processor.reply.sequence", compiler),
-        fault: sequence(own, "message.processor.fault.sequence", compiler),
-        deactivate: sequence(own, "message.processor.deactivate.sequence", compiler),
+        reply: sequence(processor, "message.processor.reply.sequence", compiler),
+        fault: sequence(processor, "message.processor.fault.sequence", compiler),
+        deactivate: sequence(processor, "message.processor.deactivate.sequence", compiler),
         accepted,
     })
 }
 
-fn failover(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Failover> {
+fn failover(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Failover> {
     let name = "message.target.store.name";
-    if text(own, name) == Some(own.message_store.value.as_str()) {
-        let message = format!("the message processor `{}` moves messages to where they are", own.name.value);
-        compiler.error("bad-value", message, place(own, name), "expected another message store");
+    if text(processor, name) == Some(processor.message_store.value.as_str()) {
+        let message = format!(
+            "the message processor `{}` moves messages to the store that it takes them from",
+            processor.name.value
+        );
+        compiler.error("bad-value", message, place(processor, name), "expected another message store");
         return None;
     }
     Some(Failover {
-        target: other_store(own, name, compiler)?,
-        retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
-        attempts: attempts(own, 0, compiler)?,
-        drop: drops(own, compiler),
-        fault: sequence(own, "message.processor.fault.sequence", compiler),
-        deactivate: sequence(own, "message.processor.deactivate.sequence", compiler),
+        target: other_store(processor, name, compiler)?,
+        retry: milliseconds(processor, "client.retry.interval", 1000, compiler)?,
+        attempts: attempts(processor, 0, compiler)?,
+        drop: drops(processor, compiler),
+        fault: sequence(processor, "message.processor.fault.sequence", compiler),
+        deactivate: sequence(processor, "message.processor.deactivate.sequence", compiler),
     })
 }
 
-/// That of two spellings which is used; WSO2 reads the first ones only.
-fn either(own: &MessageProcessor, first: &'static str, second: &'static str) -> &'static str {
-    if own.parameter(first).is_some() { first } else { second }
+/// The one of two spellings that is used; WSO2 reads the first one only.
+fn either(processor: &MessageProcessor, first: &'static str, second: &'static str) -> &'static str {
+    if processor.parameter(first).is_some() { first } else { second }
 }
 
-/// How many attempts there are with a message; `Some(None)`: no end of them. `None` after a recorded error.
-fn attempts(own: &MessageProcessor, default: u64, compiler: &mut Compiler<'_>) -> Option<Option<u32>> {
-    let name = either(own, "max.delivery.attempts", "max.deliver.attempts");
+/// The most attempts to deliver a message; `Some(None)`: without end. `None` after a recorded error.
+fn attempts(processor: &MessageProcessor, default: u64, compiler: &mut Compiler<'_>) -> Option<Option<u32>> {
+    let name = either(processor, "max.delivery.attempts", "max.deliver.attempts");
     // Less than none is without end, as in WSO2.
-    let most = match own.parameter(name).and_then(|text| text.trim().parse::<i64>().ok()) {
+    let most = match processor.parameter(name).and_then(|text| text.trim().parse::<i64>().ok()) {
         Some(below) if below < 0 => 0,
-        _ => number(own, name, default, COUNT, compiler)?,
+        _ => number(processor, name, default, COUNT, compiler)?,
     };
     Some(u32::try_from(most).ok().filter(|&most| most > 0))
 }
 
 /// Whether a message is dropped after its last attempt.
-fn drops(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
-    let name = either(own, "max.delivery.drop", "max.deliver.drop");
-    text(own, name).is_some_and(|word| match word {
+fn drops(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
+    let name = either(processor, "max.delivery.drop", "max.deliver.drop");
+    text(processor, name).is_some_and(|word| match word {
         "Enabled" => true,
         "Disabled" => false,
         word => {
@@ -334,7 +338,7 @@ fn drops(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
             let near = truth.map(|truth| if truth { "Enabled" } else { "Disabled" }).ok();
             let near = near.or_else(|| diagnostics::nearest(word, ["Enabled", "Disabled"]));
             let label = "counts as Disabled, as in WSO2; expected Enabled or Disabled";
-            doubtful(own, name, label, near.map(str::to_owned), compiler);
+            doubtful(processor, name, label, near.map(str::to_owned), compiler);
             false
         }
     })
@@ -342,35 +346,38 @@ fn drops(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> bool {
 
 /// The store that a parameter names. `None` after a recorded error.
 fn other_store(
-    own: &MessageProcessor,
+    processor: &MessageProcessor,
     parameter: &'static str,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Store>> {
-    let name = own.parameter(parameter).unwrap_or_default().trim();
+    let name = processor.parameter(parameter).unwrap_or_default().trim();
     let store = compiler.configuration.message_stores.get(name);
     if store.is_some_and(|store| store.kind == config::StoreKind::Memory) {
         return Some(compiler.services.stores.memory(name));
     }
     let word = parameter.rsplit("processor.").next().unwrap_or(parameter);
     let message = format!("the {word} `{name}` cannot be used");
-    compiler.error("unknown-store", message, place(own, parameter), "no in-memory message store");
+    compiler.error("unknown-store", message, place(processor, parameter), "no in-memory message store");
     None
 }
 
-fn sampling(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Sampling> {
-    Some(Sampling { sequence: sequence(own, "sequence", compiler)?, concurrency: concurrency(own, compiler) })
+fn sampling(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Sampling> {
+    Some(Sampling {
+        sequence: sequence(processor, "sequence", compiler)?,
+        concurrency: concurrency(processor, compiler),
+    })
 }
 
-/// The parameter `concurrency`; what is no number is 1, as in WSO2.
-fn concurrency(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> u64 {
-    let Some(text) = text(own, "concurrency") else { return 1 };
+/// The parameter `concurrency`; what is not a number is 1, as in WSO2.
+fn concurrency(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> u64 {
+    let Some(text) = text(processor, "concurrency") else { return 1 };
     let (count, label) = match text.parse::<i64>() {
         Ok(count) if count > 0 => return count.unsigned_abs(),
         Ok(_) => (0, "no message is ever taken"),
         Err(_) => (1, "counts as 1; expected a whole number"),
     };
     let near = COUNT.at_least_one().parse(text).err().flatten().map(|near| near.to_string());
-    doubtful(own, "concurrency", label, near, compiler);
+    doubtful(processor, "concurrency", label, near, compiler);
     count
 }
 
@@ -380,9 +387,9 @@ mod tests {
 
     fn tested(kind: &str, parameters: &str) -> Tested {
         let registry = testing::registry(Vec::new());
-        let given = parameters.split(';').filter(|own| !own.is_empty());
+        let given = parameters.split(';').filter(|pair| !pair.is_empty());
         let parameters: String = given
-            .map(|own| own.split_once('=').unwrap())
+            .map(|pair| pair.split_once('=').unwrap())
             .map(|(name, value)| format!("<parameter name='{name}'>{value}</parameter>"))
             .collect();
         let synapse = config::SYNAPSE;
@@ -440,7 +447,10 @@ mod tests {
                 let tested = tested(FORWARDING, &format!("{name}={value}{cron}"));
                 assert!(tested.reports(&error(name, value)), "{name}={value}: {:?}", tested.found);
                 assert!(
-                    tested.reasons.iter().any(|own| own == "expected whole milliseconds, 0 to 315360000000")
+                    tested
+                        .reasons
+                        .iter()
+                        .any(|reason| reason == "expected whole milliseconds, 0 to 315360000000")
                 );
                 assert_eq!(tested.bus.plan().processors().len(), 0, "{name}={value}");
             }
@@ -575,7 +585,7 @@ mod tests {
             (
                 FAILOVER,
                 "message.target.store.name=M",
-                "bad-value: the message processor `P` moves messages to where they are",
+                "bad-value: the message processor `P` moves messages to the store that it takes them from",
                 "another",
                 0,
             ),
@@ -590,7 +600,7 @@ mod tests {
             let tested = tested(kind, parameters);
             assert!(tested.reports(says), "{parameters}: {:?}", tested.found);
             assert!(
-                tested.reasons.iter().any(|own| own.contains(label)),
+                tested.reasons.iter().any(|reason| reason.contains(label)),
                 "{parameters}: {:?}",
                 tested.reasons
             );

@@ -32,12 +32,17 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
     let out_sequence = list(&target.out_sequence, "out sequence").and_then(|reference| reference.known());
     let fault_sequence =
         list(&target.fault_sequence, "fault sequence").and_then(|reference| reference.known());
-    let is_true = |parameter: &str| {
-        let mut named = proxy.parameters.iter().filter(|own| own.name == parameter);
-        named.any(|own| own.value.text().is_some_and(|text| text.trim().eq_ignore_ascii_case("true")))
+    let is_true = |key: &str| {
+        let mut named = proxy.parameters.iter().filter(|parameter| parameter.name == key);
+        named.any(|parameter| {
+            parameter.value.text().is_some_and(|text| text.trim().eq_ignore_ascii_case("true"))
+        })
     };
     let wsdl = wsdl::compile(proxy, compiler);
-    let texts = proxy.parameters.iter().filter_map(|own| Some((own.name.as_str(), own.value.text()?)));
+    let texts = proxy
+        .parameters
+        .iter()
+        .filter_map(|parameter| Some((parameter.name.as_str(), parameter.value.text()?)));
     let properties = match is_true("SET_JMS_SVC_PARAMS_AS_MSG_CTX") {
         true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
         false => Vec::new(),
@@ -46,7 +51,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
     if proxy.enable_sec
         && let Some(securing) = compiler.registry.validation
     {
-        // Nearest to the wire: what others read of a message is what was let in.
+        // The first stage from the wire: the other stages read only messages that it has let in.
         let secured = (securing.service)(proxy, compiler).unwrap_or_default();
         stages.splice(0..0, secured);
     }

@@ -36,30 +36,30 @@ const PROPERTIES: &[&str] = &[
 ];
 
 /// Compiles a task; `None` after a recorded error.
-pub(super) fn compile(own: &config::Task, compiler: &mut Compiler<'_>) -> Option<Task> {
-    if !own.is_message_injector() {
-        let message = format!("the class `{}` of the task is not executable here", own.class);
+pub(super) fn compile(task: &config::Task, compiler: &mut Compiler<'_>) -> Option<Task> {
+    if !task.is_message_injector() {
+        let message = format!("the class `{}` of the task is not executable here", task.class);
         let label = "classes of Java are not; `org.apache.synapse.startup.tasks.MessageInjector` is built in";
-        compiler.error("unsupported-artifact", message, own.class.span, label);
+        compiler.error("unsupported-artifact", message, task.class.span, label);
         return None;
     }
-    let injection = injection(own, compiler);
-    let (trigger, trigger_text) = trigger(&own.trigger, compiler)?;
-    let overlap = own.overlap.unwrap_or(compiler.services.settings.task_overlap);
+    let injection = injection(task, compiler);
+    let (trigger, trigger_text) = trigger(&task.trigger, compiler)?;
+    let overlap = task.overlap.unwrap_or(compiler.services.settings.task_overlap);
     let mut hasher = DefaultHasher::new();
-    (&trigger_text, overlap, &own.class.value).hash(&mut hasher);
-    for property in &own.properties {
+    (&trigger_text, overlap, &task.class.value).hash(&mut hasher);
+    for property in &task.properties {
         match property {
             config::TaskProperty::Text(name, value) => (name, &value.value).hash(&mut hasher),
             config::TaskProperty::Xml(name, element) => (name, element.to_xml()).hash(&mut hasher),
         }
     }
-    let name = own.name.value.clone();
+    let name = task.name.value.clone();
     let services = compiler.services;
     let identity = compiler.artifact_identity();
     Some(Task {
-        group: own.group.clone(),
-        span: own.span,
+        group: task.group.clone(),
+        span: task.span,
         trigger_text,
         activation: services.states.get(identity),
         definition: hasher.finish(),
@@ -73,9 +73,9 @@ pub(super) fn compile(own: &config::Task, compiler: &mut Compiler<'_>) -> Option
     })
 }
 
-/// The trigger, and how people read it.
-fn trigger(own: &config::Trigger, compiler: &mut Compiler<'_>) -> Option<(Trigger, String)> {
-    Some(match own {
+/// The trigger, and its text for people.
+fn trigger(trigger: &config::Trigger, compiler: &mut Compiler<'_>) -> Option<(Trigger, String)> {
+    Some(match trigger {
         config::Trigger::Once => {
             (Trigger::Every { period: Duration::ZERO, count: Some(1) }, "once".to_owned())
         }
@@ -139,14 +139,14 @@ fn zone_name(zone: &TimeZone) -> &str {
 }
 
 /// Reads the properties of a task; `None` after a recorded error.
-fn injection(own: &config::Task, compiler: &mut Compiler<'_>) -> Option<Injection> {
-    let mut reader = Reader { own, compiler };
+fn injection(task: &config::Task, compiler: &mut Compiler<'_>) -> Option<Injection> {
+    let mut reader = Reader { task, compiler };
     let format = reader.word("format", FORMATS).unwrap_or(Format::Soap(SoapVersion::V12));
     let to = reader.text("to").map(|key| key.value);
     let soap_action = reader.text("soapAction").map(|key| key.value);
     let target = reader.target();
     let source = reader.source(format, soap_action.as_deref());
-    let others = own.properties.iter().filter(|property| !PROPERTIES.contains(&property.name()));
+    let others = task.properties.iter().filter(|property| !PROPERTIES.contains(&property.name()));
     let mut properties = Vec::new();
     for property in others {
         let name = property.name();
@@ -166,7 +166,7 @@ fn injection(own: &config::Task, compiler: &mut Compiler<'_>) -> Option<Injectio
 
 /// Reads the properties of a task.
 struct Reader<'a, 'c> {
-    own: &'a config::Task,
+    task: &'a config::Task,
     compiler: &'a mut Compiler<'c>,
 }
 
@@ -180,7 +180,7 @@ impl Reader<'_, '_> {
 
     /// A property that is a text; blank counts as absent.
     fn text(&mut self, name: &str) -> Option<Key> {
-        match self.own.property(name)? {
+        match self.task.property(name)? {
             TaskProperty::Text(_, value) => {
                 let text = value.value.trim();
                 (!text.is_empty()).then(|| Key { value: text.to_owned(), span: value.span })
@@ -247,7 +247,7 @@ impl Reader<'_, '_> {
             }
             return Some(Source::Key(key.value));
         }
-        let (text, span) = match self.own.property("message") {
+        let (text, span) = match self.task.property("message") {
             Some(TaskProperty::Xml(_, element)) => (element.to_xml(), element.span()),
             Some(TaskProperty::Text(..)) | None => {
                 let key = self.needed("message", "there is no `registryKey` either")?;
@@ -267,10 +267,10 @@ impl Reader<'_, '_> {
     fn needed(&mut self, name: &str, because: &str) -> Option<Key> {
         let found = self.text(name);
         if found.is_none() {
-            let written = self.own.properties.iter().map(TaskProperty::name);
+            let written = self.task.properties.iter().map(TaskProperty::name);
             let error =
                 Diagnostic::error("missing-property", format!("the task needs the property `{name}`"))
-                    .at(self.own.span, because.to_owned())
+                    .at(self.task.span, because.to_owned())
                     .did_you_mean(name, written);
             self.compiler.diagnostics.push(error);
         }
@@ -308,52 +308,56 @@ mod tests {
 
     /// What each property makes of a task.
     const GOOD: &[Good] = &[
-        (&[("message", "x")], |own| shown(&own.injection.target), "main"),
+        (&[("message", "x")], |task| shown(&task.injection.target), "main"),
         (
             &[("message", "x")],
-            |own| (own.injection.format == Format::Soap(SoapVersion::V12)).to_string(),
+            |task| (task.injection.format == Format::Soap(SoapVersion::V12)).to_string(),
             "true",
         ),
-        (&[("message", "<a/>")], |own| source(&own.injection.source), "a message"),
-        (&[("registryKey", "E")], |own| source(&own.injection.source), "E"),
+        (&[("message", "<a/>")], |task| source(&task.injection.source), "a message"),
+        (&[("registryKey", "E")], |task| source(&task.injection.source), "E"),
         // The key counts, whatever the message.
-        (&[("registryKey", "E"), ("message", "x")], |own| source(&own.injection.source), "E"),
-        (&[("injectTo", "MAIN"), ("message", "x")], |own| shown(&own.injection.target), "main"),
+        (&[("registryKey", "E"), ("message", "x")], |task| source(&task.injection.source), "E"),
+        (&[("injectTo", "MAIN"), ("message", "x")], |task| shown(&task.injection.target), "main"),
         (
             &[("injectTo", "sequence"), ("sequenceName", "S"), ("message", "x")],
-            |own| shown(&own.injection.target),
+            |task| shown(&task.injection.target),
             "a sequence",
         ),
         (
             &[("injectTo", "proxy"), ("proxyName", "P"), ("message", "x")],
-            |own| shown(&own.injection.target),
+            |task| shown(&task.injection.target),
             "P",
         ),
         (
             &[("to", "http://h/p"), ("message", "x")],
-            |own| format!("{:?}", own.injection.to),
+            |task| format!("{:?}", task.injection.to),
             r#"Some("http://h/p")"#,
         ),
-        (&[("to", " "), ("message", "x")], |own| format!("{:?}", own.injection.to), "None"),
+        (&[("to", " "), ("message", "x")], |task| format!("{:?}", task.injection.to), "None"),
         (
             &[("soapAction", "urn:a"), ("message", "x")],
-            |own| format!("{:?}", own.injection.soap_action),
+            |task| format!("{:?}", task.injection.soap_action),
             r#"Some("urn:a")"#,
         ),
         (
             &[("format", "POX"), ("message", "<a/>")],
-            |own| (own.injection.format == Format::Pox).to_string(),
+            |task| (task.injection.format == Format::Pox).to_string(),
             "true",
         ),
-        (&[("sequential", "true"), ("message", "x")], |own| own.injection.properties.len().to_string(), "0"),
+        (
+            &[("sequential", "true"), ("message", "x")],
+            |task| task.injection.properties.len().to_string(),
+            "0",
+        ),
         (
             &[("invokeHandlers", "true"), ("message", "x")],
-            |own| own.injection.properties.len().to_string(),
+            |task| task.injection.properties.len().to_string(),
             "0",
         ),
         (
             &[("mine", "1"), ("message", "x")],
-            |own| own.injection.properties.iter().map(|own| own.0.to_string()).collect(),
+            |task| task.injection.properties.iter().map(|property| property.0.to_string()).collect(),
             "mine",
         ),
     ];
@@ -373,12 +377,12 @@ mod tests {
         }
     }
 
-    /// Properties that are wrong, what is said of them, and whether the task is there all the same.
+    /// Properties that are wrong, what is reported, and whether the task is compiled all the same.
     type Wrong = (&'static [(&'static str, &'static str)], &'static str, bool);
     const WRONG: &[Wrong] = &[
         (&[], "missing-property: the task needs the property `message`", false),
         (&[("message", "  ")], "missing-property: the task needs the property `message`", false),
-        (&[("message", "&lt;a>")], "bad-value: the message is no XML", false),
+        (&[("message", "&lt;a>")], "bad-value: the message is not XML", false),
         (&[("registryKey", "none")], "unknown-entry: there is no entry `none`", true),
         (
             &[("registryKey", "<a/>"), ("message", "x")],
@@ -430,8 +434,8 @@ mod tests {
         for (given, shows, wanted) in GOOD {
             let tested = task("once='true'", given);
             let plan = tested.bus.plan();
-            let own = plan.tasks.first().unwrap_or_else(|| panic!("{given:?}: {:?}", tested.found));
-            assert_eq!(shows(own), *wanted, "{given:?}");
+            let task = plan.tasks.first().unwrap_or_else(|| panic!("{given:?}: {:?}", tested.found));
+            assert_eq!(shows(task), *wanted, "{given:?}");
             assert!(tested.found.is_empty(), "{given:?}: {:?}", tested.found);
         }
         for (given, says, there) in WRONG {
@@ -439,11 +443,11 @@ mod tests {
             assert!(tested.reports(says), "{given:?}: {:?}", tested.found);
             assert_eq!(!tested.bus.plan().tasks.is_empty(), *there, "{given:?}: {:?}", tested.found);
         }
-        let names = |all: &[&[(&'static str, &str)]]| -> Vec<&'static str> {
-            all.iter().flat_map(|own| own.iter().map(|own| own.0)).collect()
+        let names = |tables: &[&[(&'static str, &str)]]| -> Vec<&'static str> {
+            tables.iter().flat_map(|row| row.iter().map(|row| row.0)).collect()
         };
-        let good = names(&GOOD.iter().map(|own| own.0).collect::<Vec<_>>());
-        let wrong = names(&WRONG.iter().map(|own| own.0).collect::<Vec<_>>());
+        let good = names(&GOOD.iter().map(|row| row.0).collect::<Vec<_>>());
+        let wrong = names(&WRONG.iter().map(|row| row.0).collect::<Vec<_>>());
         for name in PROPERTIES {
             assert!(good.contains(name), "{name} has no good value");
             // Those that have no effect have no wrong value; misspelt they do.
@@ -466,8 +470,8 @@ mod tests {
         ] {
             let tested = task(trigger, &[("message", "x")]);
             let plan = tested.bus.plan();
-            let own = plan.tasks.first().unwrap_or_else(|| panic!("{trigger}: {:?}", tested.found));
-            assert_eq!(format!("{} {}", own.trigger_text, own.overlap), wanted, "{trigger}");
+            let task = plan.tasks.first().unwrap_or_else(|| panic!("{trigger}: {:?}", tested.found));
+            assert_eq!(format!("{} {}", task.trigger_text, task.overlap), wanted, "{trigger}");
             assert!(tested.found.is_empty(), "{trigger}: {:?}", tested.found);
         }
         for (trigger, says, there) in [

@@ -18,11 +18,11 @@ use std::time::Duration;
 
 /// Shortest time between two looks.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// How often a proxy service looks where nothing is said.
+/// How often a proxy service looks where the parameter is absent.
 const INTERVAL: Duration = Duration::from_secs(300);
 /// How long it waits before it looks again for a directory that is gone.
 const RECONNECT: Duration = Duration::from_secs(30);
-/// How often it does so, before it goes by its interval.
+/// How often it does so, before it waits for its interval.
 const RETRIES: u64 = 3;
 /// When a move that failed is tried again.
 const AGAIN: Duration = Duration::from_millis(3000);
@@ -100,7 +100,7 @@ const OF_INBOUND: &[&str] = &["interval", "sequential", "coordination", "inbound
 
 /// Whether a proxy service has a directory.
 pub(super) fn is_given(parameters: &[Parameter]) -> bool {
-    parameters.iter().any(|own| own.name == "transport.vfs.FileURI")
+    parameters.iter().any(|parameter| parameter.name == "transport.vfs.FileURI")
 }
 
 /// Whether a class is that of WSO2 which takes files.
@@ -111,23 +111,22 @@ pub(super) fn is_class(class: &str) -> bool {
 /// The file transport of a proxy service; `None`: it has none, or an error was recorded.
 pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Source> {
     let given = is_given(&proxy.parameters);
-    let named =
-        matches!(&proxy.transports, config::Transports::Named(names) if names.iter().any(|own| own == "vfs"));
+    let named = matches!(&proxy.transports, config::Transports::Named(names) if names.iter().any(|name| name == "vfs"));
     if given && !named && proxy.transports != config::Transports::All {
         let message = "the parameters for files have no effect";
         let place = proxy
             .parameters
             .iter()
-            .find(|own| own.name.starts_with(PREFIX))
-            .map_or(proxy.span, |own| own.span);
+            .find(|parameter| parameter.name.starts_with(PREFIX))
+            .map_or(proxy.span, |parameter| parameter.span);
         compiler.warning("ignored-parameter", message, place, "`transports` does not name `vfs`");
         return None;
     }
     if !given && !named {
-        let stray = proxy.parameters.iter().find(|own| own.name.starts_with(PREFIX));
+        let stray = proxy.parameters.iter().find(|parameter| parameter.name.starts_with(PREFIX));
         if let Some(stray) = stray {
             let message = "the parameters for files have no effect: there is no `transport.vfs.FileURI`";
-            let names = proxy.parameters.iter().map(|own| own.name.as_str());
+            let names = proxy.parameters.iter().map(|parameter| parameter.name.as_str());
             let warning = Diagnostic::warning("ignored-parameter", message);
             let warning = warning.at(stray.span, "no files are taken");
             let warning = warning.did_you_mean("transport.vfs.FileURI", names);
@@ -135,43 +134,43 @@ pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Op
         }
         return None;
     }
-    let directory = proxy.parameters.iter().rev().find(|own| own.name == "transport.vfs.FileURI");
+    let directory = proxy.parameters.iter().rev().find(|parameter| parameter.name == "transport.vfs.FileURI");
     if directory.is_none_or(is_blank) {
         let message = "the parameter `transport.vfs.FileURI` is needed to take files";
-        let names = proxy.parameters.iter().map(|own| own.name.as_str());
+        let names = proxy.parameters.iter().map(|parameter| parameter.name.as_str());
         let warning = Diagnostic::warning("missing-parameter", message);
-        let place = directory.map_or(proxy.span, |own| own.span);
+        let place = directory.map_or(proxy.span, |parameter| parameter.span);
         let warning = warning.at(place, "a directory, or a file: file:///directory");
         let warning = warning.did_you_mean(
             "transport.vfs.FileURI",
-            names.filter(|own| directory.is_none() && !own.is_empty()),
+            names.filter(|name| directory.is_none() && !name.is_empty()),
         );
         compiler.diagnostics.push(warning.help("`transports` names `vfs`: the proxy service takes no files"));
         return None;
     }
-    // What is on another machine is not looked at; the service goes on with what else it is offered on.
+    // A directory on another machine cannot be read; the service stays available on its other transports.
     let outer = std::mem::take(compiler.diagnostics);
     let source = source_of(proxy, compiler);
-    let found = std::mem::replace(compiler.diagnostics, outer);
-    let is_elsewhere = |one: &Diagnostic| one.rule == "unsupported-transport";
-    let mut errors = found.iter().filter(|one| one.severity == Severity::Error);
+    let findings = std::mem::replace(compiler.diagnostics, outer);
+    let is_elsewhere = |finding: &Diagnostic| finding.rule == "unsupported-transport";
+    let mut errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
     let only_elsewhere = errors.all(is_elsewhere);
-    for one in found.iter().cloned() {
-        compiler.diagnostics.push(match only_elsewhere && one.severity == Severity::Error {
+    for finding in findings.iter().cloned() {
+        compiler.diagnostics.push(match only_elsewhere && finding.severity == Severity::Error {
             true => {
-                Diagnostic { severity: Severity::Warning, ..one }.help("the proxy service takes no files")
+                Diagnostic { severity: Severity::Warning, ..finding }.help("the proxy service takes no files")
             }
-            false => one,
+            false => finding,
         });
     }
     source
 }
 
-fn is_blank(own: &Parameter) -> bool {
-    own.value.text().is_some_and(|text| text.trim().is_empty())
+fn is_blank(parameter: &Parameter) -> bool {
+    parameter.value.text().is_some_and(|text| text.trim().is_empty())
 }
 
-/// What the parameters of a proxy service say; `None` after a recorded error.
+/// The source that the parameters of a proxy service describe; `None` after a recorded error.
 fn source_of(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Source> {
     let mut reader = Reader { parameters: &proxy.parameters, span: proxy.span, faulty: false, compiler };
     reader.check_names(false);
@@ -197,8 +196,9 @@ fn source_of(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Sourc
 }
 
 /// An inbound endpoint that takes files; `None` after a recorded error.
-pub(super) fn of_inbound(own: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<Source> {
-    let mut reader = Reader { parameters: &own.parameters, span: own.span, faulty: false, compiler };
+pub(super) fn of_inbound(endpoint: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<Source> {
+    let mut reader =
+        Reader { parameters: &endpoint.parameters, span: endpoint.span, faulty: false, compiler };
     reader.check_names(true);
     let interval = match reader.text("interval") {
         Some(key) => reader.parsed("interval", &key, &key.value, MILLISECONDS, "").map(Duration::from_millis),
@@ -209,7 +209,7 @@ pub(super) fn of_inbound(own: &config::InboundEndpoint, compiler: &mut Compiler<
     };
     let sequential = reader.truth("sequential", true);
     let _ = reader.truth("coordination", true);
-    let name = own.name.value.clone();
+    let name = endpoint.name.value.clone();
     let counters = reader.compiler.services.metrics.counters("inbound", &name);
     let interval = reader.interval("interval", interval);
     reader.source(config::ArtifactKind::InboundEndpoint, name, interval, sequential, counters)
@@ -228,7 +228,7 @@ fn full(name: &str) -> String {
 
 impl Reader<'_, '_> {
     fn find(&self, name: &str) -> Option<&Parameter> {
-        self.parameters.iter().rev().find(|own| own.name == name)
+        self.parameters.iter().rev().find(|parameter| parameter.name == name)
     }
 
     /// A text, also one that a key leads to; blank counts as absent.
@@ -246,7 +246,7 @@ impl Reader<'_, '_> {
                 }
             },
             ParameterValue::Xml(_) | ParameterValue::Expression(_) => {
-                let span = self.find(name).map_or(self.span, |own| own.span);
+                let span = self.find(name).map_or(self.span, |parameter| parameter.span);
                 self.error("bad-value", format!("the parameter `{name}` is a text"), span, "expected a text");
                 return None;
             }
@@ -272,7 +272,7 @@ impl Reader<'_, '_> {
     }
 
     fn missing(&mut self, name: &str, what: &str) {
-        let names = self.parameters.iter().map(|own| own.name.as_str());
+        let names = self.parameters.iter().map(|parameter| parameter.name.as_str());
         let error =
             Diagnostic::error("missing-parameter", format!("the parameter `{name}` is needed to take files"));
         let error = error.at(self.span, what.to_owned()).did_you_mean(name, names);
@@ -317,17 +317,17 @@ impl Reader<'_, '_> {
 
     /// Where a parameter is written, else its artifact.
     fn place_of(&self, name: &str) -> Span {
-        self.find(name).map_or(self.span, |own| match &own.value {
+        self.find(name).map_or(self.span, |parameter| match &parameter.value {
             ParameterValue::Text(key) | ParameterValue::Key(key) => key.span,
-            _ => own.span,
+            _ => parameter.span,
         })
     }
 
     /// Says that a parameter has no effect, if it is there.
     fn useless(&mut self, name: &str, why: &str) {
         let name = full(name);
-        if let Some(own) = self.find(&name) {
-            let (message, span) = (format!("the parameter `{name}` has no effect"), own.span);
+        if let Some(parameter) = self.find(&name) {
+            let (message, span) = (format!("the parameter `{name}` has no effect"), parameter.span);
             self.compiler.warning("ignored-parameter", message, span, why);
         }
     }
@@ -390,14 +390,14 @@ impl Reader<'_, '_> {
                 None
             }
             Err(Wrong::Text(why)) => {
-                let message = format!("the parameter `{name}` is no address of a directory");
+                let message = format!("the parameter `{name}` is not an address of a directory");
                 self.error("bad-address", message, key.span, why);
                 None
             }
         }
     }
 
-    /// An address is not one of this machine.
+    /// Records that an address is not on this machine.
     fn elsewhere(&mut self, scheme: &str, span: Span) {
         let error = Diagnostic::error("unsupported-transport", address::not_here(scheme));
         let error = error.at(span, "expected a directory of this machine: file:///directory");
@@ -432,26 +432,29 @@ impl Reader<'_, '_> {
                 }
                 continue;
             }
-            let own = name.strip_prefix(PREFIX);
-            if let Some(own) = own {
-                if PARAMETERS.contains(&own) {
+            let suffix = name.strip_prefix(PREFIX);
+            if let Some(suffix) = suffix {
+                if PARAMETERS.contains(&suffix) {
                     continue;
                 }
-                if let Some((_, why)) = NOT_NEEDED.iter().find(|(known, _)| *known == own) {
+                if let Some((_, why)) = NOT_NEEDED.iter().find(|(entry, _)| *entry == suffix) {
                     self.note(parameter, why);
                     continue;
                 }
             }
-            let all: Vec<String> =
-                PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(own, _)| own)).map(|own| full(own)).collect();
-            let all = all
+            let names: Vec<String> = PARAMETERS
+                .iter()
+                .chain(NOT_NEEDED.iter().map(|(name, _)| name))
+                .map(|name| full(name))
+                .collect();
+            let names = names
                 .iter()
                 .map(String::as_str)
                 .chain([POLL])
                 .chain(OF_INBOUND.iter().copied().filter(|_| inbound));
-            let nearest = diagnostics::did_you_mean(name, all);
-            // A proxy service may have parameters for others.
-            if !inbound && own.is_none() && nearest.is_none() {
+            let nearest = diagnostics::did_you_mean(name, names);
+            // A proxy service may have parameters of other transports.
+            if !inbound && suffix.is_none() && nearest.is_none() {
                 continue;
             }
             let warning =
@@ -481,7 +484,7 @@ impl Reader<'_, '_> {
             None,
         }
         let word = self.word(name, &[("DELETE", Word::Delete), ("MOVE", Word::Move), ("NONE", Word::None)]);
-        let written = self.find(&full(target)).map(|own| own.span);
+        let written = self.find(&full(target)).map(|parameter| parameter.span);
         if let (Some(span), true) = (written, word != Some(Word::Move)) {
             let message = format!("the parameter `{}` has no effect", full(target));
             let what = if word == Some(Word::None) { "stay where they are" } else { "are deleted" };
@@ -542,7 +545,7 @@ impl Reader<'_, '_> {
                 let directory = match directory {
                     None => root,
                     Some(key) => match Address::parse(&key) {
-                        Ok(own) => own.path,
+                        Ok(address) => address.path,
                         Err(Wrong::Scheme(scheme)) if scheme != "file" => {
                             self.elsewhere(&scheme, key.span);
                             root
@@ -598,7 +601,8 @@ impl Reader<'_, '_> {
             let label = "without it that is guessed by the endings of their names";
             self.compiler.warning("missing-parameter", message, self.span, label);
         }
-        if content_type.as_ref().is_some_and(|own| own.chars().any(char::is_control) || !own.contains('/')) {
+        if content_type.as_ref().is_some_and(|text| text.chars().any(char::is_control) || !text.contains('/'))
+        {
             let key = self
                 .text("transport.vfs.ContentType")
                 .unwrap_or(Key { value: String::new(), span: self.span });
@@ -609,7 +613,7 @@ impl Reader<'_, '_> {
             Some(key) => match Pattern::compile(&key) {
                 Ok(pattern) => Some(pattern),
                 Err(why) => {
-                    let message = format!("`{key}` is no valid regular expression");
+                    let message = format!("`{key}` is not a valid regular expression");
                     self.error("bad-pattern", message, key.span, why);
                     None
                 }
@@ -633,7 +637,7 @@ impl Reader<'_, '_> {
             let message =
                 "no file is taken: `transport.vfs.MinimumAge` is more than `transport.vfs.MaximumAge`";
             let span = self.place_of("transport.vfs.MinimumAge");
-            self.compiler.warning("bad-value", message, span, "no file is so old and so young");
+            self.compiler.warning("bad-value", message, span, "no file fits both");
         }
         let processed = self.action(true);
         let failed = self.action(false);
@@ -641,7 +645,8 @@ impl Reader<'_, '_> {
             && *target == address.path
         {
             let message = "processed files are moved to the directory that they came from";
-            let span = self.find("transport.vfs.MoveAfterProcess").map_or(self.span, |own| own.span);
+            let span =
+                self.find("transport.vfs.MoveAfterProcess").map_or(self.span, |parameter| parameter.span);
             self.compiler.warning("endless-loop", message, span, "they are taken again and again");
         }
         let moving = Moving {
@@ -697,32 +702,32 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Says what is to be said of the address of a file.
+/// Reports the remarks on the address of a file.
 pub fn report(url: &str, remarks: &[Remark], span: Span, compiler: &mut Compiler<'_>) {
     let url = diagnostics::without_credentials(url);
     for remark in remarks {
-        let found = match remark {
+        let diagnostic = match remark {
             Remark::Wrong(what, expected) => {
                 Diagnostic::warning("bad-address", format!("`{url}`: {what}")).at(span, expected.clone())
             }
             Remark::Unknown(name) => {
-                let found = Diagnostic::warning(
+                let diagnostic = Diagnostic::warning(
                     "unknown-parameter",
                     format!("the address of a file has no option `{name}`"),
                 );
-                let all = crate::engine::file::OPTIONS.iter().copied();
-                found.at(span, "this has no effect").did_you_mean(name, all)
+                let options = crate::engine::file::OPTIONS.iter().copied();
+                diagnostic.at(span, "this has no effect").did_you_mean(name, options)
             }
             Remark::NotNeeded(name, why) => {
-                let found = Diagnostic::new(
+                let diagnostic = Diagnostic::new(
                     "not-needed",
                     Severity::Note,
                     format!("the option `{name}` has no effect"),
                 );
-                found.at(span, format!("not needed here, because {why}"))
+                diagnostic.at(span, format!("not needed here, because {why}"))
             }
         };
-        compiler.diagnostics.push(found);
+        compiler.diagnostics.push(diagnostic);
     }
 }
 

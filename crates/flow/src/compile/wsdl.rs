@@ -20,7 +20,7 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
     let (bytes, span) = match &published.source {
         WsdlSource::Inline(element) => (Some(element.to_xml_in_scope().into_bytes()), published.span),
         WsdlSource::Key(key) => (compiler.entry(&key.value).map(|entry| entry.bytes.to_vec()), key.span),
-        // The bus may start before its backends: the service is there without what they say of it.
+        // The bus may start before its backends: the service starts without their WSDL.
         WsdlSource::Uri(uri) if uri.value.starts_with("http:") || uri.value.starts_with("https:") => {
             let fetched = compiler.configuration.fetch.as_ref().map(|fetch| (fetch.once)(uri.value.trim()));
             let (message, why) = match fetched {
@@ -130,7 +130,7 @@ fn strip(bytes: &mut Vec<u8>) {
 /// or, for a file, in its directory.
 fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec<(String, Vec<u8>)> {
     let given = |location: &str, compiler: &Compiler<'_>| {
-        let (_, key) = published.resources.iter().find(|(own, _)| own.value == location)?;
+        let (_, key) = published.resources.iter().find(|(document, _)| document.value == location)?;
         Some(compiler.entry(&key.value)?.bytes.to_vec())
     };
     let beside = |location: &str, compiler: &Compiler<'_>| {
@@ -158,7 +158,7 @@ fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec
     while let Some(bytes) = waiting.pop() {
         let Ok(document) = Document::parse(bytes, &xml::ParseOptions::trusted()) else { continue };
         for (_, _, location) in references(&document) {
-            if found.len() >= MOST_IMPORTS || found.iter().any(|(own, _)| *own == location) {
+            if found.len() >= MOST_IMPORTS || found.iter().any(|(imported, _)| *imported == location) {
                 continue;
             }
             if let Some(bytes) = given(&location, compiler).or_else(|| beside(&location, compiler)) {
@@ -169,7 +169,7 @@ fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec
     }
     for (location, key) in &published.resources {
         if found.len() < MOST_IMPORTS
-            && !found.iter().any(|(own, _)| *own == location.value)
+            && !found.iter().any(|(imported, _)| *imported == location.value)
             && let Some(entry) = compiler.entry(&key.value)
         {
             found.push((location.value.clone(), entry.bytes.to_vec()));

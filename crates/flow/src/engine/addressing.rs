@@ -108,7 +108,7 @@ async fn found(context: &mut Context) -> bool {
                 let bytes = context.payload.stream().map_or(&[][..], |stream| stream.buffered());
                 return names_a_namespace(bytes, true) == Some(true);
             }
-            // Whoever reads the body finds out.
+            // The step that reads the body reports the failure.
             Err(_) => return false,
         }
     }
@@ -122,8 +122,8 @@ fn is_soap(context: &Context) -> bool {
     }
 }
 
-/// WS-Addressing of a service: what the headers of SOAP requests say becomes what is known of the message, and headers of whoever
-/// sent an answer do not travel on.
+/// WS-Addressing of a service: the headers of SOAP requests become facts of the message, and headers of the sender of
+/// a response are not passed on.
 pub(crate) struct OfService;
 
 /// WS-Addressing of an endpoint (`enableAddressing`): requests get headers, those of answers are read.
@@ -221,7 +221,7 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
 fn take(context: &mut Context) {
     let limits = context.services.limits.clone();
     let mut addressing = std::mem::take(&mut context.addressing);
-    // A body that is no envelope is somebody else's to complain about.
+    // A body that is not an envelope is reported by the step that reads it.
     if let Ok(envelope) = context.payload.peek(&limits)
         && let Some(header) = envelope.header
     {
@@ -273,7 +273,7 @@ pub(crate) fn preserved(context: &Context) -> bool {
     context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true)
 }
 
-/// Removes the WS-Addressing headers of the sender, where somebody read the message anyway; answers whether there were
+/// Removes the WS-Addressing headers of the sender, where the message was read anyway; returns whether there were
 /// any.
 ///
 /// # Errors
@@ -312,26 +312,26 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     if there.is_empty() && outgoing.addressing.is_none() {
         return Ok(());
     }
-    let own = context.addressing.clone();
+    let facts = context.addressing.clone();
     let callback =
         outgoing.separate_listener.then(|| crate::engine::callback::address(context)).transpose()?;
     // An action must not be empty; this is what WSO2 says for a message without one.
-    let action = own.action.clone().or_else(|| context.soap_action()).filter(|action| !action.is_empty());
+    let action = facts.action.clone().or_else(|| context.soap_action()).filter(|action| !action.is_empty());
     let action = action.unwrap_or_else(|| NO_ACTION.to_owned());
     let id = crate::runtime::context::unique(context.number);
     let envelope = context.envelope_mut()?;
-    // What the sender said of itself is not what the bus says of itself.
-    let mut said = Vec::new();
+    // A fact that the sender's headers have is not written as a fact of the bus.
+    let mut sender_headers = Vec::new();
     let mut names = Vec::new();
     let submission = there.iter().any(|&block| envelope.document.namespace(block) == WSA_SUBMISSION);
     for block in there {
-        // The answer is expected here, wherever the sender wanted it.
+        // The response is expected here, whatever address the sender gave for it.
         if callback.is_some() && envelope.document.local(block) == "ReplyTo" {
             envelope.document.detach(block);
             continue;
         }
         let name = envelope.document.local(block).to_owned();
-        said.push((name.clone(), envelope.document.string_value(block).trim().to_owned()));
+        sender_headers.push((name.clone(), envelope.document.string_value(block).trim().to_owned()));
         names.push(name);
         if !preserve {
             envelope.document.detach(block);
@@ -339,9 +339,10 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     }
     let Some(version) = outgoing.addressing else { return Ok(()) };
     let new = |name: &str, fact: &Option<String>| {
-        let own = fact.clone()?;
-        let theirs = said.iter().any(|(said, value)| said == name && *value == own);
-        (!theirs).then_some(own)
+        let written = fact.clone()?;
+        let is_of_sender =
+            sender_headers.iter().any(|(sender_name, value)| sender_name == name && *value == written);
+        (!is_of_sender).then_some(written)
     };
     let address = match outgoing.request_target.starts_with('/') {
         true => format!("{}{}", outgoing.target, outgoing.request_target),
@@ -352,10 +353,12 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
         version => version,
     };
     let (namespace, reply_to) = match version {
-        AddressingVersion::Final | AddressingVersion::Received => (WSA_FINAL, new("ReplyTo", &own.reply_to)),
+        AddressingVersion::Final | AddressingVersion::Received => {
+            (WSA_FINAL, new("ReplyTo", &facts.reply_to))
+        }
         AddressingVersion::Submission => (
             WSA_SUBMISSION,
-            Some(new("ReplyTo", &own.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())),
+            Some(new("ReplyTo", &facts.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())),
         ),
     };
     let reply_to = callback.or(reply_to);
@@ -365,11 +368,11 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     for (name, value, is_reference) in [
         ("To", Some(address), false),
         ("ReplyTo", reply_to, true),
-        ("From", new("From", &own.from), true),
-        ("FaultTo", new("FaultTo", &own.fault_to), true),
+        ("From", new("From", &facts.from), true),
+        ("FaultTo", new("FaultTo", &facts.fault_to), true),
         ("MessageID", Some(id), false),
         ("Action", Some(action), false),
-        ("RelatesTo", new("RelatesTo", &own.relates_to), false),
+        ("RelatesTo", new("RelatesTo", &facts.relates_to), false),
     ] {
         let Some(value) = value.filter(|_| !preserve || !names.iter().any(|there| there == name)) else {
             continue;

@@ -1,4 +1,4 @@
-//! Sends requests to backends that want to know who asks.
+//! Sends requests to backends that require authentication.
 
 use crate::runtime::authority::{Authority, Credentials, received};
 use crate::runtime::context::Context;
@@ -8,7 +8,7 @@ use message::{Headers, Method};
 use std::sync::Arc;
 use transport::{Body, Client, ClientLimits, OutRequest, Response, SendError, SendOptions, Target};
 
-/// Most answers with 401 that a request is sent again after.
+/// Most responses with 401 after which a request is sent again.
 const ROUNDS: u8 = 3;
 
 /// Most bytes of a refusal that are read so that its connection can be used again.
@@ -29,14 +29,14 @@ pub(crate) struct Authorized<'a> {
 }
 
 impl Authorized<'_> {
-    /// Sends it, with what the authority says. `headers` are those of the request.
+    /// Sends it with the credentials of the authority. `headers` are those of the request.
     pub(crate) async fn send(self, headers: &mut Headers) -> Result<Result<Response, SendError>, Fault> {
         let Authorized { authority, services, target, method, path, host, body, options } = self;
-        let own;
+        let dedicated;
         let client = match authority.one_connection() {
             true => {
-                own = Client::new(ClientLimits::default());
-                &own
+                dedicated = Client::new(ClientLimits::default());
+                &dedicated
             }
             false => &services.client,
         };
@@ -73,7 +73,7 @@ fn copy(body: &Body) -> Option<Body> {
     }
 }
 
-/// Who asks in the name of this message: what the endpoint says, for blocking calls else what a mediator left.
+/// The authority that authenticates this message: that of the endpoint; for blocking calls else the one that a mediator left.
 pub(crate) enum Asks {
     Endpoint(Arc<dyn Authority>),
     Message(Arc<Credentials>),

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// The part of the path behind `/services/`; a secret of this process follows, so that nobody answers unasked.
+/// The part of the path behind `/services/`; a secret of this process follows, so that only a backend that was asked can answer.
 pub(crate) const PATH: &str = "busbar-callback/";
 
 /// The messages that wait for such answers.
@@ -59,9 +59,9 @@ impl Callbacks {
         services.kept.get()
     }
 
-    /// Gives the answer to the message of this id; `false`: nobody waits for it.
-    pub(crate) fn answer(&self, id: &str, answer: Answer) -> bool {
-        lock(&self.waiting).remove(id).is_some_and(|sender| sender.send(answer).is_ok())
+    /// Gives the response to the message of this id; `false`: no message waits for it.
+    pub(crate) fn answer(&self, id: &str, response: Answer) -> bool {
+        lock(&self.waiting).remove(id).is_some_and(|sender| sender.send(response).is_ok())
     }
 
     fn secret(&self) -> &str {
@@ -103,10 +103,10 @@ pub(crate) fn address(context: &Context) -> Result<String, Fault> {
 /// Expects the answer to a message that is about to be sent.
 ///
 /// # Errors
-/// Somebody waits for an answer to this `MessageID` already.
+/// Another message waits for a response to this `MessageID`.
 pub(crate) fn expect(context: &Context) -> Result<Waiting, Fault> {
-    let own = context.addressing.message_id.clone().filter(|_| addressing::preserved(context));
-    let id = own.unwrap_or_else(|| unique(context.number));
+    let preserved_id = context.addressing.message_id.clone().filter(|_| addressing::preserved(context));
+    let id = preserved_id.unwrap_or_else(|| unique(context.number));
     let (sender, receiver) = oneshot::channel();
     let callbacks = Callbacks::of(&context.services);
     match lock(&callbacks.waiting).entry(id.clone()) {

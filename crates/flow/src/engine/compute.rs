@@ -3,11 +3,11 @@
 //!
 //! Short work stays where it is, since handing it over costs more than doing it. So a step first runs on the worker with a
 //! small number of units ([`meter::inline`]). Where it uses them up it is broken off and begun anew on a *compute thread*,
-//! with a time instead of units and a flag that ends it when nobody waits for it any more. Each step remembers the size of
+//! with a time instead of units and a flag that ends it when its flow is gone. Each step remembers the size of
 //! message from which that happened ([`Load`]) and sends such messages there at once, until one of them was short. Steps that
 //! cannot be begun anew say where they run ([`Moves`]).
 //!
-//! What moves is the whole [`Context`]: nothing of it is shared meanwhile, what it holds is held by whoever runs it, and if
+//! What moves is the whole [`Context`]: nothing of it is shared meanwhile, what it holds is held by the thread that runs it, and if
 //! the client goes away it ends with the run, on the compute thread.
 //!
 //! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
@@ -115,8 +115,8 @@ pub(crate) async fn take_turns(context: &mut Context) {
 pub(crate) async fn waiting(planned: &Planned, time: Duration, mut step: Waiting<'_>) -> Result<Flow, Fault> {
     let mut used = Duration::ZERO;
     std::future::poll_fn(move |cx| {
-        let (polled, own) = meter::within_rest(time, &mut used, None, || step.as_mut().poll(cx));
-        match (polled, own.stopped) {
+        let (polled, used_up) = meter::within_rest(time, &mut used, None, || step.as_mut().poll(cx));
+        match (polled, used_up.stopped) {
             (Poll::Ready(Ok(_)), Some(stop)) => Poll::Ready(Err(broken_off(planned, stop))),
             (polled, _) => polled,
         }
@@ -297,7 +297,7 @@ async fn moved<T: Send + 'static>(
     let run = move |mut message: Box<Context>| {
         let (result, used) =
             meter::within(time, Some(&cancelled), || catch_unwind(AssertUnwindSafe(|| work(&mut message))));
-        // Where nobody takes it, the message ends here, within the runtime of its worker.
+        // Where the receiver is gone, the message ends here, within the runtime of its worker.
         let _ = reply.send((message, result, used));
     };
     let job = Job {
@@ -307,7 +307,7 @@ async fn moved<T: Send + 'static>(
         run: Box::new(run),
         runtime: Handle::try_current().ok(),
     };
-    // Where nobody polls this any more, the run ends, or does not begin.
+    // Where this future was dropped, the run ends, or does not begin.
     let mut guard = Ends { pool, number, cancel, over: false };
     if let Err(job) = pool.submit(job, settings) {
         context.put(job.message);

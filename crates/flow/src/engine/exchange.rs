@@ -371,7 +371,7 @@ impl Refusals {
 
     pub(crate) fn contains(&self, status: u16) -> bool {
         let lists = |list: &Option<String>| {
-            list.as_ref().is_some_and(|list| list.split(',').any(|own| own.trim().parse() == Ok(status)))
+            list.as_ref().is_some_and(|list| list.split(',').any(|entry| entry.trim().parse() == Ok(status)))
         };
         lists(&self.more) || matches!(status, 302 | 401 | 403 | 404 | 503) && !lists(&self.fewer)
     }
@@ -526,12 +526,12 @@ type Form = Option<(Format, Option<String>)>;
 /// Chooses the method of the request, and the form that the endpoint wants; the headers lose what belongs to one hop.
 fn request_line(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, Form), Fault> {
     let explicit = context.axis2.get("HTTP_METHOD").map(|value| Method::new(&value.to_string()));
-    let own = || explicit.clone().unwrap_or_else(|| context.inbound.method.clone());
+    let requested = || explicit.clone().unwrap_or_else(|| context.inbound.method.clone());
     let method = match outgoing.format {
         EndpointFormat::Soap(_) => Method::Post,
         EndpointFormat::Get => Method::Get,
         EndpointFormat::Pox if !context.payload.is_empty() => explicit.clone().unwrap_or(Method::Post),
-        _ => outgoing.method.clone().unwrap_or_else(own),
+        _ => outgoing.method.clone().unwrap_or_else(requested),
     };
     drop_regenerated(context);
     context.correlate();
@@ -585,7 +585,7 @@ fn unwritten(
             context.headers.remove("Content-Type");
         }
         match context.said_type.take() {
-            Some(Some(said)) => context.headers.set("Content-Type", &*said),
+            Some(Some(media_type)) => context.headers.set("Content-Type", &*media_type),
             Some(None) => {
                 context.headers.remove("Content-Type");
             }
@@ -704,10 +704,10 @@ fn relabel(context: &mut Context) {
     if context.payload.reading().kind != Kind::Soap12 {
         return context.headers.set("SOAPAction", format!("\"{action}\""));
     }
-    let Some(own) = context.headers.get("Content-Type") else { return };
-    let own = MediaType::parse(own);
-    let charset = own.charset().map(|charset| format!("; charset={charset}")).unwrap_or_default();
-    let value = format!("{}{charset}; action=\"{action}\"", own.essence);
+    let Some(content_type) = context.headers.get("Content-Type") else { return };
+    let content_type = MediaType::parse(content_type);
+    let charset = content_type.charset().map(|charset| format!("; charset={charset}")).unwrap_or_default();
+    let value = format!("{}{charset}; action=\"{action}\"", content_type.essence);
     context.headers.set("Content-Type", value);
 }
 
@@ -715,7 +715,7 @@ fn relabel(context: &mut Context) {
 pub(crate) fn is_handshake(method: &Method, headers: &Headers) -> bool {
     let has = |name: &str, token: &str| {
         let mut tokens = headers.get_all(name).flat_map(|value| value.split(|byte| *byte == b','));
-        tokens.any(|own| own.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+        tokens.any(|value| value.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
     };
     headers.has_any(Known::Upgrade.bit())
         && *method == Method::Get

@@ -24,14 +24,14 @@ use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
 const CHUNK: usize = 256 << 10;
 /// How long a lock is waited for.
 const LOCKED: Duration = Duration::from_secs(30);
-/// The name of a file that nobody named.
+/// The name of a file where neither message nor address gives one.
 const RESPONSE: &str = "response.xml";
-/// The same, of one that is no text.
+/// The same, of one that is not text.
 const BINARY: &str = "response.dat";
 
 pub use files::address::instead;
 
-/// What stands for files where the target of a connection is asked for: nobody listens on port 0.
+/// The target of a connection for files: nothing listens on port 0.
 pub fn target() -> Target {
     Target::http("vfs", 0)
 }
@@ -63,10 +63,10 @@ pub struct Writing {
     below: Option<DatePattern>,
 }
 
-/// Something that is to be said of an address.
+/// A remark on an address.
 #[derive(Clone, Debug)]
 pub enum Remark {
-    /// It is none, or an option of it has a wrong value: what, and what is expected.
+    /// The address is not usable, or an option of it has a wrong value: what is wrong, and what is expected.
     Wrong(String, String),
     /// There is no such option.
     Unknown(String),
@@ -117,11 +117,11 @@ impl Writing {
                 return None;
             }
             Err(Wrong::Text(why)) => {
-                remarks.push(Remark::Wrong("it is no address of a file".to_owned(), why.to_owned()));
+                remarks.push(Remark::Wrong("it is not an address of a file".to_owned(), why.to_owned()));
                 return None;
             }
         };
-        let mut own = Writing {
+        let mut writing = Writing {
             path: address.path,
             directory: address.directory,
             name: None,
@@ -147,16 +147,16 @@ impl Writing {
             };
             match name.as_str() {
                 "transport.vfs.ReplyFileName" => {
-                    own.name = Some(value.to_owned()).filter(|name| !name.is_empty())
+                    writing.name = Some(value.to_owned()).filter(|name| !name.is_empty())
                 }
-                "transport.vfs.Append" => own.append = truth(remarks),
-                "transport.vfs.CreateFolder" => own.create = truth(remarks),
+                "transport.vfs.Append" => writing.append = truth(remarks),
+                "transport.vfs.CreateFolder" => writing.create = truth(remarks),
                 "transport.vfs.AutoLockRelease" => releases = truth(remarks),
                 "transport.vfs.LockReleaseSameNode" => own_machine = truth(remarks),
-                "transport.vfs.UpdateLastModified" => own.keeps_time = !truth(remarks),
+                "transport.vfs.UpdateLastModified" => writing.keeps_time = !truth(remarks),
                 "transport.vfs.Locking" => match value.to_ascii_lowercase().as_str() {
-                    "enable" => own.locking.beside = true,
-                    "disable" => own.locking.beside = false,
+                    "enable" => writing.locking.beside = true,
+                    "disable" => writing.locking.beside = false,
                     _ => {
                         let what = format!("`{name}` cannot be `{value}`");
                         remarks.push(Remark::Wrong(what, "expected enable or disable".to_owned()));
@@ -172,26 +172,26 @@ impl Writing {
                     }
                 },
                 "transport.vfs.SubFolderTimestampFormat" => match DatePattern::simple(value) {
-                    Ok(format) => own.below = Some(format),
+                    Ok(format) => writing.below = Some(format),
                     Err(why) => {
                         remarks.push(Remark::Wrong(format!("`{name}` cannot be `{value}`"), why));
                         usable = false;
                     }
                 },
-                name => match NOT_NEEDED.iter().find(|(own, _)| *own == name) {
+                name => match NOT_NEEDED.iter().find(|(option, _)| *option == name) {
                     Some((_, why)) => remarks.push(Remark::NotNeeded(name.to_owned(), why)),
                     None => remarks.push(Remark::Unknown(name.to_owned())),
                 },
             }
         }
-        own.locking.release = releases.then_some(Release { after, own_machine });
-        usable.then_some(own)
+        writing.locking.release = releases.then_some(Release { after, own_machine });
+        usable.then_some(writing)
     }
 
     /// The file that a message goes to; with the directory in which it got its name, if it did.
     fn file(&self, name: &Name) -> Result<(PathBuf, Option<PathBuf>), Error> {
         let is_directory = match fs::metadata(&self.path) {
-            Ok(known) => known.is_dir(),
+            Ok(metadata) => metadata.is_dir(),
             Err(error) if error.kind() == ErrorKind::NotFound => self.directory || self.create,
             Err(error) => return Err(Error::io(&self.path, error)),
         };
@@ -211,7 +211,7 @@ impl Writing {
     }
 }
 
-/// The message is wrong, and not the place.
+/// The error of a wrong message, not of a wrong place.
 fn refused(path: &Path, why: &str) -> Error {
     Error::io(path, io::Error::new(ErrorKind::InvalidInput, why))
 }
@@ -232,22 +232,22 @@ pub(crate) struct Arrived {
 /// The name of a file.
 struct Name {
     text: String,
-    /// The message says it: what is wrong with it is no fault of the place.
+    /// The message gives the name: a wrong name is not a fault of the place.
     by_message: bool,
 }
 
 /// The name that the message gives its file: `transport.vfs.ReplyFileName`, then `FILE_NAME`.
 fn name(context: &Context, headers: &Headers, given: Option<&str>) -> Name {
-    let own = |name: &str| headers.get(name).map(str::trim).filter(|name| !name.is_empty());
+    let header = |name: &str| headers.get(name).map(str::trim).filter(|name| !name.is_empty());
     let arrived = context.attached::<Arrived>();
-    let set = own("FILE_NAME").filter(|name| arrived.as_ref().is_none_or(|arrived| arrived.name != *name));
-    let said = own("transport.vfs.ReplyFileName").or(set);
-    let by_message = said.is_some() || given.is_none();
-    let text = said.or(given).or(own("FILE_NAME")).map(str::to_owned);
+    let set = header("FILE_NAME").filter(|name| arrived.as_ref().is_none_or(|arrived| arrived.name != *name));
+    let named = header("transport.vfs.ReplyFileName").or(set);
+    let by_message = named.is_some() || given.is_none();
+    let text = named.or(given).or(header("FILE_NAME")).map(str::to_owned);
     match text {
         Some(text) => Name { text, by_message },
         None => {
-            let kind = headers.get("Content-Type").map(|own| MediaType::parse(own).kind());
+            let kind = headers.get("Content-Type").map(|value| MediaType::parse(value).kind());
             let text = if matches!(kind, Some(Kind::Binary)) { BINARY } else { RESPONSE }.to_owned();
             Name { text, by_message: false }
         }
@@ -308,8 +308,8 @@ pub(crate) async fn write(
     writing.name = writing.name.take().or(given);
     let name = name(context, headers, writing.name.as_deref());
     let modified = headers.get("LAST_MODIFIED").filter(|_| writing.keeps_time);
-    let modified = modified.and_then(|own| own.trim().parse().ok()).map(Duration::from_millis);
-    // A job that nobody waits for any more ends at its next look.
+    let modified = modified.and_then(|value| value.trim().parse().ok()).map(Duration::from_millis);
+    // A job whose flow is gone ends when it next looks at this flag.
     let ends = Ends(Cancel::default());
     let cancel = ends.0.clone();
     let panicked = || Error::io(Path::new(""), io::Error::other("writing panicked"));
@@ -371,7 +371,7 @@ enum To {
     Over,
 }
 
-/// What is added to a file; where it is not finished, the file is what it was.
+/// What is added to a file; if it is not finished, the file is cut back to its length before.
 struct Added {
     file: File,
     before: u64,
@@ -429,8 +429,8 @@ impl Sink {
             }
         };
         let failed = |error| Error::io(&path, error);
-        let known = fs::metadata(&path).ok();
-        let to = match known.filter(|known| writing.append && known.is_file()) {
+        let metadata = fs::metadata(&path).ok();
+        let to = match metadata.filter(|metadata| writing.append && metadata.is_file()) {
             Some(_) => {
                 let turn = claim::turn(&path, cancel)?;
                 let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
@@ -485,7 +485,7 @@ impl Sink {
 /// Whether a file may have a name that its message says, in a directory that the message does not choose.
 fn can_be_named(path: &Path, directory: &Path) -> Result<(), Error> {
     let name = path.file_name().unwrap_or_default().as_bytes();
-    // Nobody would take such a file, and the next one would wait for the lock that it looks like.
+    // No source takes such a file, and the next writer would wait for the lock that it looks like.
     if claim::is_lock(name) || std::str::from_utf8(name).is_ok_and(is_partial) {
         return Err(refused(path, "is a name of locks and of files on their way"));
     }
@@ -494,7 +494,7 @@ fn can_be_named(path: &Path, directory: &Path) -> Result<(), Error> {
         return Err(refused(path, "leads through a directory that is not there"));
     }
     match fs::symlink_metadata(path) {
-        Ok(known) if known.is_dir() => Err(refused(path, "is a directory")),
+        Ok(metadata) if metadata.is_dir() => Err(refused(path, "is a directory")),
         Err(error) if error.kind() != ErrorKind::NotFound => {
             let error = Error::io(path, error);
             Err(if is_of_name(&error, path, directory) { refused(path, &error.to_string()) } else { error })
@@ -538,7 +538,8 @@ mod tests {
 
     fn names(root: &Path) -> Vec<String> {
         let entries = fs::read_dir(root).unwrap().flatten();
-        let mut names: Vec<_> = entries.map(|own| own.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }

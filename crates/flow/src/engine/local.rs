@@ -10,7 +10,7 @@ use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
 /// Most services that call each other so, one inside of the other: each takes its part of the stack.
 const DEEPEST: u8 = 8;
 
-/// What stands for this bus where the target of a connection is asked for: nobody listens on port 0.
+/// The target of a connection for this bus: nothing listens on port 0.
 pub fn target() -> Target {
     Target::http("local", 0)
 }
@@ -63,7 +63,7 @@ pub(crate) async fn send(
     let answer =
         context.services.local.get().and_then(|local| local(context, inbound, headers, request.body));
     let Some(answer) = answer else {
-        let why = std::io::Error::other(format!("{} is no service that runs here", request.target));
+        let why = std::io::Error::other(format!("{} is not a service that runs here", request.target));
         return failed(SendErrorKind::Connect(Arc::new(why)), true);
     };
     match tokio::time::timeout(longest, answer).await {

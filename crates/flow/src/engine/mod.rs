@@ -66,8 +66,8 @@ pub(crate) enum Ending {
     Detach(Flow),
 }
 
-/// Runs a message until its flow ends. `first` is done before the first step. A panic ends the flow as a fault without
-/// handlers does.
+/// Runs a message until its flow ends. `first` is done before the first step. A panic ends the flow as a fault without handlers
+/// does.
 pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending {
     let ended = caught(pin!(advance(context, first))).await;
     ended.unwrap_or_else(|why| {
@@ -87,7 +87,7 @@ pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
     context.functions.clear();
 }
 
-/// As [`drive`], for whoever catches panics around it.
+/// As [`drive`], for a caller that catches panics itself.
 pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Ending {
     let mut pending = first;
     loop {
@@ -163,11 +163,11 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
                     Err(fault) => Err(fault),
                 }
             }
-            Flow::Enqueue(own) => {
+            Flow::Enqueue(enqueued) => {
                 if detaches(context, false) {
-                    return Ending::Detach(Flow::Enqueue(own));
+                    return Ending::Detach(Flow::Enqueue(enqueued));
                 }
-                match enqueue(context, own) {
+                match enqueue(context, enqueued) {
                     Ok(true) => Ok(()),
                     Ok(false) => return Ending::Nothing,
                     Err(fault) => Err(fault),
@@ -280,7 +280,7 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
     }
 }
 
-/// The message has used up its steps, in all its flows together. The first of them to find out says so; the others just end.
+/// The message has used up its steps, in all its flows together. The first flow that notices logs it; the others only end.
 #[cold]
 fn too_many_steps(context: &mut Context) -> Result<Flow, Fault> {
     let first = context.scope.as_ref().is_none_or(|scope| scope.give_up());
@@ -345,8 +345,8 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
                     return Ok(false);
                 }
             }
-            Some(Flow::Enqueue(own)) => {
-                if !enqueue(context, own)? {
+            Some(Flow::Enqueue(enqueued)) => {
+                if !enqueue(context, enqueued)? {
                     return Ok(false);
                 }
             }
@@ -385,7 +385,7 @@ pub fn run_branch(
         copy.exchange = None;
         copy.frames.clear();
         copy.progress.spent.nested += 1;
-        // No target endpoint comes behind its list, and no fault but its own counts.
+        // Its list has no target endpoint behind it, and only a fault of the copy counts.
         if !copy.progress.part.is_branch() {
             copy.progress.part = Part::BRANCH;
         }
@@ -417,8 +417,8 @@ pub fn run_branch(
         }
         if let Some(awaited) = awaited {
             drop(awaited.voice);
-            if let Ok(answer) = awaited.answer.await {
-                return Branched::Answer(answer);
+            if let Ok(response) = awaited.answer.await {
+                return Branched::Answer(response);
             }
         }
         Branched::Nothing
@@ -455,10 +455,10 @@ impl Mark {
 }
 
 /// Takes up the flow of a message that waited somewhere (in an aggregate), without a client of its own: the answer
-/// goes to the message's exchange. To be run as a [`Child`](crate::Child) of the message's scope.
+/// goes to the exchange of the message. To be run as a [`Child`](crate::Child) of the message's scope.
 pub async fn resume(mut context: Box<Context>, first: Result<Flow, Fault>) {
     if context.exchange.is_none() {
-        // Its client has an answer since it began to wait.
+        // Its client has got an answer while it waited.
         context.progress.client = Waits::Nobody;
     }
     let first = match first {
@@ -510,7 +510,7 @@ fn leave(context: &mut Context, frame: Frame) -> Option<Flow> {
     if frame.parameters {
         context.functions.pop();
     }
-    // A branch goes on behind its split only if it has been somewhere, or if somebody there collects branches.
+    // A branch goes on behind its split only if a `call` of it was answered, or if a mediator there collects branches.
     if frame.branch && context.progress.part == Part::BRANCH && !aggregates_ahead(context) {
         return Some(Flow::Stop);
     }
@@ -593,18 +593,18 @@ fn goes_on(context: &Context) -> bool {
 
 pub(crate) fn push_fault_handlers(context: &mut Context) {
     let plan = &context.plan;
-    let own = match context.owner {
+    let sequence = match context.owner {
         Owner::Main => None,
         Owner::Proxy(index) => plan.proxies[index].fault_sequence,
         Owner::Resource(api, resource) => plan.apis[api].resources[resource].fault_sequence,
         Owner::Inbound(index) => plan.inbound_endpoints[index].on_error,
     };
     // WSO2: a fault sequence of a proxy has none behind it.
-    if own.is_none() || !matches!(context.owner, Owner::Proxy(_)) {
+    if sequence.is_none() || !matches!(context.owner, Owner::Proxy(_)) {
         context.handlers.push(plan.fault);
     }
-    if let Some(own) = own {
-        context.handlers.push(own);
+    if let Some(sequence) = sequence {
+        context.handlers.push(sequence);
     }
 }
 
@@ -665,7 +665,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         let mut copy = context.branch();
         copy.progress.client = Waits::Nobody;
         copy.exchange = None;
-        // The log speaks of the message, not of a copy that nobody has heard of.
+        // The log names the id of the message, not that of a copy.
         let message_id = context.message_id();
         child.spawn(async move {
             match send(&mut copy, destination).await {
@@ -713,7 +713,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     Ok(())
 }
 
-/// Why a message may not be split once more; `Ok(false)`: that was said of another branch of it, and no part of it is wanted.
+/// Why a message may not be split once more; `Ok(false)`: another branch of it has logged that, and no part of it is wanted.
 fn may_split(context: &mut Context) -> Result<bool, Fault> {
     let depth = context.progress.spent.splits;
     let why = if depth >= DEEPEST_SPLIT {
@@ -752,7 +752,7 @@ async fn split(context: &mut Context, parts: Split) -> Result<bool, Fault> {
                 context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
                 break;
             }
-            // Parts that wait for nothing are many in a row: others have their turn between them.
+            // Parts that wait for nothing run in a row: between them, other tasks of the worker get their turn.
             if crowded || turn.elapsed() >= TURN {
                 tokio::task::yield_now().await;
                 turn = Instant::now();
@@ -775,21 +775,21 @@ async fn split(context: &mut Context, parts: Split) -> Result<bool, Fault> {
 }
 
 /// Has a copy wait for its turn in a priority executor, beside the flow; `false`: nothing of the message is wanted any more.
-fn enqueue(context: &mut Context, own: Enqueued) -> Result<bool, Fault> {
+fn enqueue(context: &mut Context, enqueued: Enqueued) -> Result<bool, Fault> {
     if !may_split(context)? {
         return Ok(false);
     }
     let mut origin = Origin::new(context, false, false);
     // What comes behind the mediator is not the copy's.
     origin.frames.clear();
-    let branch = Branch { context: own.copy, target: BranchTarget::List(own.list) };
+    let branch = Branch { context: enqueued.copy, target: BranchTarget::List(enqueued.list) };
     let child = context.child("a message in a priority executor");
     child.spawn(async move {
-        let turn = own.ticket.turn().await;
+        let turn = enqueued.ticket.turn().await;
         if !origin.is_given_up() {
             let began = tokio::time::Instant::now();
             let failed = origin.run(branch).await;
-            own.executor.counters.record(began.elapsed(), failed);
+            enqueued.executor.counters.record(began.elapsed(), failed);
         }
         drop(turn);
     });
@@ -852,12 +852,12 @@ impl Origin {
 
     fn new(context: &mut Context, stops: bool, aside: bool) -> Origin {
         let exchange = match &context.exchange {
-            // What they answer with is nobody's.
+            // Their answers go to no client.
             _ if aside => Exchange::new().0,
             Some(exchange) => Arc::clone(exchange),
             None => {
                 let (exchange, awaited) = Exchange::new();
-                // This flow itself may go on and be the one that answers: its voice ends where it is driven.
+                // This flow itself may go on and give the answer: its voice ends where it is driven.
                 context.awaited = Some(awaited);
                 context.exchange = Some(Arc::clone(&exchange));
                 exchange
@@ -932,11 +932,11 @@ pub(crate) fn drive_to_end(
     Box::pin(async move {
         let mut ending = drive(&mut context, first).await;
         if let Ending::Detach(flow) = ending {
-            // Nobody waits here for an early answer.
+            // Nothing waits here for an early answer.
             context.progress.client = Waits::Nobody;
             ending = drive(&mut context, Some(flow)).await;
         }
-        // Where this flow has split itself, nobody waits here for its branches. What receives their answer must not be in the
+        // Where this flow has split itself, nothing waits here for its branches. The receiver of their answer must not be in the
         // context: that may be the answer, and would hold itself.
         let awaited = context.awaited.take();
         if context.progress.observed {
@@ -1227,7 +1227,7 @@ mod tests {
         let end = tested.run(&[], "");
         // The message goes on at once; its parts run as tasks, and ended with their runtime here.
         assert_eq!(end.property("seen").as_deref(), Some("behind"));
-        let all = |answer: Option<Value>| answer.map(|all| all.to_string()).unwrap_or_default();
+        let all = |response: Option<Value>| response.map(|all| all.to_string()).unwrap_or_default();
         for (text, ran) in [
             ("<clone value='250 one'><log value='.'/></clone>", 250),
             ("<clone value='5 one stops'><switch value='2'/><log value='.'/></clone>", 2),
@@ -1261,8 +1261,8 @@ mod tests {
                     }
                 });
             });
-            let said = lines.iter().filter(|line| line.contains("split more than 32 deep")).count();
-            assert_eq!((said, lines.len()), (1, 1), "{split}: {lines:?}");
+            let reported = lines.iter().filter(|line| line.contains("split more than 32 deep")).count();
+            assert_eq!((reported, lines.len()), (1, 1), "{split}: {lines:?}");
         }
         // The failure handler of a part splits again: a fault begins no new depth.
         let text = "<sequence key='s'/><!--top--><sequence name='s' onError='s'><clone value='2'><throwError value='no'/></clone></sequence>";
@@ -1272,8 +1272,8 @@ mod tests {
     #[test]
     fn parts_one_behind_the_other_are_not_deep() {
         let stage = "<clone value='2 on'><log value='.'/></clone>";
-        let answer = tested(&format!("{}<respond/>", stage.repeat(100))).ask("POST", "/", &[], "");
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = tested(&format!("{}<respond/>", stage.repeat(100))).ask("POST", "/", &[], "");
+        assert_eq!(response.status, 200, "{response:?}");
     }
 
     #[test]
@@ -1284,8 +1284,8 @@ mod tests {
         for (split, how) in [("1000", ""), ("1000", " one")] {
             let text = format!("<clone value='{split}{how}'>{}</clone>", "<log value=''/>".repeat(10));
             let tested = testing::main_with(&registry, &text, few);
-            let (lines, answer) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
-            assert_eq!(answer.status, 500, "{answer:?}");
+            let (lines, response) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
+            assert_eq!(response.status, 500, "{response:?}");
             assert!(lines.len() == 1 && lines[0].contains("more than 5000 steps"), "{lines:?}");
         }
     }
@@ -1301,8 +1301,8 @@ mod tests {
             assert!(matches!(advance(&mut context, None).await, Ending::Nothing));
             let awaited = context.awaited.take().expect("its parts may answer");
             drop(awaited.voice);
-            let answer = awaited.answer.await.expect("one does");
-            let made = answer.attached::<AtomicUsize>().expect("it was left there").load(Ordering::Relaxed);
+            let response = awaited.answer.await.expect("one does");
+            let made = response.attached::<AtomicUsize>().expect("it was left there").load(Ordering::Relaxed);
             assert!(made <= MAX_PARALLEL, "{made} were made before the first answered");
         });
     }

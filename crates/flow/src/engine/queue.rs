@@ -29,7 +29,7 @@ impl<J> Queue<J> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a job; it comes back if so many wait already, or nobody could take it. `begin`: begins another thread, where that
+    /// Queues a job; it comes back if so many wait already, or no thread could take it. `begin`: begins another thread, where that
     /// is possible.
     pub fn submit(
         &self,

@@ -100,8 +100,8 @@ fn property(text: &str) -> Option<(Scope, &str, bool, &str)> {
         }
     };
     let rest = rest.trim_start().strip_prefix(')')?;
-    let known = SCOPES.contains(&scope) && !library::is_computed(name);
-    known.then_some((Scope::of(scope)?, name, true, rest))
+    let is_direct = SCOPES.contains(&scope) && !library::is_computed(name);
+    is_direct.then_some((Scope::of(scope)?, name, true, rest))
 }
 
 #[cfg(test)]
@@ -123,8 +123,8 @@ mod tests {
         ] {
             let direct = Direct::of(text).unwrap_or_else(|| panic!("{text} is one"));
             assert_eq!((direct.scope, direct.name.as_str()), (scope, name), "{text}");
-            let own = direct.compared.as_ref().map(|(literal, equal)| (literal.as_str(), *equal));
-            assert_eq!(own, compared, "{text}");
+            let comparison = direct.compared.as_ref().map(|(literal, equal)| (literal.as_str(), *equal));
+            assert_eq!(comparison, compared, "{text}");
         }
         for text in [
             "",
@@ -209,11 +209,11 @@ mod tests {
                 };
                 // Parentheses are not looked through.
                 let (short, long) = (compile(text), compile(&format!("({text})")));
-                let both = |own: &Expression, context: &mut Context| {
+                let both = |expression: &Expression, context: &mut Context| {
                     (
-                        format!("{:?}", own.value(context).ok()),
-                        own.string(context).ok(),
-                        own.boolean(context).ok(),
+                        format!("{:?}", expression.value(context).ok()),
+                        expression.string(context).ok(),
+                        expression.boolean(context).ok(),
                     )
                 };
                 assert!(Direct::of(text).is_some() && Direct::of(&format!("({text})")).is_none());

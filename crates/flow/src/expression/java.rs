@@ -22,7 +22,7 @@ pub fn call(what: &str, arguments: &[String]) -> Result<String, String> {
     match what {
         "format" => {
             // A large number of JavaScript may be written as `1.7e12`.
-            let time: f64 = argument(1).parse().map_err(|_| format!("`{}` is no time", argument(1)))?;
+            let time: f64 = argument(1).parse().map_err(|_| format!("`{}` is not a time", argument(1)))?;
             DatePattern::simple(argument(0))?.format(&Moment::of_named(time as i64, argument(2))?)
         }
         "zone" => ::expression::zone_name(argument(0))
@@ -36,10 +36,10 @@ pub fn call(what: &str, arguments: &[String]) -> Result<String, String> {
         "digest" => Ok(STANDARD.encode(digested(argument(0), &bytes(1)?)?)),
         "hmac" => Ok(STANDARD.encode(library::hmac(&bytes(2)?, &bytes(1)?, argument(0))?)),
         "uuid" => {
-            let mut own = random(16)?;
-            own[6] = own[6] & 0x0f | 0x40;
-            own[8] = own[8] & 0x3f | 0x80;
-            let hex = crate::text::hex(&own);
+            let mut bytes = random(16)?;
+            bytes[6] = bytes[6] & 0x0f | 0x40;
+            bytes[8] = bytes[8] & 0x3f | 0x80;
+            let hex = crate::text::hex(&bytes);
             Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
         }
         "random" => {
@@ -54,7 +54,7 @@ pub fn call(what: &str, arguments: &[String]) -> Result<String, String> {
 }
 
 fn digested(algorithm: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let own = match algorithm.to_ascii_uppercase().as_str() {
+    let algorithm_of = match algorithm.to_ascii_uppercase().as_str() {
         "MD5" => {
             use md5::Digest;
             return Ok(md5::Md5::digest(bytes).to_vec());
@@ -66,13 +66,13 @@ fn digested(algorithm: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
         "SHA-512" | "SHA512" => &digest::SHA512,
         _ => return Err(format!("NoSuchAlgorithmException: {algorithm} MessageDigest not available")),
     };
-    Ok(digest::digest(own, bytes).as_ref().to_vec())
+    Ok(digest::digest(algorithm_of, bytes).as_ref().to_vec())
 }
 
 fn random(size: usize) -> Result<Vec<u8>, String> {
-    let mut own = vec![0; size];
-    rand::fill(&mut own).map_err(|_| "there are no random numbers".to_owned())?;
-    Ok(own)
+    let mut bytes = vec![0; size];
+    rand::fill(&mut bytes).map_err(|_| "there are no random numbers".to_owned())?;
+    Ok(bytes)
 }
 
 /// A character set of Java. The labels of the web take ISO-8859-1 and US-ASCII for windows-1252, and write no UTF-16.
@@ -125,7 +125,7 @@ impl Charset {
         }
     }
 
-    /// What is no text becomes U+FFFD.
+    /// What is not text becomes U+FFFD.
     fn decode(&self, bytes: &[u8]) -> String {
         let of =
             |encoding: &'static Encoding, bytes| encoding.decode_without_bom_handling(bytes).0.into_owned();
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn calls() {
         let call = |what: &str, arguments: &[&str]| {
-            let arguments: Vec<String> = arguments.iter().map(|&own| own.to_owned()).collect();
+            let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
             call(what, &arguments)
         };
         let text = |result: Result<String, String>| result.unwrap_or_else(|why| format!("!{why}"));
@@ -173,7 +173,7 @@ mod tests {
             ("format", &["HH:mm", "0", "GMT+5:30"], "05:30"),
             ("format", &["HH:mm", "1.7e12", "Asia/Tokyo"], "07:13"),
             ("format", &["HH:mm", "0", "Nowhere/Atall"], "00:00"),
-            ("format", &["yyyy", "never", "UTC"], "!`never` is no time"),
+            ("format", &["yyyy", "never", "UTC"], "!`never` is not a time"),
             ("parse", &["yyyy-MM-dd HH:mm", "1970-01-02 00:00", "UTC"], "86400000"),
             ("parse", &["yyyy-MM-dd", "1970-01-02", "GMT-1"], "90000000"),
             ("parse", &["yyyy", "x", ""], "!ParseException: Unparseable date: \"x\""),
@@ -204,6 +204,6 @@ mod tests {
         }
         let uuid = text(call("uuid", &[]));
         assert!(uuid.len() == 36 && uuid.as_bytes()[14] == b'4', "{uuid}");
-        assert!(call("hmac", &["HmacSHA256", "aw==", "bQ=="]).is_ok_and(|own| own.len() == 44));
+        assert!(call("hmac", &["HmacSHA256", "aw==", "bQ=="]).is_ok_and(|code| code.len() == 44));
     }
 }

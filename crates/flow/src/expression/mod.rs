@@ -74,19 +74,19 @@ struct XPath {
     /// It gives a number, which is to be written as Java does.
     java: bool,
     /// It is XPath 2.0: evaluated on a document of its own, the first child of the body, and gives texts.
-    later: bool,
+    is_xpath2: bool,
     /// Those of its place, where it may make expressions itself.
     namespaces: Option<Scope>,
 }
 
 impl XPath {
-    fn of(expression: xpath::Expression, later: bool, scope: &Scope, settings: &Settings) -> XPath {
+    fn of(expression: xpath::Expression, is_xpath2: bool, scope: &Scope, settings: &Settings) -> XPath {
         XPath {
             java: settings.java_numbers && expression.returns() == xpath::Type::Number,
             node_test: expression.source().trim_end().ends_with("node()"),
             reads_body: expression.needs().document,
-            later,
-            direct: if later { None } else { Direct::of(expression.source()) },
+            is_xpath2,
+            direct: if is_xpath2 { None } else { Direct::of(expression.source()) },
             namespaces: expression.source().contains("evaluate").then(|| scope.clone()),
             expression,
         }
@@ -132,7 +132,7 @@ pub struct ExpressionError {
     /// What WSO2 does with it.
     pub outcome: Outcome,
     /// It is an XPath 2.0, and would run as one with [`xpath_failover`](Settings::xpath_failover).
-    pub later: bool,
+    pub is_xpath2: bool,
 }
 
 impl Computed for Expression {
@@ -161,7 +161,7 @@ impl fmt::Debug for Expression {
 
 impl Expression {
     /// Compiles an expression with the namespaces of the element it stands on. With
-    /// [`xpath_failover`](Settings::xpath_failover), what is no XPath 1.0 may be XPath 2.0.
+    /// [`xpath_failover`](Settings::xpath_failover), what is not an XPath 1.0 may be XPath 2.0.
     ///
     /// # Errors
     /// It does not parse, or uses what does not exist.
@@ -173,62 +173,66 @@ impl Expression {
     ) -> Result<Expression, ExpressionError> {
         let trimmed = source.trim();
         let start = source.len() - source.trim_start().len();
-        let (kind, need) = if let Some(path) =
-            trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')'))
-        {
-            let (json_source, template) =
-                json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
-            (Kind::Json(json_source, template), Need::Whole)
-        } else if let Some(own) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
-            let xpaths: Arc<dyn ::expression::XPathCompiler> =
-                Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
-            let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
-                let offset = error.span.start + start + 2..error.span.end + start + 2;
-                let outcome = match error.well_formed {
-                    true => Outcome::Nothing,
-                    false => Outcome::Refused,
-                };
-                ExpressionError { message: error.message, offset, outcome, later: false }
-            })?;
-            let need = crate::expression::synapse::need(compiled.reads());
-            (Kind::Synapse(Box::new(compiled)), need)
-        } else if trimmed.starts_with("${") {
-            let message = "the `${` is not closed".to_owned();
-            let offset = start..start + 2;
-            return Err(ExpressionError { message, offset, outcome: Outcome::Refused, later: false });
-        } else {
-            let options = CompileOptions {
-                namespaces: &Declared(scope),
-                library: &Library,
-                ..CompileOptions::default()
-            };
-            let xpath = match xpath::Expression::compile(trimmed, &options) {
-                Ok(expression) => XPath::of(expression, false, scope, settings),
-                Err(error) => {
-                    let later = || {
-                        let options = CompileOptions { version: Version::V2, ..options };
-                        xpath::Expression::compile(trimmed, &options).ok()
+        let (kind, need) =
+            if let Some(path) = trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')) {
+                let (json_source, template) =
+                    json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
+                (Kind::Json(json_source, template), Need::Whole)
+            } else if let Some(inner) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+                let xpaths: Arc<dyn ::expression::XPathCompiler> =
+                    Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
+                let compiled = ::expression::Expression::compile(inner, &xpaths).map_err(|error| {
+                    let offset = error.span.start + start + 2..error.span.end + start + 2;
+                    let outcome = match error.well_formed {
+                        true => Outcome::Nothing,
+                        false => Outcome::Refused,
                     };
-                    match later() {
-                        Some(expression) if settings.xpath_failover => {
-                            XPath::of(expression, true, scope, settings)
-                        }
-                        later => {
-                            let offset = error.span.start + start..error.span.end + start;
-                            let outcome = match error.syntax {
-                                true => Outcome::Refused,
-                                false if error.message.contains("is not declared") => Outcome::Nothing,
-                                false => Outcome::Fault,
-                            };
-                            let message = error.message.clone();
-                            return Err(ExpressionError { message, offset, outcome, later: later.is_some() });
+                    ExpressionError { message: error.message, offset, outcome, is_xpath2: false }
+                })?;
+                let need = crate::expression::synapse::need(compiled.reads());
+                (Kind::Synapse(Box::new(compiled)), need)
+            } else if trimmed.starts_with("${") {
+                let message = "the `${` is not closed".to_owned();
+                let offset = start..start + 2;
+                return Err(ExpressionError { message, offset, outcome: Outcome::Refused, is_xpath2: false });
+            } else {
+                let options = CompileOptions {
+                    namespaces: &Declared(scope),
+                    library: &Library,
+                    ..CompileOptions::default()
+                };
+                let xpath = match xpath::Expression::compile(trimmed, &options) {
+                    Ok(expression) => XPath::of(expression, false, scope, settings),
+                    Err(error) => {
+                        let as_xpath2 = || {
+                            let options = CompileOptions { version: Version::V2, ..options };
+                            xpath::Expression::compile(trimmed, &options).ok()
+                        };
+                        match as_xpath2() {
+                            Some(expression) if settings.xpath_failover => {
+                                XPath::of(expression, true, scope, settings)
+                            }
+                            xpath2 => {
+                                let offset = error.span.start + start..error.span.end + start;
+                                let outcome = match error.syntax {
+                                    true => Outcome::Refused,
+                                    false if error.message.contains("is not declared") => Outcome::Nothing,
+                                    false => Outcome::Fault,
+                                };
+                                let message = error.message.clone();
+                                return Err(ExpressionError {
+                                    message,
+                                    offset,
+                                    outcome,
+                                    is_xpath2: xpath2.is_some(),
+                                });
+                            }
                         }
                     }
-                }
+                };
+                let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
+                (Kind::XPath(Box::new(xpath)), need)
             };
-            let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
-            (Kind::XPath(Box::new(xpath)), need)
-        };
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
     }
 
@@ -244,7 +248,7 @@ impl Expression {
     /// It is none, which nothing that is compiled makes.
     pub(crate) fn of_deferred(deferred: &dyn Computed) -> Result<&Expression, String> {
         let any: &dyn Any = deferred;
-        any.downcast_ref().ok_or_else(|| format!("`{}` is no expression", deferred.source()))
+        any.downcast_ref().ok_or_else(|| format!("`{}` is not an expression", deferred.source()))
     }
 
     /// The expression as written.
@@ -271,7 +275,7 @@ impl Expression {
     pub fn is_json(&self) -> bool {
         match &self.kind {
             Kind::Json(..) => true,
-            Kind::Synapse(own) => own.is_payload() || own.payload_path().is_some(),
+            Kind::Synapse(synapse) => synapse.is_payload() || synapse.payload_path().is_some(),
             Kind::XPath(_) | Kind::Broken(_) => false,
         }
     }
@@ -292,7 +296,7 @@ impl Expression {
     /// The Synapse expression, if it is one.
     pub(crate) fn synapse(&self) -> Option<&::expression::Expression> {
         match &self.kind {
-            Kind::Synapse(own) => Some(own),
+            Kind::Synapse(synapse) => Some(synapse),
             _ => None,
         }
     }
@@ -305,7 +309,7 @@ impl Expression {
     /// The XPath on the message, if it is one.
     pub fn xpath(&self) -> Option<&xpath::Expression> {
         match &self.kind {
-            Kind::XPath(xpath) if !xpath.later => Some(&xpath.expression),
+            Kind::XPath(xpath) if !xpath.is_xpath2 => Some(&xpath.expression),
             _ => None,
         }
     }
@@ -315,7 +319,7 @@ impl Expression {
         match &self.kind {
             Kind::Json(JsonSource::Payload, _) => format!("`{}` reads the JSON payload", self.source),
             Kind::Json(..) => format!("`{}` reads a property", self.source),
-            Kind::Synapse(own) if own.reads() >= Reads::Json => {
+            Kind::Synapse(synapse) if synapse.reads() >= Reads::Json => {
                 format!("`{}` reads the payload", self.source)
             }
             Kind::Synapse(_) => format!("`{}` does not touch the body", self.source),
@@ -328,7 +332,7 @@ impl Expression {
     /// As [`Expression::reason`] for a step that can wait.
     pub fn early_reason(&self, wanted: Wanted) -> String {
         let Kind::XPath(xpath) = &self.kind else { return self.reason() };
-        if !xpath.reads_body || xpath.later {
+        if !xpath.reads_body || xpath.is_xpath2 {
             return self.reason();
         }
         match xpath.expression.streaming_as(stream_as(wanted), StreamContext::Envelope) {
@@ -358,15 +362,15 @@ impl Expression {
     /// # Errors
     /// The payload cannot be read or the evaluation fails.
     pub fn string(&self, context: &mut Context) -> Result<Option<String>, Fault> {
-        if let Kind::Synapse(own) = &self.kind {
+        if let Kind::Synapse(synapse) = &self.kind {
             // The whole payload is its own text.
-            if own.is_payload()
+            if synapse.is_payload()
                 && context.payload.is_json()
                 && let Some(bytes) = context.payload.bytes()
             {
                 return Ok(Some(String::from_utf8_lossy(bytes).into_owned()));
             }
-            let text = self.evaluate(own, context, |value| value.into_text().into_owned())?;
+            let text = self.evaluate(synapse, context, |value| value.into_text().into_owned())?;
             return Ok(Some(text.unwrap_or_default()));
         }
         Ok(self.value(context)?.map(|value| match &value {
@@ -390,7 +394,7 @@ impl Expression {
             }
             Kind::Broken(broken) => self.nothing(context, broken).map(|()| false),
             Kind::XPath(xpath) => {
-                if let Some(truth) = xpath.direct.as_ref().and_then(|own| own.boolean(context)) {
+                if let Some(truth) = xpath.direct.as_ref().and_then(|direct| direct.boolean(context)) {
                     return Ok(truth);
                 }
                 self.on_tree(xpath, context, |expression, cx| expression.evaluate_boolean(cx))
@@ -408,8 +412,8 @@ impl Expression {
                 let Some(found) = self.json_found(context)? else { return Ok(Some(Value::from(""))) };
                 Ok(Some(found))
             }
-            Kind::Synapse(own) => {
-                let value = self.evaluate(own, context, |value| value.into_message())?;
+            Kind::Synapse(synapse) => {
+                let value = self.evaluate(synapse, context, |value| value.into_message())?;
                 Ok(Some(value.unwrap_or(Value::from(""))))
             }
             Kind::Broken(broken) => {
@@ -417,14 +421,14 @@ impl Expression {
                 Ok(Some(Value::from("")))
             }
             Kind::XPath(xpath) => {
-                if let Some(value) = xpath.direct.as_ref().and_then(|own| own.value(context)) {
+                if let Some(value) = xpath.direct.as_ref().and_then(|direct| direct.value(context)) {
                     return Ok(value);
                 }
                 let java = context.services.settings.java_numbers;
                 self.on_tree(xpath, context, |expression, cx| {
                     let value = expression.evaluate(cx)?;
                     Ok(match value {
-                        value if xpath.later => Some(first(value, cx)?),
+                        value if xpath.is_xpath2 => Some(first(value, cx)?),
                         xpath::Value::Number(number) if java => {
                             Some(Value::from(message::value::java_number_text(number)))
                         }
@@ -441,7 +445,7 @@ impl Expression {
     /// As [`Expression::string`].
     pub fn found(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
         match &self.kind {
-            Kind::Synapse(own) => self.evaluate(own, context, |value| value.into_message()),
+            Kind::Synapse(synapse) => self.evaluate(synapse, context, |value| value.into_message()),
             Kind::Json(..) => self.json_found(context),
             _ => self.value(context),
         }
@@ -451,7 +455,7 @@ impl Expression {
     pub fn leads_into_json(&self) -> bool {
         match &self.kind {
             Kind::Json(..) => true,
-            Kind::Synapse(own) => own.leads_into_json(),
+            Kind::Synapse(synapse) => synapse.leads_into_json(),
             _ => false,
         }
     }
@@ -468,7 +472,7 @@ impl Expression {
                 self.nothing(context, broken)?;
                 Ok(Vec::new())
             }
-            Kind::XPath(xpath) if xpath.later => {
+            Kind::XPath(xpath) if xpath.is_xpath2 => {
                 Err(self.fault("it is XPath 2.0, which gives texts here, no nodes of the message"))
             }
             Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
@@ -509,8 +513,8 @@ impl Expression {
         })?;
         let Some(first) = first else { return Ok(None) };
         let host = SynapseHost::new(context);
-        let own = host.xml_of(first.doc).is_some_and(|document| Arc::ptr_eq(document, &held));
-        Ok(own.then_some((held, first.id)))
+        let is_of_property = host.xml_of(first.doc).is_some_and(|document| Arc::ptr_eq(document, &held));
+        Ok(is_of_property.then_some((held, first.id)))
     }
 
     /// The JSON values that a `json-eval` selects: the items of an array, or the one value; the value of a `${…}` as
@@ -519,8 +523,8 @@ impl Expression {
     /// # Errors
     /// The payload is not JSON.
     pub fn json_values(&self, context: &mut Context) -> Result<Option<serde_json::Value>, Fault> {
-        if let Kind::Synapse(own) = &self.kind {
-            return self.evaluate(own, context, |value| value.into_json());
+        if let Kind::Synapse(synapse) = &self.kind {
+            return self.evaluate(synapse, context, |value| value.into_json());
         }
         let Kind::Json(source, template) = &self.kind else {
             return Err(self.fault("it is an XPath, not json-eval"));
@@ -542,7 +546,7 @@ impl Expression {
     pub fn json_path(&self) -> Option<&JsonPath> {
         match &self.kind {
             Kind::Json(JsonSource::Payload, JsonTemplate::Static(path)) => Some(path),
-            Kind::Synapse(own) => own.payload_path(),
+            Kind::Synapse(synapse) => synapse.payload_path(),
             _ => None,
         }
     }
@@ -551,7 +555,7 @@ impl Expression {
     /// stream, or the body is here already) and the tree has to answer.
     pub(crate) fn stream_plan(&self, wanted: Wanted) -> Option<&xpath::StreamPlan> {
         match &self.kind {
-            Kind::XPath(xpath) if xpath.reads_body && !xpath.later && !xpath.java => {
+            Kind::XPath(xpath) if xpath.reads_body && !xpath.is_xpath2 && !xpath.java => {
                 xpath.expression.streaming_as(stream_as(wanted), StreamContext::Envelope).ok()
             }
             _ => None,
@@ -562,14 +566,14 @@ impl Expression {
     /// failure of the expression, and neither is what it made of that a value.
     fn evaluate<T>(
         &self,
-        own: &::expression::Expression,
+        synapse: &::expression::Expression,
         context: &mut Context,
         then: impl FnOnce(::expression::Value<'_>) -> T,
     ) -> Result<Option<T>, Fault> {
-        prepare(own.reads(), context).map_err(|fault| fault.at(self.span))?;
+        prepare(synapse.reads(), context).map_err(|fault| fault.at(self.span))?;
         let depth = Cell::new(0);
         let host = MessageHost::new(context, &depth);
-        match meter::finished(own.evaluate(&host)).map_err(|stop| self.fault(stop))? {
+        match meter::finished(synapse.evaluate(&host)).map_err(|stop| self.fault(stop))? {
             Ok(value) => Ok(Some(then(value))),
             Err(why) => {
                 if let Some(why) = host.no_secret() {
@@ -592,14 +596,14 @@ impl Expression {
             let limits = context.services.limits.clone();
             context.payload.envelope(&limits).map_err(|error| Fault::from(error).at(self.span))?;
         } else if context.has_deferred_reader() {
-            // Whether the parameter is read at all, nobody knows here: what is wrong with the body is its own fault.
+            // Whether the parameter reads the body is not known before it runs: a broken body is the fault of the step that reads it.
             let limits = context.services.limits.clone();
             let _ = context.payload.envelope(&limits);
         }
-        if xpath.later {
+        if xpath.is_xpath2 {
             let host = SynapseHost::beside(context).with_namespaces(xpath.namespaces.as_ref());
-            let own = &xpath.expression;
-            return self.finished(on_payload(own, context, host, |cx| evaluate(own, cx)));
+            let expression = &xpath.expression;
+            return self.finished(on_payload(expression, context, host, |cx| evaluate(expression, cx)));
         }
         let host = SynapseHost::new(context).with_namespaces(xpath.namespaces.as_ref());
         let result = match host.envelope() {
@@ -716,7 +720,7 @@ fn json(
         message,
         offset: offset..offset + path.len(),
         outcome: Outcome::Fault,
-        later: false,
+        is_xpath2: false,
     };
     if !path.contains('{') {
         let compiled = match JsonPath::compile(&path, Dialect::Jayway) {
@@ -755,9 +759,9 @@ pub(crate) fn on_payload<T>(
     match envelope {
         Some(envelope) => {
             let nodes: Vec<_> = envelope.payload().into_iter().collect();
-            let own = XmlValue::copy_of(&envelope.document, &nodes);
+            let payload = XmlValue::copy_of(&envelope.document, &nodes);
             let root = xpath::Node::new(xml::Document::ROOT);
-            evaluate(&xpath::Context::at(&own.document, root).with_host(&host))
+            evaluate(&xpath::Context::at(&payload.document, root).with_host(&host))
         }
         None => evaluate(&xpath::Context::without_document(&host)),
     }

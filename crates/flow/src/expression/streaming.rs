@@ -149,7 +149,7 @@ impl Running<'_> {
     }
 }
 
-/// What has arrived of the body, and whether that is all; `None`: it is no bytes any more.
+/// What has arrived of the body, and whether that is all; `None`: it is not bytes any more.
 fn arrived(payload: &mut Payload) -> Option<(&[u8], bool)> {
     if payload.stream_mut().is_none() {
         return payload.bytes().map(|bytes| (&bytes[..], true));
@@ -175,7 +175,7 @@ fn settled(run: &xpath::Run<'_>) -> Option<Early> {
 }
 
 /// The name of the first element of the SOAP body, read from as little of the message as it takes; `None` if the
-/// message is no envelope or has an empty body.
+/// message is not an envelope or has an empty body.
 ///
 /// # Errors
 /// The body does not arrive.

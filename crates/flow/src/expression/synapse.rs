@@ -21,7 +21,7 @@ const MAX_DEFERRED: u32 = 8;
 /// Compiles the XPaths in an expression, with the namespaces of the element that it stands on.
 pub(crate) struct XPaths {
     pub namespaces: Namespaces,
-    /// What is no XPath 1.0 may be XPath 2.0 ([`crate::runtime::services::Settings::xpath_failover`]).
+    /// What is not an XPath 1.0 may be XPath 2.0 ([`crate::runtime::services::Settings::xpath_failover`]).
     pub failover: bool,
 }
 
@@ -31,8 +31,8 @@ impl ::expression::XPathCompiler for XPaths {
         let options = CompileOptions { namespaces, library: &Library, ..CompileOptions::default() };
         xpath::Expression::compile(source.trim(), &options).or_else(|error| {
             let options = CompileOptions { version: Version::V2, ..options };
-            let later = self.failover.then(|| xpath::Expression::compile(source.trim(), &options).ok());
-            later.flatten().ok_or_else(|| error.message.clone())
+            let xpath2 = self.failover.then(|| xpath::Expression::compile(source.trim(), &options).ok());
+            xpath2.flatten().ok_or_else(|| error.message.clone())
         })
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn prepare(reads: Reads, context: &mut Context) -> Result<(), Fault> 
         context.payload.envelope(limits)?;
     }
     if deferred {
-        // Whether the parameter is read at all, nobody knows here: what is wrong with the body is its own fault.
+        // Whether the parameter reads the body is not known before it runs: a broken body is the fault of the step that reads it.
         let _ = context.payload.json();
         let _ = context.payload.envelope(limits);
     }
@@ -100,7 +100,7 @@ impl Host for MessageHost<'_> {
     fn payload(&self) -> Result<Value<'_>, String> {
         let context = self.context;
         let is_plain_xml =
-            || context.headers.get("Content-Type").is_some_and(|own| own.contains("application/xml"));
+            || context.headers.get("Content-Type").is_some_and(|value| value.contains("application/xml"));
         match context.payload.built_envelope() {
             Some(envelope) if context.payload.built_json().is_none() && is_plain_xml() => {
                 let body = XmlValue::copy_of(&envelope.document, &[envelope.body]);
@@ -121,7 +121,7 @@ impl Host for MessageHost<'_> {
             ::expression::Scope::Axis2 => Scope::Axis2.get(self.context, name),
             ::expression::Scope::Configuration => [Scope::Environment, Scope::System, Scope::File]
                 .iter()
-                .find_map(|own| own.get(self.context, name)),
+                .find_map(|scope| scope.get(self.context, name)),
             ::expression::Scope::Parameter => match self.context.parameter(name).ok()?? {
                 Parameter::Value(value) => Some(value.clone()),
                 Parameter::Deferred(deferred) => {
@@ -159,16 +159,16 @@ impl Host for MessageHost<'_> {
         let argument = |at: usize| path.get(at).map(String::as_str);
         let vault = self.context.plan().vault();
         let secret = vault.look_up(argument(0).unwrap_or(""), argument(1), argument(2));
-        secret.map_err(|own| {
-            self.no_secret.replace(Some(own.why.clone()));
-            own.why
+        secret.map_err(|missing| {
+            self.no_secret.replace(Some(missing.why.clone()));
+            missing.why
         })
     }
 
     fn remote_secret(&self, path: &[String]) -> Result<String, String> {
-        self.context.plan().vault().remote(path, false).map_err(|own| {
-            self.no_secret.replace(Some(own.why.clone()));
-            own.why
+        self.context.plan().vault().remote(path, false).map_err(|missing| {
+            self.no_secret.replace(Some(missing.why.clone()));
+            missing.why
         })
     }
 }
@@ -208,9 +208,9 @@ pub(crate) fn read(
     }
     depth.set(depth.get() + 1);
     let host = MessageHost::new(context, depth);
-    let value = if let Some(own) = deferred.synapse() {
+    let value = if let Some(synapse) = deferred.synapse() {
         // A failure is nothing, as it is where the expression stands itself.
-        let found = own.evaluate(&host).map(Value::into_message);
+        let found = synapse.evaluate(&host).map(Value::into_message);
         match host.no_secret() {
             Some(why) if found.is_err() => Err(why),
             _ => Ok(Some(found.unwrap_or_else(|_| Own::from("")))),
@@ -266,7 +266,9 @@ impl Text {
         for piece in self.pieces() {
             match piece {
                 Piece::Text(text) => out.push_str(text),
-                Piece::Expression(own) => out.push_str(&own.string(context)?.unwrap_or_default()),
+                Piece::Expression(expression) => {
+                    out.push_str(&expression.string(context)?.unwrap_or_default())
+                }
             }
         }
         Ok(out)

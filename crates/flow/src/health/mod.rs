@@ -56,7 +56,7 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
 /// The endpoints of a plan that ask for checks. One that several lead to is one.
 fn checked(plan: &Plan) -> HashMap<Identity, Arc<dyn Leaf>> {
     let named = plan.endpoints().map(|(_, endpoint)| endpoint);
-    let inline = plan.inline_endpoints().iter().map(|own| &own.endpoint);
+    let inline = plan.inline_endpoints().iter().map(|endpoint| &endpoint.endpoint);
     let leaves = named.chain(inline).flat_map(|endpoint| endpoint.leaves());
     leaves
         .filter(|leaf| leaf.check().is_some())
@@ -64,30 +64,30 @@ fn checked(plan: &Plan) -> HashMap<Identity, Arc<dyn Leaf>> {
         .collect()
 }
 
-/// Checks one endpoint until nobody gives it a definition any more.
+/// Checks one endpoint until no plan has it any more.
 async fn check(bus: Arc<Bus>, mut leaf: watch::Receiver<Arc<dyn Leaf>>, wait: Duration) {
     let mut due = Instant::now() + wait;
-    let mut is_known = false;
+    let mut is_reported = false;
     loop {
         tokio::select! {
             biased;
             changed = leaf.changed() => {
-                let own = leaf.borrow_and_update();
-                let (Ok(()), Some(check)) = (changed, own.check()) else { return };
+                let current = leaf.borrow_and_update();
+                let (Ok(()), Some(check)) = (changed, current.check()) else { return };
                 // Its interval may be a shorter one.
                 due = due.min(Instant::now() + check.interval);
                 continue;
             }
             () = sleep_until(due) => {}
         }
-        let own = Arc::clone(&leaf.borrow_and_update());
-        let Some(check) = own.check() else { return };
+        let current = Arc::clone(&leaf.borrow_and_update());
+        let Some(check) = current.check() else { return };
         let began = Instant::now();
         due = began + check.interval;
-        if own.state() == "off" {
+        if current.state() == "off" {
             continue;
         }
-        let (setbacks, services) = (own.setbacks(), bus.services());
+        let (setbacks, services) = (current.setbacks(), bus.services());
         let gone = async { while leaf.changed().await.is_ok() {} };
         let outcome = tokio::select! {
             biased;
@@ -96,19 +96,19 @@ async fn check(bus: Arc<Bus>, mut leaf: watch::Receiver<Arc<dyn Leaf>>, wait: Du
         };
         // A definition that came meanwhile may ask for another interval.
         due = leaf.borrow().check().map_or(due, |check| began + check.interval);
-        let endpoint = own.name();
+        let endpoint = current.name();
         let outcome = match outcome {
             Ok(outcome) => outcome,
             // Said once, until it can be asked again.
             Err(why) => {
-                if !std::mem::replace(&mut is_known, true) {
+                if !std::mem::replace(&mut is_reported, true) {
                     tracing::warn!(endpoint, "the endpoint is not checked: {why}");
                 }
                 continue;
             }
         };
-        is_known = false;
-        let change = own.checked(outcome, setbacks);
+        is_reported = false;
+        let change = current.checked(outcome, setbacks);
         match change {
             Some(Change::Out(why)) => {
                 tracing::warn!(endpoint, "the endpoint gets no messages any more: {why}")

@@ -96,7 +96,7 @@ pub trait AccessLog: Send + Sync {
 /// Goes with a request and records it when it ends; if it is dropped, the request was abandoned.
 pub(crate) struct Recorder {
     log: Arc<dyn AccessLog>,
-    /// `None`: it was recorded.
+    /// `None`: it has been recorded.
     request: Option<Arc<Inbound>>,
     version: Version,
     referer: Option<String>,
@@ -199,7 +199,7 @@ pub(crate) struct Accounted<'m> {
 
 impl Drop for Accounted<'_> {
     fn drop(&mut self) {
-        // Nobody took the recorder: the client went away, or the bus stops and has cut it off.
+        // The recorder is still here: the client went away, or the bus stops and has cut it off.
         if let Some(recorder) = &mut self.recorder {
             recorder.served(self.opened.context);
             if self.opened.context.services.scopes.is_giving_up() {

@@ -10,7 +10,7 @@ use message::{Body, Headers, Kind, Payload, Reading, SoapVersion};
 use std::sync::Arc;
 use transport::Response;
 
-/// Headers of the request that an answer comes as, which say nothing of the answer.
+/// Headers of the request that carries an answer; they do not belong to the answer.
 const OF_REQUESTS: &[&str] = &[
     "Host",
     "User-Agent",
@@ -42,7 +42,7 @@ pub(super) fn inbound(mut inbound: Inbound) -> Inbound {
     inbound
 }
 
-/// Takes an answer that came to the address: 202 where somebody waits for it.
+/// Takes a response that came to the address: 202 where a message waits for it.
 pub(super) async fn take(
     plan: Arc<Plan>,
     services: Arc<Services>,
@@ -68,6 +68,6 @@ pub(super) async fn take(
     if Callbacks::of(&context.services).answer(&id, Answer { headers, body }) {
         return Response::empty(202);
     }
-    tracing::warn!(relates_to = id, "an answer came that nobody waits for");
-    refused(&context.inbound, &format!("Nobody waits for an answer to {id}"))
+    tracing::warn!(relates_to = id, "a response came that no message waits for");
+    refused(&context.inbound, &format!("No message waits for a response to {id}"))
 }

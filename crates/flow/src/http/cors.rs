@@ -18,9 +18,11 @@ pub(crate) struct Allowed {
 fn origin_for(cors: &Cors, origin: Option<&str>) -> String {
     match origin {
         // With credentials, browsers do not take `*`.
-        Some(origin) if cors.credentials && cors.origins.iter().any(|own| own == "*") => origin.to_owned(),
-        _ if cors.origins.iter().any(|own| own == "*") => "*".to_owned(),
-        Some(origin) if cors.origins.iter().any(|own| own == origin) => origin.to_owned(),
+        Some(origin) if cors.credentials && cors.origins.iter().any(|allowed| allowed == "*") => {
+            origin.to_owned()
+        }
+        _ if cors.origins.iter().any(|allowed| allowed == "*") => "*".to_owned(),
+        Some(origin) if cors.origins.iter().any(|allowed| allowed == origin) => origin.to_owned(),
         _ => String::new(),
     }
 }
@@ -67,7 +69,7 @@ mod tests {
     #[test]
     fn origins() {
         let cors = |origins: &[&str], credentials| Cors {
-            origins: origins.iter().map(|&own| own.to_owned()).collect(),
+            origins: origins.iter().map(|&origin| origin.to_owned()).collect(),
             credentials,
             ..Cors::default()
         };

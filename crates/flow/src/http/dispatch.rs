@@ -99,10 +99,11 @@ impl Bus {
     ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
-        let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == Some(port)));
+        let through =
+            port.map(|port| plan.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)));
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
-        let (host, content_type) = said(&head.headers);
+        let (host, content_type) = host_and_type(&head.headers);
         let mut reading = Reading::arrived(&head.headers, true);
         let mut inbound = Inbound {
             client: speaks(&head.method, content_type.as_deref(), reading.kind, &head.headers),
@@ -120,7 +121,7 @@ impl Bus {
             through: through.flatten(),
         };
         let route = match through {
-            // It is gone, and so will its listener be.
+            // The inbound endpoint is gone; its listener will be closed.
             Some(None) => Route::Answer(text(503, "nobody listens here any more\n".to_owned())),
             Some(Some(index))
                 if plan.inbound_endpoints[index].websocket
@@ -217,12 +218,12 @@ impl Handler for Bus {
 }
 
 /// Host and media type of a request.
-fn said(headers: &Headers) -> (Arc<str>, Option<Arc<str>>) {
+fn host_and_type(headers: &Headers) -> (Arc<str>, Option<Arc<str>>) {
     thread_local! {
         static LAST: RefCell<[Recent; 2]> = const { RefCell::new([Recent::NONE; 2]) };
     }
     LAST.with_borrow_mut(|[host, content_type]| {
-        let text = |known, last: &mut Recent| last.text(headers.get_known_bytes(known)?);
+        let text = |name, last: &mut Recent| last.text(headers.get_known_bytes(name)?);
         let host = text(Known::Host, host).unwrap_or_else(|| "localhost".into());
         (host, text(Known::ContentType, content_type))
     })
@@ -354,14 +355,14 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
     Route::Flow { owner: Owner::Main, service_length: start }
 }
 
-/// Whether a data service serves tables. Of one that is left out nobody can tell: its clients learn that it is not available.
+/// Whether a data service serves tables. Of one that is left out that is not known: its clients learn that it is not available.
 fn may_have_tables(plan: &Plan, index: usize, name: &str) -> bool {
     if index < plan.proxies.len() {
-        return plan.data_service(name).is_some_and(|own| own.has_tables());
+        return plan.data_service(name).is_some_and(|service| service.has_tables());
     }
     let faulty = plan.left_out.proxies.get(index - plan.proxies.len());
     let faulty = faulty.and_then(|&at| plan.faulty.get(at));
-    faulty.is_some_and(|own| own.kind == config::ArtifactKind::DataService)
+    faulty.is_some_and(|artifact| artifact.kind == config::ArtifactKind::DataService)
 }
 
 /// The proxy that a path after `/services/` names, and the length of its name there (with a port suffix).
@@ -379,7 +380,7 @@ pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
         if let Some((stem, suffix)) = name.rsplit_once('.')
             && let Some(&index) = plan.proxy_names.get(stem)
             && (suffix.ends_with("Endpoint")
-                || plan.proxies.get(index).is_some_and(|own| own.wsdl.has_port(suffix)))
+                || plan.proxies.get(index).is_some_and(|proxy| proxy.wsdl.has_port(suffix)))
         {
             return Some((index, end));
         }
@@ -408,9 +409,9 @@ fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usi
     }
     if inbound.method == Method::Get
         && let Some(query) = inbound.query()
-        && let Some(answer) = proxy.wsdl.answer(query, &proxy.name, inbound)
+        && let Some(response) = proxy.wsdl.answer(query, &proxy.name, inbound)
     {
-        return Route::Answer(answer);
+        return Route::Answer(response);
     }
     Route::Flow { owner: Owner::Proxy(index), service_length }
 }
@@ -420,10 +421,10 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
     match context.owner {
         Owner::Proxy(index) => {
             let proxy = &plan.proxies[index];
-            if let Some(own) = &proxy.guard
-                && let Some(answer) = Box::pin(guarded(own, context)).await
+            if let Some(guard) = &proxy.guard
+                && let Some(response) = Box::pin(guarded(guard, context)).await
             {
-                return answer;
+                return response;
             }
             // What is encrypted cannot be looked into yet.
             if let Client::Soap(version) = context.inbound.client
@@ -451,8 +452,8 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
             start(context, proxy.in_sequence.as_ref());
         }
         _ => {
-            if let Some(answer) = dispatch_api(context, plan).await {
-                return answer;
+            if let Some(response) = dispatch_api(context, plan).await {
+                return response;
             }
         }
     }
@@ -460,12 +461,12 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
 }
 
 /// Asks the guard of a proxy service; the answer for a request that goes no further.
-async fn guarded(own: &Arc<Guard>, context: &mut Context) -> Option<Response> {
-    if let Some(answer) = guard::check(own, context).await {
-        return Some(answer);
+async fn guarded(guard: &Arc<Guard>, context: &mut Context) -> Option<Response> {
+    if let Some(response) = guard::check(guard, context).await {
+        return Some(response);
     }
-    let caller = guard::let_in(own, context)?;
-    guard::allows(own, &caller, None, context)
+    let caller = guard::let_in(guard, context)?;
+    guard::allows(guard, &caller, None, context)
 }
 
 /// Begins the flow with a list that may not exist.
@@ -489,9 +490,9 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
             (None, false) => routing::dispatch(plan, context, routing::DEFAULT_LISTENER),
         };
         let routing::Dispatched::Ask(guard) = dispatched else { break dispatched };
-        // Boxed: most requests meet no guard. It remembers whom it has let in, so each is asked once.
-        if let Some(answer) = Box::pin(guard::check(&guard, context)).await {
-            return Some(answer);
+        // Boxed: most requests meet no guard. It remembers the caller that it has let in, so each is asked once.
+        if let Some(response) = Box::pin(guard::check(&guard, context)).await {
+            return Some(response);
         }
     };
     match dispatched {
@@ -518,7 +519,7 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
             None
         }
         routing::Dispatched::Answer(response) => Some(response),
-        // The loop has asked it.
+        // `dispatch_api` has asked the guard already.
         routing::Dispatched::Ask(_) => Some(Response::empty(403)),
     }
 }
@@ -649,8 +650,9 @@ mod tests {
         let tested = tested(&[proxy("P", ""), proxy("P/Q", ""), proxy("S", "transports='https'")].concat());
         let served = |kind: &str, name: &str| {
             let all = tested.bus.services().metrics.all();
-            let own = all.iter().find(|(one, own, _)| (*one, own.as_str()) == (kind, name));
-            own.map_or(0, |(.., counters)| counters.totals().requests)
+            let counted =
+                all.iter().find(|(kind_of, counted, _)| (*kind_of, counted.as_str()) == (kind, name));
+            counted.map_or(0, |(.., counters)| counters.totals().requests)
         };
         for (path, name) in [
             ("/services/P", "P"),
@@ -663,12 +665,12 @@ mod tests {
             ("/services/P/Q/R", "P/Q"),
         ] {
             let before = served("proxy", name);
-            let answer = tested.ask("POST", path, &[("Content-Type", "text/plain")], "x");
-            assert_eq!((answer.status, answer.body.as_str()), (200, "it"), "{path}");
+            let response = tested.ask("POST", path, &[("Content-Type", "text/plain")], "x");
+            assert_eq!((response.status, response.body.as_str()), (200, "it"), "{path}");
             assert_eq!(served("proxy", name), before + 1, "{path}");
         }
-        let answer = tested.ask("POST", "/services/S", &[], "");
-        assert!(answer.status == 500 && answer.body.contains("service cannot be found"), "{answer:?}");
+        let response = tested.ask("POST", "/services/S", &[], "");
+        assert!(response.status == 500 && response.body.contains("service cannot be found"), "{response:?}");
     }
 
     #[test]
@@ -681,10 +683,10 @@ mod tests {
             ("POST", "/services/P", 500, "inactive service"),
             ("GET", "/services/", 200, "P"),
         ] {
-            let answer = tested.ask(method, path, &[], "");
-            assert_eq!(answer.status, status, "{method} {path}");
-            assert!(answer.body.contains(says), "{method} {path}: {answer:?}");
-            assert_eq!(answer.headers.get("Allow").is_some(), path == "*", "{answer:?}");
+            let response = tested.ask(method, path, &[], "");
+            assert_eq!(response.status, status, "{method} {path}");
+            assert!(response.body.contains(says), "{method} {path}: {response:?}");
+            assert_eq!(response.headers.get("Allow").is_some(), path == "*", "{response:?}");
         }
     }
 }

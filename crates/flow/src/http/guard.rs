@@ -1,4 +1,4 @@
-//! Checks who asks, before a flow begins: by the profile that guards an API or a proxy service.
+//! Authenticates and authorizes a client before a flow begins: by the profile that guards an API or a proxy service.
 //!
 //! What has to be asked for at other servers is kept: the keys of tokens until they are to be asked for again, what a server said of a
 //! token for as long as the profile says. It is asked for by one request at a time, each within a deadline, and survives a reload.
@@ -20,18 +20,18 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use transport::{Body, Framing, OutRequest, Response, SendOptions};
 
-/// Longest wait for a server of keys, or for what one says of a token.
+/// Longest wait for a server of keys, or for a server that introspects a token.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Keys are asked for again after so long at the earliest, whatever tokens come.
 const RETRY: Duration = Duration::from_secs(10);
-/// So long keys are used whose server does not answer any more.
+/// Keys are used for so long if their server does not answer any more.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 /// Largest answer of such a server.
 const ANSWER: usize = 1 << 20;
 /// Most tokens of which it is kept what a server said.
 const MOST: usize = 10_000;
 
-/// What servers said, for all plans.
+/// What servers have answered, for all plans.
 #[derive(Default)]
 struct Asked {
     keys: Mutex<HashMap<String, Arc<Fetched>>>,
@@ -43,8 +43,8 @@ struct Asked {
 /// The keys of one server.
 #[derive(Default)]
 struct Fetched {
-    known: Mutex<Known>,
-    /// Who asks the server.
+    cached: Mutex<Known>,
+    /// Held by the request that asks the server.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -54,11 +54,11 @@ struct Known {
     asked: Option<Instant>,
 }
 
-/// Who was let in by which guards. Left with the message.
+/// The callers that guards have let in. Kept with the message.
 #[derive(Default)]
 struct LetIn(Vec<(Arc<Guard>, Arc<Caller>)>);
 
-/// Why somebody is not let in.
+/// Why a client is refused.
 enum Refused {
     /// There are no credentials.
     Missing,
@@ -66,34 +66,34 @@ enum Refused {
     Invalid(String),
     /// They lack a scope.
     Scope(String),
-    /// It cannot be found out now.
+    /// Whether they are good cannot be found out now.
     Unavailable(String),
     /// The body did not arrive.
     Body(u16, String),
 }
 
-/// Whom a guard has let in, if it has been asked about this message.
+/// The caller that a guard has let in, if it has checked this message.
 pub(crate) fn let_in(guard: &Arc<Guard>, context: &Context) -> Option<Arc<Caller>> {
-    let all = context.attached::<LetIn>()?;
-    all.0.iter().find(|(own, _)| Arc::ptr_eq(own, guard)).map(|(_, caller)| Arc::clone(caller))
+    let let_in = context.attached::<LetIn>()?;
+    let_in.0.iter().find(|(by, _)| Arc::ptr_eq(by, guard)).map(|(_, caller)| Arc::clone(caller))
 }
 
-/// Asks a guard about a message; the answer for one that goes no further.
+/// Checks a message by a guard; the response for one that goes no further.
 pub(crate) async fn check(guard: &Arc<Guard>, context: &mut Context) -> Option<Response> {
     let profile = &guard.profile;
     match caller(profile, context).await {
         Ok(caller) => {
             note(profile, &caller, context);
-            let mut all = context.detach::<LetIn>().map(|own| own.0.clone()).unwrap_or_default();
-            all.push((Arc::clone(guard), Arc::new(caller)));
-            context.attach(Arc::new(LetIn(all)));
+            let mut let_in = context.detach::<LetIn>().map(|earlier| earlier.0.clone()).unwrap_or_default();
+            let_in.push((Arc::clone(guard), Arc::new(caller)));
+            context.attach(Arc::new(LetIn(let_in)));
             None
         }
         Err(why) => Some(refuse(profile, &why, context)),
     }
 }
 
-/// Whether somebody who was let in may do this; the answer if not. `resource`: of an API.
+/// Whether a caller who was let in may do this; the response if not. `resource`: of an API.
 pub(crate) fn allows(
     guard: &Guard,
     caller: &Caller,
@@ -106,7 +106,7 @@ pub(crate) fn allows(
     Some(refuse(&guard.profile, &Refused::Scope(lacks.to_owned()), context))
 }
 
-/// What the flow may know of who asks.
+/// What the flow may know of the caller.
 fn note(profile: &Profile, caller: &Caller, context: &mut Context) {
     for (name, value) in [
         ("ACCESS_PROFILE", profile.name.as_str()),
@@ -147,10 +147,10 @@ fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
         status,
         "not let in: {reason}"
     );
-    let error_of = |own: &str| if own.is_empty() { String::new() } else { format!(", error=\"{own}\"") };
+    let error_of = |code: &str| if code.is_empty() { String::new() } else { format!(", error=\"{code}\"") };
     let mut response = match error {
         "" => Response::empty(status),
-        own => Response::new(status, Body::Bytes(Bytes::from(format!("{{\"error\":\"{own}\"}}\n"))))
+        code => Response::new(status, Body::Bytes(Bytes::from(format!("{{\"error\":\"{code}\"}}\n"))))
             .with("Content-Type", "application/json"),
     };
     response.head.headers.set("Cache-Control", "no-store");
@@ -160,8 +160,11 @@ fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
     if matches!(status, 401 | 403) {
         let realm = &profile.name;
         if profile.tokens.is_some() || profile.introspection.is_some() {
-            let scope =
-                if let Refused::Scope(own) = why { format!(", scope=\"{own}\"") } else { String::new() };
+            let scope = if let Refused::Scope(scopes) = why {
+                format!(", scope=\"{scopes}\"")
+            } else {
+                String::new()
+            };
             let challenge = format!("Bearer realm=\"{realm}\"{}{scope}", error_of(error));
             response.head.headers.append("WWW-Authenticate", challenge);
         }
@@ -175,7 +178,7 @@ fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
     response
 }
 
-/// What one way says: `None`, the request shows nothing for it.
+/// The verdict of one way to authenticate: `None`, the request has no credentials for it.
 type Verdict = Option<Result<Caller, Refused>>;
 
 async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refused> {
@@ -214,23 +217,23 @@ async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refu
     }
     let mut first = None;
     for verdict in verdicts.into_iter().flatten() {
-        // What is shown and not good is refused, whatever else is shown.
+        // Wrong credentials are refused, whatever other credentials the request has.
         let caller = verdict?;
         first = first.or(Some(caller));
     }
     first.ok_or(Refused::Missing)
 }
 
-/// The one value of a header. Who sends two means that different readers see different ones.
+/// The one value of a header. A request with two is refused: different readers would see different ones.
 fn single(headers: &Headers, name: &str) -> Result<Option<String>, Refused> {
-    let mut all = headers.get_all(name);
-    let Some(first) = all.next() else { return Ok(None) };
-    if all.next().is_some() {
+    let mut lines = headers.get_all(name);
+    let Some(first) = lines.next() else { return Ok(None) };
+    if lines.next().is_some() {
         return Err(Refused::Invalid(format!("it has several headers {name}")));
     }
     match std::str::from_utf8(first) {
         Ok(text) => Ok(Some(text.trim().to_owned())),
-        Err(_) => Err(Refused::Invalid(format!("its header {name} is no text"))),
+        Err(_) => Err(Refused::Invalid(format!("its header {name} is not text"))),
     }
 }
 
@@ -254,16 +257,21 @@ async fn basic(profile: &Profile, context: &Context) -> Verdict {
     let wrong = || Err(Refused::Invalid("its user or password is wrong".to_owned()));
     let is_ours = profile.users && context.services.settings.users.contains_key(name);
     match &profile.directory {
-        // A user of the settings is nobody else's.
+        // A name in the settings is not looked up in the directory.
         Some(directory) if !is_ours => Some(listed(directory, name, password, &context.services).await),
         _ => Some(wrong()),
     }
 }
 
 /// A user of a directory.
-async fn listed(own: &Directory, name: &str, password: &str, services: &Services) -> Result<Caller, Refused> {
+async fn listed(
+    directory: &Directory,
+    name: &str,
+    password: &str,
+    services: &Services,
+) -> Result<Caller, Refused> {
     let mut question = Vec::new();
-    let about = format!("{own} {:?} {:?} {:?}", own.name, own.search, own.groups);
+    let about = format!("{directory} {:?} {:?} {:?}", directory.name, directory.search, directory.groups);
     for part in [about.as_str(), name, password] {
         question.extend_from_slice(&sha256(part.as_bytes()));
     }
@@ -275,13 +283,13 @@ async fn listed(own: &Directory, name: &str, password: &str, services: &Services
     {
         return Ok(caller.clone());
     }
-    let groups = super::ldap::groups(own, name, password, services).await;
+    let groups = super::ldap::groups(directory, name, password, services).await;
     let scopes = groups.map_err(|refused| match refused {
         super::ldap::Refused::Wrong => Refused::Invalid("its user or password is wrong".to_owned()),
         super::ldap::Refused::Unavailable(why) => Refused::Unavailable(why),
     })?;
     let caller = Caller { way: "ldap", subject: name.to_owned(), scopes, ..Caller::default() };
-    keep(&mut lock(&asked.users), question, &caller, now, now + own.cache);
+    keep(&mut lock(&asked.users), question, &caller, now, now + directory.cache);
     Ok(caller)
 }
 
@@ -305,13 +313,13 @@ fn keep(
 /// The certificate that the client showed and that TLS has verified.
 fn shown(context: &Context) -> Option<Vec<u8>> {
     let tls = context.inbound.tls.as_ref()?;
-    tls.client_certificates.first().map(|own| own.to_vec())
+    tls.client_certificates.first().map(|certificate| certificate.to_vec())
 }
 
 fn certificate(profile: &Profile, context: &Context) -> Verdict {
     let identity = Identity::read(&shown(context)?)?;
-    // Clients show theirs whoever they talk to: one that is not meant counts as none.
-    profile.certificates.iter().any(|own| own.fits(&identity)).then(|| {
+    // A client shows its certificate to any server: one that no entry accepts counts as absent.
+    profile.certificates.iter().any(|accepted| accepted.fits(&identity)).then(|| {
         Ok(Caller {
             way: "certificate",
             subject: identity.subject,
@@ -367,26 +375,27 @@ async fn bearer(profile: &Profile, context: &Context) -> Verdict {
 }
 
 async fn signed(
-    own: &Tokens,
+    tokens: &Tokens,
     token: &str,
     certificate: Option<&[u8]>,
     services: &Services,
 ) -> Result<Caller, Refused> {
-    let verify =
-        |keys: &Keys| token::verify(token, keys, &own.algorithms, &own.rules, seconds(services), certificate);
+    let verify = |keys: &Keys| {
+        token::verify(token, keys, &tokens.algorithms, &tokens.rules, seconds(services), certificate)
+    };
     let refused = |problem: Problem| match problem {
         Problem::UnknownKey(why) | Problem::Invalid(why) => Refused::Invalid(format!("its token: {why}")),
     };
-    let server = match &own.keys {
+    let server = match &tokens.keys {
         KeySource::Here(keys) => return verify(keys).map_err(refused),
         KeySource::Server(server) => server,
     };
-    let (keys, fetched) = keys(server, own.refresh, None, services).await?;
+    let (keys, fetched) = keys(server, tokens.refresh, None, services).await?;
     match verify(&keys) {
         Ok(caller) => Ok(caller),
-        // The issuer may sign with a key that came since.
+        // The issuer may have a new key since the keys were fetched.
         Err(Problem::UnknownKey(why)) => {
-            let (fresh, then) = match keys_since(server, own.refresh, fetched, services).await {
+            let (fresh, then) = match keys_since(server, tokens.refresh, fetched, services).await {
                 Ok(fresh) => fresh,
                 Err(_) => return Err(refused(Problem::UnknownKey(why))),
             };
@@ -417,78 +426,78 @@ async fn keys(
 ) -> Result<(Arc<Keys>, Instant), Refused> {
     let name = server.to_string();
     let asked = services.kept.get::<Asked>();
-    let own = Arc::clone(lock(&asked.keys).entry(name.clone()).or_default());
+    let entry = Arc::clone(lock(&asked.keys).entry(name.clone()).or_default());
     let now = transport::clock::now();
-    let good = |known: &Known| {
-        let (keys, fetched) = known.keys.clone()?;
+    let good = |cached: &Known| {
+        let (keys, fetched) = cached.keys.clone()?;
         let is_fresh = now.saturating_duration_since(fetched) < refresh;
         (is_fresh && since.is_none_or(|since| fetched > since)).then_some((keys, fetched))
     };
-    let known = lock(&own.known).clone();
-    if let Some(found) = good(&known) {
+    let cached = lock(&entry.cached).clone();
+    if let Some(found) = good(&cached) {
         return Ok(found);
     }
-    let old = known.keys.clone().filter(|(_, fetched)| now.saturating_duration_since(*fetched) < STALE);
+    let old = cached.keys.clone().filter(|(_, fetched)| now.saturating_duration_since(*fetched) < STALE);
     let _turn = match (&old, since) {
-        // Others need not wait while one asks.
-        (Some(old), None) => match own.turn.try_lock() {
+        // The old keys are used while one request fetches new ones.
+        (Some(old), None) => match entry.turn.try_lock() {
             Ok(turn) => turn,
             Err(_) => return Ok(old.clone()),
         },
-        _ => match tokio::time::timeout(PATIENCE, own.turn.lock()).await {
+        _ => match tokio::time::timeout(PATIENCE, entry.turn.lock()).await {
             Ok(turn) => turn,
             Err(_) => return Err(Refused::Unavailable(format!("the keys of {name} did not come in time"))),
         },
     };
-    let known = lock(&own.known).clone();
-    if let Some(found) = good(&known) {
+    let cached = lock(&entry.cached).clone();
+    if let Some(found) = good(&cached) {
         return Ok(found);
     }
-    let again = known.asked.is_some_and(|asked| now.saturating_duration_since(asked) < RETRY);
+    let again = cached.asked.is_some_and(|asked| now.saturating_duration_since(asked) < RETRY);
     let failed = |why: String| match &old {
         Some(old) => Ok(old.clone()),
         None => Err(Refused::Unavailable(why)),
     };
     if again {
-        return failed(format!("the keys of {name} could not be had a moment ago"));
+        return failed(format!("the keys of {name} were not available a moment ago"));
     }
     if since.is_some() {
-        // Whoever sends tokens of unknown keys does not decide how often the server is asked.
-        lock(&own.known).asked = Some(now);
+        // Tokens with unknown keys must not decide how often the server is asked.
+        lock(&entry.cached).asked = Some(now);
     }
     let mut headers = Headers::new();
     headers.set("Accept", "application/json");
-    let answer = fetch(server, &Method::Get, &headers, String::new(), services).await;
-    let read = answer.and_then(|text| Keys::read(text.as_bytes()));
+    let response = fetch(server, &Method::Get, &headers, String::new(), services).await;
+    let read = response.and_then(|text| Keys::read(text.as_bytes()));
     match read {
         Ok(keys) => {
             let found = (Arc::new(keys), now);
-            lock(&own.known).keys = Some(found.clone());
+            lock(&entry.cached).keys = Some(found.clone());
             tracing::debug!(server = %name, "keys of tokens: {:?}", found.0);
             Ok(found)
         }
         Err(why) => {
-            lock(&own.known).asked = Some(now);
-            tracing::warn!(server = %name, "the keys of tokens cannot be had: {why}");
-            failed(format!("the keys of {name} cannot be had: {why}"))
+            lock(&entry.cached).asked = Some(now);
+            tracing::warn!(server = %name, "the keys of tokens are not available: {why}");
+            failed(format!("the keys of {name} are not available: {why}"))
         }
     }
 }
 
 async fn introspected(
-    own: &Introspection,
+    introspection: &Introspection,
     token: &str,
     certificate: Option<&[u8]>,
     services: &Services,
 ) -> Result<Caller, Refused> {
-    // What a server said is about a token, whoever asks here, and the certificate that it may be bound to.
-    let mut question = own.server.to_string().into_bytes();
-    for part in [own.authorization.as_deref().unwrap_or_default().as_bytes(), token.as_bytes()] {
+    // The answer of the server depends on the token and on the certificate that the token may be bound to, not on the request.
+    let mut question = introspection.server.to_string().into_bytes();
+    for part in [introspection.authorization.as_deref().unwrap_or_default().as_bytes(), token.as_bytes()] {
         question.push(0);
         question.extend_from_slice(&sha256(part));
     }
     question.extend(certificate.map(sha256).unwrap_or_default());
-    question.extend(sha256(format!("{:?}", own.rules).as_bytes()));
+    question.extend(sha256(format!("{:?}", introspection.rules).as_bytes()));
     let question = sha256(&question);
     let asked = services.kept.get::<Asked>();
     let now = transport::clock::now();
@@ -500,23 +509,26 @@ async fn introspected(
     let mut headers = Headers::new();
     headers.set("Content-Type", "application/x-www-form-urlencoded");
     headers.set("Accept", "application/json");
-    if let Some(own) = &own.authorization {
-        headers.set("Authorization", own);
+    if let Some(introspection) = &introspection.authorization {
+        headers.set("Authorization", introspection);
     }
     let mut body = "token=".to_owned();
     message::form::encode(token, &mut body);
     body.push_str("&token_type_hint=access_token");
-    let unavailable = |why: String| Refused::Unavailable(format!("{} cannot be asked: {why}", own.server));
-    let answer = fetch(&own.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
+    let unavailable =
+        |why: String| Refused::Unavailable(format!("{} cannot be asked: {why}", introspection.server));
+    let response =
+        fetch(&introspection.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
     let wall = seconds(services);
-    let good = introspection::read(answer.as_bytes(), &own.rules, wall, certificate).map_err(
+    let good = introspection::read(response.as_bytes(), &introspection.rules, wall, certificate).map_err(
         |(why, of_server)| match of_server {
             true => unavailable(why),
             false => Refused::Invalid(format!("its token: {why}")),
         },
     )?;
-    let longest =
-        good.ends.map_or(own.cache, |ends| own.cache.min(Duration::from_secs(ends.saturating_sub(wall))));
+    let longest = good.ends.map_or(introspection.cache, |ends| {
+        introspection.cache.min(Duration::from_secs(ends.saturating_sub(wall)))
+    });
     keep(&mut lock(&asked.tokens), question, &good.caller, now, now + longest);
     Ok(good.caller)
 }

@@ -9,22 +9,22 @@ use std::sync::Arc;
 use transport::Response;
 
 impl Handler {
-    /// Whether it says who may ask from other origins.
+    /// Whether it decides which other origins may send requests.
     pub(crate) fn is_cors(&self) -> bool {
         matches!(self, Handler::Cors(_))
     }
 
     /// What happens to a request before it goes further; `resource`: the one that it is for.
     pub(crate) fn request(&self, resource: Option<usize>, context: &mut Context) -> Option<Next> {
-        let answer = match self {
+        let response = match self {
             Handler::BasicAuthentication => authenticate(context),
             Handler::Cors(cors) => (!cors::note(cors, context)).then(|| Response::empty(403)),
-            Handler::Guard(own) => match guard::let_in(own, context) {
-                None => return Some(Next::Ask(Arc::clone(own))),
-                Some(caller) => guard::allows(own, &caller, resource, context),
+            Handler::Guard(guard) => match guard::let_in(guard, context) {
+                None => return Some(Next::Ask(Arc::clone(guard))),
+                Some(caller) => guard::allows(guard, &caller, resource, context),
             },
         };
-        answer.map(Next::Answer)
+        response.map(Next::Answer)
     }
 }
 
@@ -32,7 +32,7 @@ impl Handler {
 pub(crate) enum Next {
     /// It is answered already.
     Answer(Response),
-    /// Somebody has to be asked who may have to wait ([`guard::check`]); then the handlers are asked again.
+    /// A guard must be asked, which may have to wait ([`guard::check`]); then the handlers are asked again.
     Ask(Arc<Guard>),
 }
 
@@ -45,11 +45,11 @@ fn authenticate(context: &Context) -> Option<Response> {
     let decoded = credentials
         .and_then(|(_, encoded)| base64::engine::general_purpose::STANDARD.decode(encoded.trim()).ok())
         .and_then(|bytes| String::from_utf8(bytes).ok());
-    let known = decoded
+    let is_known_user = decoded
         .as_deref()
         .and_then(|text| text.split_once(':'))
         .is_some_and(|(name, password)| is_user(context, name, password));
-    if known {
+    if is_known_user {
         return None;
     }
     tracing::warn!(message_id = %context.message_id(), "the user or the password of an API is wrong");
@@ -59,9 +59,9 @@ fn authenticate(context: &Context) -> Option<Response> {
 /// Whether these are a user of the settings and its password. The time that it takes tells nothing about where they differ, nor
 /// whether there is such a user.
 pub(super) fn is_user(context: &Context, name: &str, password: &str) -> bool {
-    let own = context.services.settings.users.get(name);
-    let digest = authentication::sha256(own.map_or("", String::as_str).as_bytes());
+    let hash = context.services.settings.users.get(name);
+    let digest = authentication::sha256(hash.map_or("", String::as_str).as_bytes());
     let shown = authentication::sha256(password.as_bytes());
     let is_equal = aws_lc_rs::constant_time::verify_slices_are_equal(&digest, &shown).is_ok();
-    is_equal && own.is_some()
+    is_equal && hash.is_some()
 }

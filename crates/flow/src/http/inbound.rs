@@ -1,6 +1,6 @@
 //! What comes through inbound endpoints, which listen on ports of their own.
 //!
-//! Which port is open is the business of whoever has the listeners; what comes through one is given to the endpoint that has its
+//! The crate with the listeners opens the ports; what comes through one is given to the endpoint that has its
 //! port in the plan in force ([`Through`]). So a reload changes what a port means without a connection noticing.
 //!
 //! APIs that are bound to the endpoint come first. Then its filter decides: what it matches goes the way of other requests, what it does not

@@ -1,4 +1,4 @@
-//! Users of a directory: a name and a password are good where the directory lets somebody in with them (`[access.NAME.ldap]`).
+//! Users of a directory: a name and a password are good if a bind with them succeeds (`[access.NAME.ldap]`).
 
 use crate::runtime::guard::Directory;
 use crate::runtime::services::Services;
@@ -16,7 +16,7 @@ const GROUPS: u16 = 1000;
 /// inappropriateAuthentication, invalidCredentials, insufficientAccessRights, unwillingToPerform.
 const NOT_LET_IN: [u32; 6] = [32, 34, 48, 49, 50, 53];
 
-/// Why there is no answer to whether somebody is let in, or that it is no.
+/// Why a user is refused.
 pub(super) enum Refused {
     /// The name or the password is wrong.
     Wrong,
@@ -26,20 +26,20 @@ pub(super) enum Refused {
 
 /// The groups of a user with this password.
 pub(super) async fn groups(
-    own: &Directory,
+    directory: &Directory,
     user: &str,
     password: &str,
     services: &Services,
 ) -> Result<Vec<String>, Refused> {
-    // A bind with an empty password is one of nobody, and servers say that it is good (RFC 4513, 5.1.2).
+    // A bind with an empty password is anonymous, and servers accept it (RFC 4513, 5.1.2).
     if user.is_empty() || password.is_empty() || user.len() > LONGEST_NAME || user.contains('\0') {
         return Err(Refused::Wrong);
     }
-    let unavailable = |why: String| Refused::Unavailable(format!("the directory {own}: {why}"));
+    let unavailable = |why: String| Refused::Unavailable(format!("the directory {directory}: {why}"));
     let asked = tokio::time::timeout(PATIENCE, async {
-        let socket = connect(own, services).await.map_err(unavailable)?;
+        let socket = connect(directory, services).await.map_err(unavailable)?;
         let mut talk = Talk { socket, received: Vec::new(), number: 0 };
-        let groups = talk.ask(own, user, password).await;
+        let groups = talk.ask(directory, user, password).await;
         let _ = talk.socket.write_all(&ldap::unbind(talk.number + 1)).await;
         groups.map_err(|refused| match refused {
             Refused::Unavailable(why) => unavailable(why),
@@ -49,14 +49,15 @@ pub(super) async fn groups(
     asked.await.unwrap_or_else(|_| Err(unavailable("it did not answer in time".to_owned())))
 }
 
-async fn connect(own: &Directory, services: &Services) -> Result<Socket, String> {
-    let socket = services.client.dial(&own.host, own.port).await.map_err(|why| why.to_string())?;
-    if !own.tls {
+async fn connect(directory: &Directory, services: &Services) -> Result<Socket, String> {
+    let socket =
+        services.client.dial(&directory.host, directory.port).await.map_err(|why| why.to_string())?;
+    if !directory.tls {
         return Ok(socket);
     }
-    let profile = services.tls.find(&own.host, own.port);
+    let profile = services.tls.find(&directory.host, directory.port);
     let profile = profile.ok_or_else(|| "there is no TLS profile for it".to_owned())?;
-    socket.secure(&profile.clone(), &own.host).await.map_err(|why| why.to_string())
+    socket.secure(&profile.clone(), &directory.host).await.map_err(|why| why.to_string())
 }
 
 /// A conversation.
@@ -67,37 +68,42 @@ struct Talk {
 }
 
 impl Talk {
-    async fn ask(&mut self, own: &Directory, user: &str, password: &str) -> Result<Vec<String>, Refused> {
-        let dn = match (&own.name, &own.search) {
+    async fn ask(
+        &mut self,
+        directory: &Directory,
+        user: &str,
+        password: &str,
+    ) -> Result<Vec<String>, Refused> {
+        let dn = match (&directory.name, &directory.search) {
             (Some(name), _) => name.of(user),
             (None, Some((base, filter))) => {
-                self.bind_as_bus(own).await?;
+                self.bind_as_bus(directory).await?;
                 let found = self.search(base, filter, user, "", "1.1", 2).await?;
-                // Two of one name: it is not known which of them is meant.
+                // Two entries match: the name is ambiguous.
                 let [(dn, _)] = found.as_slice() else { return Err(Refused::Wrong) };
                 dn.clone()
             }
             (None, None) => return Err(Refused::Wrong),
         };
-        // An entry without a name would be nobody too.
+        // A bind with an empty DN would be anonymous too.
         if dn.is_empty() || !self.bind(&dn, password).await? {
             return Err(Refused::Wrong);
         }
-        let Some((base, filter, attribute)) = &own.groups else { return Ok(Vec::new()) };
-        if own.bind.is_some() {
-            self.bind_as_bus(own).await?;
+        let Some((base, filter, attribute)) = &directory.groups else { return Ok(Vec::new()) };
+        if directory.bind.is_some() {
+            self.bind_as_bus(directory).await?;
         }
         let found = self.search(base, filter, user, &dn, attribute, GROUPS).await?;
         Ok(found.into_iter().flat_map(|(_, values)| values).collect())
     }
 
-    async fn bind_as_bus(&mut self, own: &Directory) -> Result<(), Refused> {
-        let Some((dn, password)) = &own.bind else { return Ok(()) };
+    async fn bind_as_bus(&mut self, directory: &Directory) -> Result<(), Refused> {
+        let Some((dn, password)) = &directory.bind else { return Ok(()) };
         match self.bind(dn, password).await? {
             true => Ok(()),
-            false => {
-                Err(Refused::Unavailable("it does not let the bus in (ldap.bind, ldap.password)".to_owned()))
-            }
+            false => Err(Refused::Unavailable(
+                "it refuses the bind of the bus (ldap.bind, ldap.password)".to_owned(),
+            )),
         }
     }
 
@@ -107,7 +113,7 @@ impl Talk {
         match self.receive().await? {
             Said::Done(0) => Ok(true),
             Said::Done(code) if NOT_LET_IN.contains(&code) => Ok(false),
-            said => Err(unexpected(&said)),
+            response => Err(unexpected(&response)),
         }
     }
 
@@ -130,7 +136,7 @@ impl Talk {
                 Said::Entry(..) | Said::Other => {}
                 Said::Done(0 | 4) => return Ok(found),
                 Said::Done(32) => return Ok(Vec::new()),
-                said => return Err(unexpected(&said)),
+                response => return Err(unexpected(&response)),
             }
         }
     }
@@ -144,12 +150,12 @@ impl Talk {
     async fn receive(&mut self) -> Result<Said, Refused> {
         loop {
             let read = ldap::read(&self.received, self.number);
-            if let Some((said, length)) = read.map_err(|why| Refused::Unavailable(why.to_owned()))? {
+            if let Some((response, length)) = read.map_err(|why| Refused::Unavailable(why.to_owned()))? {
                 self.received.drain(..length);
-                return Ok(said);
+                return Ok(response);
             }
             if self.received.len() > LARGEST {
-                return Err(Refused::Unavailable("it says too much".to_owned()));
+                return Err(Refused::Unavailable("its response is too large".to_owned()));
             }
             let read = self.socket.read_buf(&mut self.received).await;
             match read {
@@ -161,10 +167,10 @@ impl Talk {
     }
 }
 
-fn unexpected(said: &Said) -> Refused {
-    Refused::Unavailable(match said {
-        Said::Done(u32::MAX) => "it ended the conversation".to_owned(),
+fn unexpected(response: &Said) -> Refused {
+    Refused::Unavailable(match response {
+        Said::Done(u32::MAX) => "it ended the connection (notice of disconnection)".to_owned(),
         Said::Done(code) => format!("it answered with the code {code}"),
-        _ => "it answered something that was not asked".to_owned(),
+        _ => "its response does not fit the request".to_owned(),
     })
 }

@@ -95,7 +95,7 @@ fn generated(api: &Api, inbound: &Inbound) -> Json {
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let methods: Vec<&str> = match resource.methods.as_str() {
             "" => vec!["GET", "POST", "PUT", "DELETE"],
-            own => own.split(' ').collect(),
+            methods => methods.split(' ').collect(),
         };
         let operations = paths.entry(plain(&path)).or_insert_with(|| json!({}));
         for method in methods {

@@ -132,7 +132,7 @@ pub fn answer_status(context: &mut Context) -> u16 {
         {
             Some(status) => return status,
             None => {
-                tracing::warn!(message_id = %context.message_id(), "HTTP_SC `{value}` is no HTTP status and is ignored")
+                tracing::warn!(message_id = %context.message_id(), "HTTP_SC `{value}` is not an HTTP status and is ignored")
             }
         }
     }
@@ -152,7 +152,7 @@ fn fault_status(context: &Context) -> u16 {
     if context.axis2_is_true("FAULTS_AS_HTTP_200") { 200 } else { 500 }
 }
 
-/// The body of an answer that nobody has touched and that the client can read as it is: most answers, and nothing of them waits.
+/// The body of a response that no step has touched and that the client can read as it is: most responses, and none of them waits.
 fn relayed(context: &mut Context) -> Option<Body> {
     let relayed = !context.payload.is_changed()
         && context.axis2.is_empty()
@@ -240,8 +240,9 @@ fn written(context: &mut Context, form: Option<(Format, Option<String>)>) -> Res
     if matches!(format, Format::Soap(_)) {
         open_envelope(context)?;
     }
-    let label =
-        content_type.as_deref().filter(|own| !(format == Format::Xml && Kind::of(own) == Kind::Soap12));
+    let label = content_type
+        .as_deref()
+        .filter(|media_type| !(format == Format::Xml && Kind::of(media_type) == Kind::Soap12));
     let bytes = write(context, format, label, None, None)?;
     Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
 }
@@ -268,13 +269,13 @@ fn is_envelope_wanted(context: &Context) -> bool {
 fn wanted_soap_version(context: &Context) -> Option<SoapVersion> {
     let Client::Soap(version) = context.inbound.client else { return None };
     let reading = context.payload.reading();
-    let own = match reading.kind {
+    let version_of_payload = match reading.kind {
         Kind::Soap11 if !reading.rest => SoapVersion::V11,
         Kind::Soap12 => SoapVersion::V12,
         Kind::Xml | Kind::Soap11 if context.progress.takes == Takes::Pox => return Some(version),
         _ => return None,
     };
-    (own != version && !context.payload.is_empty()).then_some(version)
+    (version_of_payload != version && !context.payload.is_empty()).then_some(version)
 }
 
 fn fault_to_exception(context: &mut Context) {
@@ -300,8 +301,8 @@ fn fault_to_exception(context: &mut Context) {
 /// A flow that failed before anything was sent and whose own fault sequence ran to its end answers 202, as WSO2
 /// does; every other failure is a 5xx with the message id, never silence.
 pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Response {
-    let handled = context.progress.failure.is_some_and(|own| own.handled);
-    let failed = failure.or(context.progress.failure.map(|own| own.status));
+    let handled = context.progress.failure.is_some_and(|fault| fault.handled);
+    let failed = failure.or(context.progress.failure.map(|fault| fault.status));
     let status = match failed {
         Some(status) if context.progress.asked.was_sent() || !handled || status != 500 => status,
         _ => 202,
@@ -317,7 +318,7 @@ pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Respons
     let response = told(context, status, &text);
     match status {
         503 => {
-            let ready_in = context.progress.failure.map_or(0, |own| own.ready_in);
+            let ready_in = context.progress.failure.map_or(0, |fault| fault.ready_in);
             response.with("Retry-After", ready_in.max(1).to_string())
         }
         _ => response,
@@ -394,7 +395,7 @@ fn told(context: &Context, status: u16, text: &str) -> Response {
                 .inbound
                 .content_type
                 .as_deref()
-                .is_some_and(|own| message::MediaType::parse(own).kind() == Kind::Json);
+                .is_some_and(|media_type| message::MediaType::parse(media_type).kind() == Kind::Json);
             if is_json {
                 let mut json = String::from("{\"error\":");
                 message::json::write_string(text, &mut json);
@@ -429,7 +430,7 @@ pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -
     refused_with(503, inbound, "The service is not available: its configuration is faulty")
 }
 
-/// 503 for an API that somebody has stopped.
+/// 503 for an API that was stopped.
 pub(crate) fn stopped(inbound: &Inbound, api: &str) -> Response {
     refused_with(503, inbound, &format!("The API is not available: {api} is stopped"))
 }
@@ -443,7 +444,8 @@ fn refused_with(status: u16, inbound: &Inbound, reason: &str) -> Response {
     if let Client::Soap(version) = inbound.client {
         return soap_fault_with(status, version, reason);
     }
-    let kind = inbound.content_type.as_deref().map(|own| Kind::of(MediaType::parse(own).essence));
+    let kind =
+        inbound.content_type.as_deref().map(|media_type| Kind::of(MediaType::parse(media_type).essence));
     let (content_type, body) = match kind {
         Some(Kind::Json) => {
             let fault = serde_json::json!({
@@ -455,8 +457,8 @@ fn refused_with(status: u16, inbound: &Inbound, reason: &str) -> Response {
             let mut document = Document::new();
             let element = document.append_element(Document::ROOT, "", "", "faultstring");
             document.append_text(element, reason);
-            let own = if other == Some(Kind::Soap11) { "text/xml" } else { "application/xml" };
-            (own, xml::to_string(&document, element))
+            let media_type = if other == Some(Kind::Soap11) { "text/xml" } else { "application/xml" };
+            (media_type, xml::to_string(&document, element))
         }
     };
     Response::new(status, Body::Bytes(body.into()))

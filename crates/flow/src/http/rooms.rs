@@ -1,4 +1,4 @@
-//! Who listens on the same path of the same port: the clients of WebSockets that hear what is answered to one of them
+//! The WebSocket clients on one path of one port, which get the responses to messages of each other
 //! (`ws.client.side.broadcast.level`).
 
 use message::memory;
@@ -8,7 +8,7 @@ use transport::{Mailbox, Said};
 
 /// Most messages that wait for one client, and most bytes of them together: one that takes less is closed.
 const WAITING: (usize, usize) = (1024, 4 * 1024 * 1024);
-/// As so much each message counts at least while it waits for anybody.
+/// Each message counts as at least so many bytes while it waits for a client.
 const LEAST: usize = 4096;
 
 type Room = HashMap<u64, Arc<Mailbox>>;
@@ -22,7 +22,7 @@ impl Rooms {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a client hear what others of its path do, for as long as its place lives.
+    /// Adds a client to the room of its path, for as long as its place lives.
     pub(crate) fn join(self: &Arc<Self>, port: u16, path: &str, client: u64) -> Place {
         let mailbox = Arc::new(Mailbox::new(WAITING.0, WAITING.1));
         let room = (port, path.to_owned());
@@ -44,26 +44,26 @@ impl Place {
         Arc::clone(&self.mailbox)
     }
 
-    /// Says something to all others. To whom it cannot be said because they take too little, they are closed.
+    /// Sends a message to all others. A client that takes too little to get it is closed.
     ///
     /// # Errors
-    /// Messages hold as much memory as they may: nobody hears it.
-    pub(crate) fn tell(&self, said: &Said) -> Result<(), memory::Shortage> {
+    /// Messages hold as much memory as they may: no client gets this one.
+    pub(crate) fn tell(&self, message: &Said) -> Result<(), memory::Shortage> {
         let others: Vec<_> = match self.rooms.lock().get(&self.room) {
             Some(room) => {
-                room.iter().filter(|(id, _)| **id != self.client).map(|(_, own)| own.clone()).collect()
+                room.iter().filter(|(id, _)| **id != self.client).map(|(_, outbox)| outbox.clone()).collect()
             }
             None => return Ok(()),
         };
         if others.is_empty() {
             return Ok(());
         }
-        let held = memory::try_hold(said.payload.len().max(LEAST))?;
+        let held = memory::try_hold(message.payload.len().max(LEAST))?;
         // All have slices of the same bytes, which are held until the last one is done with them.
-        let payload = memory::counted(said.payload.clone(), held);
+        let payload = memory::counted(message.payload.clone(), held);
         for other in others {
-            // One that overflows is closed, which its own connection says.
-            let _ = other.put(Said { is_text: said.is_text, payload: payload.clone() });
+            // A client whose queue overflows is closed; its connection logs that.
+            let _ = other.put(Said { is_text: message.is_text, payload: payload.clone() });
         }
         Ok(())
     }
@@ -92,11 +92,11 @@ mod tests {
         let two = rooms.join(1, "/a", 2);
         let elsewhere = rooms.join(1, "/b", 3);
         assert_eq!(rooms.lock().len(), 2);
-        let said = Said { is_text: true, payload: "x".into() };
-        one.tell(&said).unwrap();
+        let message = Said { is_text: true, payload: "x".into() };
+        one.tell(&message).unwrap();
         drop((one, elsewhere));
         assert_eq!(rooms.lock().len(), 1);
-        two.tell(&said).unwrap();
+        two.tell(&message).unwrap();
         drop(two);
         assert!(rooms.lock().is_empty());
     }

@@ -35,7 +35,7 @@ pub(crate) const DEFAULT_LISTENER: &str = "default";
 fn is_bound(binds_to: &[String], listener: &str) -> bool {
     match binds_to {
         [] => listener == DEFAULT_LISTENER,
-        all => all.iter().any(|own| own == listener),
+        names => names.iter().any(|bound| bound == listener),
     }
 }
 
@@ -64,8 +64,8 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         return Dispatched::Answer(crate::http::respond::stopped(&inbound, &api.name));
     }
     let sub_path = candidate.sub_path.into_owned();
-    if let Some(answer) = crate::http::openapi::answer(api, &sub_path, &inbound) {
-        return Dispatched::Answer(answer);
+    if let Some(response) = crate::http::openapi::answer(api, &sub_path, &inbound) {
+        return Dispatched::Answer(response);
     }
     let settings = std::sync::Arc::clone(&context.services.settings.cors);
     if !cors::note(&settings, context) {
@@ -86,7 +86,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         is_last: forwards == Some(0),
     };
     let choice = choose(&api.rules, &request);
-    // A browser that asks what it may ask has no credentials with it.
+    // A CORS preflight request has no credentials.
     let asks_only = matches!(choice, Choice::Options { .. })
         && context.headers.get("Access-Control-Request-Method").is_some();
     let handlers = api.handlers.iter().filter(|handler| !asks_only || handler.is_cors());
@@ -94,11 +94,11 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     for handler in handlers {
         match handler.request(resource, context) {
             None => {}
-            Some(Next::Answer(answer)) => return Dispatched::Answer(answer),
+            Some(Next::Answer(response)) => return Dispatched::Answer(response),
             Some(Next::Ask(guard)) => return Dispatched::Ask(guard),
         }
     }
-    // What the request is, a handler knows too.
+    // Handlers read these properties too.
     let handled = match &choice {
         Choice::Resource { .. } => true,
         Choice::NotFound => plan.sequence("_resource_mismatch_handler_").is_some(),
@@ -124,10 +124,10 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
             Dispatched::Resource { api: candidate.index, resource: index }
         }
         Choice::Options { allow, .. } => {
-            let mut answer = Response::empty(200).with("Allow", allow.join(", "));
+            let mut response = Response::empty(200).with("Allow", allow.join(", "));
             let named: Vec<&str> = allow.iter().map(AsRef::as_ref).collect();
-            cors::announce(context, &allowed_methods(&named), &mut answer.head.headers);
-            Dispatched::Answer(answer)
+            cors::announce(context, &allowed_methods(&named), &mut response.head.headers);
+            Dispatched::Answer(response)
         }
         Choice::NotFound => match plan.sequence("_resource_mismatch_handler_") {
             Some(list) => Dispatched::Handler(list),

@@ -2,7 +2,7 @@
 //!
 //! The handshake that comes through an inbound endpoint `ws` or `wss` runs through its sequence like any message. Where a backend takes it,
 //! client and backend are connected, and nothing of this is asked. Where the flow comes to a good end without one, the bus is the other
-//! side: each message of the client runs through the sequence, and what that answers with is said to the client.
+//! side: each message of the client runs through the sequence, and its response is sent to the client.
 
 use crate::engine::exchange::is_handshake;
 use crate::http::dispatch::Bus;
@@ -21,7 +21,7 @@ use transport::{
 /// What a flow is told of the message, as properties.
 pub(super) type Told = [(&'static str, Value)];
 
-/// What the key of a client is answered with is made with this (RFC 6455, 1.3).
+/// The GUID that `Sec-WebSocket-Accept` is computed with (RFC 6455, 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Fields of a handshake that say nothing of the messages behind it.
@@ -62,7 +62,7 @@ impl Handshake {
     fn of(bus: &Arc<Bus>, port: u16, request: &Request, peer: &ConnectionInfo) -> Option<Handshake> {
         let RequestHead { method, target, headers, .. } = &request.head;
         let (plan, services) = bus.in_force();
-        let endpoint = plan.inbound_endpoints.iter().find(|own| own.port == Some(port))?;
+        let endpoint = plan.inbound_endpoints.iter().find(|inbound| inbound.port == Some(port))?;
         if !endpoint.websocket || !is_handshake(method, headers) {
             return None;
         }
@@ -71,7 +71,7 @@ impl Handshake {
             .get_all("Sec-WebSocket-Protocol")
             .filter_map(|line| std::str::from_utf8(line).ok())
             .flat_map(|line| line.split(','))
-            .map(|own| own.trim().to_owned())
+            .map(|protocol| protocol.trim().to_owned())
             .collect();
         let mut kept = headers.clone();
         OF_THE_HANDSHAKE.iter().for_each(|name| _ = kept.remove(name));
@@ -117,22 +117,24 @@ impl Handshake {
         text(400, "invalid Sec-WebSocket-Key\n".to_owned())
     }
 
-    /// The sub-protocol that is spoken, and the type of texts that it says: one of WSO2's (`synapse(contentType='…')`), or the first one
+    /// The sub-protocol that is spoken, and the media type of its texts: one of WSO2's (`synapse(contentType='…')`), or the first one
     /// that the answer of the flow names.
-    fn protocol(&self, answer: &Headers) -> Option<(String, Option<String>)> {
-        if let Some(own) = self.protocols.iter().find_map(|own| Some((own.clone(), Some(type_of(own)?)))) {
-            return Some(own);
+    fn protocol(&self, response: &Headers) -> Option<(String, Option<String>)> {
+        if let Some(named) =
+            self.protocols.iter().find_map(|named| Some((named.clone(), Some(type_of(named)?))))
+        {
+            return Some(named);
         }
-        let chosen = answer.get("Sec-WebSocket-Protocol")?.split(',').next()?.trim();
-        self.protocols.iter().find(|own| *own == chosen).map(|own| (own.clone(), None))
+        let chosen = response.get("Sec-WebSocket-Protocol")?.split(',').next()?.trim();
+        self.protocols.iter().find(|offered| *offered == chosen).map(|offered| (offered.clone(), None))
     }
 }
 
-/// The type of texts that a sub-protocol of WSO2 says.
+/// The media type of texts that a sub-protocol of WSO2 names.
 fn type_of(protocol: &str) -> Option<String> {
-    let own = protocol.strip_prefix("synapse(contentType=")?.strip_suffix(')')?;
-    let own = own.trim().trim_matches(['\'', '"']);
-    (!own.is_empty()).then(|| own.to_owned())
+    let media_type = protocol.strip_prefix("synapse(contentType=")?.strip_suffix(')')?;
+    let media_type = media_type.trim().trim_matches(['\'', '"']);
+    (!media_type.is_empty()).then(|| media_type.to_owned())
 }
 
 /// `Sec-WebSocket-Accept` for a key.
@@ -155,7 +157,7 @@ struct Conversation {
     audience: Audience,
     /// Among those that hear what others of the path are answered, where any do.
     place: Option<Place>,
-    /// What the handshake was answered with. (In a lock, so that what borrows this may go to another thread: nobody waits for it.)
+    /// What the handshake was answered with. (In a lock, so that a future that borrows this may move to another thread: it is never contended.)
     first: Mutex<Option<Response>>,
 }
 
@@ -170,16 +172,16 @@ impl Conversation {
         }
     }
 
-    /// Says an answer to those others that are to hear it. What is for the client itself comes back.
-    fn spread(&self, said: Option<Said>) -> Option<Said> {
-        let said = said?;
-        if let Some(Err(shortage)) = self.place.as_ref().map(|place| place.tell(&said)) {
+    /// Sends a message to the other clients that are to get it. A message for the client itself is returned.
+    fn spread(&self, message: Option<Said>) -> Option<Said> {
+        let message = message?;
+        if let Some(Err(shortage)) = self.place.as_ref().map(|place| place.tell(&message)) {
             tracing::warn!(
                 path = self.path(),
-                "what is said to all clients of a WebSocket is lost: {shortage}"
+                "a message for all clients of a WebSocket path is lost: {shortage}"
             );
         }
-        (self.audience != Audience::Others).then_some(said)
+        (self.audience != Audience::Others).then_some(message)
     }
 
     /// What is the same for all messages of the client.
@@ -205,8 +207,8 @@ impl Conversation {
         self.bus.answer(Request { head, body }, &self.peer, Some(self.port), Some(told)).await
     }
 
-    /// What an answer says.
-    async fn said(&self, response: Response) -> Result<Option<Said>, Failed> {
+    /// The message that a response makes.
+    async fn message_of(&self, response: Response) -> Result<Option<Said>, Failed> {
         let Response { head, body, about, on_end, .. } = response;
         let is_text = head.headers.get_known(Known::ContentType).is_none_or(is_text);
         let collected = body.collect(self.largest as u64).await;
@@ -250,15 +252,15 @@ impl Dialogue for Conversation {
         let first = self.first.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async {
             match first {
-                Some(response) => Ok(self.spread(self.said(response).await?)),
+                Some(response) => Ok(self.spread(self.message_of(response).await?)),
                 None => Ok(None),
             }
         })
     }
 
-    fn answer(&mut self, said: Said) -> Answering<'_> {
+    fn answer(&mut self, message: Said) -> Answering<'_> {
         Box::pin(async move {
-            let Said { is_text, payload } = said;
+            let Said { is_text, payload } = message;
             let mut told = self.told();
             let kind =
                 if is_text { "websocket.text.frame.present" } else { "websocket.binary.frame.present" };
@@ -266,7 +268,7 @@ impl Dialogue for Conversation {
             let content_type = if is_text { self.text_type.as_str() } else { "application/octet-stream" };
             let body = if payload.is_empty() { Body::Empty } else { Body::Bytes(payload) };
             let response = self.run(content_type, body, &told).await;
-            Ok(self.spread(self.said(response).await?))
+            Ok(self.spread(self.message_of(response).await?))
         })
     }
 
@@ -280,8 +282,8 @@ impl Dialogue for Conversation {
             }
             let response = self.run(&self.text_type, Body::Empty, &told).await;
             // Whatever it says is for others, if there are any.
-            if let Ok(said) = self.said(response).await {
-                self.spread(said);
+            if let Ok(message) = self.message_of(response).await {
+                self.spread(message);
             }
         })
     }

@@ -12,7 +12,7 @@ use xml::{Document, NodeId, NodeKind};
 impl Wsdl {
     /// Whether its WSDL has a port of this name.
     pub(crate) fn has_port(&self, name: &str) -> bool {
-        self.ports.iter().any(|own| own == name)
+        self.ports.iter().any(|port| port == name)
     }
 
     /// Whether the service has the operation that a SOAP request asks for, by its action or else by the element in
@@ -55,10 +55,9 @@ impl Wsdl {
             ("wsdl" | "xsd", location) => {
                 let decoded = message::form::pairs(item).into_iter().next().map(|(_, value)| value);
                 let location = decoded.as_deref().unwrap_or(location);
-                let found = self
-                    .imports
-                    .iter()
-                    .find(|(known, _)| known == location || known.ends_with(&format!("/{location}")));
+                let found = self.imports.iter().find(|(imported, _)| {
+                    imported == location || imported.ends_with(&format!("/{location}"))
+                });
                 return Some(match found {
                     Some((_, bytes)) => self.document_of(bytes, service, &address),
                     None => text(404, format!("{service} publishes no document `{location}`\n")),
@@ -110,7 +109,7 @@ impl Wsdl {
             (false, last) => last.unwrap_or(service),
         };
         for (node, attribute, location) in references(document) {
-            if self.imports.iter().any(|(known, _)| *known == location) {
+            if self.imports.iter().any(|(imported, _)| *imported == location) {
                 let kind = if attribute == "location" { "wsdl" } else { "xsd" };
                 document.set_attribute(node, "", "", attribute, &format!("{base}?{kind}={location}"));
             }
@@ -128,11 +127,12 @@ impl Wsdl {
     fn generated_2(&self, service: &str, address: &str) -> String {
         let (service, address) = (escape(service), escape(address));
         let none = ["mediate".to_owned()];
-        let names = self.operations.as_ref().map_or(none.as_slice(), |own| own.names.as_slice());
+        let names =
+            self.operations.as_ref().map_or(none.as_slice(), |operations| operations.names.as_slice());
         let operations: String = names
             .iter()
             .map(|name| {
-                let is_one_way = self.operations.as_ref().is_some_and(|own| own.one_way.contains(name));
+                let is_one_way = self.operations.as_ref().is_some_and(|operations| operations.one_way.contains(name));
                 let (pattern, output) = match is_one_way {
                     true => ("in-only", ""),
                     false => ("in-out", r##"<wsdl2:output element="#any"/>"##),

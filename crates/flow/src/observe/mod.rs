@@ -1,7 +1,7 @@
 //! Sees messages in flight: traces of what each step did, a wire log of heads and bodies, and what processor time steps take.
 //!
 //! Who is observed is said by name: on the command line, by `trace="enable"` in the configuration, at the admin address. A
-//! message that nobody observes pays one load when its flow begins, and a look at a flag of its own for each step. One
+//! message that is not observed pays one load when its flow begins, and a look at a flag of its own for each step. One
 //! that is observed carries a [`Watch`]; what it costs then is of no account.
 
 mod profile;
@@ -121,7 +121,7 @@ pub(crate) fn begin(context: &mut Context) {
     }
 }
 
-/// A list with `trace="enable"` is entered by a message that nobody observes yet.
+/// A list with `trace="enable"` is entered by a message that is not observed yet.
 #[cold]
 pub(crate) fn entered(context: &mut Context) {
     let name = context.owner_name().to_owned();
@@ -243,7 +243,7 @@ pub(crate) fn after(seen: &Seen, planned: &Planned, context: &mut Context, resul
     seen_by.after(seen.number, here, outcome);
 }
 
-/// An attempt to send a message to an endpoint, while somebody observes it.
+/// An attempt to send a message to an endpoint, while it is observed.
 pub(crate) struct Trial {
     recording: Option<Arc<Recording>>,
     wire: Option<wire::Tell>,

@@ -65,9 +65,9 @@ impl Profile {
 
     /// The steps, in the order in which they ran first.
     pub fn steps(&self) -> Vec<Spent> {
-        let mut all: Vec<Spent> = lock(&self.steps).values().cloned().collect();
-        all.sort_by_key(|spent| spent.order);
-        all
+        let mut steps: Vec<Spent> = lock(&self.steps).values().cloned().collect();
+        steps.sort_by_key(|spent| spent.order);
+        steps
     }
 
     /// Begins anew.

@@ -181,13 +181,13 @@ impl Recording {
         trace.running.push((context.number, stage, Instant::now()));
     }
 
-    /// What the message is now, unless the trace is full: nobody would see it.
+    /// What the message is now, unless the trace is full and would not show it.
     fn snapshot(&self, context: &mut Context) -> Option<Snapshot> {
         let full = lock(&self.trace).omitted > 0;
         (!full).then(|| Snapshot::of(context, self.shown))
     }
 
-    /// The step that runs on the message of this number has ended; `context`: what goes on, if anything does, and whether its next
+    /// The step that runs on the message of this number has ended; `context`: the message that goes on, if any, and whether its next
     /// step is what happens to it next.
     pub(super) fn after(&self, number: u64, context: Option<(&mut Context, bool)>, outcome: String) {
         let now = context.and_then(|(context, settled)| {
@@ -195,11 +195,11 @@ impl Recording {
             Some((context.number, Last { seen, settled: settled && !context.payload.is_unread() }))
         });
         let mut trace = lock(&self.trace);
-        let Some(at) = trace.running.iter().rposition(|(own, ..)| *own == number) else {
+        let Some(at) = trace.running.iter().rposition(|(running, ..)| *running == number) else {
             return;
         };
         let (number, stage, began) = trace.running.remove(at);
-        let depth = trace.running.iter().filter(|(own, ..)| *own == number).count();
+        let depth = trace.running.iter().filter(|(running, ..)| *running == number).count();
         let last = trace.last.remove(&number);
         let (changes, payload) = match (&last, &now) {
             (Some(last), Some((_, now))) => difference(&last.seen, &now.seen),
@@ -237,7 +237,7 @@ impl Recording {
         }
         let event = Event {
             copy: trace.copy(number),
-            depth: trace.running.iter().filter(|(own, ..)| *own == number).count(),
+            depth: trace.running.iter().filter(|(running, ..)| *running == number).count(),
             at: self.started.elapsed().saturating_sub(attempt.took),
             took: attempt.took,
             what: What::Attempt(attempt),
@@ -285,7 +285,7 @@ impl Recording {
         };
         Summary {
             steps: trace.events.iter().filter(|event| matches!(event.what, What::Step { .. })).count(),
-            status: trace.answer.as_ref().map(|answer| answer.status),
+            status: trace.answer.as_ref().map(|response| response.status),
             took: trace.ended.unwrap_or_else(|| self.started.elapsed()),
             running: trace.ended.is_none(),
             failed: trace.events.iter().any(is_failure),
@@ -340,11 +340,11 @@ impl Recording {
             "events": trace.events.iter().map(event).collect::<Vec<_>>(),
             "omitted": trace.omitted,
             "running": running.collect::<Vec<_>>(),
-            "answer": trace.answer.as_ref().map(|answer| json!({
-                "at_ms": milliseconds(answer.at),
-                "status": answer.status,
-                "headers": answer.headers.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
-                "payload": answer.payload.json(),
+            "answer": trace.answer.as_ref().map(|response| json!({
+                "at_ms": milliseconds(response.at),
+                "status": response.status,
+                "headers": response.headers.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
+                "payload": response.payload.json(),
             })),
         })
     }

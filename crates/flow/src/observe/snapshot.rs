@@ -105,7 +105,7 @@ pub(super) async fn arrive(context: &mut Context, shown: usize) {
             }
             match stream.poll_more(waking) {
                 Poll::Ready(Ok(true)) => {}
-                // Whoever reads the body will find the error again.
+                // The step that reads the body finds the error again.
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
             }

@@ -84,12 +84,12 @@ pub(super) fn render(recording: &Recording, trace: &Trace, elapsed: Duration) ->
             writeln!(out, "  now in {}  {}  for {}", stage.name, plain(&stage.place), took(began.elapsed()));
     }
     match &trace.answer {
-        Some(answer) => {
-            line(&mut out, &format!("  answered {} after {}", answer.status, took(answer.at)));
-            for (name, value) in &answer.headers {
+        Some(response) => {
+            line(&mut out, &format!("  answered {} after {}", response.status, took(response.at)));
+            for (name, value) in &response.headers {
                 let _ = writeln!(out, "      {}: {}", plain(name), value_of(Some(value)));
             }
-            body(&mut out, "      ", &answer.payload);
+            body(&mut out, "      ", &response.payload);
         }
         None if trace.ended.is_some() => line(&mut out, "  the client was gone before it had an answer"),
         None => line(&mut out, &format!("  no answer yet after {}", took(elapsed))),

@@ -102,7 +102,7 @@ impl Tap {
 
     fn end(&mut self) -> Option<Box<dyn BodyStream>> {
         let stream = self.stream.take()?;
-        // What is buffered and never consumed was seen by nobody; a body that is cut off ends the same way.
+        // Bytes that are buffered and never consumed went nowhere; a body that is cut off ends the same way.
         let whole = stream.is_complete() && stream.buffered().is_empty();
         self.tell.bytes(self.direction, &self.seen, self.total, whole);
         Some(stream)

@@ -117,7 +117,7 @@ impl Forwarding {
             Ok(list) => list,
             Err(fault) => return Attempt::Impossible(fault.to_string()),
         };
-        if let Some(fault) = self.fault.as_ref().and_then(|own| list_of(own, &mut context)) {
+        if let Some(fault) = self.fault.as_ref().and_then(|sequence| list_of(sequence, &mut context)) {
             context.handlers.clear();
             context.handlers.push(fault);
         }

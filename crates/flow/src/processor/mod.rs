@@ -1,7 +1,7 @@
 //! Message processors: take messages out of a store, one after the other, each with a task of its own.
 //!
 //! A task belongs to a name, not to a plan. For each message and each attempt it takes the definition that is in force
-//! then, so a reload neither stops it nor waits for it. Whoever has a message of a store in hand holds the claim on
+//! then, so a reload neither stops it nor waits for it. The processor that works on a message of a store holds the claim on
 //! that store: no message is in two hands, whichever processors come and go.
 
 mod failover;
@@ -44,7 +44,7 @@ enum Pause {
     Next,
     /// The time between two attempts with a message.
     Retry,
-    /// Until somebody activates it.
+    /// Until it is activated.
     Inactive,
 }
 
@@ -98,7 +98,7 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
             }
         }
     }
-    // Nobody may be listening any more.
+    // The receiver may be gone.
     let _ = stop.send(true);
     while running.join_next().await.is_some() {}
     drop(busy);
@@ -152,7 +152,7 @@ impl Runner {
         Some(Work { processor, plan, services, busy: self.busy.clone() })
     }
 
-    /// Waits until nobody else has a message of the store in hand.
+    /// Waits until no other processor works on a message of the store.
     async fn claimed<'a>(&mut self, work: &'a Work) -> Claimed<'a> {
         if !work.processor.activation.is_on() {
             return Claimed::Inactive;
@@ -310,14 +310,15 @@ impl Work {
 
     /// Runs one of the processor's own sequences, if there is one.
     async fn told(&self, mut context: Box<Context>, sequence: Option<&SequenceRef>) {
-        let list = sequence
-            .and_then(|own| own.resolve(&mut context).inspect_err(|fault| tracing::error!("{fault}")).ok());
+        let list = sequence.and_then(|reference| {
+            reference.resolve(&mut context).inspect_err(|fault| tracing::error!("{fault}")).ok()
+        });
         if let Some(list) = list {
             self.through(context, list).await;
         }
     }
 
-    /// Takes the processor out of service, until somebody activates it or its definition changes.
+    /// Takes the processor out of service, until it is activated or its definition changes.
     fn deactivate(&self, why: &str) {
         tracing::error!(
             processor = self.processor.name,

@@ -163,7 +163,7 @@ impl ResourceTemplate {
             if name.length.is_some_and(|length| value.chars().count() != length) {
                 return Ok(None);
             }
-            match variables.iter().find(|(known, _)| *known == name.name) {
+            match variables.iter().find(|(variable, _)| *variable == name.name) {
                 Some((_, earlier)) if *earlier != value => return Ok(None),
                 Some(_) => {}
                 None => variables.push((name.name.clone(), value)),
@@ -505,7 +505,7 @@ impl ResourceRule {
     }
 
     fn is_at(&self, listener: &str) -> bool {
-        self.binds_to.is_empty() || self.binds_to.iter().any(|own| own == listener)
+        self.binds_to.is_empty() || self.binds_to.iter().any(|name| name == listener)
     }
 
     fn is_for_options_only(&self) -> bool {

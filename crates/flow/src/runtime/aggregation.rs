@@ -78,7 +78,7 @@ impl Context {
     /// The latest split under a name that the message is a part of.
     pub fn split(&self, name: &str) -> Option<Arc<Split>> {
         let splits = self.attached::<Splits>()?;
-        splits.0.iter().find(|(own, _)| **own == *name).map(|(_, split)| Arc::clone(split))
+        splits.0.iter().find(|(property, _)| **property == *name).map(|(_, split)| Arc::clone(split))
     }
 }
 
@@ -99,7 +99,7 @@ impl Taken {
             + match self {
                 Taken::Pieces(pieces) => {
                     let begins = |at: usize| at == 0 || !Arc::ptr_eq(&pieces[at - 1].0, &pieces[at].0);
-                    let trees = (0..pieces.len()).filter(|&at| begins(at)).map(|at| own(pieces, at));
+                    let trees = (0..pieces.len()).filter(|&at| begins(at)).map(|at| size_of_tree(pieces, at));
                     16 * pieces.len() + trees.sum::<usize>()
                 }
                 Taken::Json(value) => message::json::size_of(value),
@@ -108,11 +108,11 @@ impl Taken {
     }
 }
 
-/// The tree that these pieces are of and the text that it was read from, where only they and the part they are taken from have it: what the
-/// part counts ends with it. Pieces of a message that was split share its tree, which counts itself.
-fn own(pieces: &[Piece], at: usize) -> usize {
+/// The bytes of the tree that these pieces are of and of its source text, if only the pieces and the part they are taken from have them: the
+/// part no longer counts them when it ends. Pieces of a message that was split share its tree, which counts itself.
+fn size_of_tree(pieces: &[Piece], at: usize) -> usize {
     let envelope = &pieces[at].0;
-    let alike = pieces[at..].iter().take_while(|(own, _)| Arc::ptr_eq(own, envelope)).count();
+    let alike = pieces[at..].iter().take_while(|(piece, _)| Arc::ptr_eq(piece, envelope)).count();
     match Arc::strong_count(envelope) <= alike + 1 {
         true => envelope.uncounted() + envelope.document.source().len(),
         false => 0,
@@ -198,7 +198,7 @@ struct Table {
     serial: u64,
 }
 
-/// Completed aggregates of no [`Split`] that are remembered, so that a late part is dropped instead of opening a new one.
+/// Most completed aggregates without a [`Split`] that are remembered, so that a late part is dropped instead of opening a new one.
 const REMEMBERED: usize = 4096;
 
 /// Parts for which room is made at once.
@@ -229,7 +229,7 @@ pub enum Added {
     },
     /// The aggregate is complete already.
     Late(Box<Context>),
-    /// The aggregate was opened meanwhile: once more, with what is taken of the part.
+    /// The aggregate was opened meanwhile: add the part once more, with what is taken of it.
     Again(Box<Context>),
     /// There is no room.
     Full(Box<Context>, Box<Fault>),
@@ -396,13 +396,13 @@ impl Table {
     fn outdated(&mut self, time: Duration) -> Vec<Aggregate> {
         let mut late = Vec::new();
         while let Some((since, key, serial)) = self.opened.front() {
-            let own = self.aggregates.get(key).filter(|own| own.serial == *serial);
-            match own {
-                Some(own) if own.open.is_none() && since.elapsed() >= time => {
+            let aggregate = self.aggregates.get(key).filter(|aggregate| aggregate.serial == *serial);
+            match aggregate {
+                Some(aggregate) if aggregate.open.is_none() && since.elapsed() >= time => {
                     late.extend(self.aggregates.remove(key));
                 }
                 // Those behind it are younger, and few have ended before it.
-                Some(own) if own.open.is_none() => break,
+                Some(aggregate) if aggregate.open.is_none() => break,
                 // Complete, or its timer sees to it.
                 _ => {}
             }

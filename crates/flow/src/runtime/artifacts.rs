@@ -30,7 +30,7 @@ pub struct Proxy {
     pub activation: Arc<Activation>,
     /// `startOnLoad`.
     pub(crate) start_on_load: bool,
-    /// Who may ask.
+    /// Who may send requests to it.
     pub(crate) guard: Option<Arc<Guard>>,
     /// What happens to messages before the flow and behind it.
     pub stages: Stages,
@@ -127,8 +127,8 @@ pub struct Resource {
 }
 
 /// The methods of a resource as answers list them; none: those that WSO2 lists then.
-pub(crate) fn allowed_methods(own: &[&str]) -> String {
-    let named: Vec<&str> = own.iter().copied().filter(|method| *method != "OPTIONS").collect();
+pub(crate) fn allowed_methods(methods: &[&str]) -> String {
+    let named: Vec<&str> = methods.iter().copied().filter(|method| *method != "OPTIONS").collect();
     if named.is_empty() { "GET, POST, PUT, DELETE".to_owned() } else { named.join(", ") }
 }
 
@@ -142,10 +142,10 @@ pub(crate) enum Handler {
     Guard(Arc<Guard>),
 }
 
-/// Who may ask from other origins, and with which headers.
+/// Which other origins may send requests, and with which headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cors {
-    /// Answers say nothing of it.
+    /// Responses have no CORS headers.
     pub disabled: bool,
     /// `*`, or origins as browsers send them.
     pub origins: Vec<String>,

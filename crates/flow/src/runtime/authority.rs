@@ -1,4 +1,4 @@
-//! Who asks, for backends that want to know: OAuth of endpoints, NTLM.
+//! Authentication of requests to backends: OAuth of endpoints, NTLM.
 
 use crate::runtime::fault::Fault;
 use crate::runtime::services::Services;
@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use transport::Body;
 
-/// Knows the `Authorization` of a request.
+/// Makes the `Authorization` of a request.
 pub trait Authority: Send + Sync + fmt::Debug {
     /// That of the first one; `None`: it goes as it is.
     fn begin<'a>(&'a self, services: &'a Services) -> Authorization<'a>;
@@ -17,7 +17,7 @@ pub trait Authority: Send + Sync + fmt::Debug {
     /// the refusals from 0.
     fn again<'a>(&'a self, refused: &'a Headers, round: u8, services: &'a Services) -> Authorization<'a>;
 
-    /// Whether it is the connection that is authorised: all requests go over one, which nobody else uses.
+    /// Whether it is the connection that is authorised: all requests go over one, which no other message uses.
     fn one_connection(&self) -> bool {
         false
     }

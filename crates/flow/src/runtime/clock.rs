@@ -5,7 +5,7 @@ use schedule::Moment;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Where the time comes from: the system, or a test that lets it pass. The clock that nobody sets is always the one of the
+/// Where the time comes from: the system, or a test that lets it pass. The monotonic clock is always the one of the
 /// runtime, so that a paused one rules everything.
 #[derive(Debug, Default)]
 pub struct Clock(Option<Told>);

@@ -60,7 +60,7 @@ pub enum Client {
     Soap(SoapVersion),
 }
 
-/// What a message began with that is no proxy service, API, inbound endpoint or `main`: `task nightly`. Left with the message.
+/// What a message without a proxy service, API, inbound endpoint or `main` began with: `task nightly`. Kept with the message.
 pub(crate) struct Origin(pub String);
 
 impl Inbound {
@@ -85,8 +85,8 @@ impl Inbound {
     /// The certificate that the client showed and that was verified, as PEM; `chain`: with those above it.
     fn certificates(&self, chain: bool) -> Option<String> {
         use base64::Engine;
-        let all = &self.tls.as_ref()?.client_certificates;
-        let shown = if chain { all.as_slice() } else { all.get(..1)? };
+        let certificates = &self.tls.as_ref()?.client_certificates;
+        let shown = if chain { certificates.as_slice() } else { certificates.get(..1)? };
         let mut pem = String::new();
         for certificate in shown {
             let text = base64::engine::general_purpose::STANDARD.encode(certificate);
@@ -218,7 +218,7 @@ pub struct Context {
     /// The step that ran last: where a failure of what it asked the engine for is reported.
     pub(crate) place: Option<Span>,
     pub(crate) progress: Progress,
-    /// Where the answer of a branch comes out. It stays with whoever drives the flow, whatever message that goes on with.
+    /// Where the answer of a branch comes out. It stays with the driver of the flow, whatever message the flow goes on with.
     pub(crate) awaited: Option<Awaited>,
     /// What mediators left with the message ([`Context::attach`]), and what it keeps while it is on its way ([`Context::hold`]).
     pub(crate) attached: Vec<Arc<dyn Any + Send + Sync>>,
@@ -390,14 +390,20 @@ impl Context {
             }
             "ssl.client.auth.cert" => self.inbound.certificates(false).map(Value::from),
             "ssl.client.auth.cert.X509" => self.inbound.certificates(true).map(Value::from),
-            "ssl.client.auth.cert.subject" => self.inbound.identity().map(|own| Value::from(own.subject)),
-            "ssl.client.auth.cert.issuer" => self.inbound.identity().map(|own| Value::from(own.issuer)),
-            "ssl.client.auth.cert.serial" => self.inbound.identity().map(|own| Value::from(own.serial)),
+            "ssl.client.auth.cert.subject" => {
+                self.inbound.identity().map(|identity| Value::from(identity.subject))
+            }
+            "ssl.client.auth.cert.issuer" => {
+                self.inbound.identity().map(|identity| Value::from(identity.issuer))
+            }
+            "ssl.client.auth.cert.serial" => {
+                self.inbound.identity().map(|identity| Value::from(identity.serial))
+            }
             "ssl.client.auth.cert.names" => {
-                self.inbound.identity().map(|own| Value::from(own.names.join(" ")))
+                self.inbound.identity().map(|identity| Value::from(identity.names.join(" ")))
             }
             "ssl.client.auth.cert.fingerprint" => {
-                self.inbound.identity().map(|own| Value::from(own.fingerprint))
+                self.inbound.identity().map(|identity| Value::from(identity.fingerprint))
             }
             "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
             "messageType" => match self.headers.get("Content-Type") {
@@ -452,7 +458,8 @@ impl Context {
     /// `ContentType` of axis2 scope, where it was set and is not only that of `messageType`.
     pub(crate) fn label(&self) -> Option<String> {
         let label = self.axis2.get("ContentType")?.to_string();
-        let of_type = self.axis2.get("messageType").is_some_and(|own| own.to_string() == label);
+        let of_type =
+            self.axis2.get("messageType").is_some_and(|message_type| message_type.to_string() == label);
         (!of_type && !label.chars().any(char::is_control)).then_some(label)
     }
 
@@ -462,8 +469,8 @@ impl Context {
         if &*name == "messageType" {
             let essence = value.to_string();
             // The type that the message has already keeps its parameters: a boundary, a charset.
-            let own = self.headers.get("Content-Type").map(|own| message::MediaType::parse(own).essence);
-            if own.is_none_or(|own| !own.eq_ignore_ascii_case(&essence)) {
+            let before = self.headers.get("Content-Type").map(|line| message::MediaType::parse(line).essence);
+            if before.is_none_or(|before| !before.eq_ignore_ascii_case(&essence)) {
                 self.headers.set("Content-Type", essence.as_bytes());
             }
             self.axis2.set("ContentType", value.clone());
@@ -495,7 +502,7 @@ impl Context {
     fn drop_repeated_headers(&mut self) {
         let mut seen: Vec<String> = Vec::new();
         self.headers.retain(|name, _| {
-            let first = !seen.iter().any(|known| known.eq_ignore_ascii_case(name));
+            let first = !seen.iter().any(|earlier| earlier.eq_ignore_ascii_case(name));
             if first {
                 seen.push(name.to_owned());
             }
@@ -599,20 +606,20 @@ impl Context {
     }
 
     /// Leaves something with the message for a mediator that comes later, in place of what was left of that type.
-    pub fn attach<T: Any + Send + Sync>(&mut self, own: Arc<T>) {
+    pub fn attach<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
         self.detach::<T>();
-        self.attached.push(own);
+        self.attached.push(value);
     }
 
     /// What was left with the message of that type.
     pub fn attached<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let own = self.attached.iter().find(|own| own.is::<T>())?;
-        Arc::clone(own).downcast().ok()
+        let value = self.attached.iter().find(|value| value.is::<T>())?;
+        Arc::clone(value).downcast().ok()
     }
 
     /// What was left with the message of that type; it is taken off.
     pub fn detach<T: Any + Send + Sync>(&mut self) -> Option<Arc<T>> {
-        let at = self.attached.iter().position(|own| own.is::<T>())?;
+        let at = self.attached.iter().position(|value| value.is::<T>())?;
         self.attached.swap_remove(at).downcast().ok()
     }
 
@@ -696,7 +703,7 @@ impl Context {
 
     /// What the message began with, where that was no request to a service: `task nightly`.
     fn origin(&self) -> Option<&str> {
-        self.attached.iter().find_map(|own| own.downcast_ref::<Origin>()).map(|own| own.0.as_str())
+        self.attached.iter().find_map(|value| value.downcast_ref::<Origin>()).map(|origin| origin.0.as_str())
     }
 
     /// Who sent the message, for logs: the address of the client, or what it began with.
@@ -759,7 +766,7 @@ impl Context {
         shell.scope = Some(Arc::clone(self.scope()));
         shell.exchange = self.exchange.clone();
         shell.progress = self.progress;
-        // Whoever drives this flow for the client still waits here for what others answer.
+        // The driver of this flow still waits here for the client's response from other branches.
         shell.awaited = self.awaited.take();
         Box::new(std::mem::replace(self, shell))
     }
@@ -773,12 +780,12 @@ impl Context {
     }
 
     /// Takes over a message that answers the client, from a branch that this flow waited for.
-    pub fn answer_with(&mut self, mut answer: Box<Context>) {
-        answer.frames.clear();
-        answer.exchange = self.exchange.clone();
-        answer.progress.part = self.progress.part;
-        answer.progress.client = self.progress.client;
-        self.put(answer);
+    pub fn answer_with(&mut self, mut response: Box<Context>) {
+        response.frames.clear();
+        response.exchange = self.exchange.clone();
+        response.progress.part = self.progress.part;
+        response.progress.client = self.progress.client;
+        self.put(response);
     }
 
     /// Whether fault handlers of the flow that this is a branch of have run for it, and not only those inside of the branch.
@@ -788,10 +795,10 @@ impl Context {
 
     /// The flow failed as a branch of it did, whose fault handlers have run.
     pub fn fail_as(&mut self, branch: &Context) {
-        let (own, other) = (&mut self.progress, &branch.progress);
-        own.failure = other.failure;
-        if other.asked.was_sent() {
-            own.asked.send();
+        let (progress, of_branch) = (&mut self.progress, &branch.progress);
+        progress.failure = of_branch.failure;
+        if of_branch.asked.was_sent() {
+            progress.asked.send();
         }
     }
 
@@ -832,8 +839,8 @@ impl std::fmt::Debug for Context {
 fn host_name() -> &'static str {
     use std::sync::LazyLock;
     static NAME: LazyLock<String> = LazyLock::new(|| {
-        let known = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-        let name = known.map(|name| name.trim().to_owned()).or_else(|| std::env::var("HOSTNAME").ok());
+        let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let name = hostname.map(|name| name.trim().to_owned()).or_else(|| std::env::var("HOSTNAME").ok());
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
     });
     &NAME

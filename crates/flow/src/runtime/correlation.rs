@@ -1,7 +1,7 @@
 //! The correlation id: what a client, the bus and all backends call one request by, in their logs.
 //!
 //! It is the header `activityid` of the request (another name by [`Settings::correlation_header`]), else one that is
-//! made from the message's own number when somebody asks for it. Each request to a backend carries it, and each answer
+//! made from the message's own number when it is first read. Each request to a backend carries it, and each answer
 //! that is made here or comes from an API. Flows see it as the property `correlation_id`.
 //!
 //! [`Settings::correlation_header`]: crate::runtime::services::Settings::correlation_header
@@ -35,7 +35,7 @@ impl Correlation {
 }
 
 /// What the name of the header is; nearly always it is the default.
-fn known(name: &str) -> Known {
+fn known_name(name: &str) -> Known {
     if name == DEFAULT { Known::ActivityId } else { Known::of(name.as_bytes()) }
 }
 
@@ -63,9 +63,9 @@ impl Context {
 
     /// The header of that name as flows see it, where the request has none.
     pub(crate) fn correlation_header(&self, name: &str) -> Option<Value> {
-        let own =
+        let is_asked =
             self.request_headers && name.eq_ignore_ascii_case(&self.services.settings.correlation_header);
-        own.then(|| Value::from(self.correlation.text()))
+        is_asked.then(|| Value::from(self.correlation.text()))
     }
 
     /// Gives the headers the id, unless they have one or it is switched off.
@@ -75,7 +75,7 @@ impl Context {
         }
         let name = &self.services.settings.correlation_header;
         match &self.correlation {
-            Correlation::Of(number) => self.headers.append_sound(name, known(name), &uuid(*number)),
+            Correlation::Of(number) => self.headers.append_sound(name, known_name(name), &uuid(*number)),
             Correlation::Given(id) => self.headers.append(name, id.as_bytes()),
         }
     }
@@ -83,9 +83,9 @@ impl Context {
     /// Whether the headers have an id. The client's is kept: an answer may come in their place.
     pub(crate) fn keeps_correlation(&mut self) -> bool {
         let name = &self.services.settings.correlation_header;
-        let id = match known(name) {
+        let id = match known_name(name) {
             Known::Other => self.headers.get(name),
-            known => self.headers.get_known(known),
+            known_name => self.headers.get_known(known_name),
         };
         let Some(id) = id else { return false };
         if self.request_headers && matches!(self.correlation, Correlation::Of(_)) && !id.is_empty() {

@@ -144,7 +144,7 @@ pub struct Step {
     pub busy: Option<Busy>,
 }
 
-/// One more message is with somebody, until this is dropped.
+/// Counts one more message at a member, until this is dropped.
 #[derive(Debug)]
 pub struct Busy(Arc<AtomicUsize>);
 
@@ -180,7 +180,7 @@ pub trait Leaf: Send + Sync {
     /// Whether the state machine lets a message through now.
     fn is_ready(&self) -> bool;
 
-    /// How long it is until it lets one through; `None`: nothing is in its way, or nobody knows.
+    /// How long it is until it lets one through; `None`: nothing is in its way, or that is not known.
     fn ready_in(&self) -> Option<Duration> {
         None
     }
@@ -191,7 +191,7 @@ pub trait Leaf: Send + Sync {
     /// What tells it from all others.
     fn identity(&self) -> &Arc<Identity>;
 
-    /// The number of its suspensions. Whoever sends takes it down before, for [`Leaf::failed`].
+    /// The number of its suspensions. A sender notes it before it sends, for [`Leaf::failed`].
     fn episode(&self) -> u64 {
         0
     }
@@ -264,7 +264,7 @@ pub trait Leaf: Send + Sync {
 pub struct Standing {
     /// When it lets messages through again, where it does not now and that comes by itself.
     pub until: Option<SystemTime>,
-    /// What changed its state last, other than an answer or somebody's hand; kept while it is active again.
+    /// What changed its state last, other than a response or an administrator; kept while it is active again.
     pub cause: Option<Cause>,
 }
 
@@ -417,15 +417,15 @@ impl Saved {
             return Ok(());
         }
         let limits = context.services().limits.clone();
-        let answer = match context.payload.buffer(&limits).await {
+        let response = match context.payload.buffer(&limits).await {
             Ok(_) => payload_value(context),
             Err(why) => Err(why.into()),
         };
-        match (self.target, &answer) {
-            (CallTarget::Body | CallTarget::BodyAndVariable(_), _) => return answer.map(|_| ()),
-            (CallTarget::Property(name), Ok(answer)) => context.properties.set(name, answer.clone()),
-            (CallTarget::Variable(name), Ok(answer)) => {
-                let value = variable_value(context, Some(answer));
+        match (self.target, &response) {
+            (CallTarget::Body | CallTarget::BodyAndVariable(_), _) => return response.map(|_| ()),
+            (CallTarget::Property(name), Ok(response)) => context.properties.set(name, response.clone()),
+            (CallTarget::Variable(name), Ok(response)) => {
+                let value = variable_value(context, Some(response));
                 context.variables.set(name, value);
             }
             (_, Err(_)) => {}
@@ -433,13 +433,13 @@ impl Saved {
         context.payload = self.payload;
         context.headers = self.headers;
         context.request_headers = self.request_headers;
-        answer.map(|_| ())
+        response.map(|_| ())
     }
 }
 
 /// What a variable target holds: `{payload, headers, attributes: {statusCode}}`, without `payload` if that is the body.
-fn variable_value(context: &Context, answer: Option<&message::Value>) -> message::Value {
-    let payload: Option<serde_json::Value> = answer.map(|answer| match answer {
+fn variable_value(context: &Context, response: Option<&message::Value>) -> message::Value {
+    let payload: Option<serde_json::Value> = response.map(|response| match response {
         message::Value::Json(json) => (**json).clone(),
         message::Value::Xml(xml) => xml.to_xml().into(),
         other => other.to_string().into(),

@@ -11,7 +11,7 @@ pub trait EventSource: Send + Sync {
     /// Its name, which is that of its service.
     fn name(&self) -> &str;
 
-    /// Copies of the message for those who want the event, to be run aside; `None`: nobody does. With a topic, those are meant whose
+    /// Copies of the message for those who want the event, to be run aside; `None`: no subscriber does. With a topic, those subscribers get it whose
     /// filter is a topic, whatever the message says.
     ///
     /// # Errors

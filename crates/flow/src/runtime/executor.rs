@@ -104,7 +104,8 @@ impl Pool {
     /// Its queues are these from now on; who waits in one that is gone goes to the next one below.
     pub(crate) fn define(self: &Arc<Pool>, shape: &Shape) {
         let mut inner = lock(&self.0);
-        let same = inner.queues.iter().map(|own| (own.priority, own.size)).eq(shape.queues.iter().copied());
+        let same =
+            inner.queues.iter().map(|queue| (queue.priority, queue.size)).eq(shape.queues.iter().copied());
         (inner.core, inner.max) = (shape.core.max(1), shape.max.max(shape.core).max(1));
         if !same {
             let queues = shape.queues.iter().map(|&(priority, size)| Queue {
@@ -125,10 +126,10 @@ impl Pool {
 
     pub(crate) fn status(&self) -> Status {
         let inner = lock(&self.0);
-        let waiting = |queue: &Queue| queue.waiting.iter().filter(|one| !one.is_closed()).count();
+        let waiting = |queue: &Queue| queue.waiting.iter().filter(|ticket| !ticket.is_closed()).count();
         Status {
             running: inner.running,
-            queues: inner.queues.iter().map(|own| (own.priority, waiting(own), own.size)).collect(),
+            queues: inner.queues.iter().map(|queue| (queue.priority, waiting(queue), queue.size)).collect(),
             core: inner.core,
             max: inner.max,
             begun: inner.begun,
@@ -209,7 +210,7 @@ impl Inner {
             self.at = (self.at + 1) % self.queues.len();
             self.had = 0;
         }
-        // Nobody waits: the next round begins with the highest priority.
+        // No message waits: the next round begins with the highest priority.
         self.at = 0;
         None
     }
@@ -228,7 +229,7 @@ impl Ticket {
     pub async fn turn(self) -> Turn {
         match self.0 {
             State::Now(turn) => turn,
-            // The pool lives as long as somebody runs, and gives all their turns.
+            // The pool lives as long as a message runs, and gives all that wait their turns.
             State::Waits(receiver) => receiver.await.unwrap_or(Turn(None)),
         }
     }
@@ -336,7 +337,7 @@ mod tests {
         let first = turn(pool.ticket(7).unwrap());
         let (low, high) = (pool.ticket(1).unwrap(), pool.ticket(99).unwrap());
         let waiting = |pool: &Pool| -> Vec<_> {
-            pool.0.lock().unwrap().queues.iter().map(|own| (own.priority, own.waiting.len())).collect()
+            pool.0.lock().unwrap().queues.iter().map(|queue| (queue.priority, queue.waiting.len())).collect()
         };
         assert_eq!(waiting(&pool), [(10, 1), (5, 1)]);
         pool.define(&Shape { queues: vec![(7, 1), (2, 1)], core: 1, max: 1 });

@@ -1,4 +1,4 @@
-//! Who may ask: the profiles of the settings (`[access.NAME]`), and what a service takes of one. How a request is checked is the
+//! Access control: the profiles of the settings (`[access.NAME]`), and what a service takes of one. How a request is checked is the
 //! business of `http`.
 
 use crate::runtime::services::Services;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use transport::Target;
 
-/// The ways in which somebody may be let in.
+/// The ways in which a client may authenticate.
 #[derive(Default)]
 pub struct Profile {
     /// Its name.
@@ -27,7 +27,7 @@ pub struct Profile {
     pub users: bool,
     /// Those of a directory.
     pub directory: Option<Directory>,
-    /// Certificates of clients; empty: they let nobody in.
+    /// The certificates of clients that are accepted; empty: none is.
     pub certificates: Vec<Allowed>,
     /// Signatures of webhooks.
     pub signature: Option<Scheme>,
@@ -81,7 +81,7 @@ pub struct Directory {
     pub name: Option<Name>,
     /// Below what they are searched for, and by what.
     pub search: Option<(String, Filter)>,
-    /// Who searches: name and password; `None`: nobody, or for groups the user.
+    /// The bind for searches, name and password; `None`: anonymous, or for groups that of the user.
     pub bind: Option<(String, String)>,
     /// Below what groups are searched for, by what, and the attribute that is a scope.
     pub groups: Option<(String, Filter, String)>,
@@ -145,7 +145,7 @@ impl fmt::Debug for Profile {
     }
 }
 
-/// What guards a service: a profile, and what whoever it lets in must be allowed to do.
+/// What guards a service: a profile, and the scopes that a caller needs.
 #[derive(Debug)]
 pub struct Guard {
     /// Who is let in.

@@ -27,7 +27,7 @@ pub struct InboundEndpoint {
     pub websocket: bool,
     /// Type of the texts that come over them.
     pub(crate) text_type: String,
-    /// Whom answers to messages of WebSockets are said to.
+    /// Which clients get the responses to messages of WebSockets.
     pub(crate) audience: Audience,
     /// Whether it takes requests.
     pub activation: Arc<Activation>,
@@ -41,7 +41,7 @@ pub struct InboundEndpoint {
     pub(crate) filter: Filter,
 }
 
-/// Whom an answer to a message of a WebSocket is said to (`ws.client.side.broadcast.level`).
+/// Which clients get the response to a message of a WebSocket (`ws.client.side.broadcast.level`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     /// The client whose message it answers: 0.

@@ -10,7 +10,7 @@ pub(crate) const INLINE: u32 = 40_000;
 /// Units that a step counts as beside those that it uses.
 const STEP: u32 = 256;
 
-/// Bytes of a message that a step reads in the time of one unit, where nobody counts.
+/// Bytes of a message that a step reads in the time of one unit, where it counts none.
 const BYTES: u32 = 8;
 
 /// After so many times [`STEP`] units a flow lets others on its worker have their turn.

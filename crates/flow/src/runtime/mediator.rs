@@ -112,7 +112,7 @@ pub struct Split {
     pub sequential: bool,
     /// One after the other: those behind one that failed do not run (`STOP_TARGET_EXECUTION_ON_FAILURE`).
     pub stops: bool,
-    /// Nobody waits for the copies, and none of them can answer the client.
+    /// Nothing waits for the copies, and none of them can answer the client.
     pub aside: bool,
 }
 

@@ -1,8 +1,8 @@
 //! A panic ends one flow, not its worker.
 //!
-//! Whoever drives flows polls them through [`caught`]. What unwinds is turned into a value that says where in the program it
+//! The drivers of flows poll them through [`caught`]. What unwinds is turned into a value that says where in the program it
 //! began; the flow then ends as one that failed. While that is so the process's own hook prints nothing: the one log line is
-//! written by whoever caught it, with the message id and the place in the configuration.
+//! written by the driver that caught it, with the message id and the place in the configuration.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ use std::task::Poll;
 /// What is known of a panic.
 #[derive(Clone, Debug)]
 pub(crate) struct Panicked {
-    /// What it said.
+    /// Its message.
     pub message: String,
     /// `file:line` in the program; empty where the hook is not installed.
     pub location: String,
@@ -48,7 +48,7 @@ fn hook(info: &PanicHookInfo<'_>) {
         return;
     }
     let thread = std::thread::current();
-    let (name, message) = (thread.name().unwrap_or(""), said(info.payload()));
+    let (name, message) = (thread.name().unwrap_or(""), message_of(info.payload()));
     tracing::error!(target: "busbar::panic", thread = name, location, "a panic: {message}");
 }
 
@@ -71,13 +71,13 @@ pub(crate) async fn caught<F: Future>(mut future: Pin<&mut F>) -> Result<F::Outp
 #[cold]
 fn panicked(payload: Box<dyn Any + Send>) -> Panicked {
     let location = LOCATION.try_with(|kept| std::mem::take(&mut *kept.borrow_mut())).unwrap_or_default();
-    let message = said(&*payload);
+    let message = message_of(&*payload);
     // What was thrown may itself panic when it is dropped.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
     Panicked { message, location }
 }
 
-fn said(payload: &(dyn Any + Send)) -> String {
+fn message_of(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("of another type than text").to_owned()

@@ -81,7 +81,7 @@ pub(crate) struct LeftOut {
     pub main: Option<usize>,
 }
 
-/// A quick hash (FNV-1a) for names of the configuration that are looked up per message: nobody from outside can add one,
+/// A quick hash (FNV-1a) for names of the configuration that are looked up per message: clients cannot add one,
 /// so none has to be kept from colliding.
 pub(crate) struct NameHasher(u64);
 
@@ -211,10 +211,11 @@ impl Plan {
 
     /// Whether there is a proxy service or an API of this name; `main` and [`ALL`] are always there.
     pub fn has_service(&self, name: &str) -> bool {
-        let own = || {
-            self.proxies.iter().any(|own| own.name == name) || self.apis.iter().any(|own| own.name == name)
+        let is_deployed = || {
+            self.proxies.iter().any(|proxy| proxy.name == name)
+                || self.apis.iter().any(|api| api.name == name)
         };
-        name == "main" || name == ALL || own()
+        name == "main" || name == ALL || is_deployed()
     }
 
     /// A list by number.
@@ -254,22 +255,27 @@ impl Plan {
 
     /// Leaves out an inbound endpoint that cannot listen, before the plan comes into force.
     pub fn leave_out_inbound(&mut self, port: u16, why: &str) {
-        let Some(at) = self.inbound_endpoints.iter().position(|own| own.port == Some(port)) else { return };
-        let own = self.inbound_endpoints.remove(at);
-        self.faulty.push(faulty_inbound(&own, why));
+        let Some(at) = self.inbound_endpoints.iter().position(|endpoint| endpoint.port == Some(port)) else {
+            return;
+        };
+        let endpoint = self.inbound_endpoints.remove(at);
+        self.faulty.push(faulty_inbound(&endpoint, why));
     }
 
     /// Records that the inbound endpoint of a port goes on with what it had before, and why.
     pub fn hold_inbound(&mut self, port: u16, why: &str) {
-        let Some(own) = self.inbound_endpoints.iter().find(|own| own.port == Some(port)) else { return };
-        let held = config::FaultyArtifact { held: true, ..faulty_inbound(own, why) };
+        let Some(endpoint) = self.inbound_endpoints.iter().find(|endpoint| endpoint.port == Some(port))
+        else {
+            return;
+        };
+        let held = config::FaultyArtifact { held: true, ..faulty_inbound(endpoint, why) };
         self.faulty.push(held);
     }
 
     /// Where files come from: of proxy services, and of inbound endpoints.
     pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
-        let proxies = self.proxies.iter().filter_map(|own| own.source.as_ref());
-        proxies.chain(self.inbound_endpoints.iter().filter_map(|own| own.source.as_ref()))
+        let proxies = self.proxies.iter().filter_map(|artifact| artifact.source.as_ref());
+        proxies.chain(self.inbound_endpoints.iter().filter_map(|artifact| artifact.source.as_ref()))
     }
 
     /// The tasks.
@@ -284,9 +290,9 @@ impl Plan {
 
     /// The priority executors, by name.
     pub fn executors(&self) -> Vec<&Arc<Executor>> {
-        let mut all: Vec<_> = self.executors.values().collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        all
+        let mut executors: Vec<_> = self.executors.values().collect();
+        executors.sort_by(|one, other| one.name.cmp(&other.name));
+        executors
     }
 
     /// A data service by its name.
@@ -301,12 +307,12 @@ impl Plan {
 
     /// The event sources, by name.
     pub fn event_sources(&self) -> Vec<&Arc<dyn EventSource>> {
-        let mut all: Vec<_> = self.event_sources.values().collect();
-        all.sort_by(|one, other| one.name().cmp(other.name()));
-        all
+        let mut sources: Vec<_> = self.event_sources.values().collect();
+        sources.sort_by(|one, other| one.name().cmp(other.name()));
+        sources
     }
 
-    /// It comes into force: its definitions say which services, APIs, processors, tasks and inbound endpoints run, where nobody has decided otherwise.
+    /// It comes into force: its definitions say which services, APIs, processors, tasks and inbound endpoints run, where no administrator has decided otherwise.
     pub(crate) fn begins(&self) {
         for proxy in &self.proxies {
             proxy.activation.defined(proxy.start_on_load, 0);
@@ -373,12 +379,12 @@ impl Plan {
         }
     }
 
-    /// A registry resource; what cannot be read is said in the log, and not there.
+    /// A registry resource; `None` where it cannot be read, which is logged.
     fn resource(&self, key: &str) -> Option<Entry> {
         let bytes = self.resource_bytes(key)?;
         let mut parsed = self.resources.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(known) = parsed.get(key).filter(|known| Arc::ptr_eq(&known.bytes, &bytes)) {
-            return Some(known.clone());
+        if let Some(cached) = parsed.get(key).filter(|cached| Arc::ptr_eq(&cached.bytes, &bytes)) {
+            return Some(cached.clone());
         }
         if parsed.len() >= MAX_RESOURCES {
             parsed.clear();
@@ -477,7 +483,7 @@ impl std::fmt::Debug for Plan {
     }
 }
 
-fn faulty_inbound(own: &InboundEndpoint, why: &str) -> config::FaultyArtifact {
-    let (kind, name) = (config::ArtifactKind::InboundEndpoint, Some(own.name.clone()));
-    config::FaultyArtifact::new(kind, name, own.span, why.to_owned())
+fn faulty_inbound(endpoint: &InboundEndpoint, why: &str) -> config::FaultyArtifact {
+    let (kind, name) = (config::ArtifactKind::InboundEndpoint, Some(endpoint.name.clone()));
+    config::FaultyArtifact::new(kind, name, endpoint.span, why.to_owned())
 }

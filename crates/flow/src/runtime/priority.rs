@@ -103,14 +103,18 @@ impl Condition {
     fn holds(&self, inbound: &Inbound, headers: &Headers) -> bool {
         match self {
             Condition::Equal(part, wanted) => {
-                part.of(inbound, headers).is_some_and(|own| own.eq_ignore_ascii_case(wanted))
+                part.of(inbound, headers).is_some_and(|value| value.eq_ignore_ascii_case(wanted))
             }
             Condition::Match(part, pattern) => {
-                part.of(inbound, headers).is_some_and(|own| pattern.matches(&own) == Ok(true))
+                part.of(inbound, headers).is_some_and(|value| pattern.matches(&value) == Ok(true))
             }
-            Condition::All(all) => all.iter().all(|own| own.holds(inbound, headers)),
-            Condition::Any(all) => all.iter().any(|own| own.holds(inbound, headers)),
-            Condition::Not(own) => !own.holds(inbound, headers),
+            Condition::All(conditions) => {
+                conditions.iter().all(|condition| condition.holds(inbound, headers))
+            }
+            Condition::Any(conditions) => {
+                conditions.iter().any(|condition| condition.holds(inbound, headers))
+            }
+            Condition::Not(condition) => !condition.holds(inbound, headers),
         }
     }
 }
@@ -124,10 +128,10 @@ impl Part {
         // The brackets of an address of version 6 have colons.
         let end = inbound.host.rfind(':').filter(|at| !inbound.host[*at..].contains(']'));
         let found = match self {
-            Part::Header(name) => return headers.get(name).map(|own| own.trim().to_owned()),
+            Part::Header(name) => return headers.get(name).map(|value| value.trim().to_owned()),
             Part::Parameter(name) => {
-                let mut all = query?.split('&').map(|own| own.split_once('=').unwrap_or((own, "")));
-                let found = all.find(|(own, _)| message::form::decode(own) == *name);
+                let mut pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+                let found = pairs.find(|(key, _)| message::form::decode(key) == *name);
                 return found.map(|(_, value)| message::form::decode(value));
             }
             Part::Target => inbound.target.as_str(),
@@ -170,7 +174,7 @@ impl Reader<'_> {
     }
 
     fn child<'e>(&self, element: &'e Element, names: &[&str]) -> Result<&'e Element, String> {
-        let found = element.elements().find(|own| names.contains(&own.local()));
+        let found = element.elements().find(|child| names.contains(&child.local()));
         found.ok_or_else(|| {
             self.wrong(element.span(), &format!("`{}` has no `{}` inside", element.local(), names[0]))
         })
@@ -182,7 +186,7 @@ impl Reader<'_> {
         let mut queues: Vec<(i32, usize)> = Vec::new();
         for queue in list.children_named("queue") {
             let priority = self.number(queue, "priority", None)?;
-            if queues.iter().any(|own| own.0 == priority) {
+            if queues.iter().any(|queue| queue.0 == priority) {
                 return Err(self.wrong(queue.span(), &format!("two queues have the priority {priority}")));
             }
             queues.push((priority, self.number(queue, "size", None)?));
@@ -200,7 +204,7 @@ impl Reader<'_> {
                 return Err(self.wrong(threads.span(), &what));
             }
         }
-        let lowest = queues.last().map_or(0, |own| own.0);
+        let lowest = queues.last().map_or(0, |queue| queue.0);
         let list = self.child(root, &["conditions"])?;
         let default = self.number(list, "defaultPriority", Some(lowest))?;
         let mut conditions = Vec::new();
@@ -212,8 +216,8 @@ impl Reader<'_> {
             };
             conditions.push((priority, self.condition(first, 0)?));
         }
-        for priority in conditions.iter().map(|own| own.0).chain([default]) {
-            if queues.iter().all(|own| own.0 != priority) {
+        for priority in conditions.iter().map(|entry| entry.0).chain([default]) {
+            if queues.iter().all(|queue| queue.0 != priority) {
                 let what = format!("there is no queue of the priority {priority}");
                 return Err(self.wrong(list.span(), &what));
             }
@@ -225,20 +229,21 @@ impl Reader<'_> {
         if depth > DEPTH {
             return Err(self.wrong(element.span(), "conditions nest too deeply"));
         }
-        let inside =
-            || element.elements().map(|own| self.condition(own, depth + 1)).collect::<Result<Vec<_>, _>>();
-        let some = |all: Vec<Condition>| match all.is_empty() {
+        let inside = || {
+            element.elements().map(|child| self.condition(child, depth + 1)).collect::<Result<Vec<_>, _>>()
+        };
+        let some = |conditions: Vec<Condition>| match conditions.is_empty() {
             true => {
                 Err(self.wrong(element.span(), &format!("`{}` has no condition inside", element.local())))
             }
-            false => Ok(all),
+            false => Ok(conditions),
         };
         match element.local() {
             "and" => Ok(Condition::All(some(inside()?)?)),
             "or" => Ok(Condition::Any(some(inside()?)?)),
             "not" => {
-                let mut all = some(inside()?)?;
-                match (all.pop(), all.is_empty()) {
+                let mut conditions = some(inside()?)?;
+                match (conditions.pop(), conditions.is_empty()) {
                     (Some(one), true) => Ok(Condition::Not(Box::new(one))),
                     _ => Err(self.wrong(element.span(), "`not` has one condition inside")),
                 }
@@ -254,7 +259,7 @@ impl Reader<'_> {
                     return Err(self.wrong(element.span(), "`match` needs `regex`"));
                 };
                 let pattern = Pattern::compile(regex).map_err(|why| {
-                    let what = format!("`{regex}` is no valid regular expression: {why}");
+                    let what = format!("`{regex}` is not a valid regular expression: {why}");
                     self.wrong(element.value_span("regex"), &what)
                 })?;
                 Ok(Condition::Match(self.part(element)?, pattern))
@@ -271,7 +276,7 @@ impl Reader<'_> {
     }
 
     fn part(&self, element: &Element) -> Result<Part, String> {
-        let source = element.attr("source").map(str::trim).filter(|own| !own.is_empty());
+        let source = element.attr("source").map(str::trim).filter(|name| !name.is_empty());
         let needed = || {
             let what = format!("`{}` needs `source`: the name", element.local());
             source.map(str::to_owned).ok_or_else(|| self.wrong(element.span(), &what))
@@ -316,14 +321,14 @@ mod tests {
         let mut headers = Headers::new();
         headers.set("Customer", "Gold");
         headers.set("Host", "[::1]:8280");
-        let mut own = Inbound::of_nobody(
+        let mut inbound = Inbound::of_nobody(
             message::Method::Post,
             target.to_owned(),
             super::super::context::Client::Rest,
             &headers,
         );
-        own.host = "[::1]:8280".into();
-        (own, headers)
+        inbound.host = "[::1]:8280".into();
+        (inbound, headers)
     }
 
     #[test]
@@ -356,16 +361,17 @@ mod tests {
         ] {
             let condition = match condition {
                 "" => String::new(),
-                own => format!("<condition priority='10'>{own}</condition>"),
+                inner => format!("<condition priority='10'>{inner}</condition>"),
             };
             let text = file(&format!("<conditions>{condition}</conditions>"));
             let priorities = Priorities::read("p.xml", &text).expect("a file");
             let (inbound, headers) = inbound("/a/b?x=1&y=%20z");
             assert_eq!(priorities.of(&inbound, &headers), wanted, "{condition}");
         }
-        let own = Priorities::read("p.xml", &file("<conditions defaultPriority='10'/>")).expect("a file");
-        assert_eq!(own.shape, Shape { queues: vec![(10, 3), (1, 2)], core: 1, max: 1 });
-        assert_eq!(own.default, 10);
+        let priorities =
+            Priorities::read("p.xml", &file("<conditions defaultPriority='10'/>")).expect("a file");
+        assert_eq!(priorities.shape, Shape { queues: vec![(10, 3), (1, 2)], core: 1, max: 1 });
+        assert_eq!(priorities.default, 10);
     }
 
     #[test]
@@ -411,7 +417,7 @@ mod tests {
             (one("<equal type='url' source='user' value='a'/>"), "p.xml:4: a URL has no `user` here"),
             (
                 one("<match type='header' source='a' regex='('/>"),
-                "p.xml:4: `(` is no valid regular expression",
+                "p.xml:4: `(` is not a valid regular expression",
             ),
             (one("<match type='header' source='a'/>"), "p.xml:4: `match` needs `regex`"),
             (one("<not/>"), "p.xml:4: `not` has no condition inside"),

@@ -38,7 +38,7 @@ pub(crate) enum Pace {
     },
 }
 
-/// Held while somebody has the first message of a store in hand.
+/// Held by the processor that works on the first message of a store.
 #[derive(Default)]
 pub(crate) struct Claim(pub(crate) tokio::sync::Mutex<()>);
 

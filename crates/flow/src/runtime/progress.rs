@@ -28,7 +28,7 @@ pub(crate) struct Progress {
     pub spent: Spent,
     /// The payload is a fault in POX form.
     pub pox_fault: bool,
-    /// Somebody observes the message ([`crate::observe`]).
+    /// The message is observed ([`crate::observe`]).
     pub observed: bool,
     /// It was written to a file: nothing answers.
     pub written: bool,

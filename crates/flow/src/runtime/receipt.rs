@@ -1,4 +1,4 @@
-//! What became of a message that somebody has to confirm: a file that is deleted then, later the message of a broker.
+//! What became of a message that its source has to confirm: a file that is deleted then, later the message of a broker.
 //!
 //! The outcome of a scope says that something failed, also where a fault sequence has dealt with that. Who confirms has to know the
 //! difference, and whether the flow refused to (`SET_ROLLBACK_ONLY`). Copies of a message have its receipt too.

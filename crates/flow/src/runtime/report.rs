@@ -26,7 +26,7 @@ pub(crate) fn fault(context: &Context, fault: &Fault) {
     );
 }
 
-/// Logs that a backend refused a one-way message: nobody else gets to know its answer, and the client may have its 202.
+/// Logs that a backend refused a one-way message: its response goes nowhere else, and the client may have its 202.
 pub(crate) fn one_way_refused(context: &Context, message_id: &str) {
     let Some(status @ 400..) = context.status else { return };
     tracing::warn!(

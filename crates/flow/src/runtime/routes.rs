@@ -48,7 +48,7 @@ fn fits(written: &[u8], host: &[u8]) -> bool {
         if written.get(at) == Some(&b'*') {
             star = Some((at, from));
             at += 1;
-        } else if written.get(at).is_some_and(|own| own.eq_ignore_ascii_case(&host[from])) {
+        } else if written.get(at).is_some_and(|letter| letter.eq_ignore_ascii_case(&host[from])) {
             (at, from) = (at + 1, from + 1);
         } else if let Some((of, reaches)) = star {
             star = Some((of, reaches + 1));
@@ -57,41 +57,45 @@ fn fits(written: &[u8], host: &[u8]) -> bool {
             return false;
         }
     }
-    written[at..].iter().all(|own| *own == b'*')
+    written[at..].iter().all(|letter| *letter == b'*')
 }
 
 impl Routes {
-    /// Whether a message may be sent to an address that was computed: ``host` (of IPv6 without brackets) and `port` of a server.
+    /// Whether a message may be sent to an address that was computed: `host` (of IPv6 without brackets) and `port` of a server.
     pub fn permits(&self, scheme: &str, host: &str, port: u16) -> bool {
-        let Some(all) = &self.dynamic else { return true };
+        let Some(permitted) = &self.dynamic else { return true };
         let host = host.trim_end_matches('.');
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        all.iter().any(|written| {
-            let (own, rest) = match written.split_once("://") {
-                Some((own, rest)) => (Some(own), rest),
+        permitted.iter().any(|written| {
+            let (permitted_scheme, rest) = match written.split_once("://") {
+                Some((permitted, rest)) => (Some(permitted), rest),
                 None => (None, written.as_str()),
             };
             let with_port = rest.rsplit(']').next().unwrap_or(rest).contains(':');
             let server = if with_port { format!("{host}:{port}") } else { host.clone() };
-            own.is_none_or(|own| own.eq_ignore_ascii_case(scheme)) && fits(rest.as_bytes(), server.as_bytes())
+            permitted_scheme.is_none_or(|permitted| permitted.eq_ignore_ascii_case(scheme))
+                && fits(rest.as_bytes(), server.as_bytes())
         })
     }
 
     /// As [`Routes::permits`], for an address that is no server: of a file, or of a service of this bus.
     pub fn permits_text(&self, address: &str) -> bool {
-        let Some(all) = &self.dynamic else { return true };
+        let Some(permitted) = &self.dynamic else { return true };
         let lower = address.to_ascii_lowercase();
         let leads_up = lower.split(['/', '\\', '?', '#']).any(|part| part.replace("%2e", ".") == "..");
-        !leads_up && all.iter().any(|written| fits(written.as_bytes(), address.trim().as_bytes()))
+        !leads_up && permitted.iter().any(|written| fits(written.as_bytes(), address.trim().as_bytes()))
     }
 
     /// The same backend, as it is to be reached.
     pub fn reach(&self, target: Target) -> Target {
-        let target =
-            match self.proxies.iter().find(|own| own.hosts.iter().any(|all| all.contain(target.host()))) {
-                Some(Route { proxy: Some(proxy), .. }) => target.through(proxy),
-                _ => target,
-            };
+        let target = match self
+            .proxies
+            .iter()
+            .find(|route| route.hosts.iter().any(|names| names.contain(target.host())))
+        {
+            Some(Route { proxy: Some(proxy), .. }) => target.through(proxy),
+            _ => target,
+        };
         if self.http2 && target.scheme() == Scheme::Https { target.http2() } else { target }
     }
 }
@@ -118,12 +122,12 @@ mod tests {
 
     #[test]
     fn computed_addresses_are_those_that_are_listed() {
-        let routes = |all: &[&str]| Routes {
-            dynamic: Some(all.iter().map(|own| (*own).to_owned()).collect()),
+        let routes = |addresses: &[&str]| Routes {
+            dynamic: Some(addresses.iter().map(|address| (*address).to_owned()).collect()),
             ..Routes::default()
         };
         assert!(Routes::default().permits("http", "169.254.169.254", 80));
-        let own = routes(&[
+        let permitted = routes(&[
             "*.inner.example",
             "10.0.0.7:8080",
             "https://bank.example",
@@ -143,7 +147,7 @@ mod tests {
             ("http", "::1", 1, true),
             ("http", "::1", 2, false),
         ] {
-            assert_eq!(own.permits(scheme, host, port), wanted, "{scheme}://{host}:{port}");
+            assert_eq!(permitted.permits(scheme, host, port), wanted, "{scheme}://{host}:{port}");
         }
         for (address, wanted) in [
             ("vfs:file:///out/a/b.txt", true),
@@ -152,7 +156,7 @@ mod tests {
             ("vfs:file:///etc/passwd", false),
             ("local://services/Inner", false),
         ] {
-            assert_eq!(own.permits_text(address), wanted, "{address}");
+            assert_eq!(permitted.permits_text(address), wanted, "{address}");
         }
         assert!(!routes(&[]).permits("http", "a", 80) && !routes(&[]).permits_text("local://services/A"));
         assert!(routes(&["*", "local://*"]).permits("http", "::1", 80));

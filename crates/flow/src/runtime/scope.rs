@@ -118,16 +118,16 @@ impl Services {
     /// Names each message in the log that is lost when the process ends now: those whose work goes on while nobody waits for
     /// it any more, parts in aggregates, and what waits in stores that do not outlive the process.
     pub fn log_given_up(&self) {
-        let all: Vec<Arc<Scope>> = lock(&self.scopes.shared).values().filter_map(Weak::upgrade).collect();
-        all.iter().for_each(|scope| scope.log_given_up());
-        let others = self.scopes.open().saturating_sub(all.len());
+        let scopes: Vec<Arc<Scope>> = lock(&self.scopes.shared).values().filter_map(Weak::upgrade).collect();
+        scopes.iter().for_each(|scope| scope.log_given_up());
+        let others = self.scopes.open().saturating_sub(scopes.len());
         if others > 0 {
             tracing::error!(target: "busbar::drain", "given up at the end of the drain: {others} messages in steps that do not end");
         }
         self.aggregates.each(|first, others| {
             let place = first.plan.place(first.location());
-            let own = first.message_id();
-            for id in std::iter::once(&own).chain(others) {
+            let first_id = first.message_id();
+            for id in std::iter::once(&first_id).chain(others) {
                 log_given_up(id, first.service_name(), &place, "a part that waits in an aggregate");
             }
         });
@@ -150,7 +150,7 @@ pub struct Scope {
     number: u64,
     message_id: String,
     service: String,
-    /// What began last, for whoever reads of it in the log.
+    /// What began last, for log lines.
     last: Mutex<(&'static str, Span)>,
     /// The first flow and the children.
     tally: Tally,
@@ -161,7 +161,7 @@ pub struct Scope {
     /// It is in the log that the end of the drain came before its end.
     named: AtomicBool,
     outcome: OnceLock<Outcome>,
-    /// Tells who waits for the outcome; mostly nobody does.
+    /// Tells the outcome to a task that waits for it; mostly none does.
     done: Notify,
 }
 
@@ -303,7 +303,7 @@ impl Drop for Admitted {
 
 /// The first flow of a message, for as long as it runs: when this is dropped, the scope has ended unless it has children.
 pub(crate) struct Opened<'m> {
-    // Borrowed: a context is large, and whoever made it would move it here.
+    // Borrowed: a context is large, and would be moved here.
     pub context: &'m mut Context,
     whole: bool,
 }
@@ -553,7 +553,7 @@ impl<T: Send + 'static> Children<T> {
         })
     }
 
-    /// Nobody waits for them any more; they end by themselves.
+    /// Nothing waits for them any more; they end by themselves.
     pub fn leave(mut self) {
         self.running.detach_all();
     }
@@ -561,7 +561,7 @@ impl<T: Send + 'static> Children<T> {
 
 /// The one answer that a client, or a mediator that runs a copy, waits for while branches of the message run.
 ///
-/// When the last one that may answer has ended without doing so, and no aggregate can still complete, whoever waits is told
+/// When the last one that may answer has ended without doing so, and no aggregate can still complete, the driver or mediator that waits is told
 /// instead of being left to wait.
 pub struct Exchange {
     sender: Mutex<Option<oneshot::Sender<Box<Context>>>>,
@@ -645,7 +645,7 @@ impl Exchange {
         let sender = lock(&self.sender).take();
         match sender {
             Some(sender) => {
-                // The client may be gone; nobody needs the answer then.
+                // The client may be gone; the answer is not needed then.
                 let _ = sender.send(context);
             }
             None => {
@@ -682,7 +682,7 @@ impl Drop for Voice {
         if exchange.voices.fetch_sub(1, AcqRel) != 1 {
             return;
         }
-        // Nobody is left who could answer: parts that wait in an aggregate wait for nothing, and are all that will come.
+        // No branch is left that could answer: the parts that wait in an aggregate are all that will come.
         let parked = std::mem::take(&mut *lock(&exchange.parked));
         let mut goes_on = false;
         for parked in parked {
@@ -872,9 +872,9 @@ mod tests {
         install_quietly();
         for mediators in ["<drop/>", "<log/>", "<store/><drop/>"] {
             let tested = tested(mediators);
-            let (lines, answer) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
-            assert_eq!(answer.status, 500, "{mediators}");
-            assert!(answer.body.contains("message id urn:uuid:"), "{answer:?}");
+            let (lines, response) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
+            assert_eq!(response.status, 500, "{mediators}");
+            assert!(response.body.contains("message id urn:uuid:"), "{response:?}");
             assert_eq!(lines.len(), 1, "{mediators}: {lines:?}");
             assert!(lines[0].contains("a step panicked"), "{lines:?}");
             // And the next request is as ever.
@@ -924,9 +924,9 @@ mod tests {
         for _ in 0..most {
             assert!(scopes.begin(most));
         }
-        let answer = tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
-        assert_eq!((answer.status, answer.headers.get("Retry-After")), (503, Some("1")));
-        assert!(answer.body.contains("too many messages"), "{answer:?}");
+        let response = tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((response.status, response.headers.get("Retry-After")), (503, Some("1")));
+        assert!(response.body.contains("too many messages"), "{response:?}");
         assert_eq!((scopes.refused(), scopes.open()), (1, most));
         scopes.end();
         assert_eq!(tested.ask("POST", "/", &[], "").status, 200);

@@ -59,7 +59,7 @@ pub struct Shared {
     pub observers: Observers,
     /// The time, for tasks and whatever else is due at times of the calendar.
     pub clock: Clock,
-    /// Who answers requests to services of this bus that come over no connection: the HTTP side, where there is one.
+    /// Serves requests to services of this bus that come over no connection; the HTTP side sets it.
     pub(crate) local: OnceLock<LocalServices>,
 }
 
@@ -104,7 +104,7 @@ pub struct Settings {
     pub callback_address: String,
     /// Header with the correlation id of a request (`correlation_header_name`); empty: none is made. Default `activityid`.
     pub correlation_header: String,
-    /// `synapse.xpath.dom.failover.enabled`: what is no XPath 1.0 is evaluated as XPath 2.0. Default false.
+    /// `synapse.xpath.dom.failover.enabled`: what is not an XPath 1.0 is evaluated as XPath 2.0. Default false.
     pub xpath_failover: bool,
     /// The directory with one file for each secret.
     pub vault_directory: Option<PathBuf>,

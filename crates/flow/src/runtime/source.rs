@@ -157,7 +157,7 @@ pub struct Status {
 /// Files that were passed over, by the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// Somebody else has them.
+    /// Another operation or program has them locked.
     pub locked: u64,
     /// They have nothing in them.
     pub empty: u64,

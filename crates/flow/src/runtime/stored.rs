@@ -44,7 +44,7 @@ impl Context {
         // What is written stays with the copy: the flow may go on with its own view.
         let mut copy = self.branch();
         let (body, _) = copy.freeze()?;
-        // Whoever takes it out has to know how to read it, whatever headers a step removed.
+        // The flow that takes it out needs the type to read it, whatever headers a step removed.
         if !body.is_empty()
             && !copy.headers.contains("Content-Type")
             && let Some(label) = copy.read_as()
@@ -74,8 +74,10 @@ impl Context {
     pub(crate) fn read_as(&self) -> Option<String> {
         let reading = self.payload.reading();
         let inbound = self.inbound.content_type.as_deref().filter(|_| self.request_headers);
-        if let Some(own) = inbound.filter(|own| MediaType::parse(own).kind() == reading.kind) {
-            return Some(own.to_owned());
+        if let Some(content_type) =
+            inbound.filter(|content_type| MediaType::parse(content_type).kind() == reading.kind)
+        {
+            return Some(content_type.to_owned());
         }
         let essence = match reading.kind {
             Kind::Json => "application/json",

@@ -67,12 +67,12 @@ impl Tally {
     }
 }
 
-/// How many messages are on their way, and whether somebody waits for the last of them. Both are in one word: whoever leaves
-/// sees that somebody waits, or the one who waits sees that it has left.
+/// How many messages are on their way, and whether a drain waits for the last of them. Both are in one word: a message that leaves
+/// sees that a drain waits, or the drain sees that it has left.
 #[derive(Default)]
 pub struct Gate(AtomicUsize);
 
-/// The highest bit: somebody waits.
+/// The highest bit: a drain waits.
 const WAITED_FOR: usize = 1 << (usize::BITS - 1);
 
 impl Gate {
@@ -86,13 +86,13 @@ impl Gate {
         false
     }
 
-    /// One less; `true`: whoever waits is to be told.
+    /// One less; `true`: the drain that waits must be woken.
     #[inline]
     pub fn leave(&self) -> bool {
         self.0.fetch_sub(1, AcqRel) & WAITED_FOR != 0
     }
 
-    /// From now on somebody waits.
+    /// From now on a drain waits.
     pub fn wait(&self) {
         self.0.fetch_or(WAITED_FOR, AcqRel);
     }

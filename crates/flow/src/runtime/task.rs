@@ -52,7 +52,7 @@ pub(crate) struct Progress {
     pub(crate) schedule: Option<Schedule>,
     /// It is not active.
     pub(crate) off: bool,
-    /// Somebody wants it to run now.
+    /// A run was asked for, at once.
     pub(crate) asked: bool,
     pub(crate) running: usize,
     /// The run before had not ended when the last one was due.
@@ -94,7 +94,7 @@ pub struct Status {
     pub last: Option<Run>,
 }
 
-/// Wakes the loop of `crate::task`: somebody has switched a task.
+/// Wakes the loop of `crate::task`: a task was switched on or off.
 #[derive(Default)]
 pub(crate) struct Agenda(pub(crate) Notify);
 
@@ -215,8 +215,8 @@ impl Made {
         // It is decoded, whatever its declaration says.
         let options = xml::ParseOptions { charset: Some("UTF-8".to_owned()), ..xml::ParseOptions::trusted() };
         let document = xml::Document::parse_str(text, &options);
-        let document = document.map_err(|why| format!("the message is no XML: {why}"))?;
-        let root = document.document_element().ok_or("the message is no XML: it has no element")?;
+        let document = document.map_err(|why| format!("the message is not XML: {why}"))?;
+        let root = document.document_element().ok_or("the message is not XML: it has no element")?;
         let version = match format {
             Format::Soap(version) => version,
             Format::Pox => return Ok(plain("application/xml; charset=UTF-8")),

@@ -1,4 +1,4 @@
-//! Whether an artifact runs: as its definition says, until somebody decides otherwise.
+//! Whether an artifact runs: as its definition says, until an administrator decides otherwise.
 
 use crate::state::lock;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use tokio::sync::futures::Notified;
 #[derive(Debug, Default)]
 pub struct Activation {
     on: AtomicBool,
-    said: Mutex<Said>,
+    state: Mutex<Said>,
     changed: Notify,
 }
 
@@ -19,7 +19,7 @@ pub struct Activation {
 struct Said {
     /// What the definition in force says.
     written: Option<Written>,
-    /// Somebody has decided since.
+    /// An administrator has started or stopped it since.
     decided: bool,
     /// What was decided in a process before this one.
     before: Option<Decision>,
@@ -34,7 +34,7 @@ pub struct Written {
     pub definition: u64,
 }
 
-/// That somebody has started or stopped an artifact.
+/// A decision: the artifact was started or stopped by an administrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// It was started.
@@ -49,30 +49,30 @@ impl Activation {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Somebody starts or stops it.
+    /// An administrator starts or stops it.
     pub fn decide(&self, on: bool) {
-        lock(&self.said).decided = true;
+        lock(&self.state).decided = true;
         self.switch(on);
     }
 
-    /// What somebody has decided, where the definition in force leaves it at that; before there is one, what was decided in a process before.
+    /// The decision of an administrator, where the definition in force is still the one that it was made for; before there is a definition, the decision in a process before.
     pub fn decision(&self) -> Option<Decision> {
-        let said = lock(&self.said);
-        match said.written {
-            Some(written) if said.decided => Some(Decision { on: self.is_on(), written }),
+        let state = lock(&self.state);
+        match state.written {
+            Some(written) if state.decided => Some(Decision { on: self.is_on(), written }),
             Some(_) => None,
-            None => said.before,
+            None => state.before,
         }
     }
 
     /// What was decided in a process before this one, for when its definition comes into force first.
     pub fn restore(&self, decision: Decision) {
-        lock(&self.said).before = Some(decision);
+        lock(&self.state).before = Some(decision);
     }
 
     /// Whether no definition of it was in force yet.
     pub fn waits(&self) -> bool {
-        lock(&self.said).written.is_none()
+        lock(&self.state).written.is_none()
     }
 
     /// It starts or stops by itself.
@@ -84,13 +84,13 @@ impl Activation {
     /// A definition comes into force. One that is another than before decides anew.
     pub(crate) fn defined(&self, on: bool, definition: u64) {
         let written = Written { on, definition };
-        let mut said = lock(&self.said);
-        if said.written.replace(written) == Some(written) {
+        let mut state = lock(&self.state);
+        if state.written.replace(written) == Some(written) {
             return;
         }
-        let before = said.before.take().filter(|before| before.written == written);
-        said.decided = before.is_some();
-        drop(said);
+        let before = state.before.take().filter(|before| before.written == written);
+        state.decided = before.is_some();
+        drop(state);
         self.switch(before.map_or(on, |before| before.on));
     }
 

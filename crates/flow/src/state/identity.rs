@@ -2,7 +2,7 @@
 //!
 //! A compiled artifact borrows its cell from the one table of the process ([`States::get`]) and holds it as long as its
 //! plan lives. The plan of a reload is made beside the one in force, so it finds the same cells. What no plan holds any
-//! more is gone; nobody has to say so. Settings do not belong into a cell: they are the plan's, and a reload may change
+//! more is dropped by itself. Settings do not belong into a cell: they are the plan's, and a reload may change
 //! them.
 
 use crate::state::lock;
@@ -58,7 +58,7 @@ struct Table {
 }
 
 impl States {
-    /// The state of this type that belongs to an identity; made when nobody holds it.
+    /// The state of this type that belongs to an identity; made when no plan holds it.
     pub fn get<T: Default + Send + Sync + 'static>(&self, identity: &Identity) -> Arc<T> {
         self.get_or_make(identity, T::default)
     }

@@ -55,10 +55,10 @@ impl Counters {
     /// Counts one message.
     pub fn record(&self, latency: Duration, error: bool) {
         let micros = latency.as_secs() * 1_000_000 + u64::from(latency.subsec_micros());
-        let own = place_of_thread();
-        let place = self.places[own].get_or_init(Box::default);
-        let add = |counter: &AtomicU64, n: u64| match own < OWNERS {
-            // Nobody else writes here: no locked operation.
+        let index = place_of_thread();
+        let place = self.places[index].get_or_init(Box::default);
+        let add = |counter: &AtomicU64, n: u64| match index < OWNERS {
+            // No other thread writes here: no locked operation.
             true => counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed),
             false => _ = counter.fetch_add(n, Relaxed),
         };
@@ -93,11 +93,11 @@ fn place_of_thread() -> usize {
     thread_local! {
         static OWN: Cell<usize> = const { Cell::new(NONE) };
     }
-    OWN.with(|own| {
-        if own.get() == NONE {
-            own.set(LAST.fetch_add(1, Relaxed).min(OWNERS));
+    OWN.with(|index| {
+        if index.get() == NONE {
+            index.set(LAST.fetch_add(1, Relaxed).min(OWNERS));
         }
-        own.get()
+        index.get()
     })
 }
 
@@ -113,8 +113,8 @@ pub struct Metrics {
 impl Metrics {
     /// The counters of one service or endpoint; plans look them up once.
     pub fn counters(&self, kind: &'static str, name: &str) -> Arc<Counters> {
-        let mut all = self.counters.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Arc::clone(all.entry((kind, name.to_owned())).or_default())
+        let mut counters = self.counters.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::clone(counters.entry((kind, name.to_owned())).or_default())
     }
 
     /// All counters, sorted by kind and name.

@@ -15,11 +15,11 @@ pub struct Kept(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 impl Kept {
     /// The one value of the type; made when it is first asked for.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut all = lock(&self.0);
-        let one = Arc::clone(all.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
-        drop(all);
+        let mut values = lock(&self.0);
+        let value = Arc::clone(values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
+        drop(values);
         // The key is the type of the value.
-        one.downcast().unwrap_or_default()
+        value.downcast().unwrap_or_default()
     }
 }
 

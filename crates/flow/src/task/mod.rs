@@ -1,6 +1,6 @@
 //! Scheduled tasks: each injects a message at the times of its trigger.
 //!
-//! A run of a task is a message of its own, with a scope. How far a task has come (when it is due, how often it ran, whether somebody
+//! A run of a task is a message of its own, with a scope. How far a task has come (when it is due, how often it ran, whether an administrator
 //! switched it off) belongs to its name: a reload that leaves its definition as it is changes nothing of that, another one starts it
 //! anew. One loop looks after all tasks ([`run`]). It asks each what to do now, and waits until the first of them is due.
 

@@ -160,9 +160,9 @@ fn live(inside: &str, wall: &str, test: impl AsyncFnOnce(World)) {
         let mut shared = crate::services::Shared::new(transport::Client::new(Default::default()));
         shared.clock = Clock::told(wall.parse().expect("an instant"));
         let mut services = Some(Services::of(shared));
-        let tested = testing::configuration_with(&registry(), &definitions(inside), |own| {
-            *own = services.take().expect("once");
-            own.settings.time_zone = TimeZone::UTC;
+        let tested = testing::configuration_with(&registry(), &definitions(inside), |services_of_bus| {
+            *services_of_bus = services.take().expect("once");
+            services_of_bus.settings.time_zone = TimeZone::UTC;
         });
         assert!(tested.bus.plan().faulty.is_empty(), "{:?}", tested.found);
         let bus = Arc::new(tested.bus);
@@ -471,7 +471,7 @@ fn what_loading_says() {
         ),
         (
             "<trigger once='true'/><property name='message' value='&lt;a>'/>".to_owned(),
-            "bad-value: the message is no XML",
+            "bad-value: the message is not XML",
             "in this property",
         ),
     ] {
@@ -479,7 +479,7 @@ fn what_loading_says() {
         let tested = testing::configuration(&registry(), &text);
         assert!(tested.reports(found), "{inside}: {:?}", tested.found);
         assert!(
-            tested.reasons.iter().any(|own| own.contains(label)) || label.starts_with("did you mean"),
+            tested.reasons.iter().any(|reason| reason.contains(label)) || label.starts_with("did you mean"),
             "{inside}: {:?}",
             tested.reasons
         );

@@ -17,7 +17,7 @@ const MAX_KEY: usize = 64 * 1024;
 /// The transformation of symmetric encryption, as Java calls it.
 const GCM: &str = "AES/GCM/NOPADDING";
 /// What a cipher text is not.
-const NONE: &str = "it is no cipher text of WSO2's tool";
+const NONE: &str = "it is not a cipher text of WSO2's tool";
 
 /// What secrets were encrypted for.
 pub struct Key(Kind);
@@ -101,7 +101,7 @@ impl Key {
             }
         };
         let plain = plain.ok_or("it was encrypted for another key than that of the setting `vault.key`")?;
-        String::from_utf8(plain).map_err(|_| "it is no text".to_owned())
+        String::from_utf8(plain).map_err(|_| "it is not text".to_owned())
     }
 }
 
@@ -110,11 +110,11 @@ impl Sealed {
     fn of(text: &str) -> Result<(Sealed, Vec<u8>), String> {
         let decoded = |text: &str| STANDARD.decode(text).map_err(|_| NONE.to_owned());
         let bytes = decoded(&text.split_whitespace().collect::<String>())?;
-        let Ok(serde_json::Value::Object(own)) = serde_json::from_slice(&bytes) else {
+        let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(&bytes) else {
             // Which of the two, by default, depends on the version.
             return Ok((Sealed::Rsa(&[Way::Oaep, Way::Pkcs1]), bytes));
         };
-        let text = |name: &str| own.get(name).and_then(serde_json::Value::as_str);
+        let text = |name: &str| object.get(name).and_then(serde_json::Value::as_str);
         let (way, vector) = (text("t").map(str::to_ascii_uppercase), text("iv"));
         let sealed = match (way.as_deref(), vector) {
             (None | Some(GCM), Some(vector)) => Sealed::Aes(decoded(vector)?),
@@ -164,7 +164,8 @@ impl Rsa {
 
 /// The bytes that hexadecimal digits are.
 pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|own| own as u8)).collect();
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
     let pairs = digits?;
     (pairs.len() % 2 == 0).then(|| pairs.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
@@ -211,31 +212,33 @@ pub(super) mod tests {
         };
         let lines = STANDARD.encode(oaep(b"p w"));
         let lines = format!("{}\n{}\n", &lines[..76], &lines[76..]);
-        let (own, own_pkcs1) = (oaep(b"p w"), STANDARD.encode(&pkcs1));
+        let (oaep_cipher, pkcs1_cipher) = (oaep(b"p w"), STANDARD.encode(&pkcs1));
         for (text, wanted) in [
             (lines.as_str(), Ok("p w")),
-            (&own_pkcs1, Ok("p w")),
-            (&json(&own, "RSA/ECB/OAEPwithSHA1andMGF1Padding"), Ok("p w")),
+            (&pkcs1_cipher, Ok("p w")),
+            (&json(&oaep_cipher, "RSA/ECB/OAEPwithSHA1andMGF1Padding"), Ok("p w")),
             (&json(&pkcs1, "RSA"), Ok("p w")),
-            (&json(&own, "RSA"), Err("another key")),
-            (&json(&own, "AES/GCM/NoPadding"), Err("no cipher text")),
-            (&json(&own, "AES/CBC/PKCS5Padding"), Err("AES/CBC/PKCS5PADDING is not known")),
+            (&json(&oaep_cipher, "RSA"), Err("another key")),
+            (&json(&oaep_cipher, "AES/GCM/NoPadding"), Err("not a cipher text")),
+            (&json(&oaep_cipher, "AES/CBC/PKCS5Padding"), Err("AES/CBC/PKCS5PADDING is not known")),
             (SYMMETRIC, Err("names a key of RSA")),
-            (&STANDARD.encode("{}"), Err("no cipher text")),
-            (&STANDARD.encode(oaep(b"\xff")), Err("no text")),
+            (&STANDARD.encode("{}"), Err("not a cipher text")),
+            (&STANDARD.encode(oaep(b"\xff")), Err("not text")),
             ("AbCd", Err("another key")),
-            ("AbC=", Err("no cipher text")),
-            ("not base64", Err("no cipher text")),
+            ("AbC=", Err("not a cipher text")),
+            ("not base64", Err("not a cipher text")),
             ("", Err("another key")),
         ] {
             match (key.decrypt(text), wanted) {
-                (Ok(own), Ok(wanted)) => assert_eq!(own, wanted, "{text}"),
-                (Err(own), Err(wanted)) => assert!(own.contains(wanted), "{text}: {own}"),
-                (own, _) => panic!("{text}: {own:?}"),
+                (Ok(oaep_cipher), Ok(wanted)) => assert_eq!(oaep_cipher, wanted, "{text}"),
+                (Err(oaep_cipher), Err(wanted)) => {
+                    assert!(oaep_cipher.contains(wanted), "{text}: {oaep_cipher}")
+                }
+                (oaep_cipher, _) => panic!("{text}: {oaep_cipher:?}"),
             }
         }
         let other = Key::of_text(&generated().0).unwrap();
-        assert!(other.decrypt(&STANDARD.encode(&own)).is_err_and(|why| why.contains("another key")));
+        assert!(other.decrypt(&STANDARD.encode(&oaep_cipher)).is_err_and(|why| why.contains("another key")));
     }
 
     /// What WSO2's tool makes of `open sesame` with the key below: a vector of 128 bytes, and JSON as Gson writes it.
@@ -265,15 +268,15 @@ pub(super) mod tests {
             ),
             (&json(r#"{"c":"QS94","iv":"AQYLEBUaHyQpLjM4"}"#), Err("another key")),
             (&json(r#"{"c":"QS94","iv":""}"#), Err("another key")),
-            (&json(r#"{"c":"QS94","iv":"?"}"#), Err("no cipher text")),
-            (&json(r#"{"iv":"AQYLEBUaHyQpLjM4"}"#), Err("no cipher text")),
-            (&json(r#"{"c":"QS94","t":"AES/GCM/NoPadding"}"#), Err("no cipher text")),
+            (&json(r#"{"c":"QS94","iv":"?"}"#), Err("not a cipher text")),
+            (&json(r#"{"iv":"AQYLEBUaHyQpLjM4"}"#), Err("not a cipher text")),
+            (&json(r#"{"c":"QS94","t":"AES/GCM/NoPadding"}"#), Err("not a cipher text")),
             ("AbCd", Err("names a key of AES")),
         ] {
             match (key.decrypt(text), wanted) {
-                (Ok(own), Ok(wanted)) => assert_eq!(own, wanted, "{text}"),
-                (Err(own), Err(wanted)) => assert!(own.contains(wanted), "{text}: {own}"),
-                (own, _) => panic!("{text}: {own:?}"),
+                (Ok(result), Ok(wanted)) => assert_eq!(result, wanted, "{text}"),
+                (Err(result), Err(wanted)) => assert!(result.contains(wanted), "{text}: {result}"),
+                (result, _) => panic!("{text}: {result:?}"),
             }
         }
         let other = Key::of_text(&SYMMETRIC_KEY.replace("01", "02")).unwrap();

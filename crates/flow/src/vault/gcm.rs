@@ -136,13 +136,13 @@ mod tests {
 
     #[test]
     fn the_usual_vector_is_as_the_library_has_it() {
-        let (own, vector) = (Key::new(&bytes(32, 9)).unwrap(), bytes(12, 77));
+        let (key, vector) = (Key::new(&bytes(32, 9)).unwrap(), bytes(12, 77));
         let library = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &bytes(32, 9)).unwrap());
         for count in [0, 1, 15, 16, 17, 256, 5000] {
             let mut sealed = letters(count);
             let nonce = Nonce::try_assume_unique_for_key(&vector).unwrap();
             library.seal_in_place_append_tag(nonce, Aad::empty(), &mut sealed).unwrap();
-            assert_eq!(own.open(&vector, &sealed), Some(letters(count)), "{count}");
+            assert_eq!(key.open(&vector, &sealed), Some(letters(count)), "{count}");
         }
     }
 }

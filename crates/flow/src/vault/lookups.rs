@@ -51,14 +51,14 @@ pub(crate) fn lookups(expression: &str) -> Vec<Lookup<'_>> {
 /// `('a', "b")` and what follows.
 fn arguments(text: &str) -> Option<(Vec<&str>, &str)> {
     let mut rest = text.trim_start().strip_prefix('(')?;
-    let mut all = Vec::new();
+    let mut arguments = Vec::new();
     loop {
-        let (own, behind) = quoted(rest.trim_start())?;
-        all.push(own);
+        let (argument, behind) = quoted(rest.trim_start())?;
+        arguments.push(argument);
         let behind = behind.trim_start();
         match behind.strip_prefix(',') {
             Some(more) => rest = more,
-            None => return Some((all, behind.strip_prefix(')')?)),
+            None => return Some((arguments, behind.strip_prefix(')')?)),
         }
     }
 }
@@ -93,10 +93,12 @@ mod tests {
             ("//order", vec![]),
             ("", vec![]),
         ] {
-            let own: Vec<_> =
-                lookups(expression).into_iter().map(|own| (own.arguments, &expression[own.place])).collect();
-            assert_eq!(own, wanted, "{expression}");
-            let remote = lookups(expression).first().is_some_and(|own| own.remote);
+            let calls: Vec<_> = lookups(expression)
+                .into_iter()
+                .map(|call| (call.arguments, &expression[call.place]))
+                .collect();
+            assert_eq!(calls, wanted, "{expression}");
+            let remote = lookups(expression).first().is_some_and(|call| call.remote);
             assert_eq!(remote, expression.starts_with("hashicorp"), "{expression}");
         }
     }

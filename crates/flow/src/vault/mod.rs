@@ -42,7 +42,7 @@ pub struct Vault {
     sealed: Option<Arc<Sealed>>,
     /// `[vault.hashicorp]`.
     remote: Option<remote::Cache>,
-    known: Mutex<HashMap<Question, (Instant, Secret)>>,
+    cache: Mutex<HashMap<Question, (Instant, Secret)>>,
 }
 
 /// Why a secret cannot be had.
@@ -84,8 +84,8 @@ impl fmt::Debug for Vault {
 impl Vault {
     /// The vault of a configuration in `root`.
     pub fn new(directory: Option<PathBuf>, docker: PathBuf, key: Option<Arc<Key>>, root: &Path) -> Vault {
-        let entries = entries(root).into_iter().map(|(alias, own)| (alias, Secret::new(own))).collect();
-        Vault { directory, docker, entries, key, sealed: None, remote: None, known: Mutex::default() }
+        let entries = entries(root).into_iter().map(|(alias, text)| (alias, Secret::new(text))).collect();
+        Vault { directory, docker, entries, key, sealed: None, remote: None, cache: Mutex::default() }
     }
 
     /// With an encrypted file of secrets.
@@ -122,7 +122,7 @@ impl Vault {
         kind: Option<&str>,
         encrypted: Option<&str>,
     ) -> Result<String, NoSecret> {
-        let encrypted = encrypted.is_some_and(|own| own.trim().eq_ignore_ascii_case("true"));
+        let encrypted = encrypted.is_some_and(|word| word.trim().eq_ignore_ascii_case("true"));
         self.secret(alias, kind, encrypted)
     }
 
@@ -139,23 +139,23 @@ impl Vault {
             Some("DOCKER") => Kind::Docker,
             Some("ENV") => Kind::Environment,
             Some(other) => {
-                return Err(format!("{other} is no kind of secret (ENV, DOCKER, FILE or REG)").into());
+                return Err(format!("{other} is not a kind of secret (ENV, DOCKER, FILE or REG)").into());
             }
         };
         let key = (kind, encrypted, alias.to_owned());
-        let known = || lock(&self.known);
-        if let Some((since, secret)) = known().get(&key)
+        let cache = || lock(&self.cache);
+        if let Some((since, secret)) = cache().get(&key)
             && since.elapsed() < KEPT
         {
             return Ok(String::clone(secret));
         }
         let secret = self.read(alias, kind, encrypted)?;
         message::redact::remember(&secret);
-        let mut known = known();
-        if known.len() >= MAX_KEPT {
-            known.clear();
+        let mut cache = cache();
+        if cache.len() >= MAX_KEPT {
+            cache.clear();
         }
-        known.insert(key, (Instant::now(), Secret::new(secret.clone())));
+        cache.insert(key, (Instant::now(), Secret::new(secret.clone())));
         Ok(secret)
     }
 
@@ -208,7 +208,7 @@ impl Vault {
                 {
                     return Ok((secret, encrypted));
                 }
-                if let Some(secret) = self.sealed.as_ref().and_then(|own| own.get(alias)) {
+                if let Some(secret) = self.sealed.as_ref().and_then(|sealed| sealed.get(alias)) {
                     return Ok((secret.to_owned(), encrypted));
                 }
                 entry(alias, self.entries.get(alias).ok_or_else(none)?)
@@ -222,15 +222,15 @@ impl Vault {
 /// # Errors
 /// The file cannot be read.
 pub fn password(variable: &str, path: Option<&Path>) -> Result<Option<Secret>, String> {
-    if let Ok(own) = std::env::var(variable)
-        && !own.is_empty()
+    if let Ok(value) = std::env::var(variable)
+        && !value.is_empty()
     {
-        return Ok(Some(Secret::new(own)));
+        return Ok(Some(Secret::new(value)));
     }
     let Some(path) = path else { return Ok(None) };
     let failed = |why: &dyn fmt::Display| format!("the password in {} cannot be read: {why}", path.display());
     let bytes = config::read_file(path).map_err(|why| failed(&why))?;
-    let text = zeroize::Zeroizing::new(String::from_utf8(bytes).map_err(|_| failed(&"it is no text"))?);
+    let text = zeroize::Zeroizing::new(String::from_utf8(bytes).map_err(|_| failed(&"it is not text"))?);
     Ok(text.lines().next().filter(|line| !line.is_empty()).map(|line| Secret::new(line.to_owned())))
 }
 
@@ -243,13 +243,14 @@ fn entries(root: &Path) -> HashMap<String, String> {
             places.filter_map(|place| config::read_file(&root.join(format!("{place}conf/{name}"))).ok());
         texts.next().map(|text| String::from_utf8_lossy(&text).into_owned())
     };
-    let mut all =
-        read("security/cipher-text.properties").map(|own| config::properties(&own)).unwrap_or_default();
+    let mut found =
+        read("security/cipher-text.properties").map(|text| config::properties(&text)).unwrap_or_default();
     match read("deployment.toml").map(|text| text.parse::<toml::Table>()) {
-        Some(Ok(own)) => {
-            let secrets = own.get("secrets").and_then(toml::Value::as_table).into_iter().flatten();
-            all.extend(
-                secrets.filter_map(|(alias, own)| Some((alias.clone(), own.as_str()?.trim().to_owned()))),
+        Some(Ok(settings)) => {
+            let secrets = settings.get("secrets").and_then(toml::Value::as_table).into_iter().flatten();
+            found.extend(
+                secrets
+                    .filter_map(|(alias, secret)| Some((alias.clone(), secret.as_str()?.trim().to_owned()))),
             );
         }
         Some(Err(error)) => {
@@ -260,7 +261,7 @@ fn entries(root: &Path) -> HashMap<String, String> {
         }
         None => {}
     }
-    all
+    found
 }
 
 /// The text of an entry, and whether it is a cipher text.
@@ -288,10 +289,10 @@ fn entry(alias: &str, entry: &str) -> Result<(String, bool), NoSecret> {
 /// The text of a file that lies directly in a directory, without the line end behind it.
 fn file(directory: &Path, alias: &str) -> Result<Option<String>, String> {
     if alias.is_empty() || alias.starts_with('.') || alias.contains(['/', '\\', '\0']) {
-        return Err(format!("{alias} is no name of a secret"));
+        return Err(format!("{alias} is not a name of a secret"));
     }
     let path = directory.join(alias);
-    // A pipe would wait for somebody who writes.
+    // Opening a pipe would wait for a writer.
     let Some(file) = path.is_file().then(|| std::fs::File::open(path).ok()).flatten() else {
         return Ok(None);
     };
@@ -319,10 +320,10 @@ mod tests {
             assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
         }
         let (send, receive) = std::sync::mpsc::channel();
-        let own = root.clone();
+        let root_of_thread = root.clone();
         std::thread::spawn(move || {
-            assert!(entries(&own).is_empty());
-            send.send(file(&own.join("secrets"), "db")).unwrap();
+            assert!(entries(&root_of_thread).is_empty());
+            send.send(file(&root_of_thread.join("secrets"), "db")).unwrap();
         });
         let found = receive.recv_timeout(std::time::Duration::from_secs(10));
         std::fs::remove_dir_all(root).unwrap();
@@ -369,7 +370,7 @@ mod tests {
             ("plain", Some("REG"), false, Ok("of toml")),
             ("only", None, false, Ok("p w")),
             ("toml", None, false, Err("it was encrypted with AES")),
-            ("path", None, false, Err("the secret path cannot be decrypted: it is no cipher text")),
+            ("path", None, false, Err("the secret path cannot be decrypted: it is not a cipher text")),
             ("unset", None, false, Err("NO_SUCH_VARIABLE, which is not set")),
             ("number", None, false, Err("there is no secret number")),
             ("plain", Some("FILE"), false, Err("there is no secret plain")),
@@ -381,32 +382,37 @@ mod tests {
             ("none", None, false, Err("there is no secret none")),
             ("NO_SUCH_VARIABLE", Some("ENV"), false, Err("there is no secret")),
             ("PATH", Some("ENV"), false, Ok(&*std::env::var("PATH").unwrap_or_default())),
-            ("../outside", None, false, Err("is no name")),
-            ("", None, false, Err("is no name")),
+            ("../outside", None, false, Err("is not a name")),
+            ("", None, false, Err("is not a name")),
             ("huge", None, false, Err("too large")),
-            ("db", Some("VAULT"), false, Err("no kind of secret")),
+            ("db", Some("VAULT"), false, Err("not a kind of secret")),
         ] {
             // The second answer is the kept one.
             for _ in 0..2 {
                 match (vault.secret(alias, kind, encrypted), wanted) {
-                    (Ok(own), Ok(wanted)) => assert_eq!(own, wanted, "{alias} {kind:?}"),
-                    (Err(own), Err(wanted)) => {
-                        assert!(own.why.contains(wanted), "{alias} {kind:?}: {own:?}");
+                    (Ok(secret), Ok(wanted)) => assert_eq!(secret, wanted, "{alias} {kind:?}"),
+                    (Err(result), Err(wanted)) => {
+                        assert!(result.why.contains(wanted), "{alias} {kind:?}: {result:?}");
                         assert_eq!(
-                            own.absent,
+                            result.absent,
                             wanted.starts_with("there is no") || wanted.contains("which is not")
                         );
                     }
-                    (own, _) => panic!("{alias} {kind:?}: {own:?}"),
+                    (result, _) => panic!("{alias} {kind:?}: {result:?}"),
                 }
             }
         }
         for (alias, kind, encrypted) in [("ours", None, false), ("shut", Some("DOCKER"), true)] {
-            let own = without.secret(alias, kind, encrypted);
-            assert!(own.is_err_and(|own| own.absent && own.why.contains("names no key")), "{alias}");
+            let result = without.secret(alias, kind, encrypted);
+            assert!(
+                result.is_err_and(|refused| refused.absent && refused.why.contains("names no key")),
+                "{alias}"
+            );
         }
         assert_eq!(symmetric.secret("toml", None, false).unwrap(), "open sesame");
-        assert!(symmetric.secret("ours", None, false).is_err_and(|own| own.why.contains("a key of AES")));
+        assert!(
+            symmetric.secret("ours", None, false).is_err_and(|refused| refused.why.contains("a key of AES"))
+        );
         assert!(Vault::new(None, root.join("none"), None, &root).secret("db", Some("FILE"), false).is_err());
         assert!(!format!("{vault:?}").contains("p w"));
         std::fs::remove_dir_all(&root).unwrap();

@@ -32,7 +32,7 @@ type Question = (Option<String>, String, String);
 /// What a server said.
 pub(super) struct Cache {
     remote: Arc<dyn Remote>,
-    known: Arc<Mutex<HashMap<Question, Known>>>,
+    secrets: Arc<Mutex<HashMap<Question, Known>>>,
 }
 
 #[derive(Default)]
@@ -45,47 +45,47 @@ struct Known {
 
 impl Cache {
     pub fn new(remote: Arc<dyn Remote>) -> Cache {
-        Cache { remote, known: Arc::default() }
+        Cache { remote, secrets: Arc::default() }
     }
 
     pub fn secret<T: AsRef<str>>(&self, arguments: &[T], waits: bool) -> Result<String, NoSecret> {
         let question = question(arguments)?;
         let unless = |why: &str| NoSecret {
-            why: format!("the secret {} of {} cannot be had: {why}", question.2, question.1),
+            why: format!("the secret {} of {} is not available: {why}", question.2, question.1),
             absent: true,
         };
         let kept = self.remote.kept();
-        let mut all = lock(&self.known);
-        if all.len() >= MAX_KEPT && !all.contains_key(&question) {
+        let mut secrets = lock(&self.secrets);
+        if secrets.len() >= MAX_KEPT && !secrets.contains_key(&question) {
             return Err(unless("too many secrets are asked for"));
         }
-        let known = all.entry(question.clone()).or_default();
-        if let Some((secret, since)) = &known.secret
+        let entry = secrets.entry(question.clone()).or_default();
+        if let Some((secret, since)) = &entry.secret
             && since.elapsed() < STALE
         {
             let secret = String::clone(secret);
-            let failed = known.failed.as_ref().is_some_and(|(_, since)| since.elapsed() < kept);
-            if since.elapsed() >= kept && !known.is_asked && !failed {
-                known.is_asked = true;
-                drop(all);
+            let failed = entry.failed.as_ref().is_some_and(|(_, since)| since.elapsed() < kept);
+            if since.elapsed() >= kept && !entry.is_asked && !failed {
+                entry.is_asked = true;
+                drop(secrets);
                 self.ask_beside(question);
             }
             return Ok(secret);
         }
-        if let Some((why, since)) = &known.failed
+        if let Some((why, since)) = &entry.failed
             && since.elapsed() < kept
             && !waits
         {
             return Err(unless(why));
         }
         if waits {
-            drop(all);
+            drop(secrets);
             let read = self.remote.read(question.0.as_deref(), &question.1, &question.2);
-            note(&self.known, &question, &read);
+            note(&self.secrets, &question, &read);
             return read.map_err(|why| unless(&why));
         }
-        let is_asked = std::mem::replace(&mut known.is_asked, true);
-        drop(all);
+        let is_asked = std::mem::replace(&mut entry.is_asked, true);
+        drop(secrets);
         if !is_asked {
             self.ask_beside(question.clone());
         }
@@ -94,42 +94,42 @@ impl Cache {
 
     /// Asks on a thread of its own.
     fn ask_beside(&self, question: Question) {
-        let (remote, known) = (Arc::clone(&self.remote), Arc::clone(&self.known));
+        let (remote, secrets) = (Arc::clone(&self.remote), Arc::clone(&self.secrets));
         let asked = question.clone();
         let begun = std::thread::Builder::new().name("vault".to_owned()).spawn(move || {
             let read = remote.read(question.0.as_deref(), &question.1, &question.2);
             if let Err(why) = &read {
-                tracing::warn!(path = question.1, field = question.2, "a secret cannot be had anew: {why}");
+                tracing::warn!(path = question.1, field = question.2, "a secret cannot be read again: {why}");
             }
-            note(&known, &question, &read);
+            note(&secrets, &question, &read);
         });
         if begun.is_err() {
-            lock(&self.known).entry(asked).or_default().is_asked = false;
+            lock(&self.secrets).entry(asked).or_default().is_asked = false;
         }
     }
 }
 
-fn note(known: &Mutex<HashMap<Question, Known>>, question: &Question, read: &Result<String, String>) {
-    let mut all = lock(known);
-    let own = all.entry(question.clone()).or_default();
-    own.is_asked = false;
+fn note(secrets: &Mutex<HashMap<Question, Known>>, question: &Question, read: &Result<String, String>) {
+    let mut secrets = lock(secrets);
+    let entry = secrets.entry(question.clone()).or_default();
+    entry.is_asked = false;
     match read {
         Ok(secret) => {
-            own.secret = Some((Secret::new(secret.clone()), Instant::now()));
-            own.failed = None;
+            entry.secret = Some((Secret::new(secret.clone()), Instant::now()));
+            entry.failed = None;
         }
         // The old one is used on.
-        Err(why) => own.failed = Some((why.clone(), Instant::now())),
+        Err(why) => entry.failed = Some((why.clone(), Instant::now())),
     }
 }
 
 /// What arguments ask for.
 fn question<T: AsRef<str>>(arguments: &[T]) -> Result<Question, NoSecret> {
-    let all: Vec<&str> = arguments.iter().map(|own| own.as_ref().trim()).collect();
-    let (namespace, path, field) = match all.as_slice() {
+    let parts: Vec<&str> = arguments.iter().map(|argument| argument.as_ref().trim()).collect();
+    let (namespace, path, field) = match parts.as_slice() {
         [path, field] => (None, *path, *field),
         [namespace, path, field] => {
-            (Some((*namespace).to_owned()).filter(|own| !own.is_empty()), *path, *field)
+            (Some((*namespace).to_owned()).filter(|text| !text.is_empty()), *path, *field)
         }
         _ => return Err("a secret of another server has a path and a field".to_owned().into()),
     };
@@ -140,7 +140,7 @@ fn question<T: AsRef<str>>(arguments: &[T]) -> Result<Question, NoSecret> {
             && text.len() <= 1024
     };
     if path.is_empty() || field.is_empty() || !is_path(path) || !namespace.as_deref().is_none_or(is_path) {
-        return Err(format!("`{}` is no path of a secret", path.escape_debug()).into());
+        return Err(format!("`{}` is not a path of a secret", path.escape_debug()).into());
     }
     Ok((namespace, path.trim_matches('/').to_owned(), field.to_owned()))
 }
@@ -180,13 +180,17 @@ mod tests {
         assert!(
             cache
                 .secret(&["none", "b"], true)
-                .is_err_and(|own| own.absent && own.why.contains("there is none"))
+                .is_err_and(|refused| refused.absent && refused.why.contains("there is none"))
         );
-        assert!(cache.secret(&["none", "b"], false).is_err_and(|own| own.why.contains("there is none")));
+        assert!(
+            cache.secret(&["none", "b"], false).is_err_and(|refused| refused.why.contains("there is none"))
+        );
         assert_eq!(server.asked.load(Ordering::SeqCst), 3);
         // What nobody named before is asked for beside.
         assert!(
-            cache.secret(&["secret/c", "d"], false).is_err_and(|own| own.why.contains("being asked for"))
+            cache
+                .secret(&["secret/c", "d"], false)
+                .is_err_and(|refused| refused.why.contains("being asked for"))
         );
         let until = Instant::now() + Duration::from_secs(20);
         while cache.secret(&["secret/c", "d"], false).is_err() {
@@ -202,7 +206,7 @@ mod tests {
             &["a?b", "c"],
             &["a%2f", "c"],
         ] {
-            assert!(cache.secret(arguments, true).is_err_and(|own| !own.absent), "{arguments:?}");
+            assert!(cache.secret(arguments, true).is_err_and(|refused| !refused.absent), "{arguments:?}");
         }
     }
 

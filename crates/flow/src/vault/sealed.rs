@@ -1,7 +1,7 @@
 //! An encrypted file of secrets (`busbar vault`): AES-256-GCM over all of them together, with a key that PBKDF2 makes of a password.
 //!
-//! All is sealed in one piece, names included: without the password nobody learns what is there, and nobody swaps, removes or adds an
-//! entry. That a file is an older one of the same password shows only in what it holds.
+//! All is sealed in one piece, names included: without the password the aliases cannot be read, and no entry can be swapped, removed or
+//! added. That a file is an older one of the same password shows only in what it holds.
 
 use crate::vault::MAX_SECRET;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Nonce, RandomizedNonceKey};
@@ -38,9 +38,9 @@ impl Sealed {
     /// Opens a file.
     ///
     /// # Errors
-    /// It is none, or the password is wrong, or somebody changed it.
+    /// It is not a vault, the password is wrong, or the file was changed.
     pub fn open(bytes: &[u8], password: &str) -> Result<Sealed, String> {
-        let no_vault = || "this is no vault of busbar".to_owned();
+        let no_vault = || "this is not a vault of busbar".to_owned();
         if bytes.len() as u64 > LARGEST {
             return Err("the vault is too large".to_owned());
         }
@@ -51,7 +51,7 @@ impl Sealed {
             return Err(no_vault());
         }
         let rounds = file.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let rounds = u32::try_from(rounds).ok().filter(|own| *own <= MOST_ROUNDS);
+        let rounds = u32::try_from(rounds).ok().filter(|count| *count <= MOST_ROUNDS);
         let rounds = rounds.and_then(NonZeroU32::new).ok_or_else(no_vault)?;
         let salt = decoded("salt")?;
         let nonce = Nonce::try_assume_unique_for_key(&decoded("nonce")?).map_err(|_| no_vault())?;
@@ -120,7 +120,7 @@ impl Sealed {
             && alias.len() <= 256
             && alias.bytes().all(|byte| byte.is_ascii_graphic() && !b"'\"{}()<>/\\".contains(&byte));
         if !is_name {
-            return Err(format!("`{}` is no name of a secret", alias.escape_debug()));
+            return Err(format!("`{}` is not a name of a secret", alias.escape_debug()));
         }
         if secret.len() as u64 > MAX_SECRET {
             return Err(format!("the secret {alias} is too large"));
@@ -151,23 +151,23 @@ mod tests {
 
     #[test]
     fn what_is_sealed_is_opened_with_the_password_only() {
-        let mut own = Sealed::default();
-        assert_eq!(own.set("db.password", Zeroizing::new("opensesame".into())), Ok(false));
-        assert_eq!(own.set("db.password", Zeroizing::new("Ünicode\nx".into())), Ok(true));
-        assert_eq!(own.set("gone", Zeroizing::new(String::new())), Ok(false));
-        assert!(own.remove("gone") && !own.remove("gone"));
+        let mut vault = Sealed::default();
+        assert_eq!(vault.set("db.password", Zeroizing::new("opensesame".into())), Ok(false));
+        assert_eq!(vault.set("db.password", Zeroizing::new("Ünicode\nx".into())), Ok(true));
+        assert_eq!(vault.set("gone", Zeroizing::new(String::new())), Ok(false));
+        assert!(vault.remove("gone") && !vault.remove("gone"));
         for alias in ["", "a b", "a'", "../x", "ä"] {
-            assert!(own.set(alias, Zeroizing::default()).is_err(), "{alias}");
+            assert!(vault.set(alias, Zeroizing::default()).is_err(), "{alias}");
         }
-        let sealed = own.seal("correct horse").unwrap();
-        assert_ne!(sealed, own.seal("correct horse").unwrap());
+        let sealed = vault.seal("correct horse").unwrap();
+        assert_ne!(sealed, vault.seal("correct horse").unwrap());
         let text = String::from_utf8(sealed.clone()).unwrap();
         assert!(!text.contains("db.password") && !text.contains("nicode"), "{text}");
         let opened = Sealed::open(&sealed, "correct horse").unwrap();
         assert_eq!(opened.get("db.password"), Some("Ünicode\nx"));
         assert_eq!(opened.aliases().collect::<Vec<_>>(), ["db.password"]);
         assert!(Sealed::open(&sealed, "correct Horse").unwrap_err().contains("is wrong"));
-        assert!(own.seal("short").is_err());
+        assert!(vault.seal("short").is_err());
         assert_eq!(format!("{opened:?}"), "1 secrets");
         let file: serde_json::Value = serde_json::from_slice(&sealed).unwrap();
         for (name, value) in [

@@ -60,18 +60,18 @@ pub(super) fn act(source: &Source, at: &At, action: &Action, place: &str) {
 
 /// Tries it again with a file that is remembered.
 pub(super) fn again(source: &Source, at: &At) {
-    let Some(own) = lock(&source.state.0).remembered.get(&at.path).cloned() else { return };
-    match perform(source, at, &own.action) {
+    let Some(file) = lock(&source.state.0).remembered.get(&at.path).cloned() else { return };
+    match perform(source, at, &file.action) {
         Ok(()) => {
             lock(&source.state.0).remembered.remove(&at.path);
             records::write(source);
             let path = at.path.display();
-            tracing::info!(source = source.label(), "{path} is {} at last", participle(&own.action));
+            tracing::info!(source = source.label(), "{path} is {} at last", participle(&file.action));
         }
         Err(_) => {
             let mut progress = lock(&source.state.0);
-            if let Some(own) = progress.remembered.get_mut(&at.path) {
-                own.again = Instant::now() + source.records.again;
+            if let Some(file) = progress.remembered.get_mut(&at.path) {
+                file.again = Instant::now() + source.records.again;
             }
         }
     }
@@ -92,7 +92,7 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
                 return Ok(());
             }
             match fs::remove_file(&at.path) {
-                // Somebody took it away.
+                // Another program took it away.
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&at.path, error)),
                 _ => Ok(()),
             }
@@ -101,7 +101,7 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
             if is_same(at)? {
                 return moved(source, at, directory).map(|_| ());
             }
-            // Whoever looks for it where it should be now finds nothing.
+            // The file is not in the target directory, where an administrator would look for it.
             let (path, to) = (at.path.display(), directory.display());
             tracing::warn!(
                 source = source.label(),
@@ -112,7 +112,7 @@ fn perform(source: &Source, at: &At, action: &Action) -> Result<(), Error> {
     }
 }
 
-/// Whether the file is still there (`false`: somebody took it away), and the one that was processed.
+/// Whether the file is still there (`false`: another program took it away), and the one that was processed.
 fn is_same(at: &At) -> Result<bool, Error> {
     match at.version.is_at(&at.path) {
         Ok(true) => Ok(true),
@@ -179,12 +179,12 @@ fn restore(at: &At) {
 fn carry(at: &At, target: &Path, touch: bool) -> Result<(), Error> {
     let failed = |error| Error::io(&at.path, error);
     let mut file = File::open(&at.path).map_err(failed)?;
-    let known = file.metadata().map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     let mut partial = Partial::begin_at(target.to_owned(), Existing::Replace)?;
     partial.copy_from(&mut file, &Cancel::default())?;
     // Where that is not allowed it is as any new one.
-    let _ = partial.file()?.set_permissions(known.permissions());
-    if !touch && let Ok(modified) = known.modified() {
+    let _ = partial.file()?.set_permissions(metadata.permissions());
+    if !touch && let Ok(modified) = metadata.modified() {
         let _ = partial.file()?.set_modified(modified);
     }
     partial.sync()?;

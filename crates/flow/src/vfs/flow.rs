@@ -61,11 +61,11 @@ fn context(work: &Work, at: &At, (content, soap): (Content, bool)) -> (Box<Conte
     let headers = headers(source, at, &name);
     let (owner, through, target) = match source.kind {
         ArtifactKind::Proxy => {
-            let index = work.plan.proxies.iter().position(|own| own.name == source.name);
+            let index = work.plan.proxies.iter().position(|proxy| proxy.name == source.name);
             (index.map(Owner::Proxy), None, format!("/services/{}", source.name))
         }
         _ => {
-            let index = work.plan.inbound_endpoints.iter().position(|own| own.name == source.name);
+            let index = work.plan.inbound_endpoints.iter().position(|endpoint| endpoint.name == source.name);
             (index.map(Owner::Inbound), index, "/".to_owned())
         }
     };
@@ -116,7 +116,7 @@ fn headers(source: &Source, at: &At, name: &str) -> Headers {
     let mut headers = Headers::new();
     let guessed = || match Path::new(name)
         .extension()
-        .and_then(|own| own.to_str())
+        .and_then(|extension| extension.to_str())
         .map(str::to_ascii_lowercase)
         .as_deref()
     {

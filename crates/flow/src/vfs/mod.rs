@@ -56,7 +56,7 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
         generations.mark_unchanged();
         for source in bus.plan().sources() {
             let name = (source.kind, source.name.clone());
-            if !names.values().any(|own| *own == name) {
+            if !names.values().any(|running| *running == name) {
                 let runner = Runner {
                     name: name.clone(),
                     bus: Arc::clone(&bus),
@@ -75,7 +75,7 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
             }
         }
     }
-    // Nobody may be listening any more.
+    // The receiver may be gone.
     let _ = stop.send(true);
     while running.join_next().await.is_some() {}
 }
@@ -137,7 +137,7 @@ impl Runner {
     fn work(&self) -> Option<Work> {
         let (plan, services) = self.bus.in_force();
         let (kind, name) = &self.name;
-        let source = plan.sources().find(|own| own.kind == *kind && own.name == *name)?;
+        let source = plan.sources().find(|candidate| candidate.kind == *kind && candidate.name == *name)?;
         let source = Arc::clone(source);
         Some(Work { source, plan, services })
     }
@@ -147,9 +147,9 @@ impl Runner {
         let end = wait.map(|wait| tokio::time::Instant::now() + wait);
         loop {
             let Some(work) = self.work() else { return false };
-            let own = &work.source;
-            let switched = own.activation.changed();
-            if own.definition != source.definition || wait.is_none() && own.activation.is_on() {
+            let current = &work.source;
+            let switched = current.activation.changed();
+            if current.definition != source.definition || wait.is_none() && current.activation.is_on() {
                 return false;
             }
             let due = async {
@@ -211,7 +211,7 @@ impl Runner {
             let sizes = match work.source.stable {
                 None => None,
                 Some(time) => {
-                    let paths: Vec<_> = listing.files.iter().map(|own| own.path.clone()).collect();
+                    let paths: Vec<_> = listing.files.iter().map(|file| file.path.clone()).collect();
                     let sizes = places::run(move || taking::sizes(&paths)).await.unwrap_or_default();
                     if !sizes.is_empty() {
                         self.sleep(time).await;
@@ -231,8 +231,8 @@ impl Runner {
                     (found.path.clone(), sizes.as_ref().map(|sizes| sizes.get(at).copied().flatten()));
                 let source = Arc::clone(&now.source);
                 let taking = places::run(move || taking::take(&source, path, size));
-                let own = match taking.await {
-                    Some(Taken::File(own)) => own,
+                let taken_file = match taking.await {
+                    Some(Taken::File(taken_file)) => taken_file,
                     Some(Taken::Skipped(why)) => {
                         why.count(&mut skipped);
                         continue;
@@ -242,14 +242,14 @@ impl Runner {
                 let Some(admitted) = self.room(&now).await else { break 'look Ended::Broken };
                 taken += 1;
                 let between = now.source.between;
-                let one = now.process(own, admitted, self.stop.clone());
+                let processing = now.process(taken_file, admitted, self.stop.clone());
                 if work.source.sequential {
-                    one.await;
+                    processing.await;
                 } else {
                     if parallel.len() >= PARALLEL {
                         parallel.join_next().await;
                     }
-                    parallel.spawn(one);
+                    parallel.spawn(processing);
                 }
                 if !between.is_zero() {
                     self.sleep(between).await;

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Most of the file that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// Whose turn it is to write. Nobody waits for a disk who only wants to know how a source stands.
+/// Held while the file of records is written: not the lock of the state, so that reading the state never waits for a disk.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// How a source is named in a line.
@@ -29,10 +29,10 @@ fn is_gone(path: &Path) -> bool {
     matches!(fs::symlink_metadata(path), Err(error) if error.kind() == ErrorKind::NotFound)
 }
 
-/// Reads what was written down by a process before this one, once; forgets what somebody took away.
+/// Reads what was written down by a process before this one, once; forgets files that are gone.
 pub(super) fn refresh(source: &Source) {
-    let known: Vec<_> = lock(&source.state.0).remembered.keys().cloned().collect();
-    let gone: Vec<_> = known.into_iter().filter(|path| is_gone(path)).collect();
+    let paths: Vec<_> = lock(&source.state.0).remembered.keys().cloned().collect();
+    let gone: Vec<_> = paths.into_iter().filter(|path| is_gone(path)).collect();
     if !gone.is_empty() {
         let mut progress = lock(&source.state.0);
         gone.iter().for_each(|path| drop(progress.remembered.remove(path)));
@@ -41,7 +41,9 @@ pub(super) fn refresh(source: &Source) {
     }
     let is_read = std::mem::replace(&mut lock(&source.state.0).is_read, true);
     let Some(file) = source.records.file.as_ref().filter(|_| !is_read) else { return };
-    let text = match fs::metadata(file).map(|known| known.is_file() && known.len() <= LARGEST) {
+    let text = match fs::metadata(file)
+        .map(|file_metadata| file_metadata.is_file() && file_metadata.len() <= LARGEST)
+    {
         Ok(true) => fs::read_to_string(file),
         Ok(false) => Err(ErrorKind::InvalidInput.into()),
         Err(error) => Err(error),
@@ -104,9 +106,9 @@ pub(super) fn write(source: &Source) {
         };
         before.lines().filter(is_other).for_each(|line| text.extend([line, "\n"]));
     }
-    for (path, own) in &remembered {
-        let (length, modified) = own.version;
-        let action = match &own.action {
+    for (path, entry) in &remembered {
+        let (length, modified) = entry.version;
+        let action = match &entry.action {
             Action::Move(directory) => of_path(directory),
             Action::Delete | Action::Nothing => "DELETE".to_owned(),
         };

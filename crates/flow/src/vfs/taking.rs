@@ -88,7 +88,7 @@ impl From<Error> for Why {
 
 /// The sizes of files, of those that are there.
 pub(super) fn sizes(paths: &[PathBuf]) -> Vec<Option<u64>> {
-    paths.iter().map(|path| fs::symlink_metadata(path).ok().map(|known| known.len())).collect()
+    paths.iter().map(|path| fs::symlink_metadata(path).ok().map(|metadata| metadata.len())).collect()
 }
 
 /// Takes a file. `size`: what it had a while ago, where that is looked at.
@@ -103,7 +103,7 @@ fn open(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Result<Ope
     let failed = |error: io::Error| Why::from(Error::io(&path, error));
     check(source, &path, size)?;
     let claim = claim(&path, source.locking)?;
-    // Whoever had it before may have processed it, and somebody else put another one there.
+    // The process that had it before may have processed it, and another program put a new one there.
     let version = check(source, &path, size)?;
     if let Some(remembered) = remembered(source, &path, &version) {
         if remembered {
@@ -119,11 +119,11 @@ fn open(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Result<Ope
     }
     let flags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).bits();
     let mut file = OpenOptions::new().read(true).custom_flags(flags as i32).open(&path).map_err(failed)?;
-    let known = file.metadata().map_err(failed)?;
-    if !known.is_file() {
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
         return Err(Why::Special);
     }
-    let version = Version::of(&known);
+    let version = Version::of(&metadata);
     let content = if version.length <= SMALL {
         let mut bytes = Vec::with_capacity(version.length as usize);
         (&mut file).take(version.length).read_to_end(&mut bytes).map_err(failed)?;
@@ -150,35 +150,35 @@ fn is_soap(start: &[u8]) -> bool {
 
 /// Whether a file may be taken as it is now.
 fn check(source: &Source, path: &Path, size: Option<Option<u64>>) -> Result<Version, Why> {
-    let known = fs::symlink_metadata(path).map_err(|error| Why::from(Error::io(path, error)))?;
-    if !known.is_file() {
+    let metadata = fs::symlink_metadata(path).map_err(|error| Why::from(Error::io(path, error)))?;
+    if !metadata.is_file() {
         return Err(Why::Special);
     }
-    if known.len() == 0 {
+    if metadata.len() == 0 {
         return Err(Why::Empty);
     }
-    if source.largest.is_some_and(|largest| known.len() > largest) {
+    if source.largest.is_some_and(|largest| metadata.len() > largest) {
         return Err(Why::TooLarge);
     }
-    if size.is_some_and(|size| size != Some(known.len())) {
+    if size.is_some_and(|size| size != Some(metadata.len())) {
         return Err(Why::Growing);
     }
     if source.youngest.is_some() || source.oldest.is_some() {
-        let changed = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let age = changed.elapsed().unwrap_or(Duration::ZERO);
         if source.youngest.is_some_and(|least| age < least) || source.oldest.is_some_and(|most| age > most) {
             return Err(Why::Age);
         }
     }
-    Ok(Version::of(&known))
+    Ok(Version::of(&metadata))
 }
 
 /// Whether a file was processed before and is only to be moved: `Some(true)`, now.
 fn remembered(source: &Source, path: &Path, version: &Version) -> Option<bool> {
     let mut progress = lock(&source.state.0);
-    let own = progress.remembered.get(path)?;
-    if own.is(version) {
-        return Some(own.again <= Instant::now());
+    let file = progress.remembered.get(path)?;
+    if file.is(version) {
+        return Some(file.again <= Instant::now());
     }
     // Another one of this name.
     progress.remembered.remove(path);

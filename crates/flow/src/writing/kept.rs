@@ -1,4 +1,4 @@
-//! Answers that are kept: written to bytes once, so that they can be given again as often as somebody asks.
+//! Answers that are kept: written to bytes once, so that they can be given again and again.
 
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
@@ -39,7 +39,7 @@ impl Answer {
     pub fn of(context: &mut Context) -> Result<Answer, Fault> {
         let status = context.axis2("HTTP_SC").and_then(|status| u16::try_from(status.as_integer()?).ok());
         let (body, rest) = context.freeze()?;
-        let arrived = context.payload.bytes().is_some_and(|own| own.as_ptr() == body.as_ptr());
+        let arrived = context.payload.bytes().is_some_and(|bytes| bytes.as_ptr() == body.as_ptr());
         let held = if arrived { Held::NONE } else { memory::hold(body.len()) };
         let mut headers = context.headers.clone();
         for name in NOT_KEPT {

@@ -33,12 +33,12 @@ fn made_form(context: &Context) -> Option<(Format, Option<String>)> {
     if !context.payload.is_uncoded() || context.payload.reading().kind != Kind::Json {
         return None;
     }
-    let own = MediaType::parse(context.headers.get("Content-Type")?);
-    let stays = matches!(own.kind(), Kind::Xml | Kind::Soap11 | Kind::Soap12 | Kind::Form);
-    stays.then(|| (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())))
+    let media_type = MediaType::parse(context.headers.get("Content-Type")?);
+    let stays = matches!(media_type.kind(), Kind::Xml | Kind::Soap11 | Kind::Soap12 | Kind::Form);
+    stays.then(|| (Format::of(media_type.essence, context.is_rest()), Some(media_type.essence.to_owned())))
 }
 
-/// The form of a changed payload whose type nobody changed.
+/// The form of a changed payload whose type was not changed.
 pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
     if let Some((format, content_type)) = explicit_form(context) {
         return (format, content_type);
@@ -46,7 +46,7 @@ pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
     if context.payload.is_json() && !context.payload.is_changed() {
         return (Format::Json, Some("application/json".to_owned()));
     }
-    let Some(own) = context.headers.get("Content-Type").map(MediaType::parse) else {
+    let Some(media_type) = context.headers.get("Content-Type").map(MediaType::parse) else {
         if context.payload.reading().kind == Kind::Json {
             return (Format::Json, Some("application/json".to_owned()));
         }
@@ -55,20 +55,20 @@ pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
             false => (Format::Soap(SoapVersion::V11), None),
         };
     };
-    match own.kind() {
+    match media_type.kind() {
         // What came in a package is written as its envelope; its attachments decide whether that is packed again.
-        Kind::Related => match own.root_kind() {
+        Kind::Related => match media_type.root_kind() {
             Kind::Soap12 => (Format::Soap(SoapVersion::V12), None),
             Kind::Xml => (Format::Xml, None),
             _ => (Format::Soap(SoapVersion::V11), None),
         },
-        // A payload that was made here under a type that nobody can write: XML or SOAP says so itself.
-        Kind::Unknown => (Format::of(own.essence, context.is_rest()), None),
-        _ => (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())),
+        // A payload that was made here under a type that no formatter writes: XML or SOAP says so itself.
+        Kind::Unknown => (Format::of(media_type.essence, context.is_rest()), None),
+        _ => (Format::of(media_type.essence, context.is_rest()), Some(media_type.essence.to_owned())),
     }
 }
 
-/// Whether properties want other bytes than those that arrived, although nobody changed the payload: another charset,
+/// Whether properties want other bytes than those that arrived, although the payload was not changed: another charset,
 /// or another packing.
 pub(crate) fn is_rewritten(context: &Context) -> bool {
     let set = |name| context.axis2.get(name);
@@ -77,8 +77,8 @@ pub(crate) fn is_rewritten(context: &Context) -> bool {
         && let Some(charset) = Charset::for_label(&name.to_string())
         && context.payload.reading().kind != Kind::Binary
     {
-        let own = arrived_in(context).and_then(Charset::for_label).unwrap_or(Charset::UTF8);
-        if own != charset {
+        let arrived = arrived_in(context).and_then(Charset::for_label).unwrap_or(Charset::UTF8);
+        if arrived != charset {
             return true;
         }
     }
@@ -92,8 +92,8 @@ pub(crate) fn is_rewritten(context: &Context) -> bool {
             let xop = context
                 .headers
                 .get("Content-Type")
-                .and_then(|own| MediaType::parse(own).parameter("type"))
-                .is_some_and(|own| own.eq_ignore_ascii_case(message::media::XOP));
+                .and_then(|line| MediaType::parse(line).parameter("type"))
+                .is_some_and(|kind| kind.eq_ignore_ascii_case(message::media::XOP));
             xop != (mtom == Some(true))
         }
         _ => false,
@@ -162,7 +162,7 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
         && !context.headers.contains("Content-Type")
         && let Some(label) = context.read_as()
     {
-        // All headers were removed. WSO2 labels what somebody has read, and nothing else.
+        // All headers were removed. WSO2 labels a message that a step has read, and no other.
         context.headers.set("Content-Type", label);
     }
     match context.payload.take_body() {
@@ -172,9 +172,9 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
 }
 
 /// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one
-/// that the message came in. Names that nobody knows are UTF-8.
+/// that the message came in. Unknown names count as UTF-8.
 fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, Cow<'static, str>) {
-    let text = |name| context.axis2.get(name).map(|own| Cow::Owned(own.to_string()));
+    let text = |name| context.axis2.get(name).map(|value| Cow::Owned(value.to_string()));
     let in_type = |name| Some(Cow::Owned(MediaType::parse(&text(name)?).charset()?.to_owned()));
     let name = endpoint
         .map(Cow::Borrowed)
@@ -192,10 +192,10 @@ fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, Cow<'stati
 
 /// The charset that the message came in, where its type names one.
 fn arrived_in(context: &Context) -> Option<&str> {
-    let header = context.headers.get("Content-Type").and_then(|own| MediaType::parse(own).charset());
+    let header = context.headers.get("Content-Type").and_then(|line| MediaType::parse(line).charset());
     header.or_else(|| {
         let inbound = context.inbound.content_type.as_deref().filter(|_| context.request_headers);
-        inbound.and_then(|own| MediaType::parse(own).charset())
+        inbound.and_then(|line| MediaType::parse(line).charset())
     })
 }
 
@@ -205,7 +205,7 @@ fn packing_of(context: &Context, format: Format, endpoint: Option<Packing>) -> P
         return Packing::None;
     }
     let explicit =
-        context.axis2.get("messageType").map(|own| Kind::of(MediaType::parse(&own.to_string()).essence));
+        context.axis2.get("messageType").map(|value| Kind::of(MediaType::parse(&value.to_string()).essence));
     match (asked(context, "enableMTOM"), asked(context, "enableSwA")) {
         (Some(true), _) => Packing::Mtom,
         (_, Some(true)) => Packing::Swa,
@@ -222,18 +222,20 @@ fn set_content_type(context: &mut Context, format: Format, content_type: Option<
     let explicit = context.label().filter(|_| content_type.is_some());
     let essence = match format {
         Format::Soap(version) => version.media_type(),
-        Format::Xml => content_type.filter(|own| Kind::of(own).is_xml()).unwrap_or("application/xml"),
+        Format::Xml => {
+            content_type.filter(|media_type| Kind::of(media_type).is_xml()).unwrap_or("application/xml")
+        }
         Format::Json => content_type.unwrap_or("application/json"),
         Format::Form => "application/x-www-form-urlencoded",
         Format::FormData => "multipart/form-data",
         Format::Text => content_type.unwrap_or("text/plain"),
         Format::Binary => content_type.unwrap_or("application/octet-stream"),
     };
-    let own = explicit.as_deref().unwrap_or(essence);
-    let mut value = String::with_capacity(own.len() + charset.len() + 16);
-    value.push_str(own);
+    let label = explicit.as_deref().unwrap_or(essence);
+    let mut value = String::with_capacity(label.len() + charset.len() + 16);
+    value.push_str(label);
     let wanted = context.axis2.get("setCharacterEncoding").is_none_or(|wanted| wanted.to_string() != "false");
-    if wanted && format != Format::Binary && MediaType::parse(own).charset().is_none() {
+    if wanted && format != Format::Binary && MediaType::parse(label).charset().is_none() {
         value.push_str("; charset=");
         value.push_str(charset);
     }
@@ -268,8 +270,8 @@ fn quoted(action: &str) -> String {
 
 /// Whether there is one SOAPAction header, as it would be written.
 fn has_quoted_action(headers: &Headers) -> bool {
-    let mut all = headers.get_all("SOAPAction");
-    match (all.next(), all.next()) {
+    let mut lines = headers.get_all("SOAPAction");
+    match (lines.next(), lines.next()) {
         (Some([b'"', action @ .., b'"']), None) => {
             let (first, last) = (action.first(), action.last());
             let plain =

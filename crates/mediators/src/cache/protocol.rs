@@ -48,8 +48,8 @@ impl Protocol {
             }
             for child in protocol.elements().filter(|child| !PROTOCOL.contains(&child.local())) {
                 let message = format!("`{}` cannot stand inside of `protocol`", child.local());
-                let known = format!("expected {}", PROTOCOL.join(", "));
-                compiler.warning("unknown-element", message, child.name_span(), known);
+                let label = format!("expected {}", PROTOCOL.join(", "));
+                compiler.warning("unknown-element", message, child.name_span(), label);
             }
         }
         let settings = Settings { cache, protocol };
@@ -64,7 +64,7 @@ impl Protocol {
 
     /// Whether messages of this method are looked for.
     pub(super) fn looks_for(&self, method: &str) -> bool {
-        self.methods.as_ref().is_none_or(|methods| methods.iter().any(|own| own == method))
+        self.methods.as_ref().is_none_or(|methods| methods.iter().any(|looked_for| looked_for == method))
     }
 
     /// Whether some of the messages that are looked for have to be read.
@@ -83,39 +83,39 @@ struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     fn text(&self, name: &str) -> Option<String> {
-        let own = self.protocol?.child(name)?.text().trim().to_owned();
-        Some(own).filter(|own| !own.is_empty())
+        let text = self.protocol?.child(name)?.text().trim().to_owned();
+        Some(text).filter(|text| !text.is_empty())
     }
 
     fn flag(&self, name: &str) -> bool {
-        self.text(name).is_some_and(|own| own.eq_ignore_ascii_case("true"))
+        self.text(name).is_some_and(|text| text.eq_ignore_ascii_case("true"))
     }
 
     /// Where one stands; the cache, if it is not there.
     fn place(&self, name: &str) -> Span {
-        self.protocol.and_then(|own| own.child(name)).unwrap_or(self.cache).start_tag()
+        self.protocol.and_then(|protocol| protocol.child(name)).unwrap_or(self.cache).start_tag()
     }
 }
 
 fn methods(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Option<Vec<String>>> {
     let Some(text) = settings.text("methods") else { return Some(None) };
-    let all: Vec<_> = text.split(',').map(|one| one.trim().to_ascii_uppercase()).collect();
-    if all.iter().any(|one| one == "*") {
+    let names: Vec<_> = text.split(',').map(|name| name.trim().to_ascii_uppercase()).collect();
+    if names.iter().any(|name| name == "*") {
         return Some(None);
     }
-    if let Some(bad) = all.iter().find(|one| !METHODS.contains(&one.as_str())) {
+    if let Some(bad) = names.iter().find(|name| !METHODS.contains(&name.as_str())) {
         let message = format!("the cache knows no method `{bad}`");
         let expected = format!("expected {} or *", METHODS.join(", "));
         compiler.error("bad-value", message, settings.place("methods"), expected);
         return None;
     }
-    Some(Some(all))
+    Some(Some(names))
 }
 
 fn asked(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Asked> {
     let generator =
         settings.text("hashGenerator").or_else(|| settings.cache.attr("hashGenerator").map(str::to_owned));
-    match generator.as_deref().map(|own| own.rsplit('.').next().unwrap_or(own)) {
+    match generator.as_deref().map(|class| class.rsplit('.').next().unwrap_or(class)) {
         None | Some("HttpRequestHashGenerator" | "REQUESTHASHGenerator") => {
             let names = |name: &str| {
                 let text = settings.text(name)?;
@@ -123,14 +123,14 @@ fn asked(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Asked> 
             };
             Some(Asked::All(match (names("headersToIncludeInHash"), names("headersToExcludeInHash")) {
                 (Some(only), _) => Considered::Only(only),
-                (None, Some(but)) if but.iter().any(|one| one == "*") => Considered::None,
+                (None, Some(but)) if but.iter().any(|name| name == "*") => Considered::None,
                 (None, but) => Considered::AllBut(but.unwrap_or_default()),
             }))
         }
         Some("DOMHASHGenerator") => Some(Asked::Body),
         Some(_) => {
-            let own = generator.unwrap_or_default();
-            let message = format!("the hash generator `{own}` is a Java class and cannot run here");
+            let class = generator.unwrap_or_default();
+            let message = format!("the hash generator `{class}` is a Java class and cannot run here");
             let expected = "expected HttpRequestHashGenerator, REQUESTHASHGenerator or DOMHASHGenerator";
             compiler.error("bad-value", message, settings.place("hashGenerator"), expected);
             None
@@ -143,7 +143,7 @@ fn codes(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Option<
     match Pattern::compile(&text) {
         Ok(pattern) => Some(Some(pattern)),
         Err(why) => {
-            let message = format!("`{text}` is no valid regular expression");
+            let message = format!("`{text}` is not a valid regular expression");
             compiler.error("bad-value", message, settings.place("responseCodes"), why);
             None
         }

@@ -112,9 +112,9 @@ impl Considered {
             let name = name.as_str();
             match self {
                 Considered::None => false,
-                Considered::Only(names) => names.iter().any(|own| own == name),
+                Considered::Only(names) => names.iter().any(|included| included == name),
                 Considered::AllBut(names) => {
-                    !NOT_ASKED.contains(&name) && !names.iter().any(|own| own == name)
+                    !NOT_ASKED.contains(&name) && !names.iter().any(|included| included == name)
                 }
             }
         };
@@ -129,7 +129,7 @@ impl Considered {
     }
 }
 
-/// Two hashes with secrets of their own: nobody finds two questions that look the same.
+/// Two hashes with secret keys: a client cannot construct two questions that look the same.
 #[derive(Clone)]
 struct Mix([DefaultHasher; 2]);
 
@@ -163,7 +163,13 @@ impl Mix {
                     }
                     let attributes = document.attributes(node);
                     let mut attributes: Vec<_> = attributes
-                        .map(|own| [document.namespace(own), document.local(own), document.text(own)])
+                        .map(|attribute| {
+                            [
+                                document.namespace(attribute),
+                                document.local(attribute),
+                                document.text(attribute),
+                            ]
+                        })
                         .collect();
                     attributes.sort_unstable();
                     for part in attributes.iter().flatten() {

@@ -31,18 +31,18 @@ pub(super) fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '_' | '$') { c } else { '_' }).collect()
 }
 
-/// The members that a schema knows by name.
-fn known<'s>(schema: &'s Json, list: &str) -> Option<&'s Map<String, Json>> {
+/// The named members of a schema: its `properties`, or its `attributes`.
+fn named_members<'s>(schema: &'s Json, list: &str) -> Option<&'s Map<String, Json>> {
     schema.get(list)?.as_object()
 }
 
 /// The name of a schema and the schema, for a member of the mapping.
 fn member<'s>(schema: &'s Json, list: &str, name: &str) -> Option<(&'s str, &'s Json)> {
-    let all = known(schema, list)?;
-    if let Some((own, schema)) = all.get_key_value(name) {
-        return Some((own, schema));
+    let members = named_members(schema, list)?;
+    if let Some((key, schema)) = members.get_key_value(name) {
+        return Some((key, schema));
     }
-    all.iter().find(|(own, _)| identifier(own) == name).map(|(own, schema)| (own.as_str(), schema))
+    members.iter().find(|(key, _)| identifier(key) == name).map(|(key, schema)| (key.as_str(), schema))
 }
 
 fn kind(schema: &Json) -> &str {
@@ -58,7 +58,7 @@ fn kind(schema: &Json) -> &str {
 /// The schema of the items of an array.
 fn items(schema: &Json) -> &Json {
     match schema.get("items") {
-        Some(Json::Array(all)) => all.first().unwrap_or(&Json::Null),
+        Some(Json::Array(items)) => items.first().unwrap_or(&Json::Null),
         Some(one) => one,
         None => &Json::Null,
     }
@@ -78,7 +78,7 @@ impl Schema {
             .map_err(|error| format!("the {side} schema is not JSON: {error}"))?;
         match schema {
             Json::Object(_) => Ok(Schema(schema)),
-            _ => Err(format!("the {side} schema is no JSON object")),
+            _ => Err(format!("the {side} schema is not a JSON object")),
         }
     }
 
@@ -93,8 +93,10 @@ impl Schema {
     }
 
     fn namespaces(&self) -> impl Iterator<Item = (&str, &str)> {
-        let all = self.0.get("namespaces").and_then(Json::as_array).into_iter().flatten();
-        all.filter_map(|own| Some((own.get("prefix")?.as_str()?, own.get("url")?.as_str()?)))
+        let namespaces = self.0.get("namespaces").and_then(Json::as_array).into_iter().flatten();
+        namespaces.filter_map(|namespace| {
+            Some((namespace.get("prefix")?.as_str()?, namespace.get("url")?.as_str()?))
+        })
     }
 
     /// The name of a node with the prefix that the schema has for its namespace.
@@ -123,7 +125,7 @@ impl Schema {
             document.children(node).filter(|&child| document.kind(child) == NodeKind::Element).collect();
         let attributes: Vec<NodeId> = document
             .attributes(node)
-            .filter(|&own| document.namespace(own) != "http://www.w3.org/2001/XMLSchema-instance")
+            .filter(|&attribute| document.namespace(attribute) != "http://www.w3.org/2001/XMLSchema-instance")
             .collect();
         let composed = matches!(kind(schema), "object" | "array")
             || (kind(schema).is_empty() && !(children.is_empty() && attributes.is_empty()));
@@ -136,31 +138,31 @@ impl Schema {
         let mut made = Map::new();
         for attribute in attributes {
             let name = self.name(document, attribute);
-            let own = member(schema, "attributes", &name)
+            let described = member(schema, "attributes", &name)
                 .or_else(|| member(schema, "properties", &format!("{ATTRIBUTE}{name}")))
                 .or_else(|| member(schema, "properties", &format!("@{name}")));
-            let own = own.map_or(&Json::Null, |(_, own)| own);
-            let value = simple(document.text(attribute), own, &name)?;
+            let described = described.map_or(&Json::Null, |(_, described)| described);
+            let value = simple(document.text(attribute), described, &name)?;
             made.insert(format!("{ATTRIBUTE}{}", identifier(&name)), value);
         }
         if children.is_empty() && !text.trim().is_empty() {
-            let own = schema.get("value").unwrap_or(&Json::Null);
-            made.insert(TEXT.to_owned(), simple(&text, own, document.local(node))?);
+            let described = schema.get("value").unwrap_or(&Json::Null);
+            made.insert(TEXT.to_owned(), simple(&text, described, document.local(node))?);
         }
         for child in children {
             let name = self.name(document, child);
-            let own = member(schema, "properties", &name).map(|(_, own)| own);
+            let described = member(schema, "properties", &name).map(|(_, described)| described);
             let key = identifier(&name);
-            match own {
+            match described {
                 Some(list) if kind(list) == "array" => {
                     let item = self.element(document, child, items(list), depth + 1)?;
                     match made.entry(key).or_insert_with(|| Json::Array(Vec::new())) {
-                        Json::Array(all) => all.push(item),
+                        Json::Array(values) => values.push(item),
                         other => *other = item,
                     }
                 }
-                own => {
-                    let value = self.element(document, child, own.unwrap_or(&Json::Null), depth + 1)?;
+                described => {
+                    let value = self.element(document, child, described.unwrap_or(&Json::Null), depth + 1)?;
                     made.insert(key, value);
                 }
             }
@@ -172,7 +174,7 @@ impl Schema {
     /// is their heading.
     pub(super) fn of_csv(&self, text: &str) -> Result<Json, String> {
         let row = if kind(&self.0) == "array" { items(&self.0) } else { &self.0 };
-        let columns: Vec<(&String, &Json)> = known(row, "properties").into_iter().flatten().collect();
+        let columns: Vec<(&String, &Json)> = named_members(row, "properties").into_iter().flatten().collect();
         let mut rows = rows(text);
         if rows.is_empty() {
             return Err("the text is empty".to_owned());
@@ -180,7 +182,7 @@ impl Schema {
         let heading = |first: &Vec<String>| {
             !columns.is_empty()
                 && first.len() == columns.len()
-                && first.iter().zip(&columns).all(|(own, (name, _))| own.trim() == *name)
+                && first.iter().zip(&columns).all(|(field, (name, _))| field.trim() == *name)
         };
         if rows.first().is_some_and(heading) {
             rows.remove(0);
@@ -189,11 +191,11 @@ impl Schema {
         for fields in rows {
             let mut object = Map::new();
             for (index, field) in fields.iter().enumerate() {
-                let (name, own) = match columns.get(index) {
-                    Some((name, own)) => (identifier(name), *own),
+                let (name, described) = match columns.get(index) {
+                    Some((name, described)) => (identifier(name), *described),
                     None => (format!("column{}", index + 1), &Json::Null),
                 };
-                let value = simple(field, own, &name)?;
+                let value = simple(field, described, &name)?;
                 object.insert(name, value);
             }
             made.push(Json::Object(object));
@@ -209,7 +211,7 @@ impl Schema {
     /// What the mapping made as an element; answers with it.
     pub(super) fn xml(&self, made: &Json, document: &mut Document) -> Result<NodeId, String> {
         if !made.is_object() {
-            return Err("what the mapping returned is no object, so it is no XML".to_owned());
+            return Err("what the mapping returned is not an object, so it is not XML".to_owned());
         }
         let root = self.open(self.title(), Document::ROOT, document)?;
         for (prefix, url) in self.namespaces() {
@@ -225,10 +227,11 @@ impl Schema {
     fn open(&self, name: &str, parent: NodeId, document: &mut Document) -> Result<NodeId, String> {
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         if !xml::is_ncname(local) {
-            return Err(format!("`{name}` is no name of an element"));
+            return Err(format!("`{name}` is not a name of an element"));
         }
-        let known = self.namespaces().find(|(own, _)| *own == prefix && !prefix.is_empty());
-        let (prefix, url) = known.unwrap_or(("", ""));
+        let declared =
+            self.namespaces().find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
+        let (prefix, url) = declared.unwrap_or(("", ""));
         Ok(document.append_element(parent, prefix, url, local))
     }
 
@@ -252,13 +255,15 @@ impl Schema {
             members.iter().filter(|(key, value)| key.starts_with(ATTRIBUTE) && !value.is_null())
         {
             let key = &key[ATTRIBUTE.len()..];
-            let name = member(schema, "attributes", key).map_or(key, |(own, _)| own);
+            let name = member(schema, "attributes", key).map_or(key, |(name, _)| name);
             let (prefix, local) = name.split_once(':').unwrap_or(("", name));
             if !xml::is_ncname(local) {
-                return Err(format!("`{name}` is no name of an attribute"));
+                return Err(format!("`{name}` is not a name of an attribute"));
             }
-            let known = self.namespaces().find(|(own, _)| *own == prefix && !prefix.is_empty());
-            let (prefix, url) = known.unwrap_or(("", ""));
+            let declared = self
+                .namespaces()
+                .find(|(declared_prefix, _)| *declared_prefix == prefix && !prefix.is_empty());
+            let (prefix, url) = declared.unwrap_or(("", ""));
             document.set_attribute(node, prefix, url, local, &plain(value));
         }
         for (key, value) in members {
@@ -269,14 +274,19 @@ impl Schema {
                 document.append_text(node, &plain(value));
                 continue;
             }
-            let (name, own) = member(schema, "properties", key).unwrap_or((key, &Json::Null));
-            let (all, own) = match value {
-                Json::Array(all) => (all.as_slice(), if kind(own) == "array" { items(own) } else { own }),
-                one => (std::slice::from_ref(one), if kind(own) == "array" { items(own) } else { own }),
+            let (name, described) = member(schema, "properties", key).unwrap_or((key, &Json::Null));
+            let (values, described) = match value {
+                Json::Array(values) => {
+                    (values.as_slice(), if kind(described) == "array" { items(described) } else { described })
+                }
+                one => (
+                    std::slice::from_ref(one),
+                    if kind(described) == "array" { items(described) } else { described },
+                ),
             };
-            for item in all {
+            for item in values {
                 let child = self.open(name, node, document)?;
-                self.fill(item, own, child, document, depth + 1)?;
+                self.fill(item, described, child, document, depth + 1)?;
             }
         }
         Ok(())
@@ -290,7 +300,9 @@ fn simple(text: &str, schema: &Json, name: &str) -> Result<Json, String> {
         "number" | "integer" if trimmed.is_empty() => Ok(Json::Null),
         "number" | "integer" => match serde_json::from_str::<serde_json::Number>(trimmed) {
             Ok(number) => Ok(Json::Number(number)),
-            Err(_) => Err(format!("`{name}` is no number: {}", trimmed.chars().take(40).collect::<String>())),
+            Err(_) => {
+                Err(format!("`{name}` is not a number: {}", trimmed.chars().take(40).collect::<String>()))
+            }
         },
         "boolean" => Ok(Json::Bool(trimmed.eq_ignore_ascii_case("true"))),
         "null" => Ok(Json::Null),
@@ -306,14 +318,14 @@ fn typed(value: Json, schema: &Json, depth: usize) -> Json {
     match (value, kind(schema)) {
         (Json::Object(members), _) => {
             let renamed = members.into_iter().map(|(key, value)| match member(schema, "properties", &key) {
-                Some((name, own)) => (name.to_owned(), typed(value, own, depth + 1)),
+                Some((name, described)) => (name.to_owned(), typed(value, described, depth + 1)),
                 None => (key, value),
             });
             Json::Object(renamed.collect())
         }
-        (Json::Array(all), _) => {
-            let own = items(schema);
-            Json::Array(all.into_iter().map(|item| typed(item, own, depth + 1)).collect())
+        (Json::Array(values), _) => {
+            let described = items(schema);
+            Json::Array(values.into_iter().map(|item| typed(item, described, depth + 1)).collect())
         }
         (value @ (Json::Number(_) | Json::Bool(_)), "string") => Json::from(plain(&value)),
         (Json::String(text), "number" | "integer") => match serde_json::from_str(text.trim()) {
@@ -373,12 +385,12 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 
 /// An array of objects (or one) as rows of their values.
 pub(super) fn csv(made: &Json) -> Result<String, String> {
-    let all = match made {
-        Json::Array(all) => all.as_slice(),
+    let rows = match made {
+        Json::Array(rows) => rows.as_slice(),
         one => std::slice::from_ref(one),
     };
     let mut out = String::new();
-    for row in all {
+    for row in rows {
         let fields: Vec<&Json> = match row {
             Json::Object(members) => members.values().collect(),
             Json::Array(values) => values.iter().collect(),
@@ -389,7 +401,7 @@ pub(super) fn csv(made: &Json) -> Result<String, String> {
                 out.push(',');
             }
             if field.is_object() || field.is_array() {
-                return Err("what the mapping returned nests, so it is no CSV".to_owned());
+                return Err("what the mapping returned nests, so it is not CSV".to_owned());
             }
             let text = plain(field);
             if text.contains([',', '"', '\n', '\r']) {

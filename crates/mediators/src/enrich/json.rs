@@ -164,7 +164,7 @@ fn rename(
 
 fn fixed(expression: &Expression) -> Result<&JsonPath, Fault> {
     expression.json_path().ok_or_else(|| {
-        Fault::new(format!("{} cannot be a target: it is no plain JSONPath", expression.source()))
+        Fault::new(format!("{} cannot be a target: it is not a plain JSONPath", expression.source()))
     })
 }
 

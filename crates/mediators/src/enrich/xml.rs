@@ -99,7 +99,7 @@ impl Enrich {
 
     /// The source, copied, and the elements of the message that have to leave their places where they get another.
     fn xml_source(&self, context: &mut Context) -> Result<(Option<Part>, Vec<NodeId>), Fault> {
-        let own = |value: Option<&Value>| match value {
+        let as_part = |value: Option<&Value>| match value {
             Some(Value::Xml(xml)) => Some(Part::Nodes(Arc::clone(xml))),
             Some(value @ (Value::String(_) | Value::Json(_))) => Some(Part::Text(value.to_string())),
             _ => None,
@@ -110,7 +110,7 @@ impl Enrich {
                 if nodes.is_empty() {
                     let value = expression.value(context)?;
                     let empty = matches!(&value, Some(Value::String(text)) if text.is_empty());
-                    return Ok((own(value.as_ref().filter(|_| !empty)), Vec::new()));
+                    return Ok((as_part(value.as_ref().filter(|_| !empty)), Vec::new()));
                 }
                 let document = &context.envelope()?.document;
                 let kinds = [NodeKind::Element, NodeKind::Text];
@@ -124,10 +124,13 @@ impl Enrich {
             }
             Source::Envelope => vec![context.envelope()?.root],
             Source::Body => context.envelope()?.payload().into_iter().collect(),
-            Source::Property(name) => return Ok((own(context.properties.get(name)), Vec::new())),
+            Source::Property(name) => return Ok((as_part(context.properties.get(name)), Vec::new())),
             Source::Element(xml) => return Ok((Some(Part::Nodes(Arc::clone(xml))), Vec::new())),
             Source::Entry(key) => {
-                return Ok((own(context.plan().entry(key).map(|entry| entry.value).as_ref()), Vec::new()));
+                return Ok((
+                    as_part(context.plan().entry(key).map(|entry| entry.value).as_ref()),
+                    Vec::new(),
+                ));
             }
             Source::Text { pieces, markup } => {
                 let markup = *markup;

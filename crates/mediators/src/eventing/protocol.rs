@@ -16,7 +16,7 @@ pub(super) const WSE: &str = "http://schemas.xmlsoap.org/ws/2004/08/eventing";
 /// The one way in which events are delivered.
 const PUSH: &str = "http://schemas.xmlsoap.org/ws/2004/08/eventing/DeliveryModes/Push";
 
-/// What somebody wants of an event source.
+/// What a request asks of an event source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Subscribe,
@@ -60,7 +60,7 @@ impl Trouble {
 pub(super) fn request(context: &mut Context) -> Result<Option<Request>, Fault> {
     let envelope = context.envelope()?;
     let document = &envelope.document;
-    let Some(element) = envelope.payload().filter(|&own| document.namespace(own) == WSE) else {
+    let Some(element) = envelope.payload().filter(|&node| document.namespace(node) == WSE) else {
         return Ok(None);
     };
     Ok(match document.local(element) {
@@ -95,13 +95,13 @@ fn read(context: &mut Context) -> Result<(&Envelope, NodeId), Trouble> {
 }
 
 fn child(document: &Document, of: NodeId, name: &str) -> Option<NodeId> {
-    document.children(of).find(|&own| document.is_element(own, WSE, name))
+    document.children(of).find(|&node| document.is_element(node, WSE, name))
 }
 
 /// A child in one of the namespaces of WS-Addressing.
 fn addressing(document: &Document, of: NodeId, name: &str) -> Option<NodeId> {
-    let is_it = |own: &NodeId| {
-        document.is_element(*own, WSA_FINAL, name) || document.is_element(*own, WSA_SUBMISSION, name)
+    let is_it = |node: &NodeId| {
+        document.is_element(*node, WSA_FINAL, name) || document.is_element(*node, WSA_SUBMISSION, name)
     };
     document.children(of).find(is_it)
 }
@@ -124,9 +124,9 @@ pub(super) fn subscription(context: &mut Context) -> Result<Asked, Trouble> {
     }
     let to = child(document, delivery, "NotifyTo")
         .ok_or_else(|| Trouble::invalid("there is no wse:NotifyTo in wse:Delivery"))?;
-    let address = addressing(document, to, "Address").map(|own| text(document, own)).unwrap_or_default();
+    let address = addressing(document, to, "Address").map(|node| text(document, node)).unwrap_or_default();
     if !["http://", "https://"].iter().any(|scheme| {
-        address.get(..scheme.len()).is_some_and(|own| own.eq_ignore_ascii_case(scheme))
+        address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
             && address.len() > scheme.len()
     }) {
         return Err(Trouble::invalid(format!(
@@ -135,25 +135,25 @@ pub(super) fn subscription(context: &mut Context) -> Result<Asked, Trouble> {
     }
     let blocks =
         ["ReferenceParameters", "ReferenceProperties"].iter().find_map(|name| addressing(document, to, name));
-    let blocks = blocks.map(|own| {
+    let blocks = blocks.map(|parameters| {
         let mut holder = Envelope::empty(envelope.version);
         let header = holder.header_or_new();
-        for block in envelope.elements_of(own) {
+        for block in envelope.elements_of(parameters) {
             holder.document.copy_from(header, document, block);
         }
         holder
     });
-    let filter = child(document, element, "Filter").map(|own| {
-        let declared = document.in_scope_namespaces(own).into_iter();
+    let filter = child(document, element, "Filter").map(|node| {
+        let declared = document.in_scope_namespaces(node).into_iter();
         let declared = declared.filter(|(prefix, _)| !matches!(*prefix, "" | "xml"));
         AskedFilter {
-            dialect: document.attribute(own, "", "Dialect").map(|dialect| dialect.trim().to_owned()),
-            text: text(document, own),
+            dialect: document.attribute(node, "", "Dialect").map(|dialect| dialect.trim().to_owned()),
+            text: text(document, node),
             scope: Scope::new()
                 .with(declared.map(|(prefix, uri)| (Arc::from(prefix), Arc::from(uri))).collect()),
         }
     });
-    let expires = child(document, element, "Expires").map(|own| text(document, own));
+    let expires = child(document, element, "Expires").map(|node| text(document, node));
     Ok(Asked { address, blocks, filter, expires })
 }
 
@@ -163,14 +163,14 @@ pub(super) fn identifier(context: &mut Context) -> Result<String, Trouble> {
     let header = envelope.header.ok_or_else(|| Trouble::invalid("there is no header wse:Identifier"))?;
     let found = child(&envelope.document, header, "Identifier");
     found
-        .map(|own| text(&envelope.document, own))
+        .map(|node| text(&envelope.document, node))
         .ok_or_else(|| Trouble::invalid("there is no header wse:Identifier"))
 }
 
 /// `wse:Expires` of a `Renew`.
 pub(super) fn asked_expiry(context: &mut Context) -> Result<Option<String>, Trouble> {
     let (envelope, element) = read(context)?;
-    Ok(child(&envelope.document, element, "Expires").map(|own| text(&envelope.document, own)))
+    Ok(child(&envelope.document, element, "Expires").map(|node| text(&envelope.document, node)))
 }
 
 /// A date with a time, or a duration from now.
@@ -206,15 +206,15 @@ pub(super) fn future(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Time
 /// An answer with its WS-Addressing headers.
 fn begin(context: &mut Context, name: &str) -> (Envelope, &'static str) {
     let request = context.envelope().ok();
-    let version = request.map_or(SoapVersion::V11, |own| own.version);
+    let version = request.map_or(SoapVersion::V11, |envelope| envelope.version);
     let mut wsa = WSA_SUBMISSION;
     let mut message_id = None;
-    if let Some(own) = request
-        && let Some(header) = own.header
+    if let Some(request) = request
+        && let Some(header) = request.header
     {
-        let document = &own.document;
+        let document = &request.document;
         let is_final = |block: NodeId| document.namespace(block) == WSA_FINAL;
-        wsa = if own.elements_of(header).any(is_final) { WSA_FINAL } else { WSA_SUBMISSION };
+        wsa = if request.elements_of(header).any(is_final) { WSA_FINAL } else { WSA_SUBMISSION };
         message_id = addressing(document, header, "MessageID").map(|block| text(document, block));
     }
     let mut envelope = Envelope::empty(version);

@@ -83,7 +83,7 @@ fn subscribe(address: &str, more: &str) -> String {
 }
 
 fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
-    text.split_once(start).and_then(|(_, rest)| rest.split_once(end)).map_or("", |(own, _)| own)
+    text.split_once(start).and_then(|(_, rest)| rest.split_once(end)).map_or("", |(inside, _)| inside)
 }
 
 const SOON: Duration = Duration::from_secs(10);
@@ -135,22 +135,22 @@ fn who_has_subscribed_gets_what_the_filter_lets_through_until_the_end() {
     let tested = loaded("", "");
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     let filter = "<wse:Filter Dialect='http://www.w3.org/TR/1999/REC-xpath-19991116' xmlns:e='urn:e'>//e:event/@n &gt; 5</wse:Filter>";
-    let answer = ask(
+    let response = ask(
         &tested,
         "POST",
         "/services/E",
         &SOAP,
         &subscribe(&address, &format!("{filter}<wse:Expires>P1D</wse:Expires>")),
     );
-    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(response.status, 200, "{}", response.body);
     assert!(
-        answer.body.contains("SubscribeResponse</wsa:Action>")
-            && answer.body.contains(">urn:m1</wsa:RelatesTo>"),
+        response.body.contains("SubscribeResponse</wsa:Action>")
+            && response.body.contains(">urn:m1</wsa:RelatesTo>"),
         "{}",
-        answer.body
+        response.body
     );
-    let id = between(&answer.body, "<wse:Identifier>", "<").to_owned();
-    assert!(id.starts_with("urn:uuid:"), "{}", answer.body);
+    let id = between(&response.body, "<wse:Identifier>", "<").to_owned();
+    assert!(id.starts_with("urn:uuid:"), "{}", response.body);
     let publish = |n: u32| {
         let event = soap("", &format!("<event xmlns='urn:e' n='{n}'/>"));
         ask(&tested, "POST", "/services/E", &SOAP, &event).status
@@ -182,11 +182,11 @@ fn who_has_subscribed_gets_what_the_filter_lets_through_until_the_end() {
     assert_eq!(publish(9), 202);
     assert!(events.recv_timeout(Duration::from_millis(300)).is_err());
     for name in ["Unsubscribe", "Renew", "GetStatus"] {
-        let answer = manage(name, "");
+        let response = manage(name, "");
         assert!(
-            answer.status == 500 && answer.body.contains("there is no subscription"),
+            response.status == 500 && response.body.contains("there is no subscription"),
             "{name}: {}",
-            answer.body
+            response.body
         );
     }
 }
@@ -212,16 +212,17 @@ fn a_request_that_cannot_be_met_gets_a_fault() {
         (soap("", "<wse:Renew/>"), "InvalidMessage"),
         (soap("<wse:Identifier>urn:no</wse:Identifier>", "<wse:Unsubscribe/>"), "InvalidMessage"),
     ] {
-        let answer = ask(&tested, "POST", "/services/E", &SOAP, &body);
-        assert_eq!(answer.status, 500, "{body}: {}", answer.body);
-        assert!(answer.body.contains(&format!("wse:{code}<")), "{body}: {}", answer.body);
+        let response = ask(&tested, "POST", "/services/E", &SOAP, &body);
+        assert_eq!(response.status, 500, "{body}: {}", response.body);
+        assert!(response.body.contains(&format!("wse:{code}<")), "{body}: {}", response.body);
         let body = body
             .replace("http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope");
-        let answer = ask(&tested, "POST", "/services/E", &[("Content-Type", "application/soap+xml")], &body);
+        let response =
+            ask(&tested, "POST", "/services/E", &[("Content-Type", "application/soap+xml")], &body);
         assert!(
-            answer.body.contains("Subcode") && answer.body.contains(&format!("wse:{code}<")),
+            response.body.contains("Subcode") && response.body.contains(&format!("wse:{code}<")),
             "{body}: {}",
-            answer.body
+            response.body
         );
     }
     assert!(tested.bus.plan().event_source("E").unwrap().subscriptions().is_empty());
@@ -249,7 +250,8 @@ fn written_subscriptions_and_mediators_that_publish() {
         <proxy name='T'><target><inSequence><event topic='orders/new' expression='//event'/><drop/></inSequence></target></proxy>
         <proxy name='U'><target><inSequence><eventPublisher eventSourceName='none'/></inSequence></target></proxy>";
     let tested = loaded(&all.concat(), more);
-    let found: Vec<_> = tested.found.iter().map(|own| own.split(':').next().unwrap().to_owned()).collect();
+    let found: Vec<_> =
+        tested.found.iter().map(|finding| finding.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(found, ["unknown-event-source", "never-due"], "{:?}", tested.found);
     let next = || {
         let event = events.recv_timeout(SOON).unwrap();
@@ -259,8 +261,8 @@ fn written_subscriptions_and_mediators_that_publish() {
     let event = soap("<t:Topic>orders/new</t:Topic>", "<event n='1'/>");
     assert_eq!(ask(&tested, "POST", "/services/E", &SOAP, &event).status, 202);
     assert_eq!(next(), "topic");
-    let answer = ask(&tested, "POST", "/services/P", &SOAP, &soap("", "<event n='3'/>"));
-    assert_eq!((answer.status, answer.body.as_str()), (200, "{\"ok\":1}"));
+    let response = ask(&tested, "POST", "/services/P", &SOAP, &soap("", "<event n='3'/>"));
+    assert_eq!((response.status, response.body.as_str()), (200, "{\"ok\":1}"));
     assert_eq!(next(), "xpath");
     // Whoever names a topic means those who asked for topics.
     assert_eq!(ask(&tested, "POST", "/services/T", &SOAP, &soap("", "<a><event n='3'/></a>")).status, 202);
@@ -277,7 +279,7 @@ fn mistakes_are_found_when_the_configuration_loads() {
     for (inside, says) in [
         (
             one("<filter source='//a[' dialect='http://www.w3.org/TR/1999/REC-xpath-19991116'/>"),
-            "no valid expression",
+            "not a valid expression",
         ),
         (one("<expires>soon</expires>"), "`expires` cannot be `soon`"),
         (one("") + &one(""), "two subscriptions have the id `s`"),

@@ -24,7 +24,7 @@ struct Foreach {
     collection: Collection,
     body: ListId,
     parallel: bool,
-    /// The flow goes on at once, and nobody waits for the items.
+    /// The flow goes on at once, and nothing waits for the items.
     leave: bool,
     counter: Option<Arc<str>>,
     result: Output,
@@ -54,14 +54,14 @@ enum Output {
 enum Items {
     Json(Vec<serde_json::Value>),
     Xml(Arc<Document>, Vec<NodeId>),
-    /// Of the payload: written as they came if nobody looks at them.
+    /// Of the payload: written as they came if no step looks at them.
     Pieces(Arc<Envelope>, Vec<NodeId>),
 }
 
 /// Compiles `<foreach collection="…">`.
 pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let collection = collection_of(element, compiler)?;
-    let not = |name: &str| element.attr(name).is_some_and(|own| own.trim().eq_ignore_ascii_case("false"));
+    let not = |name: &str| element.attr(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("false"));
     let parallel = !not("parallel-execution");
     let place = element.start_tag();
     let Some(inside) = element.child("sequence") else {
@@ -99,7 +99,7 @@ pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compile
         body: compiler.list(inside, "sequence of foreach"),
         parallel,
         leave,
-        counter: counter.map(|own| Arc::from(own.value.trim())),
+        counter: counter.map(|name| Arc::from(name.value.trim())),
         result,
         source: element.attr("collection").unwrap_or_default().to_owned(),
     }))))
@@ -107,8 +107,8 @@ pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compile
 
 fn result_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Output> {
     let place = element.start_tag();
-    let kind = element.attr("result-content-type").map(|own| own.trim().to_ascii_uppercase());
-    let Some(name) = element.attr("target-variable").map(str::trim).filter(|own| !own.is_empty()) else {
+    let kind = element.attr("result-content-type").map(|word| word.trim().to_ascii_uppercase());
+    let Some(name) = element.attr("target-variable").map(str::trim).filter(|name| !name.is_empty()) else {
         let message = "`foreach` with update-original=\"false\" needs a `target-variable`";
         compiler.error("missing-attribute", message, place, "where the results go");
         return None;
@@ -135,7 +135,7 @@ fn result_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Output> {
 fn collection_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Collection> {
     let attribute = element.attribute("collection")?;
     let text = attribute.value.trim();
-    let inner = text.strip_prefix("${").and_then(|own| own.strip_suffix('}')).map(str::trim);
+    let inner = text.strip_prefix("${").and_then(|inner_text| inner_text.strip_suffix('}')).map(str::trim);
     let Some(inner) = inner else {
         let expression = compiler.expression(element, "collection")?;
         return Some(match expression.json_path().filter(|path| path.is_definite()).cloned() {
@@ -190,7 +190,7 @@ fn xpath(text: &str) -> Option<(&str, Option<&str>)> {
 /// A text in quotes, and what follows it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
-    let quote = text.chars().next().filter(|own| matches!(own, '\'' | '"'))?;
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let (inside, rest) = text[1..].split_once(quote)?;
     Some((inside, rest.trim()))
 }
@@ -223,8 +223,8 @@ impl Mediator for Each {
 
 impl Foreach {
     async fn each(self: &Arc<Foreach>, context: &mut Context) -> Result<Flow, Fault> {
-        let own = Arc::clone(self);
-        let items = flow::work_out(context, move |context| own.items(context)).await?;
+        let foreach = Arc::clone(self);
+        let items = flow::work_out(context, move |context| foreach.items(context)).await?;
         let count = match &items {
             Items::Json(items) => items.len(),
             Items::Xml(_, items) | Items::Pieces(_, items) => items.len(),
@@ -243,7 +243,7 @@ impl Foreach {
             return Ok(Flow::Next);
         }
         let gathered = self.gather(&mut branches, count, context).await;
-        // Where one ends the flow, nobody asks what the others bring: they end by themselves.
+        // Where one ends the flow, what the others bring is not needed: they end by themselves.
         branches.leave();
         match gathered? {
             ControlFlow::Continue(made) => {
@@ -289,7 +289,7 @@ impl Foreach {
 
     fn items(&self, context: &mut Context) -> Result<Items, Fault> {
         let wrong = || {
-            let source = self.source.strip_prefix("${").and_then(|own| own.strip_suffix('}'));
+            let source = self.source.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
             let source = source.unwrap_or(&self.source);
             Fault::new(format!("Expression {source} did not resolve to a valid array"))
         };
@@ -350,7 +350,7 @@ impl Foreach {
                     };
                 }
                 match expression.value(context)? {
-                    Some(Value::Json(own)) => match &*own {
+                    Some(Value::Json(json)) => match &*json {
                         serde_json::Value::Array(items) => Ok(Items::Json(items.clone())),
                         _ => Err(wrong()),
                     },
@@ -404,7 +404,7 @@ impl Foreach {
             }
             (Output::Original, Collection::Variable(name, path)) => {
                 let changed = match context.variables.get(name) {
-                    Some(Value::Xml(own)) => Value::Xml(Arc::new(replaced(own, &own.nodes, &made))),
+                    Some(Value::Xml(tree)) => Value::Xml(Arc::new(replaced(tree, &tree.nodes, &made))),
                     Some(Value::Json(root)) => {
                         Value::Json(Arc::new(with((**root).clone(), path, Brought::array(made))?))
                     }
@@ -421,7 +421,7 @@ impl Foreach {
                 let envelope = context.envelope_mut()?;
                 let nodes = elements(&envelope.document, nodes);
                 let parent = nodes.first().and_then(|&first| envelope.document.parent(first));
-                let Some(parent) = parent.filter(|&own| envelope.document.kind(own) == NodeKind::Element)
+                let Some(parent) = parent.filter(|&node| envelope.document.kind(node) == NodeKind::Element)
                 else {
                     return Err(Fault::new("foreach cannot run on the SOAP envelope itself"));
                 };
@@ -431,9 +431,9 @@ impl Foreach {
                 Brought::append(&made, &mut envelope.document, parent);
             }
             (Output::Original, Collection::NodesOf(name, expression)) => {
-                if let Some(Value::Xml(own)) = context.variables.get(name) {
-                    let nodes = select(expression, &own.document)?;
-                    let changed = replaced(own, &nodes, &made);
+                if let Some(Value::Xml(tree)) = context.variables.get(name) {
+                    let nodes = select(expression, &tree.document)?;
+                    let changed = replaced(tree, &nodes, &made);
                     context.variables.set(Arc::clone(name), Value::Xml(Arc::new(changed)));
                 }
             }
@@ -478,9 +478,9 @@ impl Iterator for Copies {
             Items::Xml(document, items) => {
                 let &node = items.get(index)?;
                 let mut copy = self.template.branch_without_payload();
-                let mut own = empty(&copy);
-                own.document.copy_from(own.body, document, node);
-                copy.payload.set_envelope(own);
+                let mut envelope = empty(&copy);
+                envelope.document.copy_from(envelope.body, document, node);
+                copy.payload.set_envelope(envelope);
                 copy
             }
             Items::Pieces(envelope, items) => {
@@ -536,14 +536,14 @@ fn with(
 }
 
 /// A tree with some of its elements replaced: the new ones come last where the first of the old ones was.
-fn replaced(own: &XmlValue, old: &[NodeId], made: &[Brought]) -> XmlValue {
-    let mut document = (*own.document).clone();
+fn replaced(tree: &XmlValue, old: &[NodeId], made: &[Brought]) -> XmlValue {
+    let mut document = (*tree.document).clone();
     let parent = old.first().and_then(|&first| document.parent(first)).unwrap_or(Document::ROOT);
     for &node in old {
         document.detach(node);
     }
     let added = Brought::append(made, &mut document, parent);
-    let mut nodes: Vec<_> = own.nodes.iter().copied().filter(|node| !old.contains(node)).collect();
+    let mut nodes: Vec<_> = tree.nodes.iter().copied().filter(|node| !old.contains(node)).collect();
     if parent == Document::ROOT {
         nodes.extend(added);
     }
@@ -653,7 +653,7 @@ mod tests {
             let mut end = run(&attributes, inside, JSON, r#"{"l":[7,8]}"#);
             assert_eq!(end.fault(), None, "{attributes}");
             let value = match end.context.variables.get(name) {
-                Some(Value::Xml(own)) => own.to_xml(),
+                Some(Value::Xml(tree)) => tree.to_xml(),
                 other => other.map(ToString::to_string).unwrap_or_default(),
             };
             assert_eq!(testing::without_envelope(&value), made, "{attributes}");
@@ -705,14 +705,14 @@ mod tests {
         let fails = "<sequence key='{$ctx:none}'/>";
         let fault = "<sequence name='fault'><payloadFactory media-type='json'><format>{\"fault\":$1}</format><args><arg evaluator='json' expression='$'/></args></payloadFactory><respond/></sequence>";
         // The fault sequence sees the item.
-        let answer = ask(fails, fault);
-        assert!(matches!(answer.body.as_str(), r#"{"fault":1}"# | r#"{"fault":2}"#), "{answer:?}");
-        let answer = ask(fails, "<sequence name='fault'><drop/></sequence>");
-        assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+        let response = ask(fails, fault);
+        assert!(matches!(response.body.as_str(), r#"{"fault":1}"# | r#"{"fault":2}"#), "{response:?}");
+        let response = ask(fails, "<sequence name='fault'><drop/></sequence>");
+        assert_eq!((response.status, response.body.as_str()), (202, ""));
         assert_eq!(ask(fails, "").status, 500);
-        let answer =
+        let response =
             ask("<payloadFactory media-type='json'><format>\"me\"</format></payloadFactory><respond/>", "");
-        assert_eq!((answer.status, answer.body.as_str()), (200, "\"me\""));
+        assert_eq!((response.status, response.body.as_str()), (200, "\"me\""));
     }
 
     #[test]
@@ -727,7 +727,7 @@ mod tests {
         ] {
             let fault = run(&format!("collection=\"{collection}\""), "<drop/>", header, body).fault();
             assert!(
-                fault.as_ref().is_some_and(|own| own.contains("did not resolve to a valid array")),
+                fault.as_ref().is_some_and(|message| message.contains("did not resolve to a valid array")),
                 "{collection}: {fault:?}"
             );
         }
@@ -738,7 +738,7 @@ mod tests {
             let fault =
                 run(&format!("collection='{collection}'"), "<property name='n' value='1'/>", header, body)
                     .fault();
-            assert!(fault.as_ref().is_some_and(|own| own.contains(says)), "{fault:?}");
+            assert!(fault.as_ref().is_some_and(|message| message.contains(says)), "{fault:?}");
         }
     }
 
@@ -759,7 +759,7 @@ mod tests {
                 "needs a `result-enclosing-element`",
             ),
             ("collection='json-eval($.a[*])'", "<sequence/>", "nothing can be put back"),
-            ("collection='//['", "<sequence/>", "no valid expression"),
+            ("collection='//['", "<sequence/>", "not a valid expression"),
         ] {
             let text = format!("<foreach {attributes}>{inside}</foreach>");
             let tested = testing::main(&crate::registry(testing::endpoints), &text);

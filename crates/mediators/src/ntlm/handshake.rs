@@ -102,7 +102,7 @@ impl Account {
     /// The third message, as `Authorization`: the answer to the second one, which is in Base64.
     ///
     /// # Errors
-    /// That is no challenge.
+    /// That is not a challenge.
     pub(super) fn authenticate(&self, challenge: &str, fresh: &Fresh) -> Result<String, String> {
         if challenge.len() > LARGEST / 3 * 4 {
             return Err("it is too large".to_owned());
@@ -189,10 +189,10 @@ impl<'a> Challenge<'a> {
         let number =
             |at: usize| -> Option<u32> { Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?)) };
         if !bytes.starts_with(SIGNATURE) || number(8) != Some(2) {
-            return Err("it is no challenge of NTLM".to_owned());
+            return Err("it is not a challenge of NTLM".to_owned());
         }
         let short = || "it is too short".to_owned();
-        let nonce = bytes.get(24..32).and_then(|own| own.try_into().ok()).ok_or_else(short)?;
+        let nonce = bytes.get(24..32).and_then(|slice| slice.try_into().ok()).ok_or_else(short)?;
         let flags = number(20).ok_or_else(short)?;
         if flags & UNICODE == 0 {
             return Err("it does not offer Unicode".to_owned());
@@ -262,12 +262,12 @@ mod tests {
 
     /// The account and the numbers of \[MS-NLMP\] 4.2.
     fn account(version: Version) -> Account {
-        let own = str::to_owned;
+        let owned = str::to_owned;
         Account {
-            user: own("User"),
-            password: own("Password"),
-            host: own("COMPUTER"),
-            domain: own("Domain"),
+            user: owned("User"),
+            password: owned("Password"),
+            host: owned("COMPUTER"),
+            domain: owned("Domain"),
             version,
         }
     }
@@ -343,9 +343,9 @@ mod tests {
         // A backend that tells the time gets it back, and no LM response.
         let mut timed = vec![7, 0, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8];
         timed.extend_from_slice(&about());
-        let own = challenge(UNICODE | TARGET_INFO, &timed);
-        let own = Challenge::read(&own).expect("a challenge");
-        let (lm, nt) = account(Version::V2).second(&own, &FRESH);
+        let timed_challenge = challenge(UNICODE | TARGET_INFO, &timed);
+        let timed_challenge = Challenge::read(&timed_challenge).expect("a challenge");
+        let (lm, nt) = account(Version::V2).second(&timed_challenge, &FRESH);
         assert_eq!((lm, &nt[24..32]), (vec![0; 24], &[1, 2, 3, 4, 5, 6, 7, 8][..]));
         assert!(account(Version::V1).negotiate().starts_with("NTLM TlRMTVNTUAAB"));
     }
@@ -354,8 +354,8 @@ mod tests {
     fn what_is_no_challenge_is_said() {
         let whole = challenge(UNICODE | TARGET_INFO, &about());
         for (bytes, says) in [
-            (b"".to_vec(), "no challenge"),
-            (b"NTLMSSP\0\x01\0\0\0".to_vec(), "no challenge"),
+            (b"".to_vec(), "not a challenge"),
+            (b"NTLMSSP\0\x01\0\0\0".to_vec(), "not a challenge"),
             (whole[..20].to_vec(), "too short"),
             (whole[..60].to_vec(), "too short"),
             (challenge(0, &[]), "Unicode"),

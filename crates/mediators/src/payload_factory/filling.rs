@@ -143,8 +143,8 @@ fn of_nodes(xml: &Arc<XmlValue>) -> Filling<'static> {
     let text = Value::Xml(Arc::clone(xml)).to_string();
     let elements = xml.nodes.iter().all(|&node| xml.document.kind(node) == NodeKind::Element);
     if elements && text.trim_start().starts_with('<') {
-        let own = xml.nodes.len() == 1 && !own_text(&xml.document, xml.nodes[0]).is_empty();
-        if !own {
+        let is_text_element = xml.nodes.len() == 1 && !own_text(&xml.document, xml.nodes[0]).is_empty();
+        if !is_text_element {
             return Filling::Markup(Cow::Owned(text));
         }
     }

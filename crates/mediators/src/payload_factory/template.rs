@@ -85,8 +85,8 @@ impl Template {
                 };
                 Part::Slot { argument, in_text, quoted }
             } else {
-                let own = &text[at..from];
-                let written = if media == Media::Xml { unescaped(own) } else { Cow::Borrowed(own) };
+                let source = &text[at..from];
+                let written = if media == Media::Xml { unescaped(source) } else { Cow::Borrowed(source) };
                 expressions.push(compile(&written[..], at)?);
                 Part::Expression { number: expressions.len() - 1, in_text, quoted }
             };
@@ -132,8 +132,9 @@ fn unescaped(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let document = Document::parse(format!("<e>{text}</e>").into_bytes(), &ParseOptions::default());
-    match document.ok().and_then(|own| Some(own.string_value(own.document_element()?).into_owned())) {
-        Some(own) => Cow::Owned(own),
+    match document.ok().and_then(|parsed| Some(parsed.string_value(parsed.document_element()?).into_owned()))
+    {
+        Some(parsed) => Cow::Owned(parsed),
         None => Cow::Borrowed(text),
     }
 }

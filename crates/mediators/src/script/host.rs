@@ -143,9 +143,9 @@ impl Host for Message {
     }
 
     fn set_envelope(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
-        let mut own = Document::new();
-        own.copy_from(Document::ROOT, document, element);
-        self.context.payload.set_envelope(Envelope::of_document(own)?);
+        let mut envelope = Document::new();
+        envelope.copy_from(Document::ROOT, document, element);
+        self.context.payload.set_envelope(Envelope::of_document(envelope)?);
         Ok(())
     }
 

@@ -75,7 +75,7 @@ impl Policy {
     pub fn find(&self, host: &str, address: &str) -> Option<(&str, &Access)> {
         let first = |fits: &dyn Fn(&Callers) -> bool| self.entries.iter().find(|entry| fits(&entry.callers));
         let by_host = || {
-            first(&|callers| matches!(callers, Callers::Host(own) if own.eq_ignore_ascii_case(host)))
+            first(&|callers| matches!(callers, Callers::Host(named) if named.eq_ignore_ascii_case(host)))
                 .or_else(|| {
                     first(&|callers| matches!(callers, Callers::HostsIn(end) if ends_with(host, end)))
                 })
@@ -142,7 +142,7 @@ fn entry(element: &Element, id: &Element) -> Result<Entry, String> {
             None => Callers::Host(text.clone()),
         },
         "ROLE" => Callers::Nobody,
-        other => return Err(format!("`{other}` is no type of an ID; expected IP, DOMAIN or ROLE")),
+        other => return Err(format!("`{other}` is not a type of an ID; expected IP, DOMAIN or ROLE")),
     };
     let is_allow = |e: &&Element| matches!(e.local(), "Allow" | "Deny" | "Control" | "IsAllow");
     let says = element.elements().find_map(|child| {
@@ -166,7 +166,8 @@ fn entry(element: &Element, id: &Element) -> Result<Entry, String> {
             let needed = |name: &str| value(name)?.ok_or_else(|| format!("the entry `{text}` has no {name}"));
             let (count, unit) = (needed("MaximumCount")?, needed("UnitTime")?);
             let prohibit = find(element, 0, &|local| local == "ProhibitTimePeriod");
-            let prohibit = prohibit.filter(|own| !own.text().trim().is_empty()).map(number).transpose()?;
+            let prohibit =
+                prohibit.filter(|child| !child.text().trim().is_empty()).map(number).transpose()?;
             let prohibit = prohibit.unwrap_or(0);
             // No time is a window that is over at once.
             if count == 0 {
@@ -189,12 +190,12 @@ fn number(element: &Element) -> Result<u64, String> {
 
 fn whole(element: &Element) -> Result<i64, String> {
     let text = element.text();
-    text.trim().parse().map_err(|_| format!("`{}` of {} is no number", text.trim(), element.local()))
+    text.trim().parse().map_err(|_| format!("`{}` of {} is not a number", text.trim(), element.local()))
 }
 
 /// `a`, `a-b`, `a.b.*`.
 fn addresses(text: &str) -> Result<Callers, String> {
-    let wrong = || format!("`{text}` is no address, no range a-b and not a.b.*");
+    let wrong = || format!("`{text}` is not an address, a range a-b or a.b.*");
     let ip = |text: &str| text.trim().parse::<IpAddr>().map_err(|_| wrong());
     if let Some(start) = text.strip_suffix('*') {
         let parts: Vec<&str> = start.split('.').filter(|part| !part.is_empty() && *part != "*").collect();
@@ -257,7 +258,7 @@ mod tests {
         let numbers = "<t:MaximumCount>2</t:MaximumCount><t:UnitTime>9</t:UnitTime><t:ProhibitTimePeriod/>";
         for (written, most) in [("0", None), ("-1", None), ("3", Some(3))] {
             let text = format!("<t:MaximumConcurrentAccess>{written}</t:MaximumConcurrentAccess>");
-            assert_eq!(read(&text, numbers).map(|own| own.concurrent), Ok(most));
+            assert_eq!(read(&text, numbers).map(|policy| policy.concurrent), Ok(most));
         }
         let policy = read("", numbers).expect("a policy");
         for address in ["unknown", "1.2.3.4:5555", "", "::1"] {

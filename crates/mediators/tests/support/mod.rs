@@ -44,5 +44,5 @@ fn is_whole(request: &[u8]) -> bool {
 /// The value of a header field in a head.
 pub fn value<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     let mut fields = head.lines().filter_map(|line| line.split_once(':'));
-    fields.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    fields.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }

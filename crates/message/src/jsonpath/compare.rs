@@ -18,7 +18,7 @@ impl Pattern {
     /// A pattern between slashes with Java's flags (`i m s x`; `d u U` change nothing here). The whole text has
     /// to match.
     pub fn java(source: &str, flags: &str) -> Result<Pattern, String> {
-        regex::Pattern::with_flags(source, flags).map(|own| Pattern::Java(Box::new(own)))
+        regex::Pattern::with_flags(source, flags).map(|pattern| Pattern::Java(Box::new(pattern)))
     }
 
     /// An I-Regexp (RFC 9485); `whole`: the whole text has to match.
@@ -47,7 +47,7 @@ impl Pattern {
             }
         }
         let translated = if whole { format!(r"\A(?:{translated})\z") } else { translated };
-        regex::build(&translated).map(|own| Pattern::IRegexp(Box::new(own)))
+        regex::build(&translated).map(|pattern| Pattern::IRegexp(Box::new(pattern)))
     }
 
     /// Whether `text` matches; a pattern that goes back too often does not.
@@ -56,8 +56,8 @@ impl Pattern {
     /// The run has to end before this is decided.
     pub fn is_match(&self, text: &str) -> Result<bool, Stop> {
         match self {
-            Pattern::Java(own) => own.matches(text),
-            Pattern::IRegexp(own) => regex::decided(own.run(text, |engine| engine.is_match(text))),
+            Pattern::Java(pattern) => pattern.matches(text),
+            Pattern::IRegexp(pattern) => regex::decided(pattern.run(text, |engine| engine.is_match(text))),
         }
     }
 }

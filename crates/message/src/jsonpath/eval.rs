@@ -103,7 +103,7 @@ impl<'p> Run<'p> {
                 }),
                 _ => None,
             });
-            index.ok_or_else(|| Failure::NotFound("an index is no whole number".to_owned()))
+            index.ok_or_else(|| Failure::NotFound("an index is not a whole number".to_owned()))
         };
         let bound = |bound: &Option<Bound>| match bound {
             None => Ok(None),

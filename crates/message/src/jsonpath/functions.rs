@@ -32,11 +32,11 @@ pub(super) fn call(
         }
         Function::Keys => match subject {
             Value::Object(members) => Ok(members.keys().map(|name| Value::from(name.as_str())).collect()),
-            _ => not_found("keys() of something that is no object"),
+            _ => not_found("keys() of something that is not an object"),
         },
         Function::First | Function::Last | Function::Index => {
             let Value::Array(list) = subject else {
-                return not_found("first(), last() or index() of something that is no array");
+                return not_found("first(), last() or index() of something that is not an array");
             };
             let index = match function {
                 Function::First => 0,
@@ -58,7 +58,7 @@ pub(super) fn call(
         }
         Function::Append => match subject {
             Value::Array(list) => Ok(list.iter().chain(args).cloned().collect()),
-            _ => not_found("append() to something that is no array"),
+            _ => not_found("append() to something that is not an array"),
         },
         Function::Min | Function::Max | Function::Avg | Function::Sum | Function::Stddev => {
             let mut numbers = Vec::new();
@@ -80,7 +80,7 @@ fn push_text(out: &mut String, value: &Value) {
     }
 }
 
-/// The numbers of an array, and of arrays in it where it is the list of matches. A number that is no array
+/// The numbers of an array, and of arrays in it where it is the list of matches. A number that is not an array
 /// counts only as an argument.
 fn collect_numbers(value: &Value, gathered: bool, out: &mut Vec<f64>) {
     let mut push = |value: &Value| out.extend(value.as_f64().filter(|n| n.is_finite()));

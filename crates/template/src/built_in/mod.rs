@@ -380,7 +380,7 @@ impl<'m> Given<'m> {
                 match number_format(&format) {
                     Some(Some(format)) => number.formatted(&format),
                     Some(None) => number.for_people(),
-                    None => return self.error(format!("`{}` is no format of numbers", &*format)),
+                    None => return self.error(format!("`{}` is not a format of numbers", &*format)),
                 }
             }
             (Value::Date(moment, _, kind), count) => {
@@ -424,8 +424,10 @@ fn is(name: &str, value: &Value<'_>) -> bool {
         }
         "is_hash" | "is_hash_ex" => value.is_hash(),
         "is_node" => single,
-        "is_macro" | "is_directive" | "is_transform" => matches!(value, Value::Macro(own) if !own.function),
-        "is_method" => matches!(value, Value::Macro(own) if own.function),
+        "is_macro" | "is_directive" | "is_transform" => {
+            matches!(value, Value::Macro(definition) if !definition.function)
+        }
+        "is_method" => matches!(value, Value::Macro(definition) if definition.function),
         "is_markup_output" => matches!(value, Value::Markup(_)),
         "is_nan" => matches!(value, Value::Number(number) if number.to_f64().is_nan()),
         "is_infinite" => matches!(value, Value::Number(number) if number.to_f64().is_infinite()),

@@ -23,7 +23,7 @@ impl<'m> Given<'m> {
             "number" => {
                 return match Number::parse(s) {
                     Some(number) => Ok(Some(Value::Number(number))),
-                    None => self.error(format!("`{}` is no number, or one that is too large", short(s))),
+                    None => self.error(format!("`{}` is not a number, or one that is too large", short(s))),
                 };
             }
             "boolean" => match s {
@@ -304,7 +304,7 @@ fn expand(with: &str, captures: &fancy_regex::Captures<'_, str>, out: &mut Strin
             '$' => match chars.peek().and_then(|c| c.to_digit(10)) {
                 Some(group) => {
                     chars.next();
-                    out.push_str(captures.get(group as usize).map_or("", |own| own.as_str()));
+                    out.push_str(captures.get(group as usize).map_or("", |matched| matched.as_str()));
                 }
                 None => out.push('$'),
             },

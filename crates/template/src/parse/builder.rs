@@ -67,7 +67,7 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
     }
 
     fn place(&mut self) -> Place {
-        self.tokens.peek().map_or(self.end, |own| own.place)
+        self.tokens.peek().map_or(self.end, |next| next.place)
     }
 
     /// An interpolation within `<#escape>`s: the innermost is applied first.
@@ -96,7 +96,7 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
     }
 
     fn tag(&mut self, tag: Tag, place: Place, body: &mut Body) -> Parsed<()> {
-        let inside = |own: &Self, names: &[&str], what: &str| match own
+        let inside = |builder: &Self, names: &[&str], what: &str| match builder
             .inside
             .iter()
             .any(|name| names.contains(name))
@@ -107,7 +107,7 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
         match tag {
             Tag::If(test) => {
                 let ends = ["elseif", "else", "if"];
-                let mut branches = vec![(test, self.within("if", |own| own.body(&ends))?)];
+                let mut branches = vec![(test, self.within("if", |builder| builder.body(&ends))?)];
                 let mut otherwise = Body::new();
                 loop {
                     match self.tokens.peek().map(|next| &next.token) {
@@ -115,12 +115,12 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
                             if let Some(Placed { token: Token::Open(Tag::ElseIf(test)), .. }) =
                                 self.tokens.next()
                             {
-                                branches.push((test, self.within("if", |own| own.body(&ends))?));
+                                branches.push((test, self.within("if", |builder| builder.body(&ends))?));
                             }
                         }
                         Some(Token::Open(Tag::Else)) => {
                             self.tokens.next();
-                            otherwise = self.within("if", |own| own.body(&["if"]))?;
+                            otherwise = self.within("if", |builder| builder.body(&["if"]))?;
                         }
                         _ => break,
                     }
@@ -130,24 +130,24 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
             }
             Tag::List(source, names) => {
                 let ends = ["else", "list", "foreach"];
-                let inner = self.within("list", |own| own.body(&ends))?;
+                let inner = self.within("list", |builder| builder.body(&ends))?;
                 let mut otherwise = Body::new();
                 if matches!(self.tokens.peek().map(|next| &next.token), Some(Token::Open(Tag::Else))) {
                     self.tokens.next();
-                    otherwise = self.within("else", |own| own.body(&["list", "foreach"]))?;
+                    otherwise = self.within("else", |builder| builder.body(&["list", "foreach"]))?;
                 }
                 self.close(&["list", "foreach"], place)?;
                 body.push(Node::List(Box::new(List { source, names, body: inner, otherwise })));
             }
             Tag::Items(names) => {
                 inside(self, &["list"], "items")?;
-                let inner = self.within("items", |own| own.body(&["items"]))?;
+                let inner = self.within("items", |builder| builder.body(&["items"]))?;
                 self.close(&["items"], place)?;
                 body.push(Node::Items(names, inner, place));
             }
             Tag::Sep => {
                 inside(self, &["list", "items"], "sep")?;
-                let inner = self.within("sep", |own| own.body(&["sep"]))?;
+                let inner = self.within("sep", |builder| builder.body(&["sep"]))?;
                 if matches!(self.tokens.peek().map(|next| &next.token), Some(Token::Close(name)) if name == "sep")
                 {
                     self.tokens.next();
@@ -162,11 +162,11 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
                 inside(self, &["list", "items"], "continue")?;
                 body.push(Node::Continue);
             }
-            Tag::Assign(scope, all) => {
+            Tag::Assign(scope, assignments) => {
                 if scope == Scope::Local {
                     inside(self, &["macro", "function"], "local")?;
                 }
-                body.push(Node::Assign(scope, all));
+                body.push(Node::Assign(scope, assignments));
             }
             Tag::Capture(scope, name) => {
                 let which = match scope {
@@ -174,12 +174,12 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
                     Scope::Local => "local",
                     Scope::Global => "global",
                 };
-                let inner = self.within("capture", |own| own.body(&[which]))?;
+                let inner = self.within("capture", |builder| builder.body(&[which]))?;
                 self.close(&[which], place)?;
                 body.push(Node::Capture(scope, name, inner));
             }
             Tag::Macro { name, parameters, rest, function } => {
-                if self.inside.iter().any(|own| matches!(*own, "macro" | "function")) {
+                if self.inside.iter().any(|around| matches!(*around, "macro" | "function")) {
                     return Err(Error::new("macros and functions cannot be defined in each other", place));
                 }
                 let which = if function { "function" } else { "macro" };
@@ -205,7 +205,7 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
             }
             Tag::Call(mut call, empty) => {
                 if !empty {
-                    call.body = Some(self.within("call", |own| own.body(&[""]))?);
+                    call.body = Some(self.within("call", |builder| builder.body(&[""]))?);
                     self.close(&[""], place).map_err(|_| Error::new("this call is not closed", place))?;
                 }
                 body.push(Node::Call(call));
@@ -214,7 +214,7 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
                 let mut cases: Vec<(Option<Vec<Expr>>, Body)> = Vec::new();
                 let ends = ["case", "default", "switch"];
                 // What stands before the first case is not written.
-                self.within("switch", |own| own.body(&ends))?;
+                self.within("switch", |builder| builder.body(&ends))?;
                 while let Some(Token::Open(Tag::Case(_) | Tag::Default)) =
                     self.tokens.peek().map(|next| &next.token)
                 {
@@ -225,16 +225,16 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
                     if values.is_none() && cases.iter().any(|(values, _)| values.is_none()) {
                         return Err(Error::new("a switch has one default", self.place()));
                     }
-                    cases.push((values, self.within("switch", |own| own.body(&ends))?));
+                    cases.push((values, self.within("switch", |builder| builder.body(&ends))?));
                 }
                 self.close(&["switch"], place)?;
                 body.push(Node::Switch(value, cases));
             }
             Tag::Attempt => {
-                let inner = self.within("attempt", |own| own.body(&["recover", "attempt"]))?;
+                let inner = self.within("attempt", |builder| builder.body(&["recover", "attempt"]))?;
                 let recover = match self.tokens.next() {
                     Some(Placed { token: Token::Open(Tag::Recover), .. }) => {
-                        self.within("recover", |own| own.body(&["attempt", "recover"]))?
+                        self.within("recover", |builder| builder.body(&["attempt", "recover"]))?
                     }
                     _ => return Err(Error::new("`<#attempt>` needs a `<#recover>`", place)),
                 };
@@ -245,7 +245,7 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
             Tag::Stop(why) => body.push(Node::Stop(why, place)),
             Tag::Escape(name, expr) => {
                 self.escapes.push((name, Arc::new(expr)));
-                let inner = self.within("escape", |own| own.body(&["escape"]))?;
+                let inner = self.within("escape", |builder| builder.body(&["escape"]))?;
                 self.escapes.pop();
                 self.close(&["escape"], place)?;
                 body.extend(inner);
@@ -253,27 +253,27 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
             Tag::NoEscape => {
                 // The innermost `<#escape>` does not count inside.
                 let last = self.escapes.pop();
-                let inner = self.within("noescape", |own| own.body(&["noescape", "no_escape"]))?;
+                let inner = self.within("noescape", |builder| builder.body(&["noescape", "no_escape"]))?;
                 self.escapes.extend(last);
                 self.close(&["noescape", "no_escape"], place)?;
                 body.extend(inner);
             }
             Tag::Escaping(escape) => {
                 let inner =
-                    self.within("outputformat", |own| own.body(&["outputformat", "output_format"]))?;
+                    self.within("outputformat", |builder| builder.body(&["outputformat", "output_format"]))?;
                 self.close(&["outputformat", "output_format"], place)?;
                 body.push(Node::Escaping(Some(escape), inner));
             }
             Tag::AutoEscape(on) => {
                 let names: &[&str] =
                     if on { &["autoesc", "auto_esc"] } else { &["noautoesc", "no_auto_esc"] };
-                let inner = self.within("autoesc", |own| own.body(names))?;
+                let inner = self.within("autoesc", |builder| builder.body(names))?;
                 self.close(names, place)?;
                 let escape = if on { None } else { Some(Escape::None) };
                 body.push(Node::Escaping(escape, inner));
             }
             Tag::Compress => {
-                let inner = self.within("compress", |own| own.body(&["compress"]))?;
+                let inner = self.within("compress", |builder| builder.body(&["compress"]))?;
                 self.close(&["compress"], place)?;
                 body.push(Node::Compress(inner));
             }

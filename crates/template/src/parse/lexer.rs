@@ -217,7 +217,7 @@ impl Lexer<'_> {
             "compress" => Tag::Compress,
             "flush" => Tag::Flush,
             "t" | "lt" | "rt" | "nt" => {
-                let which = ["t", "lt", "rt", "nt"].into_iter().find(|own| *own == name).unwrap_or("t");
+                let which = ["t", "lt", "rt", "nt"].into_iter().find(|mark| *mark == name).unwrap_or("t");
                 self.end_of_tag()?;
                 return self.push_from(Token::Trim(which), place);
             }
@@ -268,7 +268,7 @@ impl Lexer<'_> {
 
     fn assignment(&mut self, scope: Scope) -> Parsed<Tag> {
         let cursor = &mut self.cursor;
-        let mut all = Vec::new();
+        let mut assignments = Vec::new();
         loop {
             cursor.skip();
             let place = cursor.place();
@@ -283,12 +283,12 @@ impl Lexer<'_> {
             if cursor.take_word("in") {
                 return Err(Error::new("there are no namespaces here: a template stands alone", place));
             }
-            if all.is_empty() && at_end(cursor) {
+            if assignments.is_empty() && at_end(cursor) {
                 return Ok(Tag::Capture(scope, name));
             }
             let one = || Expr { kind: Kind::Number(crate::number::Number::int(1)), place };
             let with = |arithmetic| Target { name: Arc::clone(&name), with: arithmetic, place };
-            all.push(if cursor.take("++") {
+            assignments.push(if cursor.take("++") {
                 (with(Some(Arithmetic::Add)), one())
             } else if cursor.take("--") {
                 (with(Some(Arithmetic::Subtract)), one())
@@ -305,11 +305,11 @@ impl Lexer<'_> {
                 if arithmetic.is_none() {
                     cursor.expect("=")?;
                 }
-                (with(arithmetic.map(|(_, own)| own)), cursor.expression()?)
+                (with(arithmetic.map(|(_, operator)| operator)), cursor.expression()?)
             });
             cursor.take(",");
             if at_end(cursor) {
-                return Ok(Tag::Assign(scope, all));
+                return Ok(Tag::Assign(scope, assignments));
             }
         }
     }
@@ -387,7 +387,7 @@ impl Lexer<'_> {
 
     /// `<#ftl …>`.
     fn header(&mut self, place: Place) -> Parsed<()> {
-        let first = self.tokens.iter().all(|own| match &own.token {
+        let first = self.tokens.iter().all(|token| match &token.token {
             Token::Text(text) => text.trim().is_empty(),
             _ => false,
         });
@@ -453,7 +453,7 @@ fn digits(cursor: &mut Cursor<'_>) -> Parsed<(u32, u32)> {
             let least = least.unwrap_or(0);
             Ok((least, most.unwrap_or(least).max(least)))
         }
-        _ => cursor.error(format!("`{format}` is no format of a number: expected m2, M2 or m1M2")),
+        _ => cursor.error(format!("`{format}` is not a format of a number: expected m2, M2 or m1M2")),
     }
 }
 

@@ -9,14 +9,15 @@ pub(super) fn strip_white_space(tokens: &mut [Placed]) {
         let part = if from_left { text.split('\n').next() } else { text.rsplit('\n').next() };
         part.unwrap_or("").trim().is_empty()
     }
-    let leaves = |own: &Placed, from_left: bool| match &own.token {
+    let leaves = |placed: &Placed, from_left: bool| match &placed.token {
         Token::Text(text) => is_blank(text, from_left),
         Token::Output(_) | Token::Number(..) => false,
         // These keep what they stand in.
         Token::Trim("nt") => false,
         _ => true,
     };
-    let is_tag = |own: &Placed| !matches!(own.token, Token::Text(_) | Token::Output(_) | Token::Number(..));
+    let is_tag =
+        |placed: &Placed| !matches!(placed.token, Token::Text(_) | Token::Output(_) | Token::Number(..));
     // For each text: how much of its beginning and of its end goes.
     let mut cuts = Vec::new();
     for at in 0..tokens.len() {
@@ -84,7 +85,7 @@ pub(super) fn trim(tokens: &mut [Placed]) {
     let marks: Vec<(usize, &'static str)> = tokens
         .iter()
         .enumerate()
-        .filter_map(|(at, own)| match own.token {
+        .filter_map(|(at, placed)| match placed.token {
             Token::Trim(which) => Some((at, which)),
             _ => None,
         })
@@ -111,11 +112,11 @@ pub(super) fn trim(tokens: &mut [Placed]) {
             }
         }
         if matches!(which, "t" | "rt") {
-            for own in &mut tokens[mark + 1..] {
-                if own.place.line != line {
+            for placed in &mut tokens[mark + 1..] {
+                if placed.place.line != line {
                     break;
                 }
-                if let Token::Text(text) = &mut own.token
+                if let Token::Text(text) = &mut placed.token
                     && let Some(newline) = text.find('\n')
                 {
                     let kept = text[..newline].trim_end().to_owned();

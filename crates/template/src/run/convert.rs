@@ -243,12 +243,12 @@ impl<'m> Run<'m> {
     }
 
     pub(super) fn setting(&mut self, name: &str, value: &'m Expr) -> Res<()> {
-        let own = self.value(value)?;
-        let text = match &own {
+        let given = self.value(value)?;
+        let text = match &given {
             Value::Boolean(is) => is.to_string(),
-            own => self.text_of(own, value)?.to_string(),
+            given => self.text_of(given, value)?.to_string(),
         };
-        let wrong = |what: &str| Err(Error::new(format!("`{text}` is no {what}"), value.place));
+        let wrong = |what: &str| Err(Error::new(format!("`{text}` is not a {what}"), value.place));
         match name {
             "number_format" => match number_format(&text) {
                 Some(format) => self.number_format = format,

@@ -27,7 +27,7 @@ impl<'m> Run<'m> {
             }
             _ => {}
         }
-        self.deeper(expr.place, |own| own.eval_deeper(expr))
+        self.deeper(expr.place, |run| run.eval_deeper(expr))
     }
 
     pub(super) fn eval_deeper(&mut self, expr: &'m Expr) -> Res<Option<Value<'m>>> {
@@ -182,9 +182,9 @@ impl<'m> Run<'m> {
 
     pub(super) fn member(&mut self, value: &Value<'m>, base: &'m Expr, name: &str) -> Res<Option<Value<'m>>> {
         match value {
-            Value::Nodes(document, all) => {
+            Value::Nodes(document, nodes) => {
                 let prefixes = &self.template.prefixes;
-                nodes::member(self, document, all, name, prefixes, base.place)
+                nodes::member(self, document, nodes, name, prefixes, base.place)
             }
             value if value.is_hash() => Ok(value.member(name)),
             other => Err(Error::new(

@@ -194,7 +194,7 @@ impl<'m> Run<'m> {
     }
 
     fn inner(&mut self, body: &'m Body, place: Place, out: &mut String) -> Res<End<'m>> {
-        self.deeper(place, |own| own.body(body, out))
+        self.deeper(place, |run| run.body(body, out))
     }
 
     fn node(&mut self, node: &'m Node, out: &mut String) -> Res<End<'m>> {
@@ -222,15 +222,15 @@ impl<'m> Run<'m> {
             Node::Items(names, body, place) => return self.items(names, body, *place, out),
             Node::Sep(body) => {
                 let local = &self.locals[self.current];
-                let last = local.loops.iter().rev().find(|own| !own.pending).is_none_or(|own| own.last);
+                let last = local.loops.iter().rev().find(|turn| !turn.pending).is_none_or(|turn| turn.last);
                 if !last {
                     return self.inner(body, Place::default(), out);
                 }
             }
             Node::Break => return Ok(End::Break),
             Node::Continue => return Ok(End::Continue),
-            Node::Assign(scope, all) => {
-                for (target, expr) in all {
+            Node::Assign(scope, assignments) => {
+                for (target, expr) in assignments {
                     let value = self.assigned(*scope, target, expr)?;
                     self.set(*scope, &target.name, value);
                 }
@@ -370,7 +370,7 @@ impl<'m> Run<'m> {
     fn pairs(&mut self, source: Value<'m>, expr: &'m Expr) -> Res<Value<'m>> {
         let Some(keys) = source.keys() else {
             return Err(Error::new(
-                format!("`{}` is {} and no hash that can be listed", shown(expr), source.what()),
+                format!("`{}` is {} and not a hash that can be listed", shown(expr), source.what()),
                 expr.place,
             ));
         };
@@ -394,7 +394,7 @@ impl<'m> Run<'m> {
         out: &mut String,
     ) -> Res<End<'m>> {
         let current = self.current;
-        let Some(outer) = self.locals[current].loops.iter().rposition(|own| own.pending) else {
+        let Some(outer) = self.locals[current].loops.iter().rposition(|turn| turn.pending) else {
             return Err(Error::new("`<#items>` stands in a `<#list>` that names no variable", place));
         };
         let source = self.locals[current].loops[outer].source.clone();

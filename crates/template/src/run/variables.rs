@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 impl<'m> Run<'m> {
     pub(super) fn lookup(&mut self, name: &'m str) -> Res<Option<Value<'m>>> {
-        if let Some((_, value)) = self.lambdas.iter().rev().find(|(own, _)| &***own == name) {
+        if let Some((_, value)) = self.lambdas.iter().rev().find(|(parameter, _)| &***parameter == name) {
             return Ok(Some(value.clone()));
         }
-        if let Some(at) = self.escaped.iter().rposition(|(own, _)| *own == name) {
+        if let Some(at) = self.escaped.iter().rposition(|(escaped, _)| *escaped == name) {
             // What stands for the name is not within this escape.
             let inside = self.escaped.split_off(at);
             let value = self.eval(inside[0].1);
@@ -21,11 +21,11 @@ impl<'m> Run<'m> {
         let local = &self.locals[self.current];
         for turn in local.loops.iter().rev() {
             match turn.names {
-                [own] if &**own == name => return Ok(turn.item.clone()),
+                [variable] if &**variable == name => return Ok(turn.item.clone()),
                 [key, _] if &**key == name => return Ok(turn.key.clone()),
-                [_, own] if &**own == name => return Ok(turn.item.clone()),
-                [own, ..] => {
-                    let state = name.strip_prefix(&**own);
+                [_, variable] if &**variable == name => return Ok(turn.item.clone()),
+                [variable, ..] => {
+                    let state = name.strip_prefix(&**variable);
                     match state {
                         Some("_index") => return Ok(Some(Value::int(turn.at))),
                         Some("_has_next") => return Ok(Some(Value::Boolean(!turn.last))),
@@ -35,8 +35,8 @@ impl<'m> Run<'m> {
                 [] => {}
             }
         }
-        let of = |all: &[(Arc<str>, Value<'m>)]| {
-            all.iter().rev().find(|(own, _)| &**own == name).map(|(_, value)| value.clone())
+        let of = |variables: &[(Arc<str>, Value<'m>)]| {
+            variables.iter().rev().find(|(key, _)| &**key == name).map(|(_, value)| value.clone())
         };
         if let Some(value) =
             of(&local.variables).or_else(|| of(&self.variables)).or_else(|| of(&self.globals))
@@ -44,34 +44,34 @@ impl<'m> Run<'m> {
             return Ok(Some(value));
         }
         let template = self.template;
-        if let Some(own) = template.macros.get(name) {
-            return Ok(Some(Value::Macro(own)));
+        if let Some(definition) = template.macros.get(name) {
+            return Ok(Some(Value::Macro(definition)));
         }
         let model = self.model;
-        Ok(model.iter().find(|(own, _)| *own == name).and_then(|(_, model)| Value::of_model(model)))
+        Ok(model.iter().find(|(key, _)| *key == name).and_then(|(_, model)| Value::of_model(model)))
     }
 
     pub(super) fn set(&mut self, scope: Scope, name: &Arc<str>, value: Value<'m>) {
-        let all = match scope {
+        let variables = match scope {
             Scope::Local => &mut self.locals[self.current].variables,
             Scope::Namespace => &mut self.variables,
             Scope::Global => &mut self.globals,
         };
-        match all.iter_mut().find(|(own, _)| own == name) {
-            Some((_, own)) => *own = value,
-            None => all.push((Arc::clone(name), value)),
+        match variables.iter_mut().find(|(key, _)| key == name) {
+            Some((_, held)) => *held = value,
+            None => variables.push((Arc::clone(name), value)),
         }
     }
 
     pub(super) fn assigned(&mut self, scope: Scope, target: &'m Target, expr: &'m Expr) -> Res<Value<'m>> {
         let value = self.value(expr)?;
         let Some(with) = target.with else { return Ok(value) };
-        let all = match scope {
+        let variables = match scope {
             Scope::Local => &self.locals[self.current].variables,
             Scope::Namespace => &self.variables,
             Scope::Global => &self.globals,
         };
-        let old = all.iter().find(|(own, _)| *own == target.name).map(|(_, value)| value.clone());
+        let old = variables.iter().find(|(key, _)| *key == target.name).map(|(_, value)| value.clone());
         let old = old.ok_or_else(|| missing(&target.name, target.place))?;
         self.arithmetic(with, old, value, (expr, expr), target.place)
     }
@@ -80,13 +80,13 @@ impl<'m> Run<'m> {
     pub fn turn(&self, expr: &Expr) -> Res<(usize, bool)> {
         let turn = match &expr.kind {
             Kind::Variable(name) => {
-                let named = |own: &&Loop<'m>| own.names.iter().any(|own| own == name);
+                let named = |turn: &&Loop<'m>| turn.names.iter().any(|variable| variable == name);
                 self.locals[self.current].loops.iter().rev().find(named)
             }
             _ => None,
         };
         turn.map(|turn| (turn.at, turn.last)).ok_or_else(|| {
-            Error::new(format!("`{}` is no variable of a loop around this", shown(expr)), expr.place)
+            Error::new(format!("`{}` is not a variable of a loop around this", shown(expr)), expr.place)
         })
     }
 
@@ -94,12 +94,12 @@ impl<'m> Run<'m> {
         let target = self.value(&call.target)?;
         let Value::Macro(called) = target else {
             return Err(Error::new(
-                format!("`{}` is {} and no macro", shown(&call.target), target.what()),
+                format!("`{}` is {} and not a macro", shown(&call.target), target.what()),
                 call.place,
             ));
         };
         if called.function {
-            return Err(Error::new(format!("`{}` is a function and no macro", called.name), call.place));
+            return Err(Error::new(format!("`{}` is a function and not a macro", called.name), call.place));
         }
         let mut given = Vec::new();
         for (at, expr) in call.positional.iter().enumerate() {
@@ -133,7 +133,7 @@ impl<'m> Run<'m> {
         let (mut rest, mut named_rest) = (Vec::new(), Hash::default());
         for (name, value) in given {
             match name {
-                Some(name) if called.parameters.iter().any(|(own, _)| own == name) => {
+                Some(name) if called.parameters.iter().any(|(parameter, _)| parameter == name) => {
                     variables.push((Arc::clone(name), value));
                 }
                 Some(name) if called.rest.is_some() => named_rest.set(Text::Made(Rc::from(&**name)), value),
@@ -161,7 +161,7 @@ impl<'m> Run<'m> {
         self.current = self.locals.len() - 1;
         // Defaults see the parameters, also those behind them.
         for (name, default) in &called.parameters {
-            if self.locals[self.current].variables.iter().any(|(own, _)| own == name) {
+            if self.locals[self.current].variables.iter().any(|(variable, _)| variable == name) {
                 continue;
             }
             let value = match default {
@@ -219,10 +219,10 @@ impl<'m> Run<'m> {
         place: Place,
     ) -> Res<Option<Value<'m>>> {
         let Value::Macro(called) = self.value(target)? else {
-            return Err(Error::new(format!("`{}` is no function", shown(target)), place));
+            return Err(Error::new(format!("`{}` is not a function", shown(target)), place));
         };
         if !called.function {
-            return Err(Error::new(format!("`{}` is a macro and no function", called.name), place));
+            return Err(Error::new(format!("`{}` is a macro and not a function", called.name), place));
         }
         let mut given = Vec::with_capacity(arguments.len());
         for (at, expr) in arguments.iter().enumerate() {
@@ -244,7 +244,7 @@ impl<'m> Run<'m> {
             }
             _ => {
                 let Value::Macro(called) = self.value(with)? else {
-                    return Err(Error::new(format!("`{}` is no function", shown(with)), with.place));
+                    return Err(Error::new(format!("`{}` is not a function", shown(with)), with.place));
                 };
                 let given = values.iter().enumerate();
                 let given = given

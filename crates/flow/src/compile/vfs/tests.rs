@@ -16,18 +16,20 @@ fn parameters(given: &[(&str, &str)]) -> String {
 
 /// A proxy service with these parameters; blank ones beside those that each has.
 fn proxy(given: &[(&str, &str)]) -> Tested {
-    let all: Vec<_> =
-        [URI, TYPE].into_iter().filter(|(name, _)| given.iter().all(|own| own.0 != *name)).collect();
-    let parameters = parameters(&[all.as_slice(), given].concat());
+    let defaults: Vec<_> = [URI, TYPE]
+        .into_iter()
+        .filter(|(name, _)| given.iter().all(|parameter| parameter.0 != *name))
+        .collect();
+    let parameters = parameters(&[defaults.as_slice(), given].concat());
     tested(&format!("<proxy name='P' transports='vfs'><target inSequence='S'/>{parameters}</proxy>"))
 }
 
 fn inbound(given: &[(&str, &str)]) -> Tested {
-    let all: Vec<_> = [URI, TYPE, ("interval", "1000")]
+    let defaults: Vec<_> = [URI, TYPE, ("interval", "1000")]
         .into_iter()
-        .filter(|(name, _)| given.iter().all(|own| own.0 != *name))
+        .filter(|(name, _)| given.iter().all(|parameter| parameter.0 != *name))
         .collect();
-    let parameters = parameters(&[all.as_slice(), given].concat());
+    let parameters = parameters(&[defaults.as_slice(), given].concat());
     tested(&format!(
         "<inboundEndpoint name='P' protocol='file' sequence='S'><parameters>{parameters}</parameters></inboundEndpoint>"
     ))
@@ -77,130 +79,130 @@ type Good = (&'static [(&'static str, &'static str)], fn(&Source) -> String, &'s
 
 /// What each parameter does to a source.
 const GOOD: &[Good] = &[
-    (&[], |own| shown(&own.address.path), r#""/in""#),
+    (&[], |source| shown(&source.address.path), r#""/in""#),
     (
         &[("FileURI", "/in/x%20y/*")],
-        |own| shown((&own.address.path, own.address.recursive)),
+        |source| shown((&source.address.path, source.address.recursive)),
         r#"("/in/x y", true)"#,
     ),
     (
         &[("FileURI", "vfs:file:///in/a.xml")],
-        |own| shown((&own.address.path, own.address.directory)),
+        |source| shown((&source.address.path, source.address.directory)),
         r#"("/in/a.xml", false)"#,
     ),
     (
         &[("ContentType", "text/plain; charset=ISO-8859-1")],
-        |own| shown(&own.content_type),
+        |source| shown(&source.content_type),
         r#"Some("text/plain; charset=ISO-8859-1")"#,
     ),
     (
         &[("FileNamePattern", "a.*")],
-        |own| shown(own.pattern.as_ref().map(|own| own.matches("ab"))),
+        |source| shown(source.pattern.as_ref().map(|pattern| pattern.matches("ab"))),
         "Some(Ok(true))",
     ),
-    (&[], |own| shown(own.pattern.is_none()), "true"),
-    (&[("FileProcessInterval", "7")], |own| shown(own.between), "7ms"),
-    (&[("FileProcessCount", "7")], |own| shown(own.most), "Some(7)"),
-    (&[("FileProcessCount", "0")], |own| shown(own.most), "None"),
-    (&[], |own| shown((&own.processed, &own.failed)), "(Delete, Delete)"),
+    (&[], |source| shown(source.pattern.is_none()), "true"),
+    (&[("FileProcessInterval", "7")], |source| shown(source.between), "7ms"),
+    (&[("FileProcessCount", "7")], |source| shown(source.most), "Some(7)"),
+    (&[("FileProcessCount", "0")], |source| shown(source.most), "None"),
+    (&[], |source| shown((&source.processed, &source.failed)), "(Delete, Delete)"),
     (
         &[("ActionAfterProcess", "delete"), ("ActionAfterFailure", "none")],
-        |own| shown((&own.processed, &own.failed)),
+        |source| shown((&source.processed, &source.failed)),
         "(Delete, Nothing)",
     ),
     (
         &[("ActionAfterProcess", "Move"), ("MoveAfterProcess", "file:///done")],
-        |own| shown(&own.processed),
+        |source| shown(&source.processed),
         r#"Move("/done")"#,
     ),
     (
         &[("ActionAfterFailure", "MOVE"), ("MoveAfterFailure", "/failed/")],
-        |own| shown(&own.failed),
+        |source| shown(&source.failed),
         r#"Move("/failed")"#,
     ),
-    (&[("MoveAfterFailedMove", "file:///stuck")], |own| shown(&own.failed_move), r#"Some("/stuck")"#),
+    (&[("MoveAfterFailedMove", "file:///stuck")], |source| shown(&source.failed_move), r#"Some("/stuck")"#),
     (
         &[("MoveTimestampFormat", "yyyy"), ("SubFolderTimestampFormat", "MM")],
-        |own| shown((own.moving.prefix.is_some(), own.moving.below.is_some())),
+        |source| shown((source.moving.prefix.is_some(), source.moving.below.is_some())),
         "(true, true)",
     ),
     (
         &[],
-        |own| {
+        |source| {
             shown((
-                own.moving.prefix.is_some(),
-                own.moving.below.is_some(),
-                own.moving.create,
-                own.moving.touch,
+                source.moving.prefix.is_some(),
+                source.moving.below.is_some(),
+                source.moving.create,
+                source.moving.touch,
             ))
         },
         "(false, false, false, true)",
     ),
     (
         &[("CreateFolder", "TRUE"), ("UpdateLastModified", " false ")],
-        |own| shown((own.moving.create, own.moving.touch)),
+        |source| shown((source.moving.create, source.moving.touch)),
         "(true, false)",
     ),
-    (&[], |own| shown(own.locking), "Locking { beside: true, release: None }"),
-    (&[("Locking", "Disable")], |own| shown(own.locking.beside), "false"),
+    (&[], |source| shown(source.locking), "Locking { beside: true, release: None }"),
+    (&[("Locking", "Disable")], |source| shown(source.locking.beside), "false"),
     (
         &[("AutoLockRelease", "true"), ("AutoLockReleaseInterval", "500"), ("LockReleaseSameNode", "true")],
-        |own| shown(own.locking.release),
+        |source| shown(source.locking.release),
         "Some(Release { after: 500ms, own_machine: true })",
     ),
-    (&[("Build", "true")], |own| shown(own.build), "true"),
-    (&[], |own| shown((own.build, own.retries, own.reconnect)), "(false, 3, 30s)"),
+    (&[("Build", "true")], |source| shown(source.build), "true"),
+    (&[], |source| shown((source.build, source.retries, source.reconnect)), "(false, 3, 30s)"),
     (
         &[("MaxRetryCount", "0"), ("ReconnectTimeout", "0")],
-        |own| shown((own.retries, own.reconnect)),
+        |source| shown((source.retries, source.reconnect)),
         "(0, 10ms)",
     ),
     (
         &[("MaxRetryCount", "5"), ("ReconnectTimeout", "2")],
-        |own| shown((own.retries, own.reconnect)),
+        |source| shown((source.retries, source.reconnect)),
         "(5, 2s)",
     ),
-    (&[], |own| shown((&own.records.file, own.records.again)), "(None, 3s)"),
+    (&[], |source| shown((&source.records.file, source.records.again)), "(None, 3s)"),
     (
         &[("FailedRecordsFileDestination", "file:///var/records"), ("FailedRecordNextRetryDuration", "5")],
-        |own| shown((&own.records.file, own.records.again)),
+        |source| shown((&source.records.file, source.records.again)),
         r#"(Some("/var/records/vfs-move-failed-records.properties"), 5ms)"#,
     ),
     (
         &[("FailedRecordsFileName", "mine"), ("MoveFailedRecordTimestampFormat", "yyyy")],
-        |own| shown(&own.records.file),
+        |source| shown(&source.records.file),
         r#"Some("./mine")"#,
     ),
     (
         &[("FileSortAttribute", "size"), ("FileSortAscending", "false")],
-        |own| shown(own.order),
+        |source| shown(source.order),
         "Order { by: Size, ascending: false }",
     ),
     (
         &[("FileSortAttribute", "Lastmodifiedtimestamp")],
-        |own| shown(own.order),
+        |source| shown(source.order),
         "Order { by: Modified, ascending: true }",
     ),
-    (&[("FileSortAttribute", "NONE")], |own| shown(own.order), "Order { by: Name, ascending: true }"),
-    (&[("FileSizeLimit", "10")], |own| shown(own.largest), "Some(10)"),
-    (&[("FileSizeLimit", "-1")], |own| shown(own.largest), "None"),
-    (&[("CheckSizeInterval", "10")], |own| shown(own.stable), "Some(10ms)"),
-    (&[("CheckSizeInterval", "0")], |own| shown(own.stable), "None"),
+    (&[("FileSortAttribute", "NONE")], |source| shown(source.order), "Order { by: Name, ascending: true }"),
+    (&[("FileSizeLimit", "10")], |source| shown(source.largest), "Some(10)"),
+    (&[("FileSizeLimit", "-1")], |source| shown(source.largest), "None"),
+    (&[("CheckSizeInterval", "10")], |source| shown(source.stable), "Some(10ms)"),
+    (&[("CheckSizeInterval", "0")], |source| shown(source.stable), "None"),
     (
         &[("MinimumAge", "1"), ("MaximumAge", "2")],
-        |own| shown((own.youngest, own.oldest)),
+        |source| shown((source.youngest, source.oldest)),
         "(Some(1s), Some(2s))",
     ),
-    (&[("waitTimeBeforeRead", "3")], |own| shown(own.wait), "3ms"),
-    (&[("WaitTimeBeforeRead", "4")], |own| shown(own.wait), "4ms"),
+    (&[("waitTimeBeforeRead", "3")], |source| shown(source.wait), "3ms"),
+    (&[("WaitTimeBeforeRead", "4")], |source| shown(source.wait), "4ms"),
     (
         &[("ReplyFileURI", "file:///out?transport.vfs.Append=true"), ("ReplyFileName", "a.xml")],
-        |own| shown(own.reply.as_ref().map(|own| (&own.address, &own.name))),
+        |source| shown(source.reply.as_ref().map(|reply| (&reply.address, &reply.name))),
         r#"Some(("vfs:file:///out?transport.vfs.Append=true", Some("a.xml")))"#,
     ),
     (
         &[("ReplyFileURI", "VFS:file:///out")],
-        |own| shown(own.reply.as_ref().map(|own| (&own.address, &own.name))),
+        |source| shown(source.reply.as_ref().map(|reply| (&reply.address, &reply.name))),
         r#"Some(("VFS:file:///out", None))"#,
     ),
 ];
@@ -212,8 +214,8 @@ fn good_values() {
         let given: Vec<_> =
             names.iter().map(String::as_str).zip(given.iter().map(|(_, value)| *value)).collect();
         for tested in [proxy(&given), inbound(&given)] {
-            let own = source(&tested).unwrap_or_else(|| panic!("{given:?}: {:?}", tested.found));
-            assert_eq!(shows(&own), *wanted, "{given:?}");
+            let source = source(&tested).unwrap_or_else(|| panic!("{given:?}: {:?}", tested.found));
+            assert_eq!(shows(&source), *wanted, "{given:?}");
             assert!(tested.found.is_empty(), "{given:?}: {:?}", tested.found);
         }
     }
@@ -225,8 +227,13 @@ fn how_often() {
         [("", 300_000), ("5", 5000), ("500ms", 500), ("500 MS", 500), ("315360000", 315_360_000_000)]
     {
         let tested = proxy(&[("transport.PollInterval", text)]);
-        let own = source(&tested).unwrap_or_else(|| panic!("{text}: {:?}", tested.found));
-        assert_eq!((own.interval.as_millis(), tested.found.len()), (wanted, 0), "{text}: {:?}", tested.found);
+        let source = source(&tested).unwrap_or_else(|| panic!("{text}: {:?}", tested.found));
+        assert_eq!(
+            (source.interval.as_millis(), tested.found.len()),
+            (wanted, 0),
+            "{text}: {:?}",
+            tested.found
+        );
     }
     for (name, tested) in [
         ("transport.PollInterval", proxy(&[("transport.PollInterval", "0")])),
@@ -236,10 +243,10 @@ fn how_often() {
         assert_eq!(tested.found, [format!("bad-value: the parameter `{name}` should not be 0")]);
         assert_eq!(source(&tested).unwrap().interval.as_millis(), 10);
     }
-    let own =
+    let source =
         source(&inbound(&[("interval", "5"), ("sequential", "FALSE"), ("inbound.behavior", "polling")]))
             .unwrap();
-    assert_eq!((own.interval.as_millis(), own.sequential), (10, false));
+    assert_eq!((source.interval.as_millis(), source.sequential), (10, false));
 }
 
 const IN_SECONDS: &[&str] = &["MinimumAge", "MaximumAge", "ReconnectTimeout"];
@@ -264,15 +271,15 @@ const TRUTHS: &[&str] = &[
 /// Of numbers and truths each wrong one is an error with what is expected and what is nearest, and leaves the artifact out.
 #[test]
 fn wrong_numbers_and_truths() {
-    let full = |names: &[&str]| names.iter().map(|own| format!("transport.vfs.{own}")).collect::<Vec<_>>();
+    let full = |names: &[&str]| names.iter().map(|name| format!("transport.vfs.{name}")).collect::<Vec<_>>();
     let check = |name: &str, value: &str, expected: &str| {
         // A proxy service, and where the name is one of theirs, an inbound endpoint.
-        let all = match name {
+        let artifacts = match name {
             "interval" | "sequential" | "coordination" => vec![inbound(&[(name, value)])],
             "transport.PollInterval" => vec![proxy(&[(name, value)])],
             _ => vec![proxy(&[(name, value)]), inbound(&[(name, value)])],
         };
-        for tested in all {
+        for tested in artifacts {
             assert!(source(&tested).is_none(), "{name}={value} is taken");
             assert!(
                 tested.reports(&format!("bad-value: the parameter `{name}` cannot be `{value}`")),
@@ -280,7 +287,7 @@ fn wrong_numbers_and_truths() {
                 tested.found
             );
             assert!(
-                tested.reasons.iter().any(|own| own.contains(expected)),
+                tested.reasons.iter().any(|reason| reason.contains(expected)),
                 "{name}={value}: {:?}",
                 tested.reasons
             );
@@ -328,7 +335,7 @@ const WRONG_TEXTS: &[(&str, &str, &str, &str, bool)] = &[
     (
         "FileURI",
         "in",
-        "bad-address: the parameter `transport.vfs.FileURI` is no address of a directory",
+        "bad-address: the parameter `transport.vfs.FileURI` is not an address of a directory",
         "expected an absolute path",
         false,
     ),
@@ -402,8 +409,8 @@ const WRONG_TEXTS: &[(&str, &str, &str, &str, bool)] = &[
         "a media type",
         false,
     ),
-    ("FileNamePattern", "[", "bad-pattern: `[` is no valid regular expression", "", false),
-    ("FileNamePattern", "*.xml", "bad-pattern: `*.xml` is no valid regular expression", "", false),
+    ("FileNamePattern", "[", "bad-pattern: `[` is not a valid regular expression", "", false),
+    ("FileNamePattern", "*.xml", "bad-pattern: `*.xml` is not a valid regular expression", "", false),
     (
         "ActionAfterProcess",
         "MVOE",
@@ -539,13 +546,13 @@ fn wrong_texts() {
         for tested in [proxy(&[(&full, value)]), inbound(&[(&full, value)])] {
             assert!(tested.reports(says), "{name}={value}: {:?}", tested.found);
             assert!(
-                tested.reasons.iter().any(|own| own.contains(label)),
+                tested.reasons.iter().any(|reason| reason.contains(label)),
                 "{name}={value}: {:?}",
                 tested.reasons
             );
             assert_eq!(source(&tested).is_some(), taken, "{name}={value}: {:?}", tested.found);
             let all = [tested.found.as_slice(), &tested.reasons].concat();
-            assert!(!all.iter().any(|own| own.contains("secret")), "{name}={value}: {all:?}");
+            assert!(!all.iter().any(|text| text.contains("secret")), "{name}={value}: {all:?}");
         }
     }
 }
@@ -594,7 +601,7 @@ fn parameters_that_do_not_fit_together() {
     );
 }
 
-/// What nobody would notice: a service that takes no files.
+/// A service that takes no files would not be noticed.
 #[test]
 fn services_that_take_no_files() {
     let proxy = |attributes: &str, given: &[(&str, &str)]| {
@@ -628,9 +635,10 @@ fn services_that_take_no_files() {
 /// Each parameter that there is stands in the tables above with a value that is good and one that is not.
 #[test]
 fn each_parameter_is_in_the_tables() {
-    let good: HashSet<&str> = GOOD.iter().flat_map(|(given, ..)| given.iter().map(|own| own.0)).collect();
+    let good: HashSet<&str> =
+        GOOD.iter().flat_map(|(given, ..)| given.iter().map(|parameter| parameter.0)).collect();
     let wrong = [IN_SECONDS, IN_MILLISECONDS, COUNTS, TRUTHS].concat();
-    let wrong: HashSet<&str> = wrong.into_iter().chain(WRONG_TEXTS.iter().map(|own| own.0)).collect();
+    let wrong: HashSet<&str> = wrong.into_iter().chain(WRONG_TEXTS.iter().map(|row| row.0)).collect();
     for name in super::PARAMETERS {
         assert!(good.contains(name), "{name} has no good value");
         // Any text is the name of a file.

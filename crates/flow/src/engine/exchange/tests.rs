@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const TEXT: (&str, &str) = ("Content-Type", "text/plain");
 
-/// Nobody listens there.
+/// An address that nothing listens on.
 const DEAD: &str = "http://127.0.0.1:1";
 
 fn tested(backend: &str) -> Tested {
@@ -94,14 +94,16 @@ fn statuses_that_are_failures_of_a_blocking_call() {
     let properties = |more: Option<&str>, fewer: Option<&str>| {
         let tested = tested(DEAD);
         let mut context = tested.context(&[], "");
-        more.iter().for_each(|own| context.set_axis2("ERROR_HTTP_STATUS_CODES", Value::from(*own)));
-        fewer.iter().for_each(|own| context.properties.set("NON_ERROR_HTTP_STATUS_CODES", Value::from(*own)));
+        more.iter().for_each(|codes| context.set_axis2("ERROR_HTTP_STATUS_CODES", Value::from(*codes)));
+        fewer
+            .iter()
+            .for_each(|codes| context.properties.set("NON_ERROR_HTTP_STATUS_CODES", Value::from(*codes)));
         let refusals = Refusals::of(&context);
         (200..600).filter(|&status| refusals.contains(status)).collect::<Vec<u16>>()
     };
     assert_eq!(properties(None, None), [302, 401, 403, 404, 503]);
     assert_eq!(properties(Some("418, 500"), Some("404 ,503")), [302, 401, 403, 418, 500]);
-    // What is named as both is a failure; what is no number names nothing.
+    // What is named as both is a failure; what is not a number names nothing.
     assert_eq!(properties(Some("404"), Some("404,all")), [302, 401, 403, 404, 503]);
 
     let tested = tested(&testing::backend("HTTP/1.1 404 Not Found\r\n\r\nno"));
@@ -115,16 +117,16 @@ fn statuses_that_are_failures_of_a_blocking_call() {
 
 #[test]
 fn a_soap_fault_is_a_failure_where_a_property_says_so() {
-    let answer = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/xml\r\n\r\n\
+    let response = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/xml\r\n\r\n\
         <s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><s:Fault><faultcode>s:Server</faultcode>\
         <faultstring>no</faultstring></s:Fault></s:Body></s:Envelope>";
-    let tested = tested(&testing::backend(answer));
+    let tested = tested(&testing::backend(response));
     for (forced, fails) in [("true", true), ("false", false)] {
         let mut context = tested.context(&[("Content-Type", "text/xml"), ("SOAPAction", "a")], "<a/>");
         context.properties.set("FORCE_ERROR_ON_SOAP_FAULT", Value::from(forced));
-        let answer = sent(&mut context, destination(&tested, false));
-        assert_eq!(answer.is_err(), fails, "{forced}");
-        if let Err(fault) = answer {
+        let response = sent(&mut context, destination(&tested, false));
+        assert_eq!(response.is_err(), fails, "{forced}");
+        if let Err(fault) = response {
             assert_eq!(fault.code.to_string(), code::SOAP_FAULT.to_string());
             assert!(fault.processed, "the backend has dealt with the message");
         }
@@ -175,7 +177,7 @@ impl Endpoint for Around {
 #[test]
 fn attempts_end_with_the_fault_of_the_last_one() {
     let tested = tested_with(DEAD, |services| services.settings.attempts = 7);
-    let endless = Around::of(&tested, |own, _, _| Ok(Choice::Leaf(own.leaves().remove(0))));
+    let endless = Around::of(&tested, |around, _, _| Ok(Choice::Leaf(around.leaves().remove(0))));
     let mut context = tested.context(&[TEXT], "it");
     let fault = sent(&mut context, Destination::to(Arc::clone(&endless) as _)).expect_err("nobody is there");
     assert_eq!(fault.code.to_string(), code::CONNECTION_FAILED.to_string());
@@ -197,8 +199,8 @@ fn keys_that_lead_on_and_on_are_a_fault() {
 #[test]
 fn a_list_of_recipients_is_copies_and_cannot_be_called() {
     let tested = tested(&testing::backend(""));
-    let list = Around::of(&tested, |own, _, _| {
-        Ok(Choice::Everyone(vec![Arc::clone(&own.inner), Arc::clone(&own.inner)]))
+    let list = Around::of(&tested, |around, _, _| {
+        Ok(Choice::Everyone(vec![Arc::clone(&around.inner), Arc::clone(&around.inner)]))
     });
     let mut context = tested.context(&[TEXT], "it");
     let sent_to = block_on(send(&mut context, Destination::to(Arc::clone(&list) as _)));
@@ -207,8 +209,8 @@ fn a_list_of_recipients_is_copies_and_cannot_be_called() {
     let id = context.message_id();
     for part in split.parts {
         assert!(matches!(part.target, BranchTarget::Endpoint(_)));
-        let own = part.context.properties.get("aggregateCorelation").map(ToString::to_string);
-        assert_eq!(own, Some(id.clone()), "an aggregate knows them by it");
+        let correlation = part.context.properties.get("aggregateCorelation").map(ToString::to_string);
+        assert_eq!(correlation, Some(id.clone()), "an aggregate knows them by it");
         assert_eq!(part.context.payload.bytes().map(|bytes| bytes.to_vec()), Some(b"it".to_vec()));
     }
     let fault = sent(&mut context, Destination::to(list)).expect_err("no order");

@@ -8,13 +8,13 @@ use message::coding::BASE64;
 /// `base64Encode(text[, charset])`.
 pub(super) fn base64_encode(text: &str, charset: Option<&str>) -> Result<String, String> {
     let bytes = match charset {
-        Some(charset) => known(charset)?.encode(text, Unmappable::Question),
+        Some(charset) => charset_of(charset)?.encode(text, Unmappable::Question),
         None => text.as_bytes().to_vec(),
     };
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
-/// `base64Decode(text[, charset])`: what is no Base64 in it is passed over, as Java's decoder does; white space around the
+/// `base64Decode(text[, charset])`: what is not Base64 in it is passed over, as Java's decoder does; white space around the
 /// result is cut off, as in WSO2.
 pub(super) fn base64_decode(text: &str, charset: Option<&str>) -> Result<String, String> {
     let encoding = match charset {
@@ -84,7 +84,7 @@ fn hmac_md5(payload: &[u8], secret: &[u8]) -> Vec<u8> {
     code.finalize().into_bytes().to_vec()
 }
 
-fn known(charset: &str) -> Result<Charset, String> {
+fn charset_of(charset: &str) -> Result<Charset, String> {
     Charset::for_label(charset).ok_or_else(|| unknown(charset))
 }
 
@@ -146,8 +146,8 @@ mod tests {
             (Some("hmacsha384"), "af45d2e376484031617f78d2b58a6b1b", 96),
             (Some("HmacSHA512"), "164b7a7bfcf819e2e395fbe73b56e0a3", 128),
         ] {
-            let own = jefe(algorithm).unwrap();
-            assert!(own.starts_with(begin) && own.len() == length, "{algorithm:?}: {own}");
+            let code = jefe(algorithm).unwrap();
+            assert!(code.starts_with(begin) && code.len() == length, "{algorithm:?}: {code}");
         }
         assert_eq!(jefe(Some("HmacMD5")).as_deref(), Ok("750c783e6ab0b503eaa86e310a5db738"));
         assert!(jefe(Some("HmacMD4")).is_err() && jefe(Some("")).is_err());

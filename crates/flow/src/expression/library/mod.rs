@@ -72,7 +72,7 @@ impl Scope {
 
     /// The scope of a name; case as Synapse has it.
     pub fn of(name: &str) -> Option<Scope> {
-        Scope::NAMED.iter().find(|(own, _)| *own == name).map(|(_, scope)| *scope)
+        Scope::NAMED.iter().find(|(spelling, _)| *spelling == name).map(|(_, scope)| *scope)
     }
 
     /// A property of the scope, as set: no computed names.
@@ -139,7 +139,7 @@ fn scope_of_prefix(prefix: &str) -> Option<Scope> {
 
 /// Whether `get-property` computes what has this name, whatever is set.
 pub(crate) fn is_computed(name: &str) -> bool {
-    is_computed_date(name) || SPECIAL.iter().any(|(own, _)| *own == name)
+    is_computed_date(name) || SPECIAL.iter().any(|(entry, _)| *entry == name)
 }
 
 fn is_computed_date(name: &str) -> bool {
@@ -219,11 +219,11 @@ impl FunctionLibrary for Library {
         if let Some(why) = unavailable(if plain { "" } else { prefix }, local) {
             return Function::Unavailable(why);
         }
-        let known = |name: &str| match (prefix, local) {
+        let is_called = |name: &str| match (prefix, local) {
             ("hashicorp", "vault-lookup") => name == "hashicorp:vault-lookup",
             _ => name == local && (name != "vault-lookup" || prefix == "wso2"),
         };
-        match FUNCTIONS.iter().position(|(name, _)| known(name)) {
+        match FUNCTIONS.iter().position(|(name, _)| is_called(name)) {
             None if plain && !prefix.is_empty() => Function::Core,
             None => Function::Unknown,
             Some(slot) => {
@@ -240,7 +240,7 @@ impl FunctionLibrary for Library {
                     "ends-with" => Type::Boolean,
                     _ => Type::String,
                 };
-                // Whether an expression that is made when it runs reads the document, nobody knows before.
+                // Whether an expression that is made when it runs reads the document is not known before.
                 let reads_document = local == "evaluate";
                 Function::Extension(FunctionInfo { slot: slot as u32, returns, reads_document })
             }
@@ -343,14 +343,17 @@ impl<'a> SynapseHost<'a> {
             Some(Value::Integer(number)) => xpath::Value::Number(number as f64),
             Some(Value::Double(number) | Value::JavaDouble(number)) => xpath::Value::Number(number),
             Some(json @ Value::Json(_)) => xpath::Value::from(json.to_string()),
-            Some(Value::Xml(xml)) => match self.documents.iter().position(|known| Arc::ptr_eq(known, &xml)) {
-                Some(place) => {
-                    let document = DocId(place as u32 + 1);
-                    let nodes: Vec<_> = xml.nodes.iter().map(|&id| Node::in_document(document, id)).collect();
-                    xpath::Value::NodeSet(NodeSet::from_ordered(&nodes))
+            Some(Value::Xml(xml)) => {
+                match self.documents.iter().position(|document| Arc::ptr_eq(document, &xml)) {
+                    Some(place) => {
+                        let document = DocId(place as u32 + 1);
+                        let nodes: Vec<_> =
+                            xml.nodes.iter().map(|&id| Node::in_document(document, id)).collect();
+                        xpath::Value::NodeSet(NodeSet::from_ordered(&nodes))
+                    }
+                    None => xpath::Value::from(Value::Xml(xml).to_string()),
                 }
-                None => xpath::Value::from(Value::Xml(xml).to_string()),
-            },
+            }
         }
     }
 
@@ -422,7 +425,7 @@ impl<'a> SynapseHost<'a> {
             return Ok(self.parameter(name)?.unwrap_or(xpath::Value::Empty));
         }
         if scope == Scope::Default
-            && let Some((_, special)) = SPECIAL.iter().find(|(own, _)| own == name)
+            && let Some((_, special)) = SPECIAL.iter().find(|(entry, _)| entry == name)
         {
             return Ok(xpath::Value::from(special(self)));
         }
@@ -537,12 +540,12 @@ impl Host for SynapseHost<'_> {
             "vault-lookup" if prefix == "hashicorp" => {
                 let given: Vec<String> = (0..args.len()).filter_map(some).collect();
                 let secret = self.context.plan().vault().remote(&given, false);
-                string(secret.map_err(|own| own.why))?
+                string(secret.map_err(|missing| missing.why))?
             }
             "vault-lookup" => {
                 let vault = self.context.plan().vault();
                 let secret = vault.look_up(&text(0), some(1).as_deref(), some(2).as_deref());
-                string(secret.map_err(|own| own.why))?
+                string(secret.map_err(|missing| missing.why))?
             }
             _ => return Ok(None),
         }))
@@ -569,7 +572,7 @@ mod tests {
                 other => panic!("{local}: {other:?}"),
             }
         }
-        for (prefix, local, arity, known) in [
+        for (prefix, local, arity, is_function) in [
             ("wso2", "vault-lookup", 1, true),
             ("wso2", "vault-lookup", 4, false),
             ("hashicorp", "vault-lookup", 2, true),
@@ -580,8 +583,12 @@ mod tests {
             ("", "nofunc", 1, false),
             ("", "evaluate", 1, true),
         ] {
-            let own = Library.function(prefix, None, local, arity);
-            assert_eq!(matches!(own, Function::Extension(_)), known, "{prefix}:{local}/{arity}: {own:?}");
+            let function = Library.function(prefix, None, local, arity);
+            assert_eq!(
+                matches!(function, Function::Extension(_)),
+                is_function,
+                "{prefix}:{local}/{arity}: {function:?}"
+            );
         }
     }
 }
