@@ -167,7 +167,7 @@ impl Running {
 
     /// Whether the archive of this id that is in force is that of this file.
     pub(crate) fn is_archive(&self, id: &str, path: &str) -> bool {
-        self.archives.get(id).is_some_and(|own| own == path)
+        self.archives.get(id).is_some_and(|p| p == path)
     }
 
     /// A library that is in force.
@@ -177,17 +177,17 @@ impl Running {
 
     /// Whether the library of this name that is in force is that of this file or directory.
     pub(crate) fn is_library(&self, name: &str, path: &str) -> bool {
-        self.libraries.get(name).is_some_and(|own| own == path)
+        self.libraries.get(name).is_some_and(|p| p == path)
     }
 
     /// Whether a library of this file or directory is in force.
     pub(crate) fn has_library(&self, path: &str) -> bool {
-        self.libraries.values().any(|own| own == path)
+        self.libraries.values().any(|p| p == path)
     }
 
     /// Whether the artifact of this name that is in force is that of this file.
     pub(crate) fn is(&self, kind: ArtifactKind, name: &str, path: &str) -> bool {
-        self.artifacts.get(&(space_of(kind), name.to_owned())).is_some_and(|own| own == path)
+        self.artifacts.get(&(space_of(kind), name.to_owned())).is_some_and(|p| p == path)
     }
 }
 
@@ -199,17 +199,17 @@ pub(crate) fn space_of(kind: ArtifactKind) -> Option<ArtifactKind> {
 impl Configuration {
     /// The libraries in use: an import that is disabled says that one is not.
     pub fn libraries_in_use(&self) -> impl Iterator<Item = &Library> {
-        self.libraries.iter().filter(|own| {
+        self.libraries.iter().filter(|library| {
             let mut imports = self.imports.iter();
             !imports
-                .any(|import| !import.enabled && *import.name == own.name && *import.package == own.package)
+                .any(|import| !import.enabled && *import.name == library.name && *import.package == library.package)
         })
     }
 
     /// What `call-template` finds beside the templates that have names of their own.
     pub fn library_templates(&self) -> impl Iterator<Item = &LibraryOperation> {
-        let own = self.libraries_in_use().filter(|own| own.is_synapse).flat_map(|own| own.operations.iter());
-        own.filter(|own| self.sequence_templates.get(&own.template.name.value).is_none())
+        let operations = self.libraries_in_use().filter(|library| library.is_synapse).flat_map(|library| library.operations.iter());
+        operations.filter(|operation| self.sequence_templates.get(&operation.template.name.value).is_none())
     }
 
     pub(crate) fn new(root: PathBuf, registry: PathBuf, injector: Injector) -> Configuration {
@@ -298,8 +298,8 @@ impl Configuration {
 
     /// Takes the libraries out that came with an archive of artifacts.
     pub(crate) fn without_libraries(&mut self, archive: &str) {
-        self.libraries.retain(|own| own.archive.as_deref() != Some(archive));
-        self.broken_libraries.retain(|own| own.archive.as_deref() != Some(archive));
+        self.libraries.retain(|library| library.archive.as_deref() != Some(archive));
+        self.broken_libraries.retain(|library| library.archive.as_deref() != Some(archive));
     }
 
     /// What there always is, and the registry with everything in it.

@@ -146,7 +146,7 @@ impl Kept {
             place: String::new(),
             text: String::from_utf8_lossy(bytes),
         });
-        let libraries = self.rest.configuration.libraries.iter().flat_map(|own| &own.operations);
+        let libraries = self.rest.configuration.libraries.iter().flat_map(|library| &library.operations);
         let operations = libraries.map(|one| ArtifactText {
             kind: ArtifactKind::Library,
             name: one.name.clone(),
@@ -201,11 +201,11 @@ mod tests {
         assert_eq!((one.apis.len(), one.endpoints.len(), one.proxies.len()), (2, 1, 1));
         // What is built in stands at the end.
         let read = |of: &Configuration| {
-            let all = of.sequences.names().zip(of.sequences.iter()).filter(|(_, own)| !own.built_in);
+            let all = of.sequences.names().zip(of.sequences.iter()).filter(|(_, sequence)| !sequence.built_in);
             format!("{:#?}", all.collect::<Vec<_>>())
         };
         assert_eq!(read(one), read(other));
-        assert!(other.sequences.get("fault").is_some_and(|own| own.built_in));
+        assert!(other.sequences.get("fault").is_some_and(|sequence| sequence.built_in));
         assert_eq!(one.written().len(), other.written().len());
         // Texts that do not change are there once.
         let next = load_text("c.xml", text, std::path::Path::new("."), &LoadOptions::default());

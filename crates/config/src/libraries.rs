@@ -17,8 +17,8 @@ impl Configuration {
     pub fn hold_libraries(&mut self, last: &LastGood) -> Vec<FaultyArtifact> {
         let mut held = Vec::new();
         for old in &last.configuration.libraries {
-            let new = self.libraries.iter().position(|own| own.name == old.name);
-            let broken = self.broken_libraries.iter().find(|own| own.path == old.path);
+            let new = self.libraries.iter().position(|l| l.name == old.name);
+            let broken = self.broken_libraries.iter().find(|library| library.path == old.path);
             let why = match (broken, new) {
                 (Some(BrokenLibrary { place, why, .. }), _) => Some((*place, why.clone())),
                 (None, Some(new)) => self.libraries[new].worse_than(old, last),
@@ -44,15 +44,15 @@ impl Configuration {
                 continue;
             };
             let found = self.libraries.iter().enumerate();
-            let mut found = found.filter_map(|(at, own)| Some((at, own.operation(name)?)));
+            let mut found = found.filter_map(|(at, l)| Some((at, l.operation(name)?)));
             let Some((at, operation)) = found.next() else { continue };
             let (library, text) = (&self.libraries[at], sources.text(operation.template.span));
             let mut libraries = last.configuration.libraries.iter();
-            let Some(old) = libraries.find(|own| own.name == library.name) else { continue };
+            let Some(old) = libraries.find(|l| l.name == library.name) else { continue };
             // The same text is faulty for another reason.
             let served = old
                 .operation(name)
-                .is_some_and(|own| last.serves(own) && last.sources.text(own.template.span) != text);
+                .is_some_and(|running| last.serves(running) && last.sources.text(running.template.span) != text);
             if served && old.place != library.place {
                 held.push(self.hold(Some(at), old, one.span, &one.message));
             }
@@ -75,24 +75,24 @@ impl Library {
     /// The operation of a name, or the one whose template has it.
     fn operation(&self, name: &str) -> Option<&LibraryOperation> {
         let is_named =
-            |own: &&LibraryOperation| own.name == name || self.is_synapse && own.template.name.value == name;
+            |operation: &&LibraryOperation| operation.name == name || self.is_synapse && operation.template.name.value == name;
         self.operations.iter().find(is_named)
     }
 
     /// Which operation served in the version before and cannot be executed in this one, and why.
     fn worse_than(&self, old: &Library, last: &LastGood) -> Option<(Span, String)> {
-        old.operations.iter().filter(|own| last.serves(own)).find_map(|own| {
-            match self.operations.iter().find(|new| new.name == own.name) {
+        old.operations.iter().filter(|operation| last.serves(operation)).find_map(|operation| {
+            match self.operations.iter().find(|new| new.name == operation.name) {
                 Some(new) => {
                     let class = new.class.as_ref()?;
-                    let why = format!("the template of `{}` runs the Java class `{class}`", own.name);
+                    let why = format!("the template of `{}` runs the Java class `{class}`", operation.name);
                     Some((new.template.span, why))
                 }
                 None => {
                     let may_be =
-                        |broken: &&BrokenOperation| broken.name.as_ref().is_none_or(|name| *name == own.name);
+                        |broken: &&BrokenOperation| broken.name.as_ref().is_none_or(|name| *name == operation.name);
                     let broken = self.broken.iter().find(may_be)?;
-                    Some((broken.place, format!("`{}` cannot be read: {}", own.name, broken.why)))
+                    Some((broken.place, format!("`{}` cannot be read: {}", operation.name, broken.why)))
                 }
             }
         })
@@ -101,7 +101,7 @@ impl Library {
     /// What it does: its operations with their texts.
     fn texts<'a>(&'a self, sources: &'a SourceMap) -> HashMap<&'a str, &'a str> {
         let operations = self.operations.iter();
-        operations.map(|own| (own.name.as_str(), sources.text(own.template.span))).collect()
+        operations.map(|operation| (operation.name.as_str(), sources.text(operation.template.span))).collect()
     }
 }
 
@@ -117,7 +117,7 @@ impl LastGood {
     /// Adds how the libraries of `new` differ from these.
     pub(crate) fn changes_of_libraries(&self, new: &LastGood, changes: &mut Changes) {
         let named = |of: &LastGood, name: &str| {
-            of.configuration.libraries.iter().find(|own| own.name == name).cloned()
+            of.configuration.libraries.iter().find(|l| l.name == name).cloned()
         };
         for library in &new.configuration.libraries {
             let one = (ArtifactKind::Library, library.name.clone());
@@ -129,8 +129,8 @@ impl LastGood {
                 Some(_) => {}
             }
         }
-        let gone = self.configuration.libraries.iter().filter(|own| named(new, &own.name).is_none());
-        changes.removed.extend(gone.map(|own| (ArtifactKind::Library, own.name.clone())));
+        let gone = self.configuration.libraries.iter().filter(|l| named(new, &l.name).is_none());
+        changes.removed.extend(gone.map(|l| (ArtifactKind::Library, l.name.clone())));
     }
 }
 
@@ -209,9 +209,9 @@ mod tests {
     }
 
     fn operations(good: &LastGood) -> String {
-        let all = good.configuration.libraries.iter().flat_map(|own| &own.operations);
-        let text = |own: &LibraryOperation| good.sources.text(own.template.sequence.element.span()).len();
-        let all: Vec<String> = all.map(|own| format!("{}:{}", own.name, text(own))).collect();
+        let all = good.configuration.libraries.iter().flat_map(|library| &library.operations);
+        let text = |operation: &LibraryOperation| good.sources.text(operation.template.sequence.element.span()).len();
+        let all: Vec<String> = all.map(|operation| format!("{}:{}", operation.name, text(operation))).collect();
         all.join(" ")
     }
 
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(libraries.len(), 1);
         assert!(libraries[0].path.ends_with("a-1"));
         // The one that says the same is no finding.
-        let beside: Vec<String> = libraries[0].beside.iter().map(|own| own.place(&first.sources)).collect();
+        let beside: Vec<String> = libraries[0].beside.iter().map(|place| place.place(&first.sources)).collect();
         assert!(beside.len() == 1 && beside[0].contains("b-2"), "{beside:?}");
         // The one in force stays, wherever another one stands.
         let last = loaded("twice", &[("b-2", "dup", b)], None);

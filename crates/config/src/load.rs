@@ -104,7 +104,7 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     loader.not_read = layout.not_read;
     let mut libraries = layout.libraries;
     // Of two with one name the one that is in force stays, else the first one counts.
-    libraries.sort_by_key(|own| !loader.running.is_library(&own.name, &own.shown));
+    libraries.sort_by_key(|library| !loader.running.is_library(&library.name, &library.shown));
     loader.libraries(libraries);
     for broken in layout.broken_libraries {
         loader.no_library(broken);
@@ -119,9 +119,9 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     let mut archives = layout.cars;
     for at in 0..archives.len() {
         // Of two with one id the one that is in force stays, wherever the other one stands.
-        let runs = |own: &Archive| loader.running.is_archive(&own.id, &own.shown);
-        let (own, behind) = (&archives[at], archives.iter().enumerate().skip(at + 1));
-        let other = behind.filter(|(_, other)| other.id == own.id && runs(other)).map(|(at, _)| at).next();
+        let runs = |archive: &Archive| loader.running.is_archive(&archive.id, &archive.shown);
+        let (archive, behind) = (&archives[at], archives.iter().enumerate().skip(at + 1));
+        let other = behind.filter(|(_, other)| other.id == archive.id && runs(other)).map(|(at, _)| at).next();
         if let Some(other) = other {
             archives.swap(at, other);
         }
@@ -264,9 +264,9 @@ impl Loader {
         }
         self.in_archive = false;
         let mut errors = self.diagnostics.iter().skip(mark);
-        let error = errors.find(|own| own.severity == Severity::Error && !is_ours(own.rule)).cloned();
+        let error = errors.find(|d| d.severity == Severity::Error && !is_ours(d.rule)).cloned();
         if let Some(error) = error {
-            self.faulty.iter_mut().skip(faulty).for_each(|own| own.archive = Some(path.clone()));
+            self.faulty.iter_mut().skip(faulty).for_each(|artifact| artifact.archive = Some(path.clone()));
             let loaded = &self.configuration.archives[at];
             let (files, replaced) = (loaded.files.clone(), loaded.replaced.clone());
             self.defined.retain(|_, (_, span)| !files.contains(&span.file));
@@ -283,10 +283,10 @@ impl Loader {
     /// Libraries, of which one counts for each name.
     fn libraries(&mut self, libraries: Vec<LibraryFiles>) {
         let mut others = Vec::new();
-        for (at, own) in libraries.iter().enumerate() {
-            let first = libraries[..at].iter().find(|first| first.name == own.name);
-            let differs = first.is_some_and(|first| !first.is_same(own));
-            others.push((first.is_some(), differs.then(|| own.shown.clone())));
+        for (at, library) in libraries.iter().enumerate() {
+            let first = libraries[..at].iter().find(|first| first.name == library.name);
+            let differs = first.is_some_and(|first| !first.is_same(library));
+            others.push((first.is_some(), differs.then(|| library.shown.clone())));
         }
         for (files, (is_second, differs)) in libraries.into_iter().zip(others) {
             if !is_second {
@@ -294,7 +294,7 @@ impl Loader {
             } else if let Some(shown) = differs {
                 let place = self.whole(&shown);
                 let mut all = self.configuration.libraries.iter_mut();
-                all.find(|own| own.name == files.name).into_iter().for_each(|own| own.beside.push(place));
+                all.find(|library| library.name == files.name).into_iter().for_each(|library| library.beside.push(place));
             }
         }
     }
@@ -469,7 +469,7 @@ impl Loader {
             return root
                 .children_named("datasources")
                 .flat_map(|list| list.children_named("datasource"))
-                .for_each(|own| self.artifact(own));
+                .for_each(|child| self.artifact(child));
         }
         let found = ArtifactKind::of_element(root.local());
         if found.is_none() || kind.is_some_and(|kind| Some(kind) != found) {
@@ -746,7 +746,7 @@ impl Loader {
         let runs = |kind, name: &str, file| {
             self.sources.get(file).is_some_and(|source| self.running.is(kind, name, source.path()))
         };
-        let in_archive = self.configuration.archives.iter().any(|own| own.files.contains(&first_file));
+        let in_archive = self.configuration.archives.iter().any(|archive| archive.files.contains(&first_file));
         !in_archive && runs(kind, name, file) && !runs(first_kind, first, first_file)
     }
 
@@ -762,7 +762,7 @@ impl Loader {
     /// A default sequence of an archive takes the place of the server's.
     fn make_way(&mut self, name: &str) {
         let key = (None, name.to_owned());
-        let of_an_archive = |file| self.configuration.archives.iter().any(|own| own.files.contains(&file));
+        let of_an_archive = |file| self.configuration.archives.iter().any(|archive| archive.files.contains(&file));
         if self.in_archive
             && let Some((ArtifactKind::Sequence, span)) = self.defined.get(&key)
             && !of_an_archive(span.file)
@@ -772,7 +772,7 @@ impl Loader {
                 .archives
                 .last_mut()
                 .into_iter()
-                .for_each(|own| own.replaced.push(sequence.clone()));
+                .for_each(|s| s.replaced.push(sequence.clone()));
             self.defined.remove(&key);
         }
     }
@@ -908,7 +908,7 @@ fn class_of(element: &Element) -> Option<String> {
     const DATA: &[&str] = &["format", "inline", "source", "target", "args", "schema", "parameter"];
     element.elements().find_map(|child| match child.local() {
         "class" => child.attr("name").map(str::to_owned),
-        local if DATA.contains(&local) && child.elements().all(|own| !own.is("sequence")) => None,
+        local if DATA.contains(&local) && child.elements().all(|e| !e.is("sequence")) => None,
         _ => class_of(child),
     })
 }

@@ -96,7 +96,7 @@ impl LastGood {
                 Some(name) if !one.whole_file => stand((one.kind, name.clone())),
                 _ => {
                     let known = before.iter().flat_map(|before| &before.stands_for);
-                    known.filter(|(_, own)| **own == path).for_each(|(key, _)| stand(key.clone()));
+                    known.filter(|(_, p)| **p == path).for_each(|(key, _)| stand(key.clone()));
                 }
             }
         }
@@ -116,8 +116,8 @@ impl LastGood {
     /// Where what is in force is written.
     pub fn running(&self) -> Running {
         let mut running = Running::default();
-        self.configuration.archives.iter().for_each(|own| running.add_archive(own));
-        self.configuration.libraries.iter().for_each(|own| running.add_library(own));
+        self.configuration.archives.iter().for_each(|archive| running.add_archive(archive));
+        self.configuration.libraries.iter().for_each(|library| running.add_library(library));
         for one in self.configuration.written() {
             if let Some(file) = self.sources.get(one.span.file) {
                 running.add(one.kind, &one.name, file.path());
@@ -309,7 +309,7 @@ impl Configuration {
             }
             let restored = self.restore(archive, last);
             for one in faulty.iter_mut().filter(|one| one.archive.as_ref() == Some(&path)) {
-                let stays = |own: &Written| own.kind == one.kind && Some(&own.name) == one.name.as_ref();
+                let stays = |written: &Written| written.kind == one.kind && Some(&written.name) == one.name.as_ref();
                 one.held = one.kind == ArtifactKind::Archive || one.whole_file || restored.iter().any(stays);
             }
             held.extend(restored);
@@ -327,9 +327,9 @@ impl Configuration {
             // Its default sequences take the place of the server's, as when it was loaded.
             if version.kind == ArtifactKind::Sequence
                 && matches!(&*version.name, "main" | "fault")
-                && let Some(own) = self.sequences.get(&version.name)
-                && !own.built_in
-                && !self.archives.iter().any(|other| other.files.contains(&own.span.file))
+                && let Some(sequence) = self.sequences.get(&version.name)
+                && !sequence.built_in
+                && !self.archives.iter().any(|other| other.files.contains(&sequence.span.file))
             {
                 archive.replaced.extend(self.sequences.remove(&version.name));
             }
@@ -339,7 +339,7 @@ impl Configuration {
         }
         for library in last.configuration.libraries.iter() {
             let is_of_it = library.archive.as_ref() == Some(&archive.path);
-            if is_of_it && !self.libraries.iter().any(|own| own.name == library.name) {
+            if is_of_it && !self.libraries.iter().any(|l| l.name == library.name) {
                 self.libraries.push(library.clone());
             }
         }
@@ -371,7 +371,7 @@ impl Configuration {
                 let (good, is_held) = match (entry, last.document(key)) {
                     (Some(entry), _) => {
                         let good: Arc<[u8]> = entry.bytes().into();
-                        let differs = self.local_entries.get(key).is_some_and(|own| *own.bytes() != *good);
+                        let differs = self.local_entries.get(key).is_some_and(|new| *new.bytes() != *good);
                         if differs {
                             self.local_entries.replace(key, entry.clone());
                         }
@@ -409,7 +409,7 @@ impl Configuration {
                 ArtifactKind::DataSource => last.configuration.data_sources.get(&one.name),
                 _ => None,
             };
-            let jndi = source.and_then(|own| own.jndi.as_deref());
+            let jndi = source.and_then(|s| s.jndi.as_deref());
             (one.kind.shares_keys() || source.is_some() || one.kind == ArtifactKind::MessageStore)
                 && self.span(one.kind, &one.name).is_none()
                 && (stands(&one.name) || jndi.is_some_and(stands))
@@ -421,7 +421,7 @@ impl Configuration {
     fn take(&mut self, version: &Written, last: &LastGood, replaces: bool) -> bool {
         let Written { kind, name, span } = version;
         let free = match self.span(*kind, name) {
-            Some(own) => (replaces && own != *span) || own.file == FileId::BUILT_IN,
+            Some(place) => (replaces && place != *span) || place.file == FileId::BUILT_IN,
             None => !(kind.shares_keys() && self.has_key(name)) && self.context_is_free(*kind, name, last),
         };
         macro_rules! take {
@@ -450,9 +450,9 @@ impl Configuration {
 
     /// The files that its artifacts and libraries are in.
     pub fn files(&self) -> HashSet<FileId> {
-        let libraries = self.libraries.iter().flat_map(|own| {
-            let operations = own.operations.iter().map(|one| one.template.span.file);
-            operations.chain(own.broken.iter().map(|one| one.place.file)).chain([own.place.file])
+        let libraries = self.libraries.iter().flat_map(|library| {
+            let operations = library.operations.iter().map(|one| one.template.span.file);
+            operations.chain(library.broken.iter().map(|one| one.place.file)).chain([library.place.file])
         });
         self.written().into_iter().map(|one| one.span.file).chain(libraries).collect()
     }
@@ -621,7 +621,7 @@ mod tests {
             left_out.sort();
             assert_eq!(left_out, [(Some("A"), false), (Some("X"), false)], "{file}: {found:?}");
             let names = ["two of the kind proxy service are named `A`", "two APIs have the context `/c`"];
-            assert!(names.iter().all(|name| found.iter().any(|own| own == name)), "{file}: {found:?}");
+            assert!(names.iter().all(|name| found.iter().any(|f| f == name)), "{file}: {found:?}");
             // The next reload finds it as it was.
             let (third, ..) = load_files(&files, Some(&second));
             assert_eq!(in_force(&third), in_force(&second), "{file}");

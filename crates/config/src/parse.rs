@@ -132,12 +132,12 @@ impl<'a> Builder<'a> {
     fn element(&mut self, node: NodeId, outer: &Scope) -> Element {
         let document = self.document;
         let start_tag = self.span(node);
-        let own: Vec<(Arc<str>, Arc<str>)> = document
+        let declared: Vec<(Arc<str>, Arc<str>)> = document
             .namespace_declarations(node)
             .map(|(prefix, uri)| (self.intern(prefix), self.intern(present(uri))))
             .collect();
-        let declares = !own.is_empty();
-        let scope = outer.with(own);
+        let declares = !declared.is_empty();
+        let scope = outer.with(declared);
         let attributes = document.attributes(node).map(|attribute| self.attribute(attribute)).collect();
         let mut children = Vec::new();
         // Where the content that was seen ends: the end tag is behind it.
@@ -252,7 +252,7 @@ mod tests {
         );
         let root = read(&text).1.expect("well-formed");
         assert!(root.name().is_synapse("definitions"));
-        let inside: Vec<String> = root.elements().map(|own| own.namespace().to_owned()).collect();
+        let inside: Vec<String> = root.elements().map(|element| element.namespace().to_owned()).collect();
         assert_eq!(inside, [SYNAPSE, "u"]);
         let written = root.to_xml_in_scope();
         assert!(!written.contains(SYNAPSE_2_0) && read(&written).1.is_ok(), "{written}");

@@ -55,7 +55,7 @@ pub fn stray_text(element: &Element, diagnostics: &mut Diagnostics) {
             continue;
         }
         let place = trimmed(&text.value, text.span);
-        if !diagnostics.iter().any(|own| own.rule == RULE && own.span() == Some(place)) {
+        if !diagnostics.iter().any(|d| d.rule == RULE && d.span() == Some(place)) {
             let message = format!("text in `{}` is ignored", element.local());
             diagnostics.push(Diagnostic::warning(RULE, message).at(place, "no text is expected here"));
         }

@@ -99,7 +99,7 @@ impl Resources {
         path: impl FnOnce() -> io::Result<Option<PathBuf>>,
     ) -> io::Result<Option<Found>> {
         let known =
-            lock(&self.known).resources.get(key).map(|own| (Arc::clone(&own.bytes), own.stamp, own.looked));
+            lock(&self.known).resources.get(key).map(|resource| (Arc::clone(&resource.bytes), resource.stamp, resource.looked));
         if let Some((bytes, _, looked)) = &known
             && looked.is_some_and(|looked| fresh.is_none_or(|fresh| looked.elapsed() < fresh))
         {
@@ -110,7 +110,7 @@ impl Resources {
             let metadata = std::fs::metadata(&path)?;
             let stamp = Stamp { modified: metadata.modified().ok(), length: metadata.len() };
             Ok(Some(match &known {
-                Some((bytes, own, _)) if *own == stamp => (Arc::clone(bytes), stamp),
+                Some((bytes, known_stamp, _)) if *known_stamp == stamp => (Arc::clone(bytes), stamp),
                 _ => (Arc::from(std::fs::read(&path)?), stamp),
             }))
         };
@@ -128,7 +128,7 @@ impl Resources {
             (Err(error), Some((bytes, ..))) => {
                 let mut known = lock(&self.known);
                 let said =
-                    known.resources.get_mut(key).is_some_and(|own| std::mem::replace(&mut own.stale, true));
+                    known.resources.get_mut(key).is_some_and(|resource| std::mem::replace(&mut resource.stale, true));
                 Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!said).then_some(error) }))
             }
             (Err(error), None) => Err(error),
@@ -150,17 +150,17 @@ impl Resources {
     /// What was read so far, by key.
     pub(crate) fn read_so_far(&self) -> HashMap<String, Arc<[u8]>> {
         let known = lock(&self.known);
-        let read = known.resources.iter().filter(|(_, own)| own.looked.is_some());
-        read.map(|(key, own)| (key.clone(), Arc::clone(&own.bytes))).collect()
+        let read = known.resources.iter().filter(|(_, resource)| resource.looked.is_some());
+        read.map(|(key, resource)| (key.clone(), Arc::clone(&resource.bytes))).collect()
     }
 
     /// Resources of the same root, after a reload: what flows wrote goes on to count as that, and each file is looked at once more. If it
     /// has become unreadable, its last content stays in use.
     pub(crate) fn after(before: &Resources) -> Resources {
         let mut known = Known::default();
-        for (key, own) in &lock(&before.known).resources {
+        for (key, resource) in &lock(&before.known).resources {
             let kept =
-                Kept { bytes: Arc::clone(&own.bytes), stamp: own.stamp, looked: None, stale: own.stale };
+                Kept { bytes: Arc::clone(&resource.bytes), stamp: resource.stamp, looked: None, stale: resource.stale };
             known.keep(key, kept);
         }
         Resources { known: Mutex::new(known), written: Arc::clone(&before.written), ..Resources::default() }
@@ -223,7 +223,7 @@ impl Resources {
             )));
         }
         let path = writable(root, relative)?;
-        let new = path.ancestors().take_while(|own| !own.exists()).count();
+        let new = path.ancestors().take_while(|p| !p.exists()).count();
         let number = if new > 0 { room(root, new, limits, count)? } else { 0 };
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -358,7 +358,7 @@ mod tests {
         std::fs::write(&path, "first").unwrap();
         let resources = Resources::default();
         let read =
-            |own: &Resources, path: &Path| own.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
+            |r: &Resources, path: &Path| r.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
         // It is looked at once more, although it is kept for ever.
         std::fs::write(&path, "the second").unwrap();

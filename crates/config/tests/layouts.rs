@@ -40,8 +40,8 @@ fn artifacts(loaded: &Loaded) -> String {
     };
     add("api", configuration.apis.names().collect());
     add("proxy", configuration.proxies.names().collect());
-    let own = configuration.sequences.iter().filter(|own| !own.built_in);
-    add("sequence", own.filter_map(|own| own.name.as_deref().map(String::as_str)).collect());
+    let sequences = configuration.sequences.iter().filter(|s| !s.built_in);
+    add("sequence", sequences.filter_map(|s| s.name.as_deref().map(String::as_str)).collect());
     add("endpoint", configuration.endpoints.names().collect());
     add("entry", configuration.local_entries.names().collect());
     add("template", configuration.sequence_templates.names().collect());
@@ -338,11 +338,11 @@ fn data_sources_come_from_everywhere() {
         assert_eq!(sources.names().collect::<Vec<_>>().join(" "), names, "{:?}", loaded.diagnostics);
         let first = sources.get("A").unwrap();
         assert!(first.is_named("A") && first.is_named("java:comp/env/jdbc/A") && !first.is_named("B"));
-        assert_eq!(first.value(&["password"]).map(|own| &*own.value), Some("$secret{A.pw}"));
+        assert_eq!(first.value(&["password"]).map(|value| &*value.value), Some("$secret{A.pw}"));
         if let Some(last) = sources.get("C") {
             assert!(last.is_named("jdbc/C"));
-            assert_eq!(last.value(&["MAXACTIVE"]).map(|own| &*own.value), Some("7"));
-            assert_eq!(last.value(&["driverClassName"]).map(|own| &*own.value), Some("d"));
+            assert_eq!(last.value(&["MAXACTIVE"]).map(|value| &*value.value), Some("7"));
+            assert_eq!(last.value(&["driverClassName"]).map(|value| &*value.value), Some("d"));
         }
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     }
@@ -489,7 +489,7 @@ fn archives_are_taken_as_a_whole() {
         let loaded = load(&root, &LoadOptions::default());
         assert_eq!(artifacts(&loaded), "sequence/other", "{name}: {:#?}", said(&loaded));
         assert!(
-            loaded.diagnostics.iter().any(|own| own.rule == rule && own.severity == Severity::Error),
+            loaded.diagnostics.iter().any(|d| d.rule == rule && d.severity == Severity::Error),
             "{name}: {:#?}",
             said(&loaded)
         );
@@ -929,10 +929,10 @@ fn nothing_of_an_archive_is_left_out_in_silence() {
         let shown: Vec<String> = loaded
             .diagnostics
             .iter()
-            .filter(|own| own.rule == "not-read")
-            .map(|own| {
-                let labels: Vec<&str> = own.labels.iter().map(|(_, text)| text.as_str()).collect();
-                format!("{} {} {}", own.message, labels.join(" "), own.help.join(" "))
+            .filter(|d| d.rule == "not-read")
+            .map(|d| {
+                let labels: Vec<&str> = d.labels.iter().map(|(_, text)| text.as_str()).collect();
+                format!("{} {} {}", d.message, labels.join(" "), d.help.join(" "))
             })
             .collect();
         for wanted in [

@@ -57,7 +57,7 @@ pub struct DataConfig {
 impl DataConfig {
     /// A property that is not empty.
     pub fn property(&self, name: &str) -> Option<&Key> {
-        let found = self.properties.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let found = self.properties.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value).filter(|value| !value.value.trim().is_empty())
     }
 }
@@ -380,7 +380,7 @@ const OPERATION: Shape = Shape {
 impl DataService {
     /// The query of an id. Of several the last one counts, as in WSO2.
     pub fn query(&self, id: &str) -> Option<&DataQuery> {
-        self.queries.iter().rfind(|own| own.id.value == id)
+        self.queries.iter().rfind(|query| query.id.value == id)
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataService> {
@@ -388,20 +388,20 @@ impl DataService {
         let name = read::required(element, "name", reading.diagnostics)?;
         let truth = |name: &str| is_true(element, name);
         let mut ignored = Vec::new();
-        let mut ignore = |own: &Element, why| {
-            ignored.push((Key { value: own.local().to_owned(), span: own.start_tag() }, why));
+        let mut ignore = |child: &Element, why| {
+            ignored.push((Key { value: child.local().to_owned(), span: child.start_tag() }, why));
         };
-        for own in element.elements() {
-            match own.local() {
+        for child in element.elements() {
+            match child.local() {
                 "event-trigger" => ignore(
-                    own,
+                    child,
                     "no events are sent: a flow that asks the service with `dataServiceCall` can publish them with `event`",
                 ),
-                "xa-datasource" => ignore(own, "transactions are over one database"),
-                "authorization_provider" => ignore(own, "who asks is decided in front of the service"),
-                "passwordManager" => ignore(own, "secrets are where those of all artifacts are"),
+                "xa-datasource" => ignore(child, "transactions are over one database"),
+                "authorization_provider" => ignore(child, "who asks is decided in front of the service"),
+                "passwordManager" => ignore(child, "secrets are where those of all artifacts are"),
                 "policy" | "enableSec" => {
-                    ignore(own, "a data service is not secured: put a proxy service in front of it")
+                    ignore(child, "a data service is not secured: put a proxy service in front of it")
                 }
                 _ => {}
             }
@@ -410,8 +410,8 @@ impl DataService {
             let key = Key { value: "enableDTP".to_owned(), span: element.value_span("enableDTP") };
             ignored.push((key, "transactions are over one database"));
         }
-        for own in element.children_named("query").filter_map(|own| own.child("result")) {
-            if let Some(key) = read::optional(own, "xsltPath") {
+        for result in element.children_named("query").filter_map(|query| query.child("result")) {
+            if let Some(key) = read::optional(result, "xsltPath") {
                 let key = Key { value: "xsltPath".to_owned(), span: key.span };
                 ignored.push((
                     key,
@@ -420,26 +420,26 @@ impl DataService {
             }
         }
         let mut configs = Vec::new();
-        for own in element.children_named("config") {
-            let id = read::optional(own, "id")
-                .unwrap_or(Key { value: "default".to_owned(), span: own.start_tag() });
-            let properties = own.children_named("property");
+        for config in element.children_named("config") {
+            let id = read::optional(config, "id")
+                .unwrap_or(Key { value: "default".to_owned(), span: config.start_tag() });
+            let properties = config.children_named("property");
             let properties = properties.map(|property| {
                 (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading))
             });
             configs.push(DataConfig {
                 id,
                 properties: properties.collect(),
-                odata: is_true(own, "enableOData"),
-                span: own.span(),
+                odata: is_true(config, "enableOData"),
+                span: config.span(),
             });
         }
         let queries =
-            element.children_named("query").filter_map(|own| DataQuery::parse(own, reading)).collect();
+            element.children_named("query").filter_map(|query| DataQuery::parse(query, reading)).collect();
         let operations = element
             .elements()
-            .filter(|own| own.is("operation") || own.is("resource"))
-            .filter_map(|own| DataOperation::parse(own, reading))
+            .filter(|child| child.is("operation") || child.is("resource"))
+            .filter_map(|child| DataOperation::parse(child, reading))
             .collect();
         Some(DataService {
             name,
@@ -448,7 +448,7 @@ impl DataService {
             transports: element.attr("transports").map(read::names).unwrap_or_default(),
             active: element
                 .attr("serviceStatus")
-                .is_none_or(|own| !own.trim().eq_ignore_ascii_case("inactive")),
+                .is_none_or(|status| !status.trim().eq_ignore_ascii_case("inactive")),
             batch: truth("enableBatchRequests"),
             boxcarring: truth("enableBoxcarring"),
             held: truth("disableStreaming"),
@@ -465,32 +465,32 @@ impl DataQuery {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataQuery> {
         check(&QUERY, element, reading);
         let id = read::required(element, "id", reading.diagnostics)?;
-        let sql = element.children_named("sql").map(|own| {
-            let dialects = own.attr("dialect").map(read::names).unwrap_or_default();
-            (dialects, Key { value: own.text().trim().to_owned(), span: own.text_span() })
+        let sql = element.children_named("sql").map(|statement| {
+            let dialects = statement.attr("dialect").map(read::names).unwrap_or_default();
+            (dialects, Key { value: statement.text().trim().to_owned(), span: statement.text_span() })
         });
-        let other = element.elements().find(|own| {
-            matches!(own.local(), "excel" | "gspread" | "sparql" | "expression" | "query" | "scraperVariable")
+        let other = element.elements().find(|child| {
+            matches!(child.local(), "excel" | "gspread" | "sparql" | "expression" | "query" | "scraperVariable")
         });
-        let excel = element.child("excel").into_iter().flat_map(|own| own.elements());
+        let excel = element.child("excel").into_iter().flat_map(|e| e.elements());
         let excel = excel
-            .map(|own| {
-                let text = Key { value: own.text().trim().to_owned(), span: own.text_span() };
-                (own.local().to_ascii_lowercase(), text)
+            .map(|child| {
+                let text = Key { value: child.text().trim().to_owned(), span: child.text_span() };
+                (child.local().to_ascii_lowercase(), text)
             })
             .collect();
-        let properties = element.child("properties").into_iter().flat_map(|own| own.elements());
+        let properties = element.child("properties").into_iter().flat_map(|p| p.elements());
         let properties = properties
-            .map(|own| (own.attr("name").unwrap_or_default().trim().to_owned(), value(own, reading)))
+            .map(|property| (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading)))
             .collect();
         let parameters =
-            element.children_named("param").filter_map(|own| DataParameter::parse(own, reading)).collect();
-        let result = element.child("result").map(|own| DataResult::parse(own, reading));
+            element.children_named("param").filter_map(|param| DataParameter::parse(param, reading)).collect();
+        let result = element.child("result").map(|r| DataResult::parse(r, reading));
         Some(DataQuery {
             id,
             config: read::optional(element, "useConfig"),
             sql: sql.collect(),
-            other: other.map(|own| Key { value: own.local().to_owned(), span: own.start_tag() }),
+            other: other.map(|child| Key { value: child.local().to_owned(), span: child.start_tag() }),
             excel,
             parameters,
             properties,
@@ -508,7 +508,7 @@ impl DataParameter {
         check(&PARAM, element, reading);
         let name = read::required(element, "name", reading.diagnostics)?;
         let word =
-            |name: &str| element.attr(name).map(|own| own.trim().to_ascii_uppercase()).unwrap_or_default();
+            |name: &str| element.attr(name).map(|value| value.trim().to_ascii_uppercase()).unwrap_or_default();
         let direction = match &*word("type") {
             "" | "IN" => DataDirection::In,
             "OUT" => DataDirection::Out,
@@ -521,37 +521,37 @@ impl DataParameter {
             }
         };
         let mut validators = Vec::new();
-        for own in element.elements() {
-            match own.local() {
+        for child in element.elements() {
+            match child.local() {
                 "validateLength" => {
-                    let (least, most) = bounds(own, whole, "a whole number", reading);
+                    let (least, most) = bounds(child, whole, "a whole number", reading);
                     validators.push(DataValidator::Length(least, most));
                 }
                 "validateLongRange" => {
-                    let (least, most) = bounds(own, whole, "a whole number", reading);
+                    let (least, most) = bounds(child, whole, "a whole number", reading);
                     validators.push(DataValidator::Long(least, most));
                 }
                 "validateDoubleRange" => {
                     let real = |text: &str| text.parse().ok().filter(|bound: &f64| !bound.is_nan());
-                    let (least, most) = bounds(own, real, "a number", reading);
+                    let (least, most) = bounds(child, real, "a number", reading);
                     validators.push(DataValidator::Double(least, most));
                 }
                 "validatePattern" => {
-                    if let Some(pattern) = read::required(own, "pattern", reading.diagnostics) {
+                    if let Some(pattern) = read::required(child, "pattern", reading.diagnostics) {
                         validators.push(DataValidator::Pattern(pattern));
                     }
                 }
                 "validateCustom" => {
                     let message = "a validator in Java cannot run here";
                     let error = Diagnostic::error("unsupported-artifact", message)
-                        .at(own.start_tag(), "values would not be checked by it")
+                        .at(child.start_tag(), "values would not be checked by it")
                         .help("write it as validatePattern, or check the message in front of the service");
                     reading.diagnostics.push(error);
                 }
                 _ => {}
             }
         }
-        let ordinal = element.attr("ordinal").and_then(|own| own.trim().parse().ok()).unwrap_or(0);
+        let ordinal = element.attr("ordinal").and_then(|value| value.trim().parse().ok()).unwrap_or(0);
         Some(DataParameter {
             name,
             sql_type: read::optional(element, "sqlType"),
@@ -569,7 +569,7 @@ impl DataParameter {
 impl DataResult {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> DataResult {
         check(&RESULT, element, reading);
-        let format = match element.attr("outputType").map(|own| own.trim().to_ascii_lowercase()).as_deref() {
+        let format = match element.attr("outputType").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
             Some("json") => DataFormat::Json,
             Some("rdf") => DataFormat::Rdf,
             _ => DataFormat::Xml,
@@ -595,37 +595,37 @@ impl DataResult {
 /// What stands in a row, or in an element of it.
 fn outputs(element: &Element, reading: &mut Reading<'_>) -> Vec<DataOutput> {
     let mut all = Vec::new();
-    for own in element.elements() {
-        match own.local() {
-            "call-query" => all.extend(DataCall::parse(own, reading).map(DataOutput::Call)),
+    for child in element.elements() {
+        match child.local() {
+            "call-query" => all.extend(DataCall::parse(child, reading).map(DataOutput::Call)),
             "call-query-group" => {
-                let calls = own.children_named("call-query");
-                all.extend(calls.filter_map(|own| DataCall::parse(own, reading)).map(DataOutput::Call));
+                let calls = child.children_named("call-query");
+                all.extend(calls.filter_map(|call| DataCall::parse(call, reading)).map(DataOutput::Call));
             }
             "element" | "attribute" => {
-                check(&FIELD, own, reading);
-                let Some(name) = read::required(own, "name", reading.diagnostics) else { continue };
-                let roles = own.attr("requiredRoles").map(read::names).unwrap_or_default();
-                let namespace = text(own, "namespace");
-                let Some(value) = value_of(own) else {
-                    let children = outputs(own, reading);
+                check(&FIELD, child, reading);
+                let Some(name) = read::required(child, "name", reading.diagnostics) else { continue };
+                let roles = child.attr("requiredRoles").map(read::names).unwrap_or_default();
+                let namespace = text(child, "namespace");
+                let Some(value) = value_of(child) else {
+                    let children = outputs(child, reading);
                     all.push(DataOutput::Group { name: name.value, namespace, roles, children });
                     continue;
                 };
-                let xsd_type = own.attr("xsdType").map(str::trim).filter(|own| !own.is_empty());
+                let xsd_type = child.attr("xsdType").map(str::trim).filter(|t| !t.is_empty());
                 let xsd_type = xsd_type.unwrap_or("string");
-                let export = text(own, "export");
-                let all_values = own.attr("exportType").is_some_and(|own| own.trim() == "ARRAY");
+                let export = text(child, "export");
+                let all_values = child.attr("exportType").is_some_and(|t| t.trim() == "ARRAY");
                 all.push(DataOutput::Field(DataField {
                     name,
-                    is_attribute: own.is("attribute"),
+                    is_attribute: child.is("attribute"),
                     value,
                     xsd_type: xsd_type.rsplit(':').next().unwrap_or(xsd_type).to_owned(),
-                    optional: is_true(own, "optional"),
+                    optional: is_true(child, "optional"),
                     export: export.map(|name| (name, all_values)),
                     namespace,
                     roles,
-                    span: own.start_tag(),
+                    span: child.start_tag(),
                 }));
             }
             _ => {}
@@ -648,10 +648,10 @@ impl DataCall {
         check(&CALL, element, reading);
         let query = read::required(element, "href", reading.diagnostics)?;
         let mut parameters = Vec::new();
-        for own in element.children_named("with-param") {
-            let name = read::required(own, "name", reading.diagnostics)?;
+        for param in element.children_named("with-param") {
+            let name = read::required(param, "name", reading.diagnostics)?;
             // Without a source it is the parameter of the same name.
-            let value = value_of(own).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
+            let value = value_of(param).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
             parameters.push((name, value));
         }
         let roles = element.attr("requiredRoles").map(read::names).unwrap_or_default();
@@ -665,8 +665,8 @@ impl DataOperation {
         let is_resource = element.is("resource");
         let name = read::required(element, if is_resource { "path" } else { "name" }, reading.diagnostics)?;
         let method = is_resource.then(|| {
-            let own = read::optional(element, "method");
-            own.unwrap_or(Key { value: "GET".to_owned(), span: element.start_tag() })
+            let attribute = read::optional(element, "method");
+            attribute.unwrap_or(Key { value: "GET".to_owned(), span: element.start_tag() })
         });
         let inside = element.child("call-query-group").unwrap_or(element);
         let mut calls = inside.children_named("call-query");
@@ -723,11 +723,11 @@ fn whole(text: &str) -> Option<i64> {
 }
 
 fn is_true(element: &Element, name: &str) -> bool {
-    element.attr(name).is_some_and(|own| own.trim().eq_ignore_ascii_case("true"))
+    element.attr(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
 }
 
 fn text(element: &Element, name: &str) -> Option<String> {
-    element.attr(name).map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned)
+    element.attr(name).map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
 }
 
 /// Servers read these files without a schema: what they do not know has no effect there, and is a warning here.

@@ -27,7 +27,7 @@ impl DataSource {
     /// A value by one of its names, which have no case.
     pub fn value(&self, names: &[&str]) -> Option<&Key> {
         let found =
-            self.values.iter().find(|(own, _)| names.iter().any(|name| own.eq_ignore_ascii_case(name)));
+            self.values.iter().find(|(key, _)| names.iter().any(|name| key.eq_ignore_ascii_case(name)));
         found.map(|(_, value)| value)
     }
 
@@ -47,19 +47,19 @@ impl DataSource {
             return None;
         };
         let jndi =
-            element.child("jndiConfig").and_then(|own| read::child_text(own, "name")).map(|name| name.value);
+            element.child("jndiConfig").and_then(|j| read::child_text(j, "name")).map(|name| name.value);
         let mut values = Vec::new();
         let definition = element.child("definition");
-        for own in
-            definition.and_then(|own| own.child("configuration")).into_iter().flat_map(Element::elements)
+        for child in
+            definition.and_then(|d| d.child("configuration")).into_iter().flat_map(Element::elements)
         {
-            if own.local() == "dataSourceProps" {
-                for property in own.children_named("property") {
+            if child.local() == "dataSourceProps" {
+                for property in child.children_named("property") {
                     let name = property.attr("name").unwrap_or_default().trim();
                     values.push((name.to_owned(), value(property, reading)));
                 }
             } else {
-                values.push((own.local().to_owned(), value(own, reading)));
+                values.push((child.local().to_owned(), value(child, reading)));
             }
         }
         Some(DataSource { name, jndi, values, span: element.span() })
@@ -78,8 +78,8 @@ impl DataSource {
         let list = table.get_ref().get("datasource").map(|list| list.get_ref());
         let Some(DeValue::Array(list)) = list else { return Vec::new() };
         let mut all = Vec::new();
-        for own in list.iter() {
-            let (DeValue::Table(table), span) = (own.get_ref(), at(own.span())) else { continue };
+        for table_entry in list.iter() {
+            let (DeValue::Table(table), span) = (table_entry.get_ref(), at(table_entry.span())) else { continue };
             let (mut values, mut name) = (Vec::new(), None);
             for (key, value) in table.iter() {
                 let span = at(value.span());
@@ -111,7 +111,7 @@ impl DataSource {
 pub(super) fn value(element: &Element, reading: &mut Reading<'_>) -> Key {
     let span = element.text_span();
     // In whatever namespace: `svns:secretAlias`.
-    match element.attributes().iter().find(|own| &*own.name.local == "secretAlias") {
+    match element.attributes().iter().find(|attribute| &*attribute.name.local == "secretAlias") {
         Some(alias) => Key { value: format!("$secret{{{}}}", alias.value.trim()), span },
         None => {
             let text = element.text();

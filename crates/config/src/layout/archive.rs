@@ -81,8 +81,8 @@ pub(super) fn reason_of(type_name: &str) -> Reason {
     match type_name {
         "synapse/lib" => Reason::Connector,
         "synapse/metadata" => Reason::ServiceMetadata,
-        own if own.starts_with("lib/") => Reason::Java,
-        own if own.starts_with("service/") || own.starts_with("web") || own.starts_with("axis2") => {
+        lib if lib.starts_with("lib/") => Reason::Java,
+        lib if lib.starts_with("service/") || lib.starts_with("web") || lib.starts_with("axis2") => {
             Reason::WebApplication
         }
         _ => Reason::Unknown,
@@ -111,7 +111,7 @@ impl Reader<'_> {
     }
 
     fn error_since(&self, mark: usize) -> Option<&Diagnostic> {
-        self.problems.iter().skip(mark).find(|own| own.severity == Severity::Error)
+        self.problems.iter().skip(mark).find(|problem| problem.severity == Severity::Error)
     }
 
     /// The archive at `path`, as far as it can be read up to the first error.
@@ -126,13 +126,13 @@ impl Reader<'_> {
         let listed = ["metadata.xml", "artifacts.xml"].into_iter().filter(|name| archived.has(name));
         let described = listed
             .map(|name| self.descriptor(&archived, &shown, name))
-            .find_map(|found| found.ok()?.into_iter().find(|own| own.kind == "carbon/application"));
+            .find_map(|found| found.ok()?.into_iter().find(|artifact| artifact.kind == "carbon/application"));
         let Some(application) = described else {
             let why = "neither metadata.xml nor artifacts.xml in it describes an application (`<artifact type=\"carbon/application\">`)";
             return self.refuse(&shown, why, "it is no archive of artifacts");
         };
         // One of the two is enough.
-        self.problems.iter_mut().skip(before).for_each(|own| own.severity = Severity::Warning);
+        self.problems.iter_mut().skip(before).for_each(|problem| problem.severity = Severity::Warning);
         let mut archive = Archive {
             id: format!("{}_{}", application.name, application.version),
             shown,
@@ -146,18 +146,18 @@ impl Reader<'_> {
         let before = self.problems.len();
         let artifacts = self.resolve(&archived, &mut archive, &application)?;
         let is_definition =
-            |own: &Described| own.kind == "synapse/metadata" && own.name.ends_with("_swagger");
+            |artifact: &Described| artifact.kind == "synapse/metadata" && artifact.name.ends_with("_swagger");
         let (definitions, artifacts): (Vec<_>, Vec<_>) =
-            artifacts.into_iter().partition(|(_, own)| is_definition(own));
+            artifacts.into_iter().partition(|(_, artifact)| is_definition(artifact));
         for (directory, described) in &artifacts {
             archive.settled.insert(format!("{directory}artifact.xml"));
             let packed = definitions
                 .iter()
-                .find(|(_, own)| own.name.strip_suffix("_swagger") == Some(&described.name))
+                .find(|(_, artifact)| artifact.name.strip_suffix("_swagger") == Some(&described.name))
                 .filter(|_| described.kind == "synapse/api");
             self.add(&archived, &mut archive, directory, described);
-            if let (Some((place, own)), Some(member)) = (packed, archive.members.last_mut()) {
-                member.definition = own.file.as_ref().and_then(|file| {
+            if let (Some((place, artifact)), Some(member)) = (packed, archive.members.last_mut()) {
+                member.definition = artifact.file.as_ref().and_then(|file| {
                     let bytes = archived.read(&format!("{place}{file}")).ok()?;
                     archive.settled.extend([format!("{place}artifact.xml"), format!("{place}{file}")]);
                     Some(bytes.into())
@@ -181,14 +181,14 @@ impl Reader<'_> {
             // Metadata have a directory each below one.
             let depth = if name.starts_with("metadata/") { 2 } else { 1 };
             let directory = name.match_indices('/').nth(depth - 1).map(|(at, _)| &name[..=at]);
-            let in_use = |own: &str| archive.settled.iter().any(|settled| settled.starts_with(own));
-            let place = directory.filter(|own| !in_use(own)).unwrap_or(name);
+            let in_use = |path: &str| archive.settled.iter().any(|settled| settled.starts_with(path));
+            let place = directory.filter(|d| !in_use(d)).unwrap_or(name);
             let file = name.rsplit('/').next().unwrap_or(name);
             let reason = match place {
-                own if own.starts_with("metadata/") && own.contains("_swagger") => Reason::ApiDefinition,
-                own if own.starts_with("metadata/") => Reason::ServiceMetadata,
-                own if own.starts_with("META-INF/") || own.starts_with("__MACOSX/") => Reason::Tooling,
-                own if own == *name => match by_name(file, "") {
+                path if path.starts_with("metadata/") && path.contains("_swagger") => Reason::ApiDefinition,
+                path if path.starts_with("metadata/") => Reason::ServiceMetadata,
+                path if path.starts_with("META-INF/") || path.starts_with("__MACOSX/") => Reason::Tooling,
+                path if path == *name => match by_name(file, "") {
                     Reason::Unknown => Reason::Unlisted,
                     reason => reason,
                 },
@@ -242,8 +242,8 @@ impl Reader<'_> {
             .collect();
         for name in descriptors {
             let directory = name.strip_suffix("artifact.xml").unwrap_or_default().to_owned();
-            for own in self.descriptor(archived, shown, &name).ok()? {
-                described.insert((own.name.clone(), own.version.clone()), (directory.clone(), own));
+            for artifact in self.descriptor(archived, shown, &name).ok()? {
+                described.insert((artifact.name.clone(), artifact.version.clone()), (directory.clone(), artifact));
             }
         }
         let mut resolved = Vec::new();
@@ -298,30 +298,30 @@ impl Reader<'_> {
             );
         }
         let order =
-            |own: &Described| TYPES.iter().position(|(name, _)| *name == own.kind).unwrap_or(TYPES.len());
-        resolved.sort_by_key(|(_, own)| order(own));
+            |artifact: &Described| TYPES.iter().position(|(name, _)| *name == artifact.kind).unwrap_or(TYPES.len());
+        resolved.sort_by_key(|(_, artifact)| order(artifact));
         is_complete.then_some(resolved)
     }
 
     /// Adds one artifact to an archive.
-    fn add(&mut self, archived: &Archived, archive: &mut Archive, directory: &str, own: &Described) {
-        let Some(file) = &own.file else {
-            let message = format!("the artifact `{}` names no file", own.name);
+    fn add(&mut self, archived: &Archived, archive: &mut Archive, directory: &str, artifact: &Described) {
+        let Some(file) = &artifact.file else {
+            let message = format!("the artifact `{}` names no file", artifact.name);
             self.problems
-                .push(Diagnostic::error("broken-archive", message).at(own.span, "`<file>` is missing"));
+                .push(Diagnostic::error("broken-archive", message).at(artifact.span, "`<file>` is missing"));
             return;
         };
         let name = format!("{directory}{file}");
         let shown = archived.shown(&archive.shown, &name);
-        let kind = kind_of(&own.kind);
+        let kind = kind_of(&artifact.kind);
         archive.settled.insert(name.clone());
-        let read = match &*own.kind {
+        let read = match &*artifact.kind {
             _ if kind.is_some() => archived.read(&name),
             "registry/resource" | "config/property" => archived.read(&name),
             "synapse/lib" => {
                 let read = archived.read(&name).and_then(Archived::within).map_err(library::Unread::from);
                 let of = Some(archive.shown.clone());
-                match read.and_then(|own| library::read_from(&own, &shown)) {
+                match read.and_then(|nested| library::read_from(&nested, &shown)) {
                     Ok(library) => archive.libraries.push(LibraryFiles { archive: of, ..library }),
                     Err(unread) => archive.broken_libraries.push(BrokenFiles { shown, archive: of, unread }),
                 }
@@ -329,7 +329,7 @@ impl Reader<'_> {
             }
             other => {
                 return match reason_of(other) {
-                    Reason::Unknown => self.unknown_type(own, &name),
+                    Reason::Unknown => self.unknown_type(artifact, &name),
                     reason => self.not_read.add(reason, shown),
                 };
             }
@@ -338,14 +338,14 @@ impl Reader<'_> {
             Ok(bytes) => bytes,
             Err(why) => {
                 let message =
-                    format!("the file `{file}` of the artifact `{}` cannot be read: {why}", own.name);
-                self.problems.push(Diagnostic::error("broken-archive", message).at(own.span, "named here"));
+                    format!("the file `{file}` of the artifact `{}` cannot be read: {why}", artifact.name);
+                self.problems.push(Diagnostic::error("broken-archive", message).at(artifact.span, "named here"));
                 return;
             }
         };
         match kind {
             Some(kind) => archive.members.push(Member { shown, kind, bytes, definition: None }),
-            None if own.kind == "config/property" => {
+            None if artifact.kind == "config/property" => {
                 let names = crate::properties(&String::from_utf8_lossy(&bytes)).into_keys();
                 archive.configs.extend(names);
             }
@@ -354,12 +354,12 @@ impl Reader<'_> {
     }
 
     /// An artifact of a type that no server has, or one of its own.
-    fn unknown_type(&mut self, own: &Described, file: &str) {
-        let message = format!("the artifact `{}` is not read: no type is named `{}`", own.name, own.kind);
+    fn unknown_type(&mut self, artifact: &Described, file: &str) {
+        let message = format!("the artifact `{}` is not read: no type is named `{}`", artifact.name, artifact.kind);
         self.problems.push(
             Diagnostic::warning("not-read", message)
-                .at(own.span, format!("`{file}` is left out"))
-                .did_you_mean(&own.kind, TYPES.map(|(name, _)| name).into_iter().chain(OTHER_TYPES)),
+                .at(artifact.span, format!("`{file}` is left out"))
+                .did_you_mean(&artifact.kind, TYPES.map(|(name, _)| name).into_iter().chain(OTHER_TYPES)),
         );
     }
 
@@ -403,14 +403,14 @@ impl Reader<'_> {
         archived: &Archived,
         archive: &mut Archive,
         directory: &str,
-        own: &descriptor::Resource,
+        resource: &descriptor::Resource,
     ) -> Result<(), String> {
-        let name = format!("{directory}resources/{}", own.source);
+        let name = format!("{directory}resources/{}", resource.source);
         let mount = mount(archived, &name)?;
         archive.settled.insert(name);
-        for key in own.keys() {
+        for key in resource.keys() {
             archive.mounts.add(&key, mount.clone());
-            archive.mounts.add_properties(&key, false, &own.properties);
+            archive.mounts.add_properties(&key, false, &resource.properties);
         }
         Ok(())
     }
@@ -420,18 +420,18 @@ impl Reader<'_> {
         archived: &Archived,
         archive: &mut Archive,
         directory: &str,
-        own: &descriptor::Resource,
+        resource: &descriptor::Resource,
     ) -> Result<(), String> {
-        let prefix = format!("{directory}resources/{}/", own.source);
+        let prefix = format!("{directory}resources/{}/", resource.source);
         for name in archived.names().into_iter().filter(|name| name.starts_with(&prefix)) {
             let inside = &name[prefix.len()..];
             if !is_metadata(inside) {
-                let key = format!("{}/{inside}", own.path.trim_end_matches('/'));
+                let key = format!("{}/{inside}", resource.path.trim_end_matches('/'));
                 archive.mounts.add(&key, mount(archived, name)?);
                 archive.settled.insert(name.to_owned());
             }
         }
-        archive.mounts.add_properties(&own.path, true, &own.properties);
+        archive.mounts.add_properties(&resource.path, true, &resource.properties);
         Ok(())
     }
 

@@ -47,19 +47,19 @@ pub(super) fn artifacts(root: &Element) -> Vec<Described> {
         if element.local() == "artifact" {
             found.push(artifact(element));
         }
-        let inside = element.elements().filter(|own| matches!(own.local(), "artifact" | "subArtifacts"));
+        let inside = element.elements().filter(|child| matches!(child.local(), "artifact" | "subArtifacts"));
         open.extend(inside.rev());
     }
     found
 }
 
 fn artifact(element: &Element) -> Described {
-    let dependencies = children(element, "dependency").map(|own| Dependency {
-        name: attribute(own, "artifact"),
-        version: attribute(own, "version"),
-        role: own.attr("serverRole").map(|role| role.trim().to_owned()).filter(|role| !role.is_empty()),
-        included: own.attr("include").is_none_or(|include| !include.trim().eq_ignore_ascii_case("false")),
-        span: own.start_tag(),
+    let dependencies = children(element, "dependency").map(|dependency| Dependency {
+        name: attribute(dependency, "artifact"),
+        version: attribute(dependency, "version"),
+        role: dependency.attr("serverRole").map(|role| role.trim().to_owned()).filter(|role| !role.is_empty()),
+        included: dependency.attr("include").is_none_or(|include| !include.trim().eq_ignore_ascii_case("false")),
+        span: dependency.start_tag(),
     });
     Described {
         name: attribute(element, "name"),
@@ -74,19 +74,19 @@ fn artifact(element: &Element) -> Described {
 
 /// The items and collections directly in an element.
 pub(super) fn resources(element: &Element) -> Vec<Resource> {
-    let listed = element.elements().filter_map(|own| {
-        let source = match own.local() {
-            "item" => child_text(own, "file")?,
-            "collection" => child_text(own, "directory")?,
+    let listed = element.elements().filter_map(|resource| {
+        let source = match resource.local() {
+            "item" => child_text(resource, "file")?,
+            "collection" => child_text(resource, "directory")?,
             _ => return None,
         };
-        let properties = children(own, "properties").flat_map(|list| children(list, "property"));
+        let properties = children(resource, "properties").flat_map(|list| children(list, "property"));
         Some(Resource {
             source: source.trim_matches('/').to_owned(),
-            is_collection: own.local() == "collection",
-            path: child_text(own, "path")?,
-            properties: properties.map(|own| (attribute(own, "key"), attribute(own, "value"))).collect(),
-            span: own.start_tag(),
+            is_collection: resource.local() == "collection",
+            path: child_text(resource, "path")?,
+            properties: properties.map(|property| (attribute(property, "key"), attribute(property, "value"))).collect(),
+            span: resource.start_tag(),
         })
     });
     listed.collect()
@@ -108,7 +108,7 @@ impl Resource {
 }
 
 fn children<'a>(element: &'a Element, local: &'a str) -> impl Iterator<Item = &'a Element> {
-    element.elements().filter(move |own| own.local() == local)
+    element.elements().filter(move |child| child.local() == local)
 }
 
 fn child_text(element: &Element, local: &str) -> Option<String> {

@@ -60,8 +60,8 @@ impl From<String> for Unread {
 impl LibraryFiles {
     /// Whether the operations of another one do the same.
     pub fn is_same(&self, other: &LibraryFiles) -> bool {
-        let all = |own: &LibraryFiles| {
-            let operations = own.operations.iter().map(|one| (one.name.clone(), one.bytes.clone()));
+        let all = |library: &LibraryFiles| {
+            let operations = library.operations.iter().map(|one| (one.name.clone(), one.bytes.clone()));
             operations.collect::<std::collections::BTreeMap<_, _>>()
         };
         self.package == other.package && self.is_synapse == other.is_synapse && all(self) == all(other)
@@ -116,18 +116,18 @@ pub(super) fn read_from(archived: &Archived, shown: &str) -> Result<LibraryFiles
     let form = form.ok_or(Unread::Other)?;
     let root = element(archived, form.root)?;
     let wrong = |what: &str| format!("its {} {what}", form.root);
-    let own = named(&root, form.element).next().ok_or_else(|| wrong("names no library"))?;
-    let name = own.attr("name").map(str::trim).filter(|name| !name.is_empty());
+    let definition = named(&root, form.element).next().ok_or_else(|| wrong("names no library"))?;
+    let name = definition.attr("name").map(str::trim).filter(|name| !name.is_empty());
     let mut library = LibraryFiles {
         shown: shown.to_owned(),
         name: name.ok_or_else(|| wrong("has no name"))?.to_owned(),
-        package: own.attr("package").unwrap_or_default().trim().to_owned(),
+        package: definition.attr("package").unwrap_or_default().trim().to_owned(),
         is_synapse: form.root == SYNAPSE.root,
         operations: Vec::new(),
         broken: Vec::new(),
         archive: None,
     };
-    for dependency in named(own, "dependency") {
+    for dependency in named(definition, "dependency") {
         let Some(part) = dependency.attr(form.element).map(str::trim) else { continue };
         let (directory, read) = described(archived, part, &form);
         match read {
@@ -144,8 +144,8 @@ pub(super) fn read_from(archived: &Archived, shown: &str) -> Result<LibraryFiles
 
 /// The description of a part, and the directory that it lies in: that of its name, else the one whose description has the name.
 fn described(archived: &Archived, part: &str, form: &Form) -> (String, Result<Element, String>) {
-    let own = format!("{part}/{}", form.part);
-    if !archived.has(&own) {
+    let file = format!("{part}/{}", form.part);
+    if !archived.has(&file) {
         let names = archived.names();
         let places = names.iter().filter_map(|name| name.strip_suffix(form.part)?.strip_suffix('/'));
         for directory in places.filter(|directory| !directory.contains('/')) {
@@ -157,7 +157,7 @@ fn described(archived: &Archived, part: &str, form: &Form) -> (String, Result<El
             }
         }
     }
-    (part.to_owned(), element(archived, &own))
+    (part.to_owned(), element(archived, &file))
 }
 
 fn operations(
@@ -168,8 +168,8 @@ fn operations(
     library: &mut LibraryFiles,
 ) {
     let Some(list) = named(described, form.list).next() else { return };
-    for own in named(list, form.element) {
-        let (Some(name), Some(file)) = (own.attr("name"), named(own, "file").next()) else { continue };
+    for component in named(list, form.element) {
+        let (Some(name), Some(file)) = (component.attr("name"), named(component, "file").next()) else { continue };
         let file = format!("{directory}/{}", file.text().trim());
         let shown = archived.shown(&library.shown, &file);
         if library.operations.len() >= MOST {

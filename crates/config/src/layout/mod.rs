@@ -78,7 +78,7 @@ pub(crate) fn find(path: &Path, sources: &mut SourceMap, problems: &mut Vec<Diag
         let mut layout = Layout::at(path.parent().unwrap_or(Path::new("")).to_owned());
         if path
             .extension()
-            .is_some_and(|own| own.eq_ignore_ascii_case("car") || own.eq_ignore_ascii_case("zip"))
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("car") || extension.eq_ignore_ascii_case("zip"))
         {
             layout.archives.push(path.to_owned());
             let mut project = Project::new(layout, sources, problems);

@@ -174,18 +174,18 @@ impl<'a> Project<'a> {
         for entry in self.list(path) {
             match &*entry.name {
                 "synapse-configs" => {
-                    for own in self.list(&entry.path) {
-                        match &*own.name {
-                            "default" if own.is_directory => self.root(&own.path),
-                            _ => self.tree(&own, Reason::Tenant),
+                    for file in self.list(&entry.path) {
+                        match &*file.name {
+                            "default" if file.is_directory => self.root(&file.path),
+                            _ => self.tree(&file, Reason::Tenant),
                         }
                     }
                 }
                 "carbonapps" => {
-                    for own in self.list(&entry.path) {
-                        match &*own.extension() {
-                            "car" => self.layout.archives.push(own.path),
-                            _ => self.not_read.add(by_name(&own.name, &own.extension()), own.path),
+                    for file in self.list(&entry.path) {
+                        match &*file.extension() {
+                            "car" => self.layout.archives.push(file.path),
+                            _ => self.not_read.add(by_name(&file.name, &file.extension()), file.path),
                         }
                     }
                 }
@@ -272,7 +272,7 @@ impl<'a> Project<'a> {
                 // Of editors, of version control, and what macOS puts beside each file (`._A.xml`).
                 self.tree(&entry, Reason::Tooling);
             } else if entry.is_directory && !self.as_a_server {
-                self.walk_deeper(|own| own.artifacts(&entry.path, kind));
+                self.walk_deeper(|walker| walker.artifacts(&entry.path, kind));
             } else if entry.is_directory {
                 self.tree(&entry, Reason::Elsewhere);
             } else if is_xml && (!self.as_a_server || entry.name.ends_with(extension)) {
@@ -308,7 +308,7 @@ impl<'a> Project<'a> {
             self.layout.archives.push(path.to_owned());
             return;
         }
-        if entries.iter().any(|own| own.name == "synapse.xml" || is_telling(own)) {
+        if entries.iter().any(|e| e.name == "synapse.xml" || is_telling(e)) {
             return self.root(path);
         }
         self.descriptor_in(path, &entries);
@@ -322,7 +322,7 @@ impl<'a> Project<'a> {
 
     /// Whether a directory is that of a project, or of a module of one.
     fn is_project(&self, path: &Path, entries: &[Entry]) -> bool {
-        path == self.layout.root || entries.iter().any(|own| MODULE.contains(&&*own.name))
+        path == self.layout.root || entries.iter().any(|e| MODULE.contains(&&*e.name))
     }
 
     /// One entry of a directory that is no root, or of a root that has it beside its artifacts.
@@ -339,24 +339,24 @@ impl<'a> Project<'a> {
 
     fn open_directory(&mut self, parent: &Path, entry: &Entry) {
         let path = &entry.path;
-        let below = |name: &str| parent.file_name().is_some_and(|own| own == name);
+        let below = |name: &str| parent.file_name().is_some_and(|parent_name| parent_name == name);
         match &*entry.name {
             name if name.starts_with('.') => self.tree(entry, Reason::Tooling),
             "target" | "node_modules" | "build" => self.tree(entry, Reason::BuildOutput),
             "carbonapps" if below("tmp") => self.tree(entry, Reason::Unpacked),
             "test" | "tests" if below("src") => self.tree(entry, Reason::UnitTest),
             "java" if below("main") => self.tree(entry, Reason::Java),
-            "synapse-config" => self.walk_deeper(|own| own.root(path)),
-            "default" if below("synapse-configs") => self.walk_deeper(|own| own.root(path)),
-            "artifacts" if below("wso2mi") => self.walk_deeper(|own| own.root(path)),
+            "synapse-config" => self.walk_deeper(|walker| walker.root(path)),
+            "default" if below("synapse-configs") => self.walk_deeper(|walker| walker.root(path)),
+            "artifacts" if below("wso2mi") => self.walk_deeper(|walker| walker.root(path)),
             "resources" if below("wso2mi") => self.resources(path),
             "connectors" | "synapse-libs" => self.libraries(entry),
             "class-mediators" => self.tree(entry, Reason::Java),
             "metadata" if below("resources") => self.tree(entry, Reason::ServiceMetadata),
             "registry" | "_system" if is_registry(path) => self.registry(path),
             name => match kind_of(name) {
-                Some((kind, _)) => self.walk_deeper(|own| own.perhaps_artifacts(path, kind)),
-                None => self.walk_deeper(|own| own.open(path)),
+                Some((kind, _)) => self.walk_deeper(|walker| walker.perhaps_artifacts(path, kind)),
+                None => self.walk_deeper(|walker| walker.open(path)),
             },
         }
     }
@@ -369,20 +369,20 @@ impl<'a> Project<'a> {
     /// Whether a directory holds artifacts of a kind, or could: it is no module of a project, and has no other XML.
     fn holds(&mut self, path: &Path, kind: ArtifactKind) -> bool {
         let entries = self.list(path);
-        if entries.iter().any(|own| MODULE.contains(&&*own.name)) {
+        if entries.iter().any(|entry| MODULE.contains(&&*entry.name)) {
             return false;
         }
-        let files = entries.iter().filter(|own| own.extension() == kind.extension());
-        let mut files = files.filter(|own| !own.is_directory).peekable();
+        let files = entries.iter().filter(|entry| entry.extension() == kind.extension());
+        let mut files = files.filter(|entry| !entry.is_directory).peekable();
         let has_files = files.peek().is_some();
-        if files.any(|own| is_of_kind(&own.path, kind)) {
+        if files.any(|entry| is_of_kind(&entry.path, kind)) {
             return true;
         }
-        let directories = entries.iter().filter(|own| own.is_directory && !own.name.starts_with('.'));
+        let directories = entries.iter().filter(|entry| entry.is_directory && !entry.name.starts_with('.'));
         let mut directories = directories.peekable();
         let has_directories = directories.peek().is_some();
         self.walk.enter();
-        let holds = directories.any(|own| self.holds(&own.path, kind));
+        let holds = directories.any(|entry| self.holds(&entry.path, kind));
         self.walk.leave();
         holds || !(has_files || has_directories)
     }
@@ -429,10 +429,10 @@ impl<'a> Project<'a> {
                 "connectors" => self.libraries(&entry),
                 "metadata" => self.tree(&entry, Reason::ServiceMetadata),
                 "conf" if entry.is_directory => {
-                    for own in self.list(&entry.path) {
-                        match &*own.name {
-                            "config.properties" => self.layout.configs.push(own.path),
-                            name => self.not_read.add(by_name(name, &own.extension()), own.path),
+                    for file in self.list(&entry.path) {
+                        match &*file.name {
+                            "config.properties" => self.layout.configs.push(file.path),
+                            name => self.not_read.add(by_name(name, &file.extension()), file.path),
                         }
                     }
                 }
@@ -469,7 +469,7 @@ impl<'a> Project<'a> {
         if !is_directory {
             let replaced = self.layout.mounts.add(key, Mount::File(path.to_owned()));
             if let Some(Mount::File(first)) =
-                replaced.filter(|own| !matches!(own, Mount::File(first) if first == path))
+                replaced.filter(|mount| !matches!(mount, Mount::File(first) if first == path))
             {
                 let message = format!("two files of the project are the resource `{key}`");
                 let file = self.sources.add(path.display().to_string(), "");
@@ -489,13 +489,13 @@ impl<'a> Project<'a> {
                 "gov:" | "conf:" | "local:" => format!("{key}{}", entry.name),
                 _ => format!("{}/{}", key.trim_end_matches('/'), entry.name),
             };
-            self.walk_deeper(|own| own.mount(&entry.path, &key, entry.is_directory));
+            self.walk_deeper(|walker| walker.mount(&entry.path, &key, entry.is_directory));
         }
     }
 
     /// Reads the descriptor of a module before the rest of the directory: what it names is in use.
     fn descriptor_in(&mut self, directory: &Path, entries: &[Entry]) {
-        for entry in entries.iter().filter(|own| own.name == "artifact.xml" && !own.is_directory) {
+        for entry in entries.iter().filter(|e| e.name == "artifact.xml" && !e.is_directory) {
             self.descriptor(directory, &entry.path);
         }
     }
@@ -516,30 +516,30 @@ impl<'a> Project<'a> {
                 return self.problems.push(error);
             }
         };
-        for own in descriptor::artifacts(&root) {
-            self.described(directory, &own);
+        for artifact in descriptor::artifacts(&root) {
+            self.described(directory, &artifact);
         }
     }
 
-    fn described(&mut self, directory: &Path, own: &Described) {
-        if let (Some(kind), Some(file)) = (archive::kind_of(&own.kind), &own.file) {
+    fn described(&mut self, directory: &Path, artifact: &Described) {
+        if let (Some(kind), Some(file)) = (archive::kind_of(&artifact.kind), &artifact.file) {
             if is_below(file) {
-                self.listed.push((directory.join(file), kind, own.span));
+                self.listed.push((directory.join(file), kind, artifact.span));
             } else {
                 let message = format!("`{file}` leads out of the directory of its descriptor");
-                let found = Diagnostic::warning("missing-file", message).at(own.span, "it is not read");
+                let found = Diagnostic::warning("missing-file", message).at(artifact.span, "it is not read");
                 self.problems.push(found);
             }
         }
-        if own.kind == "synapse/lib"
-            && let Some(file) = &own.file
+        if artifact.kind == "synapse/lib"
+            && let Some(file) = &artifact.file
             && inside(directory, file).is_none()
         {
             let message = format!("the library `{file}` is not there");
             let label = "put the archive beside this descriptor, or take this entry away";
-            self.problems.push(Diagnostic::warning("missing-file", message).at(own.span, label));
+            self.problems.push(Diagnostic::warning("missing-file", message).at(artifact.span, label));
         }
-        for resource in &own.resources {
+        for resource in &artifact.resources {
             let Some(path) = inside(directory, &resource.source) else {
                 let message = format!("the resource `{}` is not there", resource.source);
                 let label = "put it beside this descriptor, or take this entry away";
@@ -572,11 +572,11 @@ impl<'a> Project<'a> {
         if library::is_library(&entry.path) {
             return self.layout.library_paths.push(entry.path.clone());
         }
-        for own in self.list(&entry.path) {
-            let is_zip = !own.is_directory && own.extension() == "zip";
-            match is_zip || own.is_directory && library::is_library(&own.path) {
-                true => self.layout.library_paths.push(own.path),
-                false => self.tree(&own, Reason::Connector),
+        for component in self.list(&entry.path) {
+            let is_zip = !component.is_directory && component.extension() == "zip";
+            match is_zip || component.is_directory && library::is_library(&component.path) {
+                true => self.layout.library_paths.push(component.path),
+                false => self.tree(&component, Reason::Connector),
             }
         }
     }
@@ -585,11 +585,11 @@ impl<'a> Project<'a> {
     fn tree(&mut self, entry: &Entry, reason: Reason) {
         fn has_files(path: &Path, depth: usize) -> bool {
             let Ok(entries) = std::fs::read_dir(path) else { return true };
-            entries.flatten().any(|own| {
-                match own.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    true => depth == 0 || has_files(&own.path(), depth - 1),
+            entries.flatten().any(|entry| {
+                match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    true => depth == 0 || has_files(&entry.path(), depth - 1),
                     // What keeps an empty directory in a repository.
-                    false => own.file_name() != ".gitkeep",
+                    false => entry.file_name() != ".gitkeep",
                 }
             })
         }
@@ -625,7 +625,7 @@ impl<'a> Project<'a> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let listed = std::mem::take(&mut self.listed);
         let files = self.layout.files.iter().filter(|_| !listed.is_empty());
-        let mut read: HashSet<PathBuf> = files.map(|own| real(&own.path)).collect();
+        let mut read: HashSet<PathBuf> = files.map(|file| real(&file.path)).collect();
         for (path, kind, span) in listed {
             let same = real(&path);
             if read.contains(&same) {
@@ -633,7 +633,7 @@ impl<'a> Project<'a> {
             }
             match path.metadata() {
                 Ok(found) if found.is_file() => {
-                    self.loose.retain(|own| real(own) != same);
+                    self.loose.retain(|p| real(p) != same);
                     read.insert(same);
                     self.add(path, Some(kind));
                 }
@@ -653,7 +653,7 @@ impl<'a> Project<'a> {
         let mut seen = HashSet::new();
         self.layout.settings.retain(|path| seen.insert(path.clone()));
         self.layout.archives.sort();
-        self.layout.files.sort_by_key(|own| (own.kind.is_none(), own.kind));
+        self.layout.files.sort_by_key(|file| (file.kind.is_none(), file.kind));
         self.layout.not_read = std::mem::take(&mut self.not_read);
     }
 
@@ -707,10 +707,10 @@ fn is_telling(entry: &Entry) -> bool {
 }
 
 fn is_archive(entries: &[Entry]) -> bool {
-    entries.iter().any(|own| {
-        matches!(&*own.name, "artifacts.xml" | "metadata.xml")
-            && !own.is_directory
-            && read(&own.path)
+    entries.iter().any(|entry| {
+        matches!(&*entry.name, "artifacts.xml" | "metadata.xml")
+            && !entry.is_directory
+            && read(&entry.path)
                 .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("carbon/application"))
     })
 }
@@ -773,7 +773,7 @@ fn root_element(path: &Path) -> Option<Root> {
     while let Some(event) = tokenizer.next().ok()? {
         let Event::StartElement { name, attributes, .. } = event else { continue };
         let is_named =
-            attributes.into_iter().any(|own| matches!(own.name.local(), "name" | "key" | "provider"));
+            attributes.into_iter().any(|attribute| matches!(attribute.name.local(), "name" | "key" | "provider"));
         return Some(Root {
             local: name.local().to_owned(),
             is_synapse: [SYNAPSE, SYNAPSE_2_0].contains(&name.namespace()),
