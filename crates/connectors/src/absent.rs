@@ -55,16 +55,16 @@ impl Mediator for Absent {
 
 /// Why a library that is here has no such operation; `None`: nothing here is of it, or it has no such operation.
 fn here(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
-    let in_use = configuration.libraries_in_use().find(|own| own.name == connector);
+    let in_use = configuration.libraries_in_use().find(|l| l.name == connector);
     if let Some(library) = in_use {
-        let is_it = |own: &&config::BrokenOperation| own.name.as_ref().is_none_or(|own| own == name);
+        let is_it = |operation: &&config::BrokenOperation| operation.name.as_ref().is_none_or(|n| n == name);
         let broken = library.broken.iter().find(is_it)?;
         return Some(match &broken.name {
             Some(_) => format!("its template in `{}` cannot be read: {}", library.path, broken.why),
             None => format!("a part of its library `{}` cannot be read: {}", library.path, broken.why),
         });
     }
-    if let Some(library) = configuration.libraries.iter().find(|own| own.name == connector) {
+    if let Some(library) = configuration.libraries.iter().find(|l| l.name == connector) {
         return Some(format!(
             "its library `{}` is not in use: the `status` of its import is not `enabled`",
             library.path
@@ -75,19 +75,19 @@ fn here(name: &str, connector: &str, configuration: &Configuration) -> Option<St
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         file.split(|letter: char| !letter.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case(connector))
     };
-    let broken = configuration.broken_libraries.iter().find(|own| is_named(&own.path))?;
+    let broken = configuration.broken_libraries.iter().find(|files| is_named(&files.path))?;
     Some(format!("its library `{}` cannot be read: {}", broken.path, broken.why))
 }
 
 /// Why there is no library of a name.
 fn missing(connector: &str, configuration: &Configuration) -> String {
-    let library = match configuration.imports.iter().any(|own| *own.name == connector) {
+    let library = match configuration.imports.iter().any(|i| *i.name == connector) {
         true => format!("its library is imported, and no archive of `{connector}`"),
         false => format!("no archive of a library `{connector}`"),
     };
     let broken = configuration.broken_libraries.first();
     let broken =
-        broken.map(|own| format!("; `{}` cannot be read: {}", own.path, own.why)).unwrap_or_default();
+        broken.map(|files| format!("; `{}` cannot be read: {}", files.path, files.why)).unwrap_or_default();
     format!("{library} is in `synapse-libs` or `connectors`{broken}")
 }
 
@@ -100,8 +100,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         None => None,
     };
     let of_library = crate::library::names(connector, compiler);
-    let own = crate::definitions().map(|own| own.name).filter(|own| own.split('.').next() == Some(connector));
-    let mut siblings: Vec<&str> = own.collect();
+    let dummy = crate::definitions().map(|dummy| dummy.name).filter(|dummy| dummy.split('.').next() == Some(connector));
+    let mut siblings: Vec<&str> = names.collect();
     let is_ours = !siblings.is_empty();
     siblings.extend(of_library.iter().map(String::as_str));
     let need = NEEDS.iter().find(|(names, _)| names.contains(&connector)).map(|(_, need)| *need);
@@ -126,8 +126,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     }
     if java.is_none() && siblings.is_empty() {
         // A connector that is imported is meant, whatever its name is like.
-        if !compiler.configuration.imports.iter().any(|own| *own.name == connector) {
-            found = found.did_you_mean(name, crate::definitions().map(|own| own.name));
+        if !compiler.configuration.imports.iter().any(|i| *i.name == connector) {
+            found = found.did_you_mean(name, crate::definitions().map(|d| d.name));
         }
     } else if java.is_none() {
         found = found.did_you_mean(name, siblings.iter().copied());

@@ -54,14 +54,14 @@ impl<T: Send + Sync + 'static> Connections<T> {
                 }
                 KeyValue::Literal(Arc::from(key.value))
             }
-            Value::Expression(own) => {
+            Value::Expression(expression) => {
                 for (name, element) in all(connector, compiler) {
-                    let key = Key { value: name, span: own.span };
+                    let key = Key { value: name, span: expression.span };
                     let made =
                         make(&Description { key: key.clone(), element: &element, is_step: false }, compiler);
                     by_name.extend(made.map(|made| (key.value, Arc::new(made))));
                 }
-                KeyValue::Dynamic(compiler.expression_text(&own.source, own.span, &own.scope)?)
+                KeyValue::Dynamic(compiler.expression_text(&expression.source, expression.span, &expression.scope)?)
             }
         };
         Some(Connections { connector, key: Some(key), by_name })
@@ -73,8 +73,8 @@ impl<T: Send + Sync + 'static> Connections<T> {
     /// There is none.
     pub(crate) fn find(&self, context: &mut Context) -> Result<Arc<T>, Fault> {
         let Some(key) = &self.key else {
-            let own = context.attached::<Current<T>>();
-            return own.map(|own| Arc::clone(&own.0)).ok_or_else(|| {
+            let current = context.attached::<Current<T>>();
+            return current.map(|c| Arc::clone(&c.0)).ok_or_else(|| {
                 Fault::new(format!(
                     "the operation has no connection: it needs a configKey, or `{}.init` ahead of it",
                     self.connector
@@ -237,14 +237,14 @@ impl Fields {
     /// # Errors
     /// The payload cannot be read.
     pub(crate) fn text(&self, name: &str, context: &mut Context) -> Result<Option<String>, Fault> {
-        let Some((_, field)) = self.0.iter().find(|(own, _)| *own == name) else { return Ok(None) };
+        let Some((_, field)) = self.0.iter().find(|(field_name, _)| *field_name == name) else { return Ok(None) };
         let text = field.value(context)?.map(|value| value.to_string());
         Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
     }
 
     /// The text of one that is the same for all messages.
     pub(crate) fn literal(&self, name: &str) -> Option<&str> {
-        match self.0.iter().find(|(own, _)| *own == name)? {
+        match self.0.iter().find(|(field_name, _)| *field_name == name)? {
             (_, Parameter::Literal(text)) => Some(text.trim()),
             _ => None,
         }
@@ -268,6 +268,6 @@ impl Fields {
 
     /// Whether one is there.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(own, _)| *own == name)
+        self.0.iter().any(|(field_name, _)| *field_name == name)
     }
 }

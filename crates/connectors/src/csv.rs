@@ -120,7 +120,7 @@ fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>
         }
         // Which names there are, the message says.
         true => {
-            let any = text.split('"').enumerate().map(|(at, own)| if at % 2 == 0 { own } else { "1" });
+            let any = text.split('"').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "1" });
             skipped(&any.collect::<String>(), 1, None).map(|_| ())
         }
         false => skipped(text, 1, None).map(|_| ()),
@@ -133,8 +133,8 @@ fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>
         });
     }
     parameters.check("tagNames", element, compiler, |text| {
-        let wrong = text.split(',').map(str::trim).find(|own| !own.is_empty() && !xml::is_ncname(own));
-        wrong.map_or(Ok(()), |own| Err(format!("no element can be named `{own}`")))
+        let wrong = text.split(',').map(str::trim).find(|n| !n.is_empty() && !xml::is_ncname(n));
+        wrong.map_or(Ok(()), |n| Err(format!("no element can be named `{n}`")))
     });
     parameters.check("dataTypes", element, compiler, |text| Types::parse(text).map(|_| ()));
 }
@@ -155,7 +155,7 @@ impl Types {
     fn parse(text: &str) -> Result<Types, String> {
         let mut types = Types::default();
         let known = |kind: &str| match &*kind.trim().to_ascii_lowercase() {
-            own @ ("string" | "number" | "integer" | "boolean" | "") => Ok(own.to_owned()),
+            type_name @ ("string" | "number" | "integer" | "boolean" | "") => Ok(type_name.to_owned()),
             _ => Err(format!("`{kind}` is no type: expected string, number, integer, boolean")),
         };
         if !text.trim_start().starts_with('[') {
@@ -168,10 +168,10 @@ impl Types {
             serde_json::from_str(text).map_err(|why| format!("expected a list of objects: {why}"))?;
         for item in &list {
             let text =
-                |name: &str| item.get(name).map(|own| own.as_str().map_or(own.to_string(), str::to_owned));
+                |name: &str| item.get(name).map(|v| v.as_str().map_or(v.to_string(), str::to_owned));
             let column = text("Column Name Or Index").ok_or("an item has no `Column Name Or Index`")?;
             let kind = known(&text("Data Type").ok_or("an item has no `Data Type`")?)?;
-            match text("Is Column Name").is_some_and(|own| own.eq_ignore_ascii_case("no")) {
+            match text("Is Column Name").is_some_and(|value| value.eq_ignore_ascii_case("no")) {
                 true => match column.trim().parse::<usize>() {
                     Ok(position @ 1..) => types.by_position.push((position - 1, kind)),
                     _ => return Err(format!("`{column}` is no column from 1")),
@@ -186,7 +186,7 @@ impl Types {
     fn of(self, header: Option<&[String]>) -> Vec<Option<String>> {
         let mut found: Vec<(usize, String)> = self.by_position;
         for (name, kind) in self.by_name {
-            let at = header.and_then(|header| header.iter().position(|own| own.trim() == name.trim()));
+            let at = header.and_then(|header| header.iter().position(|column| column.trim() == name.trim()));
             found.extend(at.map(|at| (at, kind)));
         }
         let mut types = Vec::new();
@@ -429,8 +429,8 @@ impl Conversion {
             None => Types::default(),
         };
         let types = types.of(table.header.as_deref());
-        let own = self.list("jsonKeys", context)?;
-        let mut keys = Keys::new(own.as_ref().or(table.header.as_ref()).map_or(&[][..], Vec::as_slice));
+        let keys_given = self.list("jsonKeys", context)?;
+        let mut keys = Keys::new(keys_given.as_ref().or(table.header.as_ref()).map_or(&[][..], Vec::as_slice));
         let empty = self.parameters.text("csvEmptyValues", context)?.unwrap_or_default();
         let empty: &[u8] = if empty.eq_ignore_ascii_case("empty") { b"\"\"" } else { b"null" };
         let root = self.parameters.text("rootJsonKey", context)?;
@@ -471,8 +471,8 @@ impl Conversion {
 
     fn to_xml(&self, context: &mut Context) -> Result<Converted, Fault> {
         let table = self.table(true, context)?;
-        let own = self.list("tagNames", context)?;
-        let names: &[String] = own.as_ref().or(table.header.as_ref()).map_or(&[], Vec::as_slice);
+        let names_given = self.list("tagNames", context)?;
+        let names: &[String] = names_given.as_ref().or(table.header.as_ref()).map_or(&[], Vec::as_slice);
         let mut tag = |element: &str, default: &str| -> Result<(String, String), Fault> {
             let mut text = |name: &str| self.parameters.text(&format!("{element}{name}"), context);
             let name = text("Tag")?.unwrap_or_else(|| default.to_owned());
@@ -520,14 +520,14 @@ impl Conversion {
     fn to_csv(&self, context: &mut Context) -> Result<Converted, Fault> {
         let table = self.table(false, context)?;
         let skips_header = self.parameters.is_true("skipHeader", false, context)?;
-        let own = self.list("customHeader", context)?;
-        let header = own.as_ref().or(table.header.as_ref().filter(|_| !skips_header));
+        let header_given = self.list("customHeader", context)?;
+        let header = header_given.as_ref().or(table.header.as_ref().filter(|_| !skips_header));
         let column = match self.parameters.text("orderByColumn", context)? {
             None => None,
             Some(text) => {
                 let named = |name: &str| {
                     let header = table.header.as_ref()?;
-                    header.iter().position(|own| own.trim() == name)
+                    header.iter().position(|column| column.trim() == name)
                 };
                 let at = match quoted(&text) {
                     Some(name) => named(name.trim()),
@@ -651,7 +651,7 @@ impl Conversion {
         let separator = self.separator("valueSeparator", context)?;
         let present = self.parameters.text("headerPresent", context)?;
         let present = present
-            .is_some_and(|own| own.eq_ignore_ascii_case("present") || own.eq_ignore_ascii_case("true"));
+            .is_some_and(|value| value.eq_ignore_ascii_case("present") || value.eq_ignore_ascii_case("true"));
         let skip = self.number("dataRowsToSkip", context)?.unwrap_or(0);
         let skips_header = self.parameters.is_true("skipHeader", false, context)?;
         let columns = self.parameters.text("columnsToSkip", context)?;
@@ -915,7 +915,7 @@ fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeS
     let one = |text: &str, star: usize| -> Result<usize, String> {
         let text = text.trim();
         let name = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let position = |name: &str| header.and_then(|header| header.iter().position(|own| own == name));
+        let position = |name: &str| header.and_then(|header| header.iter().position(|column| column == name));
         match (name, text) {
             (Some(name), _) => {
                 position(name).map(|at| at + 1).ok_or_else(|| format!("there is no column {name}"))
@@ -972,7 +972,7 @@ mod tests {
             ("x", None),
             ("\"z\"", None),
         ] {
-            let found = skipped(text, 4, Some(&header)).ok().map(|own| own.into_iter().collect::<Vec<_>>());
+            let found = skipped(text, 4, Some(&header)).ok().map(|skipped_rows| skipped_rows.into_iter().collect::<Vec<_>>());
             assert_eq!(found, wanted, "{text}");
         }
     }

@@ -79,7 +79,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 
 /// The name that a description has for a field.
 fn name_in<'n>(element: &Element, field: &'n str) -> &'n str {
-    let other = OTHER_NAMES.iter().find(|(own, other)| *own == field && element.child(other).is_some());
+    let other = OTHER_NAMES.iter().find(|(name, other)| *name == field && element.child(other).is_some());
     match other {
         Some((_, other)) if element.child(field).is_none() => other,
         _ => field,
@@ -167,8 +167,8 @@ impl Mediator for Init {
 
 fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let name = connection::field(element, "name", compiler).unwrap_or_else(|| {
-        let own = compiler.identity("http.init");
-        format!("{} in {}", own.part, own.artifact)
+        let identity = compiler.identity("http.init");
+        format!("{} in {}", identity.part, identity.artifact)
     });
     let key = config::Key { value: name, span: element.start_tag() };
     let connection = make(&Description { key, element, is_step: true }, compiler);
@@ -237,7 +237,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     let element = description.element;
     let base = connection::dynamic_field(element, "baseUrl", compiler);
     connection::report_unknown(description, FIELDS, compiler);
-    if element.child("baseUrl").is_none_or(|own| own.text().trim().is_empty()) {
+    if element.child("baseUrl").is_none_or(|url| url.text().trim().is_empty()) {
         let message = format!("the connection `{}` has no `baseUrl`", description.key.value);
         compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
     }
@@ -482,13 +482,13 @@ impl Request {
         let mut text = String::new();
         for name in ["requestBodyJson", "requestBodyXml", "requestBodyText"] {
             let Some(parameter) = self.parameters.get(name) else { continue };
-            let own = match name {
+            let given = match name {
                 "requestBodyJson" => parameter.json_text(context)?,
                 "requestBodyXml" => parameter.xml_text(context)?,
                 _ => parameter.value(context)?.map(|value| value.to_string()),
             };
-            if let Some(own) = own.filter(|own| !own.is_empty()) {
-                text = own;
+            if let Some(given) = t.filter(|t| !t.is_empty()) {
+                text = given;
                 break;
             }
         }
@@ -524,8 +524,8 @@ fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
         }
         Body::Xml(envelope) => {
             context.payload.set_envelope(*envelope);
-            let own = context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default();
-            if matches!(own.as_str(), "application/xml" | "text/xml" | "application/soap+xml") {
+            let message_type = context.axis2("messageType").map(|v| v.to_string()).unwrap_or_default();
+            if matches!(message_type.as_str(), "application/xml" | "text/xml" | "application/soap+xml") {
                 return Ok(());
             }
             "application/xml"
@@ -537,8 +537,8 @@ fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
 
 impl Mediator for Request {
     fn need(&self) -> Need {
-        let own = if self.keeps_message { Need::Whole } else { Need::Headers };
-        own.max(self.parameters.need()).max(self.connections.need())
+        let need = if self.keeps_message { Need::Whole } else { Need::Headers };
+        need.max(self.parameters.need()).max(self.connections.need())
     }
 
     fn reason(&self) -> String {
@@ -550,7 +550,7 @@ impl Mediator for Request {
     }
 
     fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
-        self.connections.known().map(|own| Arc::clone(&own.endpoint)).into_iter().collect()
+        self.connections.known().map(|connection| Arc::clone(&connection.endpoint)).into_iter().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

@@ -44,16 +44,16 @@ pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<
 
 /// Names of the operations of a library.
 pub(crate) fn names(library: &str, compiler: &Compiler<'_>) -> Vec<String> {
-    let operations = compiler.configuration.libraries_in_use().flat_map(|own| own.operations.iter());
+    let operations = compiler.configuration.libraries_in_use().flat_map(|l| l.operations.iter());
     let prefix = format!("{library}.");
-    operations.map(|own| own.name.clone()).filter(|name| name.starts_with(&prefix)).collect()
+    operations.map(|operation| operation.name.clone()).filter(|name| name.starts_with(&prefix)).collect()
 }
 
 /// An operation, or the Java class that it runs; `None`: no library has it.
 fn find(name: &str, compiler: &Compiler<'_>) -> Option<Result<LibraryOperation, String>> {
-    let mut operations = compiler.configuration.libraries_in_use().flat_map(|own| own.operations.iter());
-    let own = operations.find(|own| own.name == name)?;
-    Some(own.class.clone().map_or_else(|| Ok(own.clone()), Err))
+    let mut operations = compiler.configuration.libraries_in_use().flat_map(|l| l.operations.iter());
+    let operation = operations.find(|operation| operation.name == name)?;
+    Some(operation.class.clone().map_or_else(|| Ok(operation.clone()), Err))
 }
 
 /// The connection that `configKey` names: the `init` of the library runs ahead of the operation, with what the local entry says.
@@ -91,8 +91,8 @@ impl Ahead {
                     let entries = entry.map(|entry| (value.clone(), entry)).into_iter().collect();
                     (KeyValue::Literal(Arc::from(value)), entries)
                 }
-                config::Value::Expression(own) => {
-                    let key = compiler.expression_text(&own.source, own.span, &own.scope)?;
+                config::Value::Expression(expression) => {
+                    let key = compiler.expression_text(&expression.source, expression.span, &expression.scope)?;
                     (KeyValue::Dynamic(key), all(library, compiler))
                 }
             };
@@ -138,7 +138,7 @@ struct Call {
 fn call(element: &Element, operation: &LibraryOperation, compiler: &mut Compiler<'_>) -> Option<Call> {
     let given = Parameters::compile(element, |_| Form::Json, compiler)?;
     let template = &operation.template;
-    let known: Vec<&str> = template.parameters.iter().map(|own| own.name.value.as_str()).collect();
+    let known: Vec<&str> = template.parameters.iter().map(|p| p.name.value.as_str()).collect();
     for child in
         element.elements().filter(|child| !known.contains(&child.local()) && !child.is("description"))
     {

@@ -121,8 +121,8 @@ impl Parameter {
                     language.pass(text);
                     out.push_str(text);
                 }
-                flow::synapse::Piece::Expression(own) => {
-                    language.put(own.string(context)?.unwrap_or_default(), &mut out);
+                flow::synapse::Piece::Expression(expression) => {
+                    language.put(expression.string(context)?.unwrap_or_default(), &mut out);
                 }
             }
         }
@@ -152,7 +152,7 @@ impl Language for Tags {
     fn pass(&mut self, text: &str) {
         for byte in text.bytes() {
             match (byte, self.quote) {
-                (own, Some(quote)) if own == quote => self.quote = None,
+                (character, Some(quote)) if character == quote => self.quote = None,
                 (_, Some(_)) => {}
                 (b'"' | b'\'', None) if self.open => self.quote = Some(byte),
                 (b'<', None) => self.open = true,
@@ -210,7 +210,7 @@ fn written(element: &Element) -> String {
         .children()
         .iter()
         .map(|child| match child {
-            Child::Element(own) => own.to_xml(),
+            Child::Element(child) => child.to_xml(),
             Child::Text(text) if !text.value.trim().is_empty() => xml_text(&text.value),
             Child::Text(_) | Child::Comment(_) => String::new(),
         })
@@ -281,20 +281,20 @@ impl Parameters {
     pub(crate) fn reason(&self) -> String {
         let dearest = self.values.iter().filter_map(|(_, parameter)| match parameter {
             Parameter::Expression(expression) => Some(expression),
-            Parameter::Template(text) => text.expressions().max_by_key(|own| own.need()),
+            Parameter::Template(text) => text.expressions().max_by_key(|expression| expression.need()),
             Parameter::Literal(_) => None,
         });
-        dearest.max_by_key(|own| own.need()).map(Expression::reason).unwrap_or_default()
+        dearest.max_by_key(|expression| expression.need()).map(Expression::reason).unwrap_or_default()
     }
 
     /// One as written.
     pub(crate) fn get(&self, name: &str) -> Option<&Parameter> {
-        self.values.iter().find(|(own, _)| own == name).map(|(_, parameter)| parameter)
+        self.values.iter().find(|(n, _)| n == name).map(|(_, parameter)| parameter)
     }
 
     /// Whether one is not there, or is there without a value.
     pub(crate) fn is_absent(&self, name: &str) -> bool {
-        self.get(name).is_none_or(|own| matches!(own, Parameter::Literal(text) if text.trim().is_empty()))
+        self.get(name).is_none_or(|parameter| matches!(parameter, Parameter::Literal(text) if text.trim().is_empty()))
     }
 
     /// The value of one; `None` where it is absent or gives nothing.
@@ -332,7 +332,7 @@ impl Parameters {
 
     /// Whether one is this text in any case, for all messages.
     pub(crate) fn is_literally(&self, name: &str, text: &str) -> bool {
-        self.literal(name).is_some_and(|own| own.eq_ignore_ascii_case(text))
+        self.literal(name).is_some_and(|value| value.eq_ignore_ascii_case(text))
     }
 
     /// Reports the text of one that is the same for all messages, and wrong for each.

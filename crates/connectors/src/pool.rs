@@ -35,7 +35,7 @@ pub(crate) struct Pool<T> {
 }
 
 struct Idle<T> {
-    own: T,
+    item: T,
     since: Instant,
     thread: ThreadId,
 }
@@ -56,25 +56,25 @@ impl<T> Pool<T> {
     pub(crate) fn take(&self) -> Option<T> {
         let mut idle = lock(&self.idle);
         let keep = self.limits.keep;
-        idle.retain(|own| own.since.elapsed() < keep);
-        let at = idle.iter().rposition(|own| own.thread == thread::current().id())?;
-        Some(idle.remove(at).own)
+        idle.retain(|i| i.since.elapsed() < keep);
+        let at = idle.iter().rposition(|i| i.thread == thread::current().id())?;
+        Some(idle.remove(at).item)
     }
 
     /// Keeps a connection for the next message.
-    pub(crate) fn keep(&self, own: T) {
+    pub(crate) fn keep(&self, item: T) {
         let mut idle = lock(&self.idle);
         if self.limits.idle > 0 {
             if idle.len() >= self.limits.idle {
                 idle.remove(0);
             }
-            idle.push(Idle { own, since: Instant::now(), thread: thread::current().id() });
+            idle.push(Idle { item, since: Instant::now(), thread: thread::current().id() });
         }
     }
 
     fn is_unused(&self) -> bool {
         let mut idle = lock(&self.idle);
-        idle.retain(|own| own.since.elapsed() < self.limits.keep);
+        idle.retain(|i| i.since.elapsed() < self.limits.keep);
         idle.is_empty()
     }
 }

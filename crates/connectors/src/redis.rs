@@ -265,7 +265,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
         ["redisPort", "redisConnectionTimeout", "redisTimeout", "maxConnections", "dbNumber", "maxAttempts"];
     fields.check_numbers::<u32>(&numbers, element, compiler);
     let no_uri = |text: &&str| (*text).into_connection_info().is_err();
-    if fields.literal("redisConnectionURI").filter(|own| !own.is_empty()).filter(no_uri).is_some() {
+    if fields.literal("redisConnectionURI").filter(|uri| !uri.is_empty()).filter(no_uri).is_some() {
         // It may have a password in it.
         let message = "`redisConnectionURI` is no URI like redis://user:password@host:6379/0";
         let place =
@@ -285,9 +285,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         _ => Form::Plain,
     };
     let parameters = Parameters::compile(element, form, compiler)?;
-    let command = COMMANDS.iter().find(|own| own.name == element.local())?;
+    let command = COMMANDS.iter().find(|c| c.name == element.local())?;
     // A text may be empty; a list of words has one at least.
-    let lacks = |own: &&Argument| match own {
+    let lacks = |argument: &&Argument| match argument {
         Argument::One(name) => parameters.get(name).is_none(),
         Argument::Words(name) | Argument::Counted(name) => parameters.is_absent(name),
     };
@@ -296,7 +296,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.warning("bad-value", message, element.start_tag(), "messages that come here fault");
     }
     for name in ["redisBlPopTimeout", "redisBrPopTimeout"] {
-        if command.arguments.iter().any(|own| own.name() == name) && parameters.get(name).is_some() {
+        if command.arguments.iter().any(|argument| argument.name() == name) && parameters.get(name).is_some() {
             parameters.check_given(&[name], element, compiler);
         }
         parameters.check(name, element, compiler, |text| match text.parse::<f64>() {
@@ -312,8 +312,8 @@ impl Connection {
         let wrong = |why: String| Failure::new(CONFIGURATION, why);
         let mut text = |name: &str| self.fields.text(name, context);
         let mut number = |name: &str, default: u64| -> Result<u64, Failure> {
-            let Some(own) = text(name)? else { return Ok(default) };
-            own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))
+            let Some(value) = text(name)? else { return Ok(default) };
+            value.parse().map_err(|_| wrong(format!("`{name}` is no number: {value}")))
         };
         let millis = |time: u64| match time {
             0 => PATIENCE,
@@ -327,7 +327,7 @@ impl Connection {
         let database = i64::try_from(number("dbNumber", 0)?).unwrap_or_default();
         let attempts = u32::try_from(number("maxAttempts", 5)?).unwrap_or(5).min(100);
         let mut truth = |name: &str| -> Result<bool, Failure> {
-            Ok(text(name)?.is_some_and(|own| own.eq_ignore_ascii_case("true")))
+            Ok(text(name)?.is_some_and(|value| value.eq_ignore_ascii_case("true")))
         };
         let (secure, cluster, sentinel) =
             (truth("useSsl")?, truth("redisClusterEnabled")?, truth("sentinelEnabled")?);
@@ -357,23 +357,23 @@ impl Connection {
                 }
                 _ => return Err(no_uri()),
             }
-            let own = info.redis_settings();
-            server.user = own.username().map(str::to_owned);
-            server.password = own.password().map(str::to_owned).or(server.password);
-            server.database = if own.db() == 0 { database } else { own.db() };
+            let settings = info.redis_settings();
+            server.user = settings.username().map(str::to_owned);
+            server.password = settings.password().map(str::to_owned).or(server.password);
+            server.database = if settings.db() == 0 { database } else { settings.db() };
             return Ok(server);
         }
         let nodes = |list: Option<String>, name: &str, port: u16| -> Result<Vec<(String, u16)>, Failure> {
             let list = list.unwrap_or_default();
-            let nodes = list.split(',').map(str::trim).filter(|own| !own.is_empty());
+            let nodes = list.split(',').map(str::trim).filter(|node| !node.is_empty());
             let nodes: Result<Vec<_>, Failure> = nodes
-                .map(|own| match own.rsplit_once(':') {
+                .map(|node| match node.rsplit_once(':') {
                     Some((host, port)) => {
                         let port =
-                            port.parse().map_err(|_| wrong(format!("`{own}` of `{name}` has no port")))?;
+                            port.parse().map_err(|_| wrong(format!("`{node}` of `{name}` has no port")))?;
                         Ok((host.to_owned(), port))
                     }
-                    None => Ok((own.to_owned(), port)),
+                    None => Ok((node.to_owned(), port)),
                 })
                 .collect();
             match nodes {
@@ -684,15 +684,15 @@ impl Operation {
 
     /// How long an answer may take: a command that blocks says so itself.
     fn patience(&self, server: &Server, context: &mut Context) -> Result<Duration, Failure> {
-        let blocks = self.command.arguments.iter().find(|own| own.name().ends_with("PopTimeout"));
-        let Some(own) = blocks else { return Ok(server.answer) };
-        let text = self.parameters.text(own.name(), context)?.unwrap_or_default();
+        let blocks = self.command.arguments.iter().find(|a| a.name().ends_with("PopTimeout"));
+        let Some(argument) = blocks else { return Ok(server.answer) };
+        let text = self.parameters.text(argument.name(), context)?.unwrap_or_default();
         let seconds: f64 = text.parse().map_err(|_| {
-            Failure::new(CONFIGURATION, format!("`{}` is no number of seconds: {text}", own.name()))
+            Failure::new(CONFIGURATION, format!("`{}` is no number of seconds: {text}", argument.name()))
         })?;
         // 0 is without end for the server.
-        let own = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);
-        Ok(if own.is_zero() { LONGEST } else { own.min(LONGEST) } + server.answer)
+        let patience = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);
+        Ok(if patience.is_zero() { LONGEST } else { patience.min(LONGEST) } + server.answer)
     }
 }
 
@@ -746,8 +746,8 @@ impl Mediator for Operation {
     }
 
     fn need(&self) -> Need {
-        let own = if self.parameters.get(VARIABLE).is_none() { Need::Replaces } else { Need::Nothing };
-        own.max(self.parameters.need()).max(self.connections.need())
+        let need = if self.parameters.get(VARIABLE).is_none() { Need::Replaces } else { Need::Nothing };
+        need.max(self.parameters.need()).max(self.connections.need())
     }
 
     fn reason(&self) -> String {

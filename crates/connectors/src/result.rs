@@ -95,7 +95,7 @@ pub(crate) fn first_envelope(text: &str) -> Result<Envelope, String> {
     let Ok(around) = document(&format!("<x>{}</x>", text.trim())) else { return Err(why) };
     let inside = around
         .document_element()
-        .and_then(|root| around.children(root).find(|own| around.kind(*own) == xml::NodeKind::Element));
+        .and_then(|root| around.children(root).find(|node| around.kind(*node) == xml::NodeKind::Element));
     Ok(envelope_of(&around, inside.ok_or("it has no element")?))
 }
 

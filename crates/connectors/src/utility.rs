@@ -136,10 +136,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Operation {
     fn result(&self, context: &mut Context) -> Result<String, Fault> {
-        let own = &self.parameters;
-        let wrong = |why: String| Fault::new(format!("{}: {why}", own.operation()));
+        let parameters = &self.parameters;
+        let wrong = |why: String| Fault::new(format!("{}: {why}", parameters.operation()));
         let input = |context: &mut Context| -> Result<String, Fault> {
-            Ok(own.value("inputString", context)?.map(|value| value.to_string()).unwrap_or_default())
+            Ok(parameters.value("inputString", context)?.map(|value| value.to_string()).unwrap_or_default())
         };
         Ok(match self.what {
             // As Java counts.
@@ -148,7 +148,7 @@ impl Operation {
             What::UpperCase => input(context)?.to_uppercase(),
             What::Regex => {
                 let text =
-                    own.text("regex", context)?.ok_or_else(|| wrong("`regex` is not given".to_owned()))?;
+                    parameters.text("regex", context)?.ok_or_else(|| wrong("`regex` is not given".to_owned()))?;
                 let pattern = Pattern::compile(&text).map_err(|why| wrong(format!("`regex`: {why}")))?;
                 let input = input(context)?;
                 pattern.matches(&input).map_err(|stop| wrong(stop.to_string()))?.to_string()
@@ -162,7 +162,7 @@ impl Operation {
                 parts.join("-")
             }
             What::Date => {
-                let format = own.text("format", context)?.unwrap_or_else(|| "yyyy-MM-dd HH:mm:ss".to_owned());
+                let format = parameters.text("format", context)?.unwrap_or_else(|| "yyyy-MM-dd HH:mm:ss".to_owned());
                 let pattern =
                     DatePattern::simple(&format).map_err(|why| wrong(format!("`format`: {why}")))?;
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -171,7 +171,7 @@ impl Operation {
             }
             What::Random => {
                 let mut bound = |name: &str, default: i64| -> Result<i64, Fault> {
-                    let Some(text) = own.text(name, context)? else { return Ok(default) };
+                    let Some(text) = parameters.text(name, context)? else { return Ok(default) };
                     text.parse().map_err(|_| wrong(format!("`{name}` is no whole number: {text}")))
                 };
                 let (from, to) = (bound("lowerBound", 0)?, bound("upperBound", i64::from(i32::MAX))?);
@@ -185,11 +185,11 @@ impl Operation {
             }
             What::Generate => hex(&self.signature(context)?),
             What::Verify => {
-                let text = own.text("signature", context)?;
+                let text = parameters.text("signature", context)?;
                 let text = text.ok_or_else(|| wrong("`signature` is not given".to_owned()))?;
-                let own = hex(&self.signature(context)?);
+                let signature = hex(&self.signature(context)?);
                 let same = aws_lc_rs::constant_time::verify_slices_are_equal(
-                    own.as_bytes(),
+                    signature.as_bytes(),
                     text.to_ascii_lowercase().as_bytes(),
                 );
                 same.is_ok().to_string()
@@ -198,15 +198,15 @@ impl Operation {
     }
 
     fn signature(&self, context: &mut Context) -> Result<Vec<u8>, Fault> {
-        let own = &self.parameters;
-        let wrong = |why: String| Fault::new(format!("{}: {why}", own.operation()));
-        let algorithm = own.text("algorithm", context)?.unwrap_or_else(|| "HMACSHA1".to_owned());
+        let parameters = &self.parameters;
+        let wrong = |why: String| Fault::new(format!("{}: {why}", parameters.operation()));
+        let algorithm = parameters.text("algorithm", context)?.unwrap_or_else(|| "HMACSHA1".to_owned());
         let secret =
-            own.value("secret", context)?.map(|value| value.to_string()).filter(|own| !own.is_empty());
+            secret.value("secret", context)?.map(|value| value.to_string()).filter(|secret| !secret.is_empty());
         let secret = secret.ok_or_else(|| wrong("`secret` is not given".to_owned()))?;
-        let payload = match own.text("payload", context)?.unwrap_or_default().to_ascii_lowercase().as_str() {
+        let payload = match parameters.text("payload", context)?.unwrap_or_default().to_ascii_lowercase().as_str() {
             "" | "body" => body(context)?,
-            "custom payload" => own
+            "custom payload" => parameters
                 .value("customPayload", context)?
                 .map(|value| value.to_string())
                 .unwrap_or_default()
@@ -235,9 +235,9 @@ fn hmac_md5(secret: &[u8], payload: &[u8]) -> Vec<u8> {
 
 /// The body as it would be sent.
 fn body(context: &mut Context) -> Result<Vec<u8>, Fault> {
-    let own = context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default();
+    let message_type = context.axis2("messageType").map(|v| v.to_string()).unwrap_or_default();
     let limits = context.services().limits.clone();
-    let format = match Format::of(message::MediaType::parse(&own).essence, context.is_rest()) {
+    let format = match Format::of(message::MediaType::parse(&message_type).essence, context.is_rest()) {
         Format::Text | Format::Binary if context.payload.is_json() => Format::Json,
         format => format,
     };
@@ -260,12 +260,12 @@ fn hex(bytes: &[u8]) -> String {
 impl Mediator for Operation {
     fn need(&self) -> Need {
         let signs = matches!(self.what, What::Generate | What::Verify);
-        let own = if signs && !self.parameters.is_literally("payload", "Custom Payload") {
+        let need = if signs && !self.parameters.is_literally("payload", "Custom Payload") {
             Need::Whole
         } else {
             Need::Nothing
         };
-        own.max(self.parameters.need())
+        need.max(self.parameters.need())
     }
 
     fn reason(&self) -> String {

@@ -26,7 +26,7 @@ impl Place {
         ));
         // What can be seen is said; here each message says it.
         assert!(
-            tested.found.iter().all(|own| own.starts_with("bad-value")),
+            tested.found.iter().all(|finding| finding.starts_with("bad-value")),
             "{operations}: {:?}",
             tested.found
         );
@@ -257,8 +257,8 @@ fn files_are_read() {
         assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
         let bytes = end.context.payload.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         assert_eq!(bytes.unwrap_or_default(), wanted, "{inside}");
-        let own = end.context.headers.get("Content-Type").unwrap_or_default();
-        assert!(own.starts_with(content_type), "{inside}: {own}");
+        let value = end.context.headers.get("Content-Type").unwrap_or_default();
+        assert!(value.starts_with(content_type), "{inside}: {value}");
         assert!(end.property("FILE_NAME").is_some() && end.property("FILE_SIZE").is_some());
         if wanted.starts_with('{') {
             assert_eq!(end.payload(), wanted);
@@ -451,7 +451,7 @@ fn a_move_of_a_directory_loses_nothing() {
 #[test]
 fn a_move_to_another_file_system_loses_nothing() {
     let shared = Path::new("/dev/shm");
-    let device = |path: &Path| fs::metadata(path).map(|own| own.dev()).ok();
+    let device = |path: &Path| fs::metadata(path).map(|m| m.dev()).ok();
     let place = prepared("devices");
     if device(shared).is_none() || device(shared) == device(&place.0) {
         return;
@@ -997,13 +997,13 @@ fn a_document_is_split_by_the_elements_that_are_selected() {
         "{parts:?}"
     );
     assert!(
-        parts.iter().all(|own| own.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")),
+        parts.iter().all(|part| part.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")),
         "{parts:?}"
     );
     // The root has nothing around it, and what selects nothing makes nothing.
     let end = split("in.xml", "/*");
     assert_eq!(
-        (end.fault(), place.read("out/p:orders1.xml").map(|own| own.contains("other"))),
+        (end.fault(), place.read("out/p:orders1.xml").map(|text| text.contains("other"))),
         (None, Some(true))
     );
     let end = split("in.xml", "//none");

@@ -163,8 +163,8 @@ fn bodies() {
         let _ = end.payload();
         let bytes = end.context.payload.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         assert_eq!(bytes.as_deref(), Some(wanted), "{inside}");
-        let own = end.context.headers.get("Content-Type").unwrap_or_default();
-        assert!(own.starts_with(content_type), "{inside}: {own}");
+        let value = end.context.headers.get("Content-Type").unwrap_or_default();
+        assert!(value.starts_with(content_type), "{inside}: {value}");
     }
 }
 
@@ -285,7 +285,7 @@ fn two_operations_share_the_state_of_their_connection() {
     ));
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     let plan = tested.bus.plan();
-    let listed = plan.inline_endpoints().iter().filter(|own| &*own.artifact.artifact == "conn").count();
+    let listed = plan.inline_endpoints().iter().filter(|e| &*e.artifact.artifact == "conn").count();
     assert_eq!(listed, 1, "a connection is one endpoint, which the admin address lists");
     let code = |which| tested.run(&[JSON, ("Which", which)], "{}").property("ERROR_CODE");
     assert_eq!((code("get").as_deref(), code("post").as_deref()), (Some("101503"), Some("303001")));
@@ -346,7 +346,7 @@ fn a_connection_that_is_late_slow_or_absent() {
         let tested =
             main(&format!("{operation}{}<localEntry key='text'>x</localEntry>", entry(&backend, "")));
         assert!(
-            found.is_empty() == tested.found.is_empty() && tested.found.iter().all(|own| own == found),
+            found.is_empty() == tested.found.is_empty() && tested.found.iter().all(|finding| finding == found),
             "{operation}: {:?}",
             tested.found
         );
@@ -386,7 +386,7 @@ fn what_is_misspelt_is_said() {
         "<redis.init><bad>1</bad></redis.init>",
     ] {
         let tested = main(init);
-        let said: Vec<_> = tested.found.iter().filter(|own| own.contains("`bad`")).collect();
+        let said: Vec<_> = tested.found.iter().filter(|finding| finding.contains("`bad`")).collect();
         assert_eq!(said.len(), 1, "{:?}", tested.found);
     }
     // A connection to another machine is one finding, whatever it is described by.
@@ -427,7 +427,7 @@ fn what_a_connection_lacks_is_said_and_nothing_goes_elsewhere() {
         ),
     ] {
         let found = main(&format!("<http.get configKey='conn'/>{}", entry(&backend, more))).found;
-        assert!(found.iter().any(|own| format!("{own:?}").contains(says)), "{more}: {found:?}");
+        assert!(found.iter().any(|finding| format!("{finding:?}").contains(says)), "{more}: {found:?}");
     }
     // Words in any case.
     let more = "<authType>basic auth</authType><username>u</username><password>p</password>";

@@ -34,7 +34,7 @@ fn known(protocol: &str) -> Vec<String> {
         "POP3" => &["+OK hi\r\n", "+OK\r\n", "+OK\r\n"],
         _ => &["220 hi\r\n", "250 hi\r\n", "250 ok\r\n", "250 ok\r\n", "354 go on\r\n"],
     };
-    texts.iter().map(|own| (*own).to_owned()).collect()
+    texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
     let many = |line: &str, count: usize| line.repeat(count);
     let after = |protocol: &str, more: &[&str]| {
         let mut script = known(protocol);
-        script.extend(more.iter().map(|own| (*own).to_owned()));
+        script.extend(more.iter().map(|text| (*text).to_owned()));
         script
     };
     let too_much = "the server sent more than its answer may have";

@@ -126,7 +126,7 @@ fn connections_to_mail_servers_are_as_many_and_as_sure_as_is_said() {
     }
     // A server that takes nothing more.
     let greetings = ["220 hi\r\n", "250 hi\r\n", "250 ok\r\n", "250 ok\r\n", "354 go on\r\n"];
-    let script = greetings.iter().map(|own| (*own).to_owned()).collect();
+    let script = greetings.iter().map(|text| (*text).to_owned()).collect();
     let port = scripted(script, Duration::from_secs(3));
     let server = Server { port, mailbox: Arc::default(), certificate: server.certificate };
     let step = SEND.replace("<content>x</content>", "<content>${payload.x}</content>");
@@ -149,9 +149,9 @@ fn the_rest_of_files_and_csv() {
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(directory.join("in")).unwrap();
     fs::write(directory.join("in/a.txt"), b"\xe4").unwrap();
-    let steps = |own: &str| {
+    let steps = |inside: &str| {
         format!(
-            "{own}<!--top--><localEntry key='d'><file.init><workingDir>{}</workingDir></file.init></localEntry>",
+            "{inside}<!--top--><localEntry key='d'><file.init><workingDir>{}</workingDir></file.init></localEntry>",
             directory.display()
         )
     };

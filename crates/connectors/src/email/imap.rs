@@ -164,7 +164,7 @@ impl Session {
     }
 
     fn can(&self, what: &str) -> bool {
-        self.can.iter().any(|own| own == what)
+        self.can.iter().any(|capability| capability == what)
     }
 
     async fn capabilities(&mut self) -> Result<(), Failure> {
@@ -182,8 +182,8 @@ impl Session {
             let why = "the server takes credentials only with TLS (`requireTLS`)";
             return Err(Failure::new(CREDENTIALS, format!("{}: {why}", self.wire.peer())));
         }
-        let own = [user, password].map(quoted);
-        let [Some(user), Some(password)] = own else {
+        let quoted_words = [user, password].map(quoted);
+        let [Some(user), Some(password)] = quoted_words else {
             let why = "user name or password has a line end in it";
             return Err(Failure::new(CREDENTIALS, format!("{}: {why}", self.wire.peer())));
         };

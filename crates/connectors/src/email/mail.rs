@@ -60,18 +60,18 @@ fn wrong(why: impl Into<String>) -> Failure {
 pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Result<Vec<Source>, Failure> {
     let path = |text: &str| directory.join(text.trim().strip_prefix("file://").unwrap_or(text.trim()));
     if !text.trim_start().starts_with('[') {
-        let paths = text.split(',').map(str::trim).filter(|own| !own.is_empty());
+        let paths = text.split(',').map(str::trim).filter(|path_text| !path_text.is_empty());
         let source =
-            |own| Source { name: None, content_type: None, id: None, from: Content::File(path(own)) };
+            |path_text| Source { name: None, content_type: None, id: None, from: Content::File(path(path_text)) };
         return Ok(paths.map(source).collect());
     }
     let no_list = |why: String| wrong(format!("the parameter `{name}` is no list of files: {why}"));
     let list: Vec<serde_json::Map<String, Json>> =
         serde_json::from_str(text).map_err(|why| no_list(why.to_string()))?;
     let mut sources = Vec::with_capacity(list.len());
-    for own in list {
+    for item in list {
         let text = |names: &[&str]| {
-            let found = names.iter().find_map(|name| own.get(*name)?.as_str());
+            let found = names.iter().find_map(|name| item.get(*name)?.as_str());
             found.map(str::to_owned).filter(|text| !text.is_empty())
         };
         let from = match (text(&["content", "fileContent", "data"]), text(&["filePath", "path"])) {
@@ -79,7 +79,7 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
                 let content: String = content.chars().filter(|c| !c.is_ascii_whitespace()).collect();
                 Content::Bytes(STANDARD.decode(content).map_err(|why| no_list(format!("no base64: {why}")))?)
             }
-            (None, Some(own)) => Content::File(path(&own)),
+            (None, Some(item)) => Content::File(path(&item)),
             (None, None) => return Err(no_list("one has neither `content` nor `filePath`".to_owned())),
         };
         sources.push(Source {
@@ -96,7 +96,7 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
 pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     for name in ["from", "to", "cc", "bcc", "replyTo"] {
         parameters.check(name, element, compiler, |text| {
-            mailboxes(name, text).map(|_| ()).map_err(|own| own.detail)
+            mailboxes(name, text).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
     if ["to", "cc", "bcc"].iter().all(|name| parameters.is_absent(name)) {
@@ -104,15 +104,15 @@ pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut C
     }
     for name in ["attachments", "inlineImages"] {
         let list = |text: &str| sources(name, text, std::path::Path::new("")).map(|_| ());
-        parameters.check(name, element, compiler, |text| list(text).map_err(|own| own.detail));
+        parameters.check(name, element, compiler, |text| list(text).map_err(|failure| failure.detail));
     }
     parameters.check("headers", element, compiler, |text| {
-        let list = super::headers(text).map_err(|own| own.detail)?;
+        let list = super::headers(text).map_err(|failure| failure.detail)?;
         let wrong = list.iter().find(|(name, _)| HeaderName::new_from_ascii(name.clone()).is_err());
         wrong.map_or(Ok(()), |(name, _)| Err(format!("`{name}` is no name of a header")))
     });
     parameters.check("contentTransferEncoding", element, compiler, |text| {
-        encoding_of(Some(text)).map(|_| ()).map_err(|own| own.detail)
+        encoding_of(Some(text)).map(|_| ()).map_err(|failure| failure.detail)
     });
     parameters.check("contentType", element, compiler, |text| {
         ContentType::parse(text).map(|_| ()).map_err(|_| "it is no content type".to_owned())
@@ -130,7 +130,7 @@ impl Draft {
         let mut builder = Message::builder().date_now().message_id(Some(message_id()));
         let mut from = mailboxes("from", &self.from)?;
         if let Some(name) = &self.personal_name {
-            let named = |own: Mailbox| Mailbox { name: Some(one_line(name)), ..own };
+            let named = |mailbox: Mailbox| Mailbox { name: Some(one_line(name)), ..mailbox };
             from = from.into_iter().map(named).collect();
         }
         let sender = from.clone().into_iter().next().ok_or_else(|| wrong("`from` has no address"))?;
@@ -138,9 +138,9 @@ impl Draft {
         let mut recipients: Vec<Address> = Vec::new();
         let mut list = |name: &str, text: &Option<String>| -> Result<Option<Mailboxes>, Failure> {
             let Some(text) = text else { return Ok(None) };
-            let own = mailboxes(name, text)?;
-            recipients.extend(own.iter().map(|own| own.email.clone()));
-            Ok(Some(own))
+            let mailboxes_read = mailboxes(name, text)?;
+            recipients.extend(mailboxes_read.iter().map(|m| m.email.clone()));
+            Ok(Some(mailboxes_read))
         };
         let (to, cc) = (list("to", &self.to)?, list("cc", &self.cc)?);
         // Who gets a blind copy is in the envelope, and in no header.
@@ -207,8 +207,8 @@ impl Draft {
         let no_charset = || wrong(format!("`{charset}` is no encoding"));
         let encoding = encoding_rs::Encoding::for_label(charset.as_bytes()).ok_or_else(no_charset)?;
         // What one writes as UTF-16 would be UTF-8 all the same.
-        let (bytes, own, _) = encoding.encode(&self.content);
-        let label = if own == encoding { charset } else { own.name() };
+        let (bytes, used, _) = encoding.encode(&self.content);
+        let label = if used == encoding { charset } else { used.name() };
         let full = match essence.to_ascii_lowercase().contains("charset=") {
             true => essence.to_owned(),
             false => format!("{essence}; charset={label}"),
@@ -319,7 +319,7 @@ impl Source {
 
 /// The type of a file by its name.
 fn type_of(name: &str) -> &'static str {
-    let extension = name.rsplit_once('.').map(|(_, own)| own.to_ascii_lowercase()).unwrap_or_default();
+    let extension = name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase()).unwrap_or_default();
     match extension.as_str() {
         "txt" | "text" | "log" | "md" => "text/plain",
         "htm" | "html" => "text/html",
@@ -391,7 +391,7 @@ impl Mail {
     /// Reads an e-mail, or the header of one.
     pub(super) fn parse(content: &[u8]) -> Result<Mail, Failure> {
         let parsed = MessageParser::default().parse(content);
-        let own = parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is no e-mail"))?;
+        let message = parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is no e-mail"))?;
         let list = |address: Option<&mail_parser::Address<'_>>| {
             let mut list = Vec::new();
             for one in address?.iter() {
@@ -406,36 +406,36 @@ impl Mail {
         };
         let text_of = |html: bool| {
             let parts: Vec<&str> = match html {
-                true => own.html_bodies().filter_map(|part| part_text(part, true)).collect(),
-                false => own.text_bodies().filter_map(|part| part_text(part, false)).collect(),
+                true => message.html_bodies().filter_map(|part| part_text(part, true)).collect(),
+                false => message.text_bodies().filter_map(|part| part_text(part, false)).collect(),
             };
             Some(parts.join("\n")).filter(|_| !parts.is_empty())
         };
-        let attachments = own.attachments().map(|part| {
-            let kind = part.content_type().map(|own| match own.subtype() {
-                Some(subtype) => format!("{}/{subtype}", own.ctype()),
-                None => own.ctype().to_owned(),
+        let attachments = message.attachments().map(|part| {
+            let kind = part.content_type().map(|t| match t.subtype() {
+                Some(subtype) => format!("{}/{subtype}", t.ctype()),
+                None => t.ctype().to_owned(),
             });
-            let message = matches!(part.body, PartType::Message(_)).then(|| "message/rfc822".to_owned());
+            let rfc822 = matches!(part.body, PartType::Message(_)).then(|| "message/rfc822".to_owned());
             Attachment {
                 name: part.attachment_name().map(str::to_owned),
-                content_type: kind.or(message).unwrap_or_else(|| "application/octet-stream".to_owned()),
+                content_type: kind.or(rfc822).unwrap_or_else(|| "application/octet-stream".to_owned()),
                 content: part.contents().to_vec(),
             }
         });
         Ok(Mail {
-            id: own.message_id().map(|id| format!("<{id}>")),
-            to: list(own.to()),
-            from: list(own.from()),
-            cc: list(own.cc()),
-            bcc: list(own.bcc()),
-            reply_to: list(own.reply_to()),
-            subject: own.subject().map(str::to_owned),
+            id: message.message_id().map(|id| format!("<{id}>")),
+            to: list(message.to()),
+            from: list(message.from()),
+            cc: list(message.cc()),
+            bcc: list(message.bcc()),
+            reply_to: list(message.reply_to()),
+            subject: message.subject().map(str::to_owned),
             html: text_of(true),
             text: text_of(false),
             attachments: attachments.collect(),
-            sent: own.date().map(|date| date.to_timestamp()),
-            received: own.received().and_then(|own| own.date.as_ref()).map(|date| date.to_timestamp()),
+            sent: message.date().map(|date| date.to_timestamp()),
+            received: message.received().and_then(|r| r.date.as_ref()).map(|date| date.to_timestamp()),
         })
     }
 }
@@ -467,14 +467,14 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_is_read() {
-        let mut own = draft();
-        own.headers.push(("X-Order".to_owned(), "7\r\nX-Other: 8".to_owned()));
-        own.attachments =
+        let mut draft = draft();
+        draft.headers.push(("X-Order".to_owned(), "7\r\nX-Other: 8".to_owned()));
+        draft.attachments =
             sources("attachments", r#"[{"fileName":"ü.txt","content":"aGk="}]"#, "/".as_ref()).unwrap();
-        own.images =
+        draft.images =
             sources("inlineImages", r#"[{"name":"a.png","content":"AAE=","contentID":"pic"}]"#, "/".as_ref())
                 .unwrap();
-        let letter = own.letter(1000).unwrap();
+        let letter = draft.letter(1000).unwrap();
         assert_eq!((letter.from.as_str(), letter.to.len()), ("bus@example.org", 3));
         let text = String::from_utf8(letter.content.clone()).unwrap();
         assert!(
@@ -488,7 +488,7 @@ mod tests {
         assert_eq!(mail.text.as_deref(), Some("Hällo\r\n.\r\nend"));
         assert_eq!((mail.html, mail.bcc), (None, None));
         let names: Vec<_> =
-            mail.attachments.iter().map(|own| (own.name.as_deref(), own.content.len())).collect();
+            mail.attachments.iter().map(|a| (a.name.as_deref(), a.content.len())).collect();
         assert!(names.contains(&(Some("ü.txt"), 2)), "{names:?}");
         assert!(mail.sent.is_some() && mail.id.is_some());
     }
@@ -496,26 +496,26 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_a_fault() {
         for (change, wanted) in [
-            ((|own| own.from.clear()) as fn(&mut Draft), "from"),
-            (|own| own.to = Some("nobody".to_owned()), "`to` is no list"),
-            (|own| (own.to, own.bcc) = (None, None), "there is nobody to send to"),
-            (|own| own.content_type = Some("text".to_owned()), "is no content type"),
-            (|own| own.charset = Some("x".to_owned()), "is no encoding"),
-            (|own| own.transfer_encoding = Some("x".to_owned()), "is no content transfer encoding"),
-            (|own| own.headers.push(("a b".to_owned(), String::new())), "is no name of a header"),
+            ((|draft| draft.from.clear()) as fn(&mut Draft), "from"),
+            (|draft| draft.to = Some("nobody".to_owned()), "`to` is no list"),
+            (|draft| (draft.to, draft.bcc) = (None, None), "there is nobody to send to"),
+            (|draft| draft.content_type = Some("text".to_owned()), "is no content type"),
+            (|draft| draft.charset = Some("x".to_owned()), "is no encoding"),
+            (|draft| draft.transfer_encoding = Some("x".to_owned()), "is no content transfer encoding"),
+            (|draft| draft.headers.push(("a b".to_owned(), String::new())), "is no name of a header"),
             (
-                |own| own.attachments = sources("attachments", "/none/a.txt", "/".as_ref()).unwrap(),
+                |draft| draft.attachments = sources("attachments", "/none/a.txt", "/".as_ref()).unwrap(),
                 "/none/a.txt",
             ),
-            (|own| own.attachments = sources("attachments", "/tmp", "/".as_ref()).unwrap(), "is no file"),
+            (|draft| draft.attachments = sources("attachments", "/tmp", "/".as_ref()).unwrap(), "is no file"),
             (
-                |own| own.attachments = sources("a", r#"[{"content":"AAECAwQF"}]"#, "/".as_ref()).unwrap(),
+                |draft| draft.attachments = sources("a", r#"[{"content":"AAECAwQF"}]"#, "/".as_ref()).unwrap(),
                 "larger than a flow may hold",
             ),
         ] {
-            let mut own = draft();
-            change(&mut own);
-            let failure = own.letter(5).err().unwrap();
+            let mut draft = draft();
+            change(&mut draft);
+            let failure = draft.letter(5).err().unwrap();
             assert!(failure.detail.contains(wanted), "{wanted}: {}", failure.detail);
         }
         for text in ["[1]", "[{}]", r#"[{"content":"%"}]"#] {
@@ -527,12 +527,12 @@ mod tests {
     fn contents_have_their_encoding() {
         for (charset, transfer) in [("ISO-8859-1", "8bit"), ("UTF-8", "7bit"), ("UTF-8", "Quoted-Printable")]
         {
-            let own = Draft {
+            let draft = Draft {
                 charset: Some(charset.to_owned()),
                 transfer_encoding: Some(transfer.to_owned()),
                 ..draft()
             };
-            let mail = Mail::parse(&own.letter(1000).unwrap().content).unwrap();
+            let mail = Mail::parse(&draft.letter(1000).unwrap().content).unwrap();
             assert_eq!(
                 mail.text.as_deref().map(str::trim_end),
                 Some("Hällo\r\n.\r\nend"),
@@ -548,13 +548,13 @@ mod tests {
                 for content in
                     ["a\r.\r\nMAIL FROM:<x@y>", "a\n.\rb", "a\r\r\n.\r", "\r.\n", "\n.\n", "a\r\n.\r\nb"]
                 {
-                    let own = Draft {
+                    let draft = Draft {
                         content: content.to_owned(),
                         charset: Some(charset.to_owned()),
                         transfer_encoding: Some(transfer.to_owned()),
                         ..draft()
                     };
-                    let content = own.letter(1000).unwrap().content;
+                    let content = draft.letter(1000).unwrap().content;
                     let lines = String::from_utf8(content).unwrap().replace("\r\n", "");
                     assert!(!lines.contains(['\r', '\n']), "{charset} {transfer}: {lines:?}");
                 }

@@ -116,8 +116,8 @@ impl Operation {
         let pool = context.services().kept.get::<Conversations<imap::Session>>().of(server, server.pool);
         let _place = place(&pool, server).await?;
         let mut waiting = pool.take();
-        while let Some(own) = &mut waiting {
-            if own.is_alive().await {
+        while let Some(session) = &mut waiting {
+            if session.is_alive().await {
                 break;
             }
             waiting = pool.take();
@@ -182,11 +182,11 @@ impl Operation {
             let mut wanted = Vec::new();
             for some in found.chunks(AT_A_TIME) {
                 let most = AT_A_TIME * HEADER;
-                for own in session.fetch(some, "UID INTERNALDATE BODY.PEEK[HEADER]", most).await? {
-                    let mut mail = Mail::parse(&own.content).unwrap_or_default();
-                    mail.received = own.received.as_deref().and_then(internal_date).or(mail.received);
+                for fetched in session.fetch(some, "UID INTERNALDATE BODY.PEEK[HEADER]", most).await? {
+                    let mut mail = Mail::parse(&fetched.content).unwrap_or_default();
+                    mail.received = fetched.received.as_deref().and_then(internal_date).or(mail.received);
                     if criteria.wants(&mail)? {
-                        wanted.push(own.uid);
+                        wanted.push(fetched.uid);
                     }
                 }
             }
@@ -223,8 +223,8 @@ impl Operation {
             let wanted = id.trim_start_matches('<').trim_end_matches('>');
             for (number, size) in sizes {
                 let header = session.header(number, HEADER).await?;
-                let own = Mail::parse(&header).unwrap_or_default().id.unwrap_or_default();
-                if own.trim_start_matches('<').trim_end_matches('>') != wanted {
+                let message_id = Mail::parse(&header).unwrap_or_default().id.unwrap_or_default();
+                if message_id.trim_start_matches('<').trim_end_matches('>') != wanted {
                     continue;
                 }
                 if self.what == What::Delete {
@@ -293,19 +293,19 @@ impl Operation {
         let mut emails = Vec::with_capacity(mails.len());
         let mut xml = String::from("<emails>");
         for (index, mail) in mails.iter().enumerate() {
-            let mut own = Map::new();
-            own.insert("index".to_owned(), index.into());
-            own.extend(addresses(mail));
+            let mut members = Map::new();
+            members.insert("index".to_owned(), index.into());
+            members.extend(addresses(mail));
             let attachments = mail.attachments.iter().enumerate().map(
-                |(index, own)| json!({ "index": index, "name": own.name, "contentType": own.content_type }),
+                |(index, attachment)| json!({ "index": index, "name": attachment.name, "contentType": attachment.content_type }),
             );
             let attachments: Vec<Json> = attachments.collect();
-            let mut element = own.clone();
+            let mut element = members.clone();
             element.retain(|_, value| !value.is_null());
             element.insert("attachments".to_owned(), json!({ "attachment": attachments }));
             xml.push_str(&crate::result::xml("email", &element));
-            own.insert("attachments".to_owned(), attachments.into());
-            emails.push(Json::Object(own));
+            members.insert("attachments".to_owned(), attachments.into());
+            emails.push(Json::Object(members));
         }
         xml.push_str("</emails>");
         context.attach(Arc::new(Listed(mails)));
@@ -352,7 +352,7 @@ impl Operation {
         let index = index
             .ok_or_else(|| Failure::new(CONFIGURATION, "the parameter `attachmentIndex` is not given"))?;
         let at: Option<usize> = index.parse().ok();
-        let own = at.and_then(|at| mail.attachments.get(at)).ok_or_else(|| {
+        let attachment = at.and_then(|at| mail.attachments.get(at)).ok_or_else(|| {
             let count = mail.attachments.len();
             Failure::new(
                 CONFIGURATION,
@@ -360,10 +360,10 @@ impl Operation {
             )
         })?;
         let mut attributes = Map::new();
-        attributes.insert("ATTACHMENT_NAME".to_owned(), own.name.clone().unwrap_or_default().into());
-        attributes.insert("ATTACHMENT_TYPE".to_owned(), own.content_type.clone().into());
-        let payload = json!({ "base64Content": STANDARD.encode(&own.content) });
-        Ok(Outcome { payload, attributes, body: Body::Bytes(own.content.clone(), own.content_type.clone()) })
+        attributes.insert("ATTACHMENT_NAME".to_owned(), attachment.name.clone().unwrap_or_default().into());
+        attributes.insert("ATTACHMENT_TYPE".to_owned(), attachment.content_type.clone().into());
+        let payload = json!({ "base64Content": STANDARD.encode(&attachment.content) });
+        Ok(Outcome { payload, attributes, body: Body::Bytes(attachment.content.clone(), attachment.content_type.clone()) })
     }
 
     fn id(&self, context: &mut Context) -> Result<String, Failure> {
@@ -376,7 +376,7 @@ impl Operation {
     }
 
     fn criteria(&self, context: &mut Context) -> Result<Criteria, Failure> {
-        let own = &self.parameters;
+        let parameters = &self.parameters;
         let mut flags = Vec::new();
         for (name, set, unset) in [
             ("seen", "SEEN", "UNSEEN"),
@@ -384,17 +384,17 @@ impl Operation {
             ("deleted", "DELETED", "UNDELETED"),
             ("recent", "RECENT", "OLD"),
         ] {
-            if let Some(text) = own.text(name, context)? {
+            if let Some(text) = parameters.text(name, context)? {
                 flags.push(if text.eq_ignore_ascii_case("true") { set } else { unset });
             }
         }
         let mut time = |name: &str| -> Result<Option<i64>, Failure> {
-            own.text(name, context)?.map(|text| moment(name, &text)).transpose()
+            parameters.text(name, context)?.map(|text| moment(name, &text)).transpose()
         };
         let received = (time("receivedSince")?, time("receivedUntil")?);
         let sent = (time("sentSince")?, time("sentUntil")?);
         let mut number = |name: &str, default: usize| -> Result<usize, Failure> {
-            let Some(text) = own.text(name, context)? else { return Ok(default) };
+            let Some(text) = parameters.text(name, context)? else { return Ok(default) };
             if text == "-1" {
                 return Ok(default);
             }
@@ -403,13 +403,13 @@ impl Operation {
         let (offset, limit) = (number("offset", 0)?, number("limit", usize::MAX)?);
         Ok(Criteria {
             flags: if flags.is_empty() { "ALL".to_owned() } else { flags.join(" ") },
-            subject: own.text("subjectRegex", context)?.map(Wanted::new),
-            from: own.text("fromRegex", context)?.map(Wanted::new),
+            subject: parameters.text("subjectRegex", context)?.map(Wanted::new),
+            from: parameters.text("fromRegex", context)?.map(Wanted::new),
             received,
             sent,
             offset,
             limit,
-            deletes: own.is_true("deleteAfterRetrieve", false, context)?,
+            deletes: parameters.is_true("deleteAfterRetrieve", false, context)?,
         })
     }
 }
@@ -417,9 +417,9 @@ impl Operation {
 /// The time of a parameter, in seconds since 1970.
 pub(super) fn moment(name: &str, text: &str) -> Result<i64, Failure> {
     let parsed: Result<jiff::civil::DateTime, _> = text.parse();
-    let zoned = parsed.and_then(|own| own.to_zoned(jiff::tz::TimeZone::system()));
-    let stamp = zoned.map(|own| own.timestamp()).or_else(|_| text.parse::<jiff::Timestamp>());
-    stamp.map(|own| own.as_second()).map_err(|_| {
+    let zoned = parsed.and_then(|d| d.to_zoned(jiff::tz::TimeZone::system()));
+    let stamp = zoned.map(|z| z.timestamp()).or_else(|_| text.parse::<jiff::Timestamp>());
+    stamp.map(|s| s.as_second()).map_err(|_| {
         Failure::new(CONFIGURATION, format!("`{name}` is no time like 2026-11-23T10:15:30: {text}"))
     })
 }
@@ -447,24 +447,24 @@ async fn contents(
     let most = context.services().limits.held;
     let mut total = 0_usize;
     for some in numbers.chunks(1000) {
-        for own in session.fetch(some, "UID RFC822.SIZE", 0).await? {
-            total = total.saturating_add(own.size);
+        for fetched in session.fetch(some, "UID RFC822.SIZE", 0).await? {
+            total = total.saturating_add(fetched.size);
         }
     }
     let held = held_for(total, most)?;
     let (mut contents, mut left) = (Vec::with_capacity(numbers.len()), total.saturating_mul(2) + (64 << 10));
     for number in numbers {
         // One that went meanwhile is not there.
-        if let Some(own) = session.fetch(&[*number], "UID BODY.PEEK[]", left).await?.pop() {
-            left = left.saturating_sub(own.content.len());
-            contents.push(own.content);
+        if let Some(fetched) = session.fetch(&[*number], "UID BODY.PEEK[]", left).await?.pop() {
+            left = left.saturating_sub(fetched.content.len());
+            contents.push(fetched.content);
         }
     }
     Ok((contents, held))
 }
 
 fn addresses(mail: &Mail) -> Map<String, Json> {
-    let mut own = Map::new();
+    let mut members = Map::new();
     for (name, value) in [
         ("emailID", &mail.id),
         ("to", &mail.to),
@@ -474,9 +474,9 @@ fn addresses(mail: &Mail) -> Map<String, Json> {
         ("replyTo", &mail.reply_to),
         ("subject", &mail.subject),
     ] {
-        own.insert(name.to_owned(), json!(value));
+        members.insert(name.to_owned(), json!(value));
     }
-    own
+    members
 }
 
 /// When a server got a message: `17-Jul-2026 02:44:25 -0700`.

@@ -343,8 +343,8 @@ impl Connection {
             None => default_port,
         };
         let mut time = |name: &str, default: Duration| -> Result<Duration, Failure> {
-            let Some(own) = text(name)? else { return Ok(default) };
-            let millis: i64 = own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))?;
+            let Some(value) = text(name)? else { return Ok(default) };
+            let millis: i64 = value.parse().map_err(|_| wrong(format!("`{name}` is no number: {value}")))?;
             // No time at all, or one without end, is the one that there is otherwise.
             let millis = u64::try_from(millis).ok().filter(|millis| *millis > 0);
             Ok(millis.map_or(default, |millis| Duration::from_millis(millis).min(LONGEST)))
@@ -353,25 +353,25 @@ impl Connection {
         let (write, wait) = (time("writeTimeout", PATIENCE)?, time("maxWaitTime", PATIENCE)?);
         let keep = time("minEvictionTime", KEEP)?;
         let mut count = |name: &str, default: usize| -> Result<usize, Failure> {
-            let Some(own) = text(name)? else { return Ok(default) };
-            let count: i64 = own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))?;
+            let Some(value) = text(name)? else { return Ok(default) };
+            let count: i64 = value.parse().map_err(|_| wrong(format!("`{name}` is no number: {value}")))?;
             Ok(usize::try_from(count).unwrap_or(default.max(64)))
         };
         let (most, idle) = (count("maxActiveConnections", 8)?, count("maxIdleConnections", 8)?);
         let mut truth = |name: &str, default: bool| -> Result<bool, Failure> {
-            Ok(text(name)?.map_or(default, |own| own.eq_ignore_ascii_case("true")))
+            Ok(text(name)?.map_or(default, |value| value.eq_ignore_ascii_case("true")))
         };
         let start_tls = truth("requireTLS", false)? && !secure;
         let check_name = truth("checkServerIdentity", true)?;
         let authenticates = truth("requireAuthentication", true)?;
         let pools = !truth("disablePooling", false)?;
         let fails =
-            text("exhaustedAction")?.is_some_and(|own| own.eq_ignore_ascii_case("WHEN_EXHAUSTED_FAIL"));
-        let trusted = text("trustedHosts")?.is_some_and(|own| {
-            own.split([',', ' ']).any(|one| one == "*" || one.eq_ignore_ascii_case(&host))
+            text("exhaustedAction")?.is_some_and(|value| value.eq_ignore_ascii_case("WHEN_EXHAUSTED_FAIL"));
+        let trusted = text("trustedHosts")?.is_some_and(|hosts| {
+            hosts.split([',', ' ']).any(|one| one == "*" || one.eq_ignore_ascii_case(&host))
         });
         let (user, password) = (text("username")?, text("password")?);
-        let oauth = match text("enableOAuth2")?.is_some_and(|own| own.eq_ignore_ascii_case("true")) {
+        let oauth = match text("enableOAuth2")?.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             true => Some(account(&mut text)?),
             false => None,
         };
@@ -450,7 +450,7 @@ fn check(what: What, parameters: &Parameters, element: &Element, compiler: &mut 
     parameters.check_numbers(&["emailIndex", "attachmentIndex"], element, compiler);
     for name in ["receivedSince", "receivedUntil", "sentSince", "sentUntil"] {
         parameters.check(name, element, compiler, |text| {
-            mailbox::moment(name, text).map(|_| ()).map_err(|own| own.detail)
+            mailbox::moment(name, text).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
     if what == What::Attachment {
@@ -551,35 +551,35 @@ impl Operation {
         server: &Server,
         context: &mut Context,
     ) -> Result<mail::Draft, Failure> {
-        let own = &self.parameters;
+        let parameters = &self.parameters;
         let user = server.user.clone().filter(|user| user.contains('@'));
-        let from = own.text("from", context)?.or(user);
+        let from = parameters.text("from", context)?.or(user);
         let from = from.ok_or_else(|| Failure::new(CONFIGURATION, "the parameter `from` is not given"))?;
-        let files = |name: &str, context: &mut Context| match own.text(name, context)? {
+        let files = |name: &str, context: &mut Context| match parameters.text(name, context)? {
             Some(text) => mail::sources(name, &text, &connection.directory),
             None => Ok(Vec::new()),
         };
         let (attachments, images) = (files("attachments", context)?, files("inlineImages", context)?);
-        let headers = match own.text("headers", context)? {
+        let headers = match parameters.text("headers", context)? {
             Some(text) => headers(&text)?,
             None => Vec::new(),
         };
-        let content = own.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
+        let content = parameters.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
         // Elements that are written here are of HTML, not of the configuration.
         let content = content.replace(&format!(" xmlns=\"{}\"", config::SYNAPSE), "");
         Ok(mail::Draft {
             from,
-            personal_name: own.text("personalName", context)?,
-            to: own.text("to", context)?,
-            cc: own.text("cc", context)?,
-            bcc: own.text("bcc", context)?,
-            reply_to: own.text("replyTo", context)?,
-            subject: own.text("subject", context)?,
+            personal_name: parameters.text("personalName", context)?,
+            to: parameters.text("to", context)?,
+            cc: parameters.text("cc", context)?,
+            bcc: parameters.text("bcc", context)?,
+            reply_to: parameters.text("replyTo", context)?,
+            subject: parameters.text("subject", context)?,
             headers,
             content,
-            content_type: own.text("contentType", context)?,
-            charset: own.text("encoding", context)?,
-            transfer_encoding: own.text("contentTransferEncoding", context)?,
+            content_type: parameters.text("contentType", context)?,
+            charset: parameters.text("encoding", context)?,
+            transfer_encoding: parameters.text("contentTransferEncoding", context)?,
             attachments,
             images,
         })
@@ -605,17 +605,17 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
         true if text.starts_with('{') => crate::http::pairs(&format!("[{text}]")).map_err(wrong)?,
         true => crate::http::pairs(text).map_err(wrong)?,
         false => {
-            let split = |own: &str| {
-                let (name, value) = own.split_once(':').ok_or_else(|| wrong(own.to_owned()))?;
+            let split = |line: &str| {
+                let (name, value) = line.split_once(':').ok_or_else(|| wrong(line.to_owned()))?;
                 Ok((name.trim().to_owned(), value.trim().to_owned()))
             };
             let list: Result<Vec<_>, Failure> =
-                text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(split).collect();
+                text.split(',').map(str::trim).filter(|line| !line.is_empty()).map(split).collect();
             list?
         }
     };
     // Those of the e-mail itself have parameters of their own.
-    let own = |name: &str| {
+    let has_parameter = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.starts_with("content-")
             || matches!(
@@ -631,7 +631,7 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
                     | "mime-version"
             )
     };
-    match list.iter().find(|(name, _)| own(name)) {
+    match list.iter().find(|(name, _)| has_parameter(name)) {
         Some((name, _)) => Err(wrong(format!("{name} is made of other parameters"))),
         None => Ok(list),
     }
@@ -643,11 +643,11 @@ impl Mediator for Operation {
     }
 
     fn need(&self) -> Need {
-        let own = match self.parameters.get(VARIABLE) {
+        let need = match self.parameters.get(VARIABLE) {
             None if self.what != What::Body => Need::Replaces,
             _ => Need::Nothing,
         };
-        own.max(self.parameters.need()).max(self.connections.need())
+        need.max(self.parameters.need()).max(self.connections.need())
     }
 
     fn reason(&self) -> String {

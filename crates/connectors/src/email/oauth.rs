@@ -172,7 +172,7 @@ async fn fetch(
         return Err(refused("its answer has no access_token".to_owned()));
     }
     // Seconds, in some servers' answers as a text.
-    let seconds = answer.get("expires_in").and_then(|own| match own {
+    let seconds = answer.get("expires_in").and_then(|value| match value {
         serde_json::Value::String(text) => text.trim().parse().ok(),
         other => other.as_u64(),
     });
@@ -181,7 +181,7 @@ async fn fetch(
         life - (life / 10).min(SKEW)
     });
     // A server may give another refresh token, and the one before is no longer good then (RFC 6749, 6).
-    let next = text("refresh_token").filter(|own| !own.is_empty() && refresh.is_some());
+    let next = text("refresh_token").filter(|token| !token.is_empty() && refresh.is_some());
     Ok((Token { value: value.to_owned(), until: began + good }, next.map(str::to_owned)))
 }
 

@@ -136,13 +136,13 @@ impl Session {
             .flat_map(|line| line[4..].split([' ', '=']))
             .collect();
         let answer = if ways.contains(&"PLAIN") {
-            let own = STANDARD.encode(format!("\0{user}\0{password}"));
-            self.ask(&format!("AUTH PLAIN {own}")).await?
+            let credentials = STANDARD.encode(format!("\0{user}\0{password}"));
+            self.ask(&format!("AUTH PLAIN {credentials}")).await?
         } else if ways.contains(&"LOGIN") {
             let mut answer = self.ask("AUTH LOGIN").await?;
-            for own in [user, password] {
+            for word in [user, password] {
                 if answer.code == 334 {
-                    answer = self.ask(&STANDARD.encode(own)).await?;
+                    answer = self.ask(&STANDARD.encode(word)).await?;
                 }
             }
             answer

@@ -92,7 +92,7 @@ fn pack(
     for entry in entries(directory, count, files)? {
         let name = format!("{prefix}{}", entry.name);
         if entry.known.is_dir() {
-            let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+            let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
             if deep && !linked {
                 archive
                     .add_directory(&*name, SimpleFileOptions::default())

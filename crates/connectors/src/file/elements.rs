@@ -76,13 +76,13 @@ pub(super) fn divide(
 /// A document of one element, in the one around it if there is one, and the name of that.
 fn part(document: &Document, element: NodeId) -> (String, Vec<u8>) {
     let mut part = Document::new();
-    let around = document.parent(element).filter(|own| document.kind(*own) == NodeKind::Element);
+    let around = document.parent(element).filter(|node| document.kind(*node) == NodeKind::Element);
     let top = match around {
-        Some(own) => part.append_element(
+        Some(parent) => part.append_element(
             Document::ROOT,
-            document.prefix(own),
-            document.namespace(own),
-            document.local(own),
+            document.prefix(parent),
+            document.namespace(parent),
+            document.local(parent),
         ),
         None => Document::ROOT,
     };

@@ -32,9 +32,9 @@ use std::sync::Arc;
 
 /// The parameters of an operation, with those that are about servers and those of all operations.
 macro_rules! parameters {
-    ($($own:literal),*) => {
+    ($($parameter:literal),*) => {
         &[
-            $($own,)*
+            $($parameter,)*
             "setTimeout",
             "setPassiveMode",
             "setSoTimeout",
@@ -223,12 +223,12 @@ fn compile(
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
     parameters.check_given(needed, element, compiler);
     check(name, &parameters, element, compiler);
-    let own = match name {
+    let message_need = match name {
         "send" => Need::Whole,
         _ if parameters.get(VARIABLE).is_none() => Need::Replaces,
         _ => Need::Nothing,
     };
-    let need = own.max(parameters.need());
+    let need = message_need.max(parameters.need());
     let connection = Connection { root: Root::machine(), locks: Scheme::Local, absent: None };
     let place = Where::Machine(Arc::new(connection));
     Some(Box::new(Operation {
@@ -245,7 +245,7 @@ fn compile(
 /// Reports values that are wrong for every message.
 fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     for name in ["source", "destination", "filePath", "address"] {
-        let Some(text) = parameters.literal(name).filter(|own| !own.is_empty()) else { continue };
+        let Some(text) = parameters.literal(name).filter(|t| !t.is_empty()) else { continue };
         let Err(failure) = Root::machine().resolve(text) else { continue };
         let operation = element.local();
         let (rule, message) = match failure.reason {
@@ -409,7 +409,7 @@ fn create(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
 
 /// Whether a name is that of a file, as the connector decides it for what is not there.
 fn has_extension(path: &Path) -> bool {
-    path.extension().is_some_and(|own| !own.is_empty())
+    path.extension().is_some_and(|extension| !extension.is_empty())
 }
 
 /// The name of a file in an archive.
@@ -424,7 +424,7 @@ fn entry_name(text: &str) -> Result<&str, Failure> {
 
 fn archives(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
     let to = required(parameters, "destination", context)?;
-    if let Some(content) = content(parameters, context)?.filter(|own| !own.is_empty()) {
+    if let Some(content) = content(parameters, context)?.filter(|c| !c.is_empty()) {
         let name = parameters.text("fileName", context)?.unwrap_or_else(|| OUTPUT.to_owned());
         entry_name(&name)?;
         return Ok(Arc::new(move |files| {
@@ -467,10 +467,10 @@ impl Transfer {
     /// that is named, or one in it.
     fn paths(&self, files: &Files) -> Result<(PathBuf, PathBuf, bool), Failure> {
         let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
-        let is_directory = fs::metadata(&from).is_ok_and(|own| own.is_dir());
+        let is_directory = fs::metadata(&from).is_ok_and(|m| m.is_dir());
         let into = match is_directory {
             true => self.with_parent,
-            false => fs::metadata(&to).map_or_else(|_| !has_extension(&to), |own| own.is_dir()),
+            false => fs::metadata(&to).map_or_else(|_| !has_extension(&to), |m| m.is_dir()),
         };
         if let (true, Some(name)) = (into, from.file_name()) {
             to = to.join(name);
@@ -483,26 +483,26 @@ impl Transfer {
 }
 
 fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, context)?;
+    let transfer = Transfer::of(parameters, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
-        unless_missing(&from, copied(&own, &from, &to, is_directory, files))
+        let (from, to, is_directory) = transfer.paths(files)?;
+        unless_missing(&from, copied(&transfer, &from, &to, is_directory, files))
     }))
 }
 
-fn copied(own: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
+fn copied(transfer: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
     let mut count = 0;
     if !is_directory {
         return copy_all(from, to, None, Existing::Replace, 0, &mut count, files);
     }
     // What a link names is copied, not the link.
     outside(from, to, without_links)?;
-    if own.deep {
-        return copy_all(from, to, own.pattern.as_deref(), Existing::Replace, 0, &mut count, files);
+    if transfer.deep {
+        return copy_all(from, to, transfer.pattern.as_deref(), Existing::Replace, 0, &mut count, files);
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, &mut count, files)? {
-        if entry.known.is_file() && is_wanted(&entry.name, own.pattern.as_deref())? {
+        if entry.known.is_file() && is_wanted(&entry.name, transfer.pattern.as_deref())? {
             let name = entry.path.file_name().unwrap_or_default();
             copy_all(&entry.path, &to.join(name), None, Existing::Replace, 0, &mut 0, files)?;
         }
@@ -511,27 +511,27 @@ fn copied(own: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Fi
 }
 
 fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, context)?;
+    let transfer = Transfer::of(parameters, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
-        unless_missing(&from, moved(&own, &from, &to, is_directory, files))
+        let (from, to, is_directory) = transfer.paths(files)?;
+        unless_missing(&from, moved(&transfer, &from, &to, is_directory, files))
     }))
 }
 
-fn moved(own: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
+fn moved(transfer: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
     fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
-    if !is_directory || (own.with_parent && own.pattern.is_none() && own.deep) {
+    if !is_directory || (transfer.with_parent && transfer.pattern.is_none() && transfer.deep) {
         if let Some(above) = to.parent() {
             directories(above).map_err(|error| Failure::io(above, &error))?;
         }
         return put(from, to, true, files);
     }
-    move_members(own, from, to, 0, &mut 0, files)
+    move_members(transfer, from, to, 0, &mut 0, files)
 }
 
 /// Moves what is wanted of a directory; the directories themselves stay where they are.
 fn move_members(
-    own: &Transfer,
+    transfer: &Transfer,
     from: &Path,
     to: &Path,
     depth: usize,
@@ -545,9 +545,9 @@ fn move_members(
     for entry in entries(from, count, files)? {
         let target = to.join(entry.path.file_name().unwrap_or_default());
         let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|known| known.is_dir());
-        match &own.pattern {
-            _ if is_directory && !own.deep => {}
-            Some(_) if is_directory => move_members(own, &entry.path, &target, depth + 1, count, files)?,
+        match &transfer.pattern {
+            _ if is_directory && !transfer.deep => {}
+            Some(_) if is_directory => move_members(transfer, &entry.path, &target, depth + 1, count, files)?,
             Some(pattern) if !is_wanted(&entry.name, Some(pattern))? => {}
             _ => put(&entry.path, &target, true, files)?,
         }
@@ -699,7 +699,7 @@ fn find(
 ) -> Result<(), Failure> {
     for entry in entries(directory, count, files)? {
         // A linked directory may lead back here.
-        let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+        let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
         if entry.known.is_dir() {
             if deep && !linked && depth < DEEPEST {
                 find(&entry.path, pattern, deep, depth + 1, count, found, files)?;
@@ -727,7 +727,7 @@ fn send(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
     Ok(Arc::new(move |files| {
         let mut place = files.path(&path)?;
         let mut path = path.clone();
-        if fs::metadata(&place).is_ok_and(|own| own.is_dir()) {
+        if fs::metadata(&place).is_ok_and(|m| m.is_dir()) {
             place.push(RESPONSE);
             path = format!("{}/{RESPONSE}", path.trim_end_matches('/'));
         }

@@ -272,23 +272,23 @@ impl Listing {
         all: &mut Vec<Entry>,
         files: &Files,
     ) -> Result<Map<String, Json>, Failure> {
-        let (mut own, mut deeper) = (Vec::new(), Vec::new());
+        let (mut here, mut deeper) = (Vec::new(), Vec::new());
         for entry in entries(directory, count, files)? {
             if entry.known.is_dir() {
                 // A linked directory may lead back here.
-                let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+                let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
                 if depth < self.depth && !linked {
                     deeper.push(entry);
                 }
             } else if self.lists(top, &entry)? {
-                own.push(entry);
+                here.push(entry);
             }
         }
         let mut members = Map::new();
         if self.flat {
-            all.append(&mut own);
+            all.append(&mut here);
         } else {
-            members.insert(FILES.to_owned(), self.sorted(own, files, false)?);
+            members.insert(FILES.to_owned(), self.sorted(here, files, false)?);
         }
         for entry in deeper {
             let inside = self.below(top, &entry.path, depth + 1, count, all, files)?;
@@ -324,8 +324,8 @@ impl Listing {
     fn sort(&self, list: &mut [Entry]) {
         match self.order {
             Order::Name => {}
-            Order::Size => list.sort_by_key(|own| own.known.len()),
-            Order::Modified => list.sort_by_key(|own| own.known.modified().ok()),
+            Order::Size => list.sort_by_key(|entry| entry.known.len()),
+            Order::Modified => list.sort_by_key(|entry| entry.known.modified().ok()),
         }
         if self.descending {
             list.reverse();
@@ -335,17 +335,17 @@ impl Listing {
     fn sorted(&self, mut list: Vec<Entry>, files: &Files, paths: bool) -> Result<Json, Failure> {
         self.sort(&mut list);
         let shown =
-            |own: &Entry| if paths { files.connection.root.shown(&own.path) } else { own.name.clone() };
+            |entry: &Entry| if paths { files.connection.root.shown(&entry.path) } else { entry.name.clone() };
         if !self.facts {
-            return Ok(list.iter().map(|own| Json::String(shown(own))).collect());
+            return Ok(list.iter().map(|entry| Json::String(shown(entry))).collect());
         }
         list.iter()
-            .filter_map(|own| facts(&own.path, files).ok().map(|facts| (own, facts)))
-            .map(|(own, _)| {
+            .filter_map(|entry| facts(&entry.path, files).ok().map(|facts| (entry, facts)))
+            .map(|(entry, _)| {
                 let mut one = Map::new();
-                one.insert("name".to_owned(), shown(own).into());
-                one.insert("size".to_owned(), own.known.len().into());
-                if let Ok(modified) = own.known.modified() {
+                one.insert("name".to_owned(), shown(entry).into());
+                one.insert("size".to_owned(), entry.known.len().into());
+                if let Ok(modified) = entry.known.modified() {
                     one.insert("lastModifiedTime".to_owned(), time(modified).into());
                 }
                 Ok(Json::Object(one))

@@ -6,9 +6,9 @@
 
 /// The parameters of an operation that is tried again, and has a result.
 macro_rules! parameters {
-    ($($own:literal),*) => {
+    ($($parameter:literal),*) => {
         &[
-            $($own,)*
+            $($parameter,)*
             "maxRetries",
             "retryDelay",
             "diskShareAccessMask",
@@ -302,8 +302,8 @@ impl Where {
     fn find(&self, context: &mut Context) -> Result<Arc<Connection>, Failure> {
         match self {
             Where::Machine(connection) => Ok(Arc::clone(connection)),
-            Where::Connected(own) => {
-                own.find(context).map_err(|fault| Failure::new(Reason::Connection, fault.message))
+            Where::Connected(connection) => {
+                connection.find(context).map_err(|fault| Failure::new(Reason::Connection, fault.message))
             }
         }
     }
@@ -343,13 +343,13 @@ fn compile(
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
     check(name, &parameters, element, compiler);
     let streams = body == Body::Written && write::streams(&parameters);
-    let own = match body {
+    let message_need = match body {
         Body::Written if streams => Need::Headers,
         Body::Written if parameters.is_absent("contentOrExpression") => Need::Whole,
         Body::Unread | Body::Written if parameters.get(VARIABLE).is_none() => Need::Replaces,
         _ => Need::Nothing,
     };
-    let need = own.max(parameters.need()).max(connections.need());
+    let need = message_need.max(parameters.need()).max(connections.need());
     let place = Where::Connected(connections);
     Some(Box::new(Operation { connector: "file", name, place, parameters, prepare, need, streams }))
 }
@@ -417,7 +417,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     if name == list::CONTENTS && parameters.get(VARIABLE).is_none() {
         parameters.check_given(&["resultPropertyName"], element, compiler);
     }
-    for (_, _, names) in needed.iter().filter(|(own, word, _)| parameters.is_literally(own, word)) {
+    for (_, _, names) in needed.iter().filter(|(switch, word, _)| parameters.is_literally(switch, word)) {
         parameters.check_given(names, element, compiler);
         // A line from 1, and no part is empty.
         for name in *names {
@@ -464,7 +464,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     let directory = connection::field(element, "workingDir", compiler);
     let kind = connection::field(element, "connectionType", compiler).unwrap_or_else(|| "LOCAL".to_owned());
     connection::report_unknown(description, FIELDS, compiler);
-    let is_expression = directory.as_ref().is_some_and(|own| own.starts_with('{') || own.contains("${"));
+    let is_expression = directory.as_ref().is_some_and(|text| text.starts_with('{') || text.contains("${"));
     let absent = if is_expression {
         Some("`workingDir` is no expression: it is the same for all messages".to_owned())
     } else {

@@ -77,7 +77,7 @@ impl Root {
 
 /// The path of an address of this machine.
 fn address(text: &str) -> Result<PathBuf, Failure> {
-    Address::parse(text).map(|own| own.path).map_err(|wrong| match wrong {
+    Address::parse(text).map(|address| address.path).map_err(|wrong| match wrong {
         Wrong::Scheme(scheme) => Failure::new(Reason::Connection, address::not_here(&scheme)),
         Wrong::Text(why) => Failure::new(Reason::IllegalPath, format!("{text}: {why}")),
     })
@@ -122,7 +122,7 @@ mod tests {
             if let Err(failure) = &path {
                 assert!(!failure.detail.contains("secret"), "{}", failure.detail);
             }
-            assert_eq!(path.map_err(|own| own.reason), wanted.map(PathBuf::from), "{text:?}");
+            assert_eq!(path.map_err(|failure| failure.reason), wanted.map(PathBuf::from), "{text:?}");
         }
         assert_eq!(Root::of(None, Path::new("/conf")).resolve("/etc/x").ok(), Some(PathBuf::from("/etc/x")));
         assert_eq!(

@@ -206,7 +206,7 @@ fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Fai
         let Ok(name) = entry.file_name().into_string() else { continue };
         let is_first = first.as_ref().is_none_or(|first| name < *first);
         let is_file =
-            is_first && !is_partial(&name) && fs::metadata(entry.path()).is_ok_and(|own| own.is_file());
+            is_first && !is_partial(&name) && fs::metadata(entry.path()).is_ok_and(|m| m.is_file());
         if is_file && is_wanted(&name, pattern)? {
             first = Some(name);
         }
@@ -259,12 +259,12 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
         if number < from {
             continue;
         }
-        let own = line.strip_suffix(b"\n").unwrap_or(&line);
-        let own = own.strip_suffix(b"\r").unwrap_or(own);
+        let content = line.strip_suffix(b"\n").unwrap_or(&line);
+        let content = content.strip_suffix(b"\r").unwrap_or(content);
         if number > from {
             bytes.push(b'\n');
         }
-        bytes.extend_from_slice(own);
+        bytes.extend_from_slice(content);
         if bytes.len() > files.held {
             return Err(too_large());
         }
@@ -307,7 +307,7 @@ pub(super) fn time(time: std::time::SystemTime) -> String {
 /// The type of a file by its name; what is not known is bytes.
 fn content_type_of(path: &Path) -> &'static str {
     let extension =
-        path.extension().map(|own| own.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match extension.as_str() {
         "xml" | "xsd" | "wsdl" | "xsl" | "xslt" => "application/xml",
         "json" => "application/json",
@@ -347,8 +347,8 @@ impl Content {
     /// That of the type; a byte order mark in the content counts more.
     fn encoding(&self) -> &'static encoding_rs::Encoding {
         let content_type = MediaType::parse(&self.content_type);
-        let own = content_type.charset().and_then(|own| encoding_rs::Encoding::for_label(own.as_bytes()));
-        own.unwrap_or(encoding_rs::UTF_8)
+        let encoding = content_type.charset().and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+        encoding.unwrap_or(encoding_rs::UTF_8)
     }
 
     /// Makes the content the body.

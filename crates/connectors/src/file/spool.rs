@@ -113,7 +113,7 @@ pub(super) async fn spool(
         let (next, file) = in_turn(write).await??;
         partial = next;
         if over {
-            let file = file.filter(|file| file.metadata().is_ok_and(|own| own.is_file()));
+            let file = file.filter(|file| file.metadata().is_ok_and(|m| m.is_file()));
             return Ok(Some(Spooled(Arc::new(Written { partial: Mutex::new(Some(partial)), file, length }))));
         }
     }
@@ -121,13 +121,13 @@ pub(super) async fn spool(
 
 /// Whether the body would be sent as the bytes that came in.
 fn goes_as_it_came(context: &Context) -> bool {
-    let own =
-        context.headers.get("Content-Type").map(|own| MediaType::parse(own).essence.to_ascii_lowercase());
-    let wanted = context.axis2("messageType").map(|own| own.to_string());
-    let wanted = wanted.map(|own| MediaType::parse(&own).essence.to_ascii_lowercase());
+    let received =
+        context.headers.get("Content-Type").map(|value| MediaType::parse(value).essence.to_ascii_lowercase());
+    let wanted = context.axis2("messageType").map(|value| value.to_string());
+    let wanted = wanted.map(|value| MediaType::parse(&value).essence.to_ascii_lowercase());
     let is_coded =
-        context.headers.get("Content-Encoding").is_some_and(|own| !own.eq_ignore_ascii_case("identity"));
-    !is_coded && (wanted.is_none() || wanted == own)
+        context.headers.get("Content-Encoding").is_some_and(|value| !value.eq_ignore_ascii_case("identity"));
+    !is_coded && (wanted.is_none() || wanted == received)
 }
 
 /// Does something on a thread that may wait for a disk.

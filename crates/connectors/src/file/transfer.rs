@@ -134,7 +134,7 @@ fn delete(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
 fn count_below(directory: &Path, depth: usize, count: &mut usize, files: &Files) -> Result<u64, Failure> {
     let mut all = 0;
     for entry in entries(directory, count, files)? {
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_dir());
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
         all += match is_directory {
             true if depth < DEEPEST => count_below(&entry.path, depth + 1, count, files)?,
             true => return Err(too_deep(directory)),
@@ -153,7 +153,7 @@ fn delete_matching(
 ) -> Result<u64, Failure> {
     let mut deleted = 0;
     for entry in entries(directory, count, files)? {
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_dir());
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
         if is_directory {
             if depth >= DEEPEST {
                 return Err(too_deep(directory));
@@ -340,17 +340,17 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     let failed = |error: std::io::Error| Failure::io(from, &error);
     let refused = |error: std::io::Error| Failure::io(to, &error);
     let there = fs::symlink_metadata(to).ok();
-    if there.as_ref().is_some_and(|own| (own.dev(), own.ino()) == (known.dev(), known.ino())) {
+    if there.as_ref().is_some_and(|target| (target.dev(), target.ino()) == (known.dev(), known.ino())) {
         let why = format!("{} and {} are the same", from.display(), to.display());
         return Err(Failure::new(Reason::IllegalPath, why));
     }
     if known.is_dir() {
         return match there {
-            Some(own) if own.is_dir() => Ok(()),
+            Some(target) if target.is_dir() => Ok(()),
             _ => fs::create_dir(to).map_err(refused),
         };
     }
-    if there.as_ref().is_some_and(|own| !own.is_file() && !own.is_symlink()) {
+    if there.as_ref().is_some_and(|target| !target.is_file() && !target.is_symlink()) {
         return Err(Failure::no_file(to));
     }
     if there.is_some() && existing == Existing::Refuse {
@@ -420,8 +420,8 @@ impl Transfer {
         let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
         let known = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
         if !known.is_dir() || self.with_parent {
-            let own = from.file_name().map(|name| name.to_string_lossy().into_owned());
-            match self.name.clone().or(own) {
+            let own_name = from.file_name().map(|name| name.to_string_lossy().into_owned());
+            match self.name.clone().or(own_name) {
                 Some(name) => to = to.join(name),
                 None => {
                     return Err(Failure::new(Reason::IllegalPath, format!("{} has no name", from.display())));
@@ -439,7 +439,7 @@ impl Transfer {
         if self.overwrite || fs::symlink_metadata(to).is_err() {
             return Ok(());
         }
-        let there = members.iter().map(|name| to.join(name)).find(|own| fs::symlink_metadata(own).is_ok());
+        let there = members.iter().map(|name| to.join(name)).find(|path| fs::symlink_metadata(path).is_ok());
         there.map_or(Ok(()), |there| Err(exists(&there)))
     }
 
@@ -461,17 +461,17 @@ impl Transfer {
 }
 
 fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, "sourceFilePattern", context)?;
+    let transfer = Transfer::of(parameters, "sourceFilePattern", context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
+        let (from, to, is_directory) = transfer.paths(files)?;
         let _lock = lock(&from, files)?;
         if is_directory {
             // What a link names is copied, not the link.
             outside(&from, &to, without_links)?;
-            own.check(&own.members(&from, files)?, &to)?;
+            transfer.check(&transfer.members(&from, files)?, &to)?;
         }
         let mut count = 0;
-        copy_all(&from, &to, own.pattern.as_deref(), own.existing(), 0, &mut count, files)?;
+        copy_all(&from, &to, transfer.pattern.as_deref(), transfer.existing(), 0, &mut count, files)?;
         Ok(Done::default())
     }))
 }
@@ -507,7 +507,7 @@ pub(super) fn copy_all(
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, count, files)? {
         let is_directory = entry.known.is_dir();
-        let linked = is_directory && fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+        let linked = is_directory && fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
         if linked || (!is_directory && !is_wanted(&entry.name, pattern)?) {
             continue;
         }
@@ -519,12 +519,12 @@ pub(super) fn copy_all(
 }
 
 fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, "filePattern", context)?;
+    let transfer = Transfer::of(parameters, "filePattern", context)?;
     let parents = parameters.is_true("createParentDirectories", true, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
+        let (from, to, is_directory) = transfer.paths(files)?;
         let _lock = lock(&from, files)?;
-        let above = if is_directory && !own.with_parent { Some(to.as_path()) } else { to.parent() };
+        let above = if is_directory && !transfer.with_parent { Some(to.as_path()) } else { to.parent() };
         if let Some(above) = above.filter(|above| fs::metadata(above).is_err()) {
             if !parents {
                 let why =
@@ -534,18 +534,18 @@ fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
             directories(above).map_err(|error| Failure::io(above, &error))?;
         }
         if !is_directory {
-            put(&from, &to, own.overwrite, files)?;
+            put(&from, &to, transfer.overwrite, files)?;
             return Ok(Done::default());
         }
-        let members = own.members(&from, files)?;
-        own.check(&members, &to)?;
-        if own.with_parent && own.pattern.is_none() {
-            put(&from, &to, own.overwrite, files)?;
+        let members = transfer.members(&from, files)?;
+        transfer.check(&members, &to)?;
+        if transfer.with_parent && transfer.pattern.is_none() {
+            put(&from, &to, transfer.overwrite, files)?;
             return Ok(Done::default());
         }
         directories(&to).map_err(|error| Failure::io(&to, &error))?;
         for name in members {
-            put(&from.join(&name), &to.join(&name), own.overwrite, files)?;
+            put(&from.join(&name), &to.join(&name), transfer.overwrite, files)?;
         }
         Ok(Done::default())
     }))

@@ -62,14 +62,14 @@ impl Content {
     fn len(&self) -> u64 {
         match self {
             Content::Bytes(bytes) => bytes.len() as u64,
-            Content::Spooled(own) => own.length(),
+            Content::Spooled(spool) => spool.length(),
         }
     }
 
     fn reader(&self) -> Result<Box<dyn Read + '_>, Failure> {
         Ok(match self {
             Content::Bytes(bytes) => Box::new(&bytes[..]),
-            Content::Spooled(own) => Box::new(own.reader()?),
+            Content::Spooled(spool) => Box::new(spool.reader()?),
         })
     }
 }
@@ -104,7 +104,7 @@ pub(super) struct Writing {
 }
 
 fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let media = parameters.text("mimeType", context)?.filter(|own| !own.eq_ignore_ascii_case("automatic"));
+    let media = parameters.text("mimeType", context)?.filter(|media_type| !media_type.eq_ignore_ascii_case("automatic"));
     let text = match parameters.is_absent(CONTENT) {
         true => None,
         false => parameters.value(CONTENT, context)?.map(|value| value.to_string()),
@@ -182,13 +182,13 @@ fn writing(
 
 /// The body as it would be sent, or as `media`. The message stays as it is.
 fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
-    let own = match media {
+    let media_type = match media {
         Some(media) => media.to_owned(),
-        None => context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default(),
+        None => context.axis2("messageType").map(|value| value.to_string()).unwrap_or_default(),
     };
     let limits = context.services().limits.clone();
     let rest = context.is_rest();
-    let format = match Format::of(message::MediaType::parse(&own).essence, rest) {
+    let format = match Format::of(message::MediaType::parse(&media_type).essence, rest) {
         // The text of JSON is itself; it has no element of which this could be the text.
         Format::Text | Format::Binary if context.payload.is_json() => Format::Json,
         format => format,
@@ -291,7 +291,7 @@ impl Writing {
                 let mut end: &[u8] = if self.new_line { b"\n" } else { b"" };
                 // A body that lies beside the place gets its name there.
                 let spooled = match &self.content {
-                    Content::Spooled(own) if !zips => Some(own.take()?),
+                    Content::Spooled(spool) if !zips => Some(spool.take()?),
                     _ => None,
                 };
                 let is_there = spooled.is_some();
@@ -377,12 +377,12 @@ impl Writing {
         let mut placed = false;
         let lines = old.strip_suffix(b"\n").unwrap_or(&old);
         let lines = lines.split(|byte| *byte == b'\n').take(if old.is_empty() { 0 } else { usize::MAX });
-        for (number, own) in lines.enumerate() {
+        for (number, old_line) in lines.enumerate() {
             if number + 1 == position {
                 line(content, &mut new);
                 placed = true;
             }
-            line(own, &mut new);
+            line(old_line, &mut new);
         }
         if !placed {
             line(content, &mut new);
@@ -406,7 +406,7 @@ fn ends_line(file: &mut fs::File) -> std::io::Result<bool> {
 }
 
 fn modified(path: &PathBuf) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|own| own.modified()).ok()
+    fs::metadata(path).and_then(|m| m.modified()).ok()
 }
 
 /// An archive with one file in it.

@@ -66,12 +66,12 @@ pub fn scripted(script: Vec<String>, pause: Duration) -> u16 {
             thread::spawn(move || {
                 stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
                 let mut lines = BufReader::new(stream.try_clone().unwrap());
-                for (at, own) in script.iter().enumerate() {
+                for (at, step) in script.iter().enumerate() {
                     let mut line = String::new();
                     if at > 0 && lines.read_line(&mut line).unwrap_or(0) == 0 {
                         return;
                     }
-                    for part in own.split_inclusive('|') {
+                    for part in step.split_inclusive('|') {
                         if stream.write_all(part.trim_end_matches('|').as_bytes()).is_err() {
                             return;
                         }
@@ -101,8 +101,8 @@ pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>
                 if lines.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
                     break;
                 }
-                if let Some(own) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = own.trim().parse().unwrap();
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
                 }
             }
             let mut body = vec![0; length];
@@ -130,9 +130,9 @@ pub fn start(protocol: &'static str, mood: Mood) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let mailbox = Arc::new(Mutex::new(Mailbox::default()));
-    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let certificate = own.cert.der().clone();
-    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+    let generated = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let certificate = generated.cert.der().clone();
+    let key = PrivatePkcs8KeyDer::from(generated.signing_key.serialize_der());
     let config =
         rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
@@ -188,7 +188,7 @@ impl Server {
     }
 
     pub fn uids(&self) -> Vec<u32> {
-        self.mailbox.lock().unwrap().messages.iter().map(|own| own.uid).collect()
+        self.mailbox.lock().unwrap().messages.iter().map(|m| m.uid).collect()
     }
 }
 
@@ -270,9 +270,9 @@ impl Conversation {
                             base64::engine::general_purpose::STANDARD.decode(text).unwrap_or_default();
                         String::from_utf8_lossy(&bytes).into_owned()
                     };
-                    let (user, password) = if let Some(own) = line.strip_prefix("AUTH PLAIN ") {
-                        let own = decode(own);
-                        let mut parts = own.split('\0').skip(1).map(str::to_owned);
+                    let (user, password) = if let Some(coded) = line.strip_prefix("AUTH PLAIN ") {
+                        let decoded = decode(coded);
+                        let mut parts = decoded.split('\0').skip(1).map(str::to_owned);
                         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
                     } else {
                         say(reader, "334 VXNlcm5hbWU6")?;
@@ -381,7 +381,7 @@ impl Conversation {
                         .lock()
                         .unwrap()
                         .messages
-                        .retain(|own| !own.flags.contains(&"\\Deleted".to_owned()));
+                        .retain(|m| !m.flags.contains(&"\\Deleted".to_owned()));
                     say(reader, &ok)?;
                 }
                 "UID" => {
@@ -400,63 +400,63 @@ impl Conversation {
     fn uid(&self, verb: &str, rest: &str) -> String {
         let mut mailbox = self.mailbox.lock().unwrap();
         let chosen = |set: &str, uid: u32| {
-            set.split(',').any(|own| match own.split_once(':') {
+            set.split(',').any(|range| match range.split_once(':') {
                 Some((from, to)) => (from.parse().unwrap()..=to.parse().unwrap()).contains(&uid),
-                None => own.parse() == Ok(uid),
+                None => range.parse() == Ok(uid),
             })
         };
         let set = rest.split(' ').next().unwrap_or_default().to_owned();
         match verb {
             "SEARCH" => {
                 let found =
-                    mailbox.messages.iter().filter(|own| match rest.strip_prefix("HEADER Message-ID ") {
-                        Some(id) => own.content.contains(&format!("Message-ID: {}", id.trim_matches('"'))),
+                    mailbox.messages.iter().filter(|message| match rest.strip_prefix("HEADER Message-ID ") {
+                        Some(id) => message.content.contains(&format!("Message-ID: {}", id.trim_matches('"'))),
                         None => rest.split(' ').all(|own_flag| match own_flag {
                             "ALL" => true,
-                            "UNSEEN" => !own.flags.contains(&"\\Seen".to_owned()),
-                            "SEEN" => own.flags.contains(&"\\Seen".to_owned()),
-                            "UNDELETED" => !own.flags.contains(&"\\Deleted".to_owned()),
-                            "ANSWERED" => own.flags.contains(&"\\Answered".to_owned()),
-                            "UNANSWERED" => !own.flags.contains(&"\\Answered".to_owned()),
-                            "RECENT" => own.flags.contains(&"\\Recent".to_owned()),
-                            "OLD" => !own.flags.contains(&"\\Recent".to_owned()),
+                            "UNSEEN" => !message.flags.contains(&"\\Seen".to_owned()),
+                            "SEEN" => message.flags.contains(&"\\Seen".to_owned()),
+                            "UNDELETED" => !message.flags.contains(&"\\Deleted".to_owned()),
+                            "ANSWERED" => message.flags.contains(&"\\Answered".to_owned()),
+                            "UNANSWERED" => !message.flags.contains(&"\\Answered".to_owned()),
+                            "RECENT" => message.flags.contains(&"\\Recent".to_owned()),
+                            "OLD" => !message.flags.contains(&"\\Recent".to_owned()),
                             _ => false,
                         }),
                     });
-                let found: Vec<String> = found.map(|own| own.uid.to_string()).collect();
+                let found: Vec<String> = found.map(|message| message.uid.to_string()).collect();
                 format!("* SEARCH {}\r\n", found.join(" "))
             }
             "STORE" => {
                 let flag = rest.rsplit_once('(').unwrap().1.trim_end_matches(')').to_owned();
-                for own in mailbox.messages.iter_mut().filter(|own| chosen(&set, own.uid)) {
-                    own.flags.push(flag.clone());
+                for message in mailbox.messages.iter_mut().filter(|message| chosen(&set, message.uid)) {
+                    message.flags.push(flag.clone());
                 }
                 String::new()
             }
             "EXPUNGE" => {
                 mailbox
                     .messages
-                    .retain(|own| !(chosen(&set, own.uid) && own.flags.contains(&"\\Deleted".to_owned())));
+                    .retain(|m| !(chosen(&set, m.uid) && m.flags.contains(&"\\Deleted".to_owned())));
                 String::new()
             }
             _ => {
                 let mut out = String::new();
-                for (at, own) in mailbox.messages.iter().enumerate().filter(|(_, own)| chosen(&set, own.uid))
+                for (at, message) in mailbox.messages.iter().enumerate().filter(|(_, message)| chosen(&set, message.uid))
                 {
                     let header =
-                        own.content.split("\r\n\r\n").next().unwrap_or_default().to_owned() + "\r\n\r\n";
+                        message.content.split("\r\n\r\n").next().unwrap_or_default().to_owned() + "\r\n\r\n";
                     let facts = if rest.contains("RFC822.SIZE") {
-                        format!("RFC822.SIZE {}", own.content.len())
+                        format!("RFC822.SIZE {}", message.content.len())
                     } else if rest.contains("BODY.PEEK[HEADER]") {
                         format!(
                             "INTERNALDATE \"{}\" BODY[HEADER] {{{}}}\r\n{header}",
-                            own.received,
+                            message.received,
                             header.len()
                         )
                     } else {
-                        format!("BODY[] {{{}}}\r\n{}", own.content.len(), own.content)
+                        format!("BODY[] {{{}}}\r\n{}", message.content.len(), message.content)
                     };
-                    out.push_str(&format!("* {} FETCH (UID {} {facts})\r\n", at + 1, own.uid));
+                    out.push_str(&format!("* {} FETCH (UID {} {facts})\r\n", at + 1, message.uid));
                 }
                 out
             }
@@ -475,7 +475,7 @@ impl Conversation {
             let line = hear(reader)?;
             let mut words = line.split(' ');
             let verb = words.next().unwrap_or_default();
-            let number = words.next().and_then(|own| own.parse::<usize>().ok()).unwrap_or(1) - 1;
+            let number = words.next().and_then(|word| word.parse::<usize>().ok()).unwrap_or(1) - 1;
             self.note(verb);
             let messages = self.mailbox.lock().unwrap().messages.clone();
             let stuffed = |text: &str| text.replace("\r\n.", "\r\n..");
@@ -516,7 +516,7 @@ impl Conversation {
                 "LIST" => {
                     let sizes = messages.iter().enumerate();
                     let lines: String =
-                        sizes.map(|(at, own)| format!("{} {}\r\n", at + 1, own.content.len())).collect();
+                        sizes.map(|(at, m)| format!("{} {}\r\n", at + 1, m.content.len())).collect();
                     say(reader, &format!("+OK\r\n{lines}."))?;
                 }
                 "TOP" => {
