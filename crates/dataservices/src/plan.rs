@@ -165,8 +165,8 @@ pub(crate) struct Field {
 impl Service {
     /// Whether an operation answers in RDF, which is XML whatever the client asks for.
     pub fn is_rdf(&self, operation: usize) -> bool {
-        fn group(service: &Service, own: &Group) -> bool {
-            own.parts.iter().any(|part| match part {
+        fn group(service: &Service, group_plan: &Group) -> bool {
+            group_plan.parts.iter().any(|part| match part {
                 Part::Field(_) => false,
                 Part::Group(inner) => group(service, inner),
                 Part::Call(call) => query(service, call.query),
@@ -175,14 +175,14 @@ impl Service {
         // No query is part of its own result.
         fn query(service: &Service, at: usize) -> bool {
             let shape = service.queries[at].result.as_ref();
-            shape.is_some_and(|own| own.about.is_some() || group(service, &own.group))
+            shape.is_some_and(|s| s.about.is_some() || group(service, &s.group))
         }
         query(self, self.operations[operation].call.query)
     }
 
     /// The operation of a name.
     pub fn operation(&self, name: &str) -> Option<usize> {
-        self.operations.iter().position(|own| own.names.iter().any(|own| own == name))
+        self.operations.iter().position(|operation| operation.names.iter().any(|n| n == name))
     }
 }
 
@@ -200,8 +200,8 @@ impl Query {
         let dialect = self.dialect();
         let text = self.text.filled(|mark| {
             let at = self.marks[mark];
-            let own = &self.parameters[at];
-            match (own.direction, dialect) {
+            let parameter = &self.parameters[at];
+            match (parameter.direction, dialect) {
                 (DataDirection::Out | DataDirection::InOut, Dialect::MySql) => Fill::Text(variable(at)),
                 (DataDirection::Out, Dialect::Postgres) if self.text.text.trim_start().starts_with('{') => {
                     Fill::Drop
@@ -217,18 +217,18 @@ impl Query {
 
     /// Whether a mark is filled with a value that is bound.
     pub fn is_bound(&self, at: usize) -> bool {
-        let own = &self.parameters[at];
-        match (own.direction, self.dialect()) {
+        let parameter = &self.parameters[at];
+        match (parameter.direction, self.dialect()) {
             (DataDirection::Out | DataDirection::InOut, Dialect::MySql) => false,
             (DataDirection::Out, Dialect::Postgres) => !self.text.text.trim_start().starts_with('{'),
-            _ => own.kind != ParameterKind::Written,
+            _ => parameter.kind != ParameterKind::Written,
         }
     }
 
     /// Whether values come back in parameters, by variables of the session.
     pub fn has_variables(&self) -> bool {
         self.dialect() == Dialect::MySql
-            && self.parameters.iter().any(|own| own.direction != DataDirection::In)
+            && self.parameters.iter().any(|p| p.direction != DataDirection::In)
     }
 }
 

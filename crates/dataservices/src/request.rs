@@ -28,7 +28,7 @@ impl Ask {
             Ask::One(at, _) => service.is_rdf(*at),
             // What each of them answers is lost.
             Ask::Batch(..) => false,
-            Ask::Box(all) => all.iter().any(|own| own.is_rdf(service)),
+            Ask::Box(all) => all.iter().any(|ask| ask.is_rdf(service)),
         }
     }
 
@@ -86,7 +86,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     let method = context.inbound.method.as_str().to_owned();
     let found = |segments: &[String]| {
         let all = service.operations.iter().enumerate();
-        let all = all.filter_map(|(at, own)| Some((at, own.matches(&method, segments)?)));
+        let all = all.filter_map(|(at, operation)| Some((at, operation.matches(&method, segments)?)));
         // Literal segments go before variables.
         all.min_by_key(|(_, variables)| variables.len())
     };
@@ -207,16 +207,16 @@ pub(crate) fn of_element(
 ) -> Result<Ask, Trouble> {
     let name = document.local(root);
     if name == BOX && service.boxcarring {
-        let inside = elements(document, root).map(|own| of_element(service, None, false, document, own));
+        let inside = elements(document, root).map(|child| of_element(service, None, false, document, child));
         return Ok(Ask::Box(inside.collect::<Result<_, _>>()?));
     }
-    let own = service.operation(name);
-    let many = name.strip_suffix(BATCH).filter(|_| own.is_none());
+    let exact = service.operation(name);
+    let many = name.strip_suffix(BATCH).filter(|_| exact.is_none());
     let is_batch = service.batch && (many.is_some() || batch);
-    let at = at.or(own).or_else(|| many.filter(|_| service.batch).and_then(|name| service.operation(name)));
+    let at = at.or(exact).or_else(|| many.filter(|_| service.batch).and_then(|name| service.operation(name)));
     let at = at.ok_or_else(|| unknown(name))?;
     Ok(match is_batch {
-        true => Ask::Batch(at, elements(document, root).map(|own| givens(document, own)).collect()),
+        true => Ask::Batch(at, elements(document, root).map(|child| givens(document, child)).collect()),
         false => Ask::One(at, givens(document, root)),
     })
 }
@@ -229,10 +229,10 @@ fn elements(document: &Document, node: NodeId) -> impl Iterator<Item = NodeId> +
 fn givens(document: &Document, request: NodeId) -> Givens {
     const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
     let mut all = Givens::new();
-    for own in elements(document, request) {
+    for child in elements(document, request) {
         let nil =
-            document.attribute(own, INSTANCE, "nil").is_some_and(|own| matches!(own.trim(), "true" | "1"));
-        add(&mut all, document.local(own), (!nil).then(|| document.string_value(own).to_string()));
+            document.attribute(child, INSTANCE, "nil").is_some_and(|nil_text| matches!(nil_text.trim(), "true" | "1"));
+        add(&mut all, document.local(child), (!nil).then(|| document.string_value(child).to_string()));
     }
     all
 }
@@ -308,14 +308,14 @@ fn members(of: &serde_json::Map<String, Value>) -> Givens {
 impl Operation {
     /// The variables of the path, if it is a resource that a method and a path lead to.
     fn matches(&self, method: &str, segments: &[String]) -> Option<Vec<(String, String)>> {
-        let (own, path) = self.resource.as_ref()?;
+        let (own_method, path) = self.resource.as_ref()?;
         // HEAD is a GET without its body.
-        if (own != method && !(own == "GET" && method == "HEAD")) || path.len() != segments.len() {
+        if (own_method != method && !(own_method == "GET" && method == "HEAD")) || path.len() != segments.len() {
             return None;
         }
         let mut variables = Vec::new();
-        for (own, given) in path.iter().zip(segments) {
-            match own {
+        for (segment, given) in path.iter().zip(segments) {
+            match segment {
                 Segment::Literal(text) if text == given => {}
                 Segment::Literal(_) => return None,
                 Segment::Variable(name) => variables.push((name.clone(), given.clone())),

@@ -164,10 +164,10 @@ impl Run {
             // What each of them answers is lost, as it is in WSO2.
             let pipe = Pipe::new(usize::MAX);
             let form = Writer::new(Form::Xml, pipe, Some(self.terms.collected));
-            let own = std::mem::replace(&mut self.writer, form);
+            let writer_before = std::mem::replace(&mut self.writer, form);
             let done =
                 self.call(&operation.call, Scope { parameters: givens, row: None, numbers: false }, 0).await;
-            self.writer = own;
+            self.writer = writer_before;
             done.map_err(|trouble| trouble.during(&operation.label, givens))?;
         }
         if operation.status {
@@ -214,23 +214,23 @@ impl Run {
         level: usize,
     ) -> Result<Givens, Trouble> {
         let mut all = Givens::new();
-        for own in &query.parameters {
-            let with = call.parameters.iter().find(|(name, _)| *name == own.name);
+        for parameter in &query.parameters {
+            let with = call.parameters.iter().find(|(name, _)| *name == parameter.name);
             let given = match with {
                 Some((_, source)) => scope.value(source),
                 // Nothing says where it comes from: the request may have it all the same.
-                None if level == 0 => scope.parameters.get(&own.name).cloned(),
+                None if level == 0 => scope.parameters.get(&parameter.name).cloned(),
                 None => None,
             };
             let given =
-                given.or_else(|| self.exports.get(&own.name).cloned()).or_else(|| own.default.clone());
+                given.or_else(|| self.exports.get(&parameter.name).cloned()).or_else(|| parameter.default.clone());
             let given = match given {
                 Some(given) => given,
-                None if own.optional || own.direction == DataDirection::Out => Given::One(None),
+                None if parameter.optional || parameter.direction == DataDirection::Out => Given::One(None),
                 None => {
                     let name = match with {
                         Some((_, Source::Parameter(name) | Source::Column(name))) => name,
-                        _ => &own.name,
+                        _ => &parameter.name,
                     };
                     let message = format!(
                         "Error in 'CallQuery.extractParams', cannot find parameter with type:query-param name:{name}"
@@ -239,10 +239,10 @@ impl Run {
                 }
             };
             let given = match given {
-                Given::One(value) if own.is_array => Given::Many(vec![value]),
-                Given::Many(values) if !own.is_array => match <[_; 1]>::try_from(values) {
+                Given::One(value) if parameter.is_array => Given::Many(vec![value]),
+                Given::Many(values) if !parameter.is_array => match <[_; 1]>::try_from(values) {
                     Ok([value]) => Given::One(value),
-                    Err(_) => return Err(invalid(&own.name, "it is expected once, and came more often")),
+                    Err(_) => return Err(invalid(&parameter.name, "it is expected once, and came more often")),
                 },
                 given => given,
             };
@@ -251,16 +251,16 @@ impl Run {
                 Given::Many(values) => values,
             };
             for value in values.iter().flatten() {
-                if let Some(why) = own.checks.iter().find_map(|check| check.refuses(value)) {
-                    return Err(invalid(&own.name, &why));
+                if let Some(why) = parameter.checks.iter().find_map(|check| check.refuses(value)) {
+                    return Err(invalid(&parameter.name, &why));
                 }
-                if own.kind == ParameterKind::Written && !value::is_harmless(value) {
+                if parameter.kind == ParameterKind::Written && !value::is_harmless(value) {
                     let why =
                         "a QUERY_STRING has names, numbers, texts in quotes and directions of order only";
-                    return Err(invalid(&own.name, why));
+                    return Err(invalid(&parameter.name, why));
                 }
             }
-            all.insert(own.name.clone(), given);
+            all.insert(parameter.name.clone(), given);
         }
         Ok(all)
     }
@@ -374,19 +374,19 @@ impl Run {
         let failed = |error: Error| Trouble::of(&error, &query.id);
         let dialect = query.dialect();
         let (mut names, mut variables) = (Vec::new(), Vec::new());
-        for (number, own) in query.parameters.iter().enumerate() {
-            if own.direction == DataDirection::In {
+        for (number, parameter) in query.parameters.iter().enumerate() {
+            if parameter.direction == DataDirection::In {
                 continue;
             }
             let set = Statement::new(&format!("SET {} = ?", variable(number)), dialect);
-            let value = match (own.direction, givens.get(&own.name), own.kind) {
+            let value = match (parameter.direction, givens.get(&parameter.name), parameter.kind) {
                 (DataDirection::InOut, Some(Given::One(value)), ParameterKind::Bound(kind)) => {
-                    bound(&own.name, kind, value.as_deref())?
+                    bound(&parameter.name, kind, value.as_deref())?
                 }
                 _ => Parameter::Null(Kind::Text),
             };
             self.leases[at].run(&set, &[value], |_| Ok(false)).await.map_err(failed)?;
-            names.push(own.name.clone());
+            names.push(parameter.name.clone());
             variables.push(variable(number));
         }
         let rows = self.collect(query, statement, parameters, at).await?;
@@ -459,7 +459,7 @@ impl Run {
         row: &Row,
     ) -> Result<(), Trouble> {
         let (mut rowing, writer) = self.rowing(shape, givens);
-        group.attributes.iter().try_for_each(|own| rowing.field(own, true, row, writer))
+        group.attributes.iter().try_for_each(|field| rowing.field(field, true, row, writer))
     }
 
     /// What stands in an element of a row, with the rows of other queries.
@@ -517,8 +517,8 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
         _ => 1,
     };
     let mut texts = HashMap::new();
-    for (at, own) in query.parameters.iter().enumerate() {
-        if own.kind == ParameterKind::Written {
+    for (at, parameter) in query.parameters.iter().enumerate() {
+        if parameter.kind == ParameterKind::Written {
             let text = match given(at) {
                 Some(Given::One(Some(text))) => text.clone(),
                 Some(Given::Many(values)) => {
@@ -527,24 +527,24 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
                 _ => String::new(),
             };
             if !value::is_harmless(&text) {
-                return Err(invalid(&own.name, "a QUERY_STRING needs a value"));
+                return Err(invalid(&parameter.name, "a QUERY_STRING needs a value"));
             }
             texts.insert(at, text);
         }
     }
     let mut all = Vec::with_capacity(query.marks.len());
     for &at in query.marks.iter().filter(|&&at| query.is_bound(at)) {
-        let own = &query.parameters[at];
-        let ParameterKind::Bound(kind) = own.kind else { continue };
+        let parameter = &query.parameters[at];
+        let ParameterKind::Bound(kind) = parameter.kind else { continue };
         match given(at) {
             // Nothing is equal to NULL, as nothing is in an empty list.
             Some(Given::Many(values)) if values.is_empty() => {}
             Some(Given::Many(values)) => {
                 for value in values {
-                    all.push(bound(&own.name, kind, value.as_deref())?);
+                    all.push(bound(&parameter.name, kind, value.as_deref())?);
                 }
             }
-            Some(Given::One(value)) => all.push(bound(&own.name, kind, value.as_deref())?),
+            Some(Given::One(value)) => all.push(bound(&parameter.name, kind, value.as_deref())?),
             None => all.push(Parameter::Null(kind)),
         }
     }
@@ -618,7 +618,7 @@ struct Rowing<'a> {
 impl<'a> Rowing<'a> {
     /// The places for the columns of a row.
     fn look(&mut self, columns: &Arc<Columns>) {
-        if self.places.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, columns)) {
+        if self.places.as_ref().is_some_and(|(c, _)| Arc::ptr_eq(c, columns)) {
             return;
         }
         let mut places = vec![None; self.shape.slots];
@@ -627,23 +627,23 @@ impl<'a> Rowing<'a> {
     }
 
     /// The value of a field, `None` of it for NULL; nothing where the field is left out.
-    fn value<'r>(&mut self, own: &'r Field, row: &'r Row) -> Result<Option<Option<Cow<'r, str>>>, Trouble>
+    fn value<'r>(&mut self, field: &'r Field, row: &'r Row) -> Result<Option<Option<Cow<'r, str>>>, Trouble>
     where
         'a: 'r,
     {
         self.look(&row.columns);
-        let at = self.places.as_ref().and_then(|(_, places)| places.get(own.slot).copied().flatten());
-        let value: Option<Cow<'r, str>> = match (&own.value, at) {
+        let at = self.places.as_ref().and_then(|(_, places)| places.get(field.slot).copied().flatten());
+        let value: Option<Cow<'r, str>> = match (&field.value, at) {
             (Source::Constant(text), _) => Some(Cow::Borrowed(text)),
             (Source::Reference(uri), _) => Some(Cow::Owned(self.uri(uri, row)?)),
             (_, Some(at)) => row.values.get(at).and_then(value::text),
             (Source::Column(name) | Source::Parameter(name), None) => match parameter(self.givens, name) {
                 Some(value) => value,
-                None if own.optional => return Ok(None),
+                None if field.optional => return Ok(None),
                 None => return Err(no_column(name)),
             },
         };
-        if let (Some((name, all)), true) = (&own.export, self.together) {
+        if let (Some((name, all)), true) = (&field.export, self.together) {
             let text = value.as_deref().map(str::to_owned);
             match (all, self.exports.get_mut(name)) {
                 (true, Some(Given::Many(values))) => values.push(text),
@@ -656,15 +656,15 @@ impl<'a> Rowing<'a> {
 
     fn field(
         &mut self,
-        own: &Field,
+        field: &Field,
         is_attribute: bool,
         row: &Row,
         writer: &mut Writer,
     ) -> Result<(), Trouble> {
-        let Some(value) = self.value(own, row)? else { return Ok(()) };
+        let Some(value) = self.value(field, row)? else { return Ok(()) };
         match is_attribute {
-            true => writer.attribute(&own.name, value.as_deref(), own.xsd_type),
-            false => writer.field(&own.name, &own.namespace, value.as_deref(), own.xsd_type),
+            true => writer.attribute(&field.name, value.as_deref(), field.xsd_type),
+            false => writer.field(&field.name, &field.namespace, value.as_deref(), field.xsd_type),
         }
         Ok(())
     }
@@ -684,11 +684,11 @@ impl<'a> Rowing<'a> {
         writer.start_description(&self.uri(about, row)?);
         let shape = self.shape;
         for part in &shape.group.parts {
-            let Part::Field(own) = part else { continue };
-            let Some(value) = self.value(own, row)? else { continue };
-            match (&own.value, value) {
-                (Source::Reference(_), Some(uri)) => writer.reference(&own.name, &own.namespace, &uri),
-                (_, value) => writer.literal(&own.name, &own.namespace, value.as_deref(), &own.xsd_name),
+            let Part::Field(field) = part else { continue };
+            let Some(value) = self.value(field, row)? else { continue };
+            match (&field.value, value) {
+                (Source::Reference(_), Some(uri)) => writer.reference(&field.name, &field.namespace, &uri),
+                (_, value) => writer.literal(&field.name, &field.namespace, value.as_deref(), &field.xsd_name),
             }
         }
         writer.end_description();
@@ -702,7 +702,7 @@ impl<'a> Rowing<'a> {
                 Part::Field(field) => self.field(field, false, row, writer)?,
                 Part::Group(inner) => {
                     writer.start(&inner.name, &inner.namespace);
-                    inner.attributes.iter().try_for_each(|own| self.field(own, true, row, writer))?;
+                    inner.attributes.iter().try_for_each(|field| self.field(field, true, row, writer))?;
                     writer.started();
                     self.group(inner, row, writer)?;
                     writer.end_element(&inner.name);
@@ -773,7 +773,7 @@ impl Writing<'_> {
         if !start_row(self.writer, shape, self.count) {
             return Ok(false);
         }
-        shape.group.attributes.iter().try_for_each(|own| self.row.field(own, true, row, self.writer))?;
+        shape.group.attributes.iter().try_for_each(|field| self.row.field(field, true, row, self.writer))?;
         started(self.writer, shape);
         self.row.group(&shape.group, row, self.writer)?;
         end_row(self.writer, shape);

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// Its rows, of so many bytes at most.
 pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<Row>, Trouble> {
-    let (own, query) = (table.clone(), query.to_owned());
+    let (table_read, query) = (table.clone(), query.to_owned());
     let read = tokio::task::spawn_blocking(move || {
-        read(&own, most).map_err(|what| {
-            let reader = match own.form {
+        read(&table_read, most).map_err(|what| {
+            let reader = match table_read.form {
                 TableForm::Lines(_) => "CSVQuery",
                 TableForm::Sheet(_) => "ExcelQuery",
             };
@@ -24,11 +24,11 @@ pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<
     read.await.unwrap_or_else(|error| Err(Trouble::new(code::UNKNOWN, error.to_string())))
 }
 
-fn read(own: &Table, most: usize) -> Result<Vec<Row>, String> {
-    let path = own.file.display();
-    let file = File::open(&own.file).map_err(|error| format!("{path}: {error}"))?;
-    let mut rows = Rows { own, columns: None, rows: Vec::new(), size: 0, most };
-    match &own.form {
+fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
+    let path = table.file.display();
+    let file = File::open(&table.file).map_err(|error| format!("{path}: {error}"))?;
+    let mut rows = Rows { table, columns: None, rows: Vec::new(), size: 0, most };
+    match &table.form {
         TableForm::Lines(separator) => {
             // Beyond that nothing fits anyhow, and one value without an end is not read to it.
             let file = BufReader::new(file.take(most as u64 + (1 << 20)));
@@ -59,7 +59,7 @@ fn read(own: &Table, most: usize) -> Result<Vec<Row>, String> {
             let known = book.sheet_names();
             let found = match name {
                 None => known.first(),
-                Some(name) => known.iter().find(|own| own.eq_ignore_ascii_case(name)),
+                Some(name) => known.iter().find(|sheet_name| sheet_name.eq_ignore_ascii_case(name)),
             };
             let Some(sheet) = found.cloned() else {
                 return Err(format!(
@@ -109,7 +109,7 @@ fn cell(cell: &Data) -> Value {
 
 /// The rows of a file so far.
 struct Rows<'a> {
-    own: &'a Table,
+    table: &'a Table,
     columns: Option<Arc<Columns>>,
     rows: Vec<Row>,
     size: usize,
@@ -119,15 +119,15 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// Takes a line by its number from 1; `false`: no more are wanted.
     fn add(&mut self, number: usize, values: Vec<Value>) -> Result<bool, String> {
-        if self.own.header == Some(number) {
+        if self.table.header == Some(number) {
             let names = values.into_iter().map(|value| value.text().unwrap_or_default().trim().to_owned());
             self.columns = Some(Arc::new(Columns::new(names.collect())));
             return Ok(true);
         }
-        if number < self.own.first {
+        if number < self.table.first {
             return Ok(true);
         }
-        if self.rows.len() >= self.own.most {
+        if self.rows.len() >= self.table.most {
             return Ok(false);
         }
         let numbered =
@@ -139,7 +139,7 @@ impl Rows<'_> {
         let row = Row { columns, values };
         self.size += row.size();
         if self.size > self.most {
-            return Err(format!("{} has more than {} bytes", self.own.file.display(), self.most));
+            return Err(format!("{} has more than {} bytes", self.table.file.display(), self.most));
         }
         self.rows.push(row);
         Ok(true)

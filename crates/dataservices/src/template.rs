@@ -68,9 +68,9 @@ fn members(of: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, Strin
                 let (mut xsd_type, mut roles) = ("string", Vec::new());
                 for option in options.split(';').filter(|option| !option.trim().is_empty()) {
                     match option.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
-                        Some(("type", own)) => xsd_type = own,
-                        Some(("requiredRoles", own)) => {
-                            roles = own.split(',').map(|own| own.trim().to_owned()).collect();
+                        Some(("type", type_name)) => xsd_type = type_name,
+                        Some(("requiredRoles", role_names)) => {
+                            roles = role_names.split(',').map(|role| role.trim().to_owned()).collect();
                         }
                         _ => {
                             return Err(format!(
@@ -109,10 +109,10 @@ impl Lenient<'_> {
     const DEPTH: usize = 64;
 
     fn read(text: &str) -> Option<Value> {
-        let mut own = Lenient { text: text.chars().peekable(), depth: 0 };
-        let value = own.value()?;
-        own.space();
-        own.text.peek().is_none().then_some(value)
+        let mut lenient = Lenient { text: text.chars().peekable(), depth: 0 };
+        let value = lenient.value()?;
+        lenient.space();
+        lenient.text.peek().is_none().then_some(value)
     }
 
     fn space(&mut self) {

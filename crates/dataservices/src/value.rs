@@ -127,7 +127,7 @@ pub(crate) fn is_harmless(text: &str) -> bool {
 fn is_item(item: &str) -> bool {
     if let Some(inside) = item.strip_prefix('\'') {
         let inside = inside.strip_suffix('\'');
-        return inside.is_some_and(|own| !own.contains(['\'', '\\', '\0']) && !own.contains("--"));
+        return inside.is_some_and(|s| !s.contains(['\'', '\\', '\0']) && !s.contains("--"));
     }
     let mut words = item.split_ascii_whitespace();
     let Some(first) = words.next() else { return false };

@@ -59,7 +59,7 @@ fn promises(properties: &str, dialect: &str) {
     let tested = shop(properties, dialect);
     let about = read(&tested, "").1;
     let sets: Vec<&str> =
-        about["value"].as_array().unwrap().iter().map(|own| own["name"].as_str().unwrap()).collect();
+        about["value"].as_array().unwrap().iter().map(|set| set["name"].as_str().unwrap()).collect();
     assert_eq!(sets, ["cheap", "items", "parts"]);
     let metadata = ask(&tested, "GET", &format!("{BASE}/$metadata"), &[], "");
     assert_eq!(metadata.headers.get("OData-Version"), Some("4.0"));
@@ -89,17 +89,17 @@ fn promises(properties: &str, dialect: &str) {
     let made = send(&tested, "POST", "/items", &bolt);
     assert_eq!(made.status, 201, "{made:?}");
     assert!(
-        made.headers.get("Location").is_some_and(|own| own.ends_with("/odata/Shop/db/items(1)")),
+        made.headers.get("Location").is_some_and(|location| location.ends_with("/odata/Shop/db/items(1)")),
         "{made:?}"
     );
     let row: Value = serde_json::from_str(&made.body).unwrap();
     assert!(row["@odata.context"].as_str().unwrap().ends_with("$metadata#items/$entity"));
     for (name, wanted) in bolt.as_object().unwrap() {
-        let own = &row[name];
+        let value = &row[name];
         match name.as_str() {
-            "at" => assert!(own.as_str().unwrap().starts_with("2026-11-23"), "{row}"),
-            "price" => assert_eq!(own.to_string().parse::<f64>().unwrap(), 1.25),
-            _ => assert_eq!(own, wanted, "{name} {dialect}"),
+            "at" => assert!(value.as_str().unwrap().starts_with("2026-11-23"), "{row}"),
+            "price" => assert_eq!(value.to_string().parse::<f64>().unwrap(), 1.25),
+            _ => assert_eq!(value, wanted, "{name} {dialect}"),
         }
     }
     for (name, price) in [("nut", json!(0.75)), ("screw", json!(3)), ("é%", Value::Null)] {
@@ -232,7 +232,7 @@ fn promises(properties: &str, dialect: &str) {
     assert_eq!(ids(&tested, "$filter=id gt 4").len(), 300);
     let streamed = read(&tested, "/items?$top=1&$orderby=id").1;
     assert!(
-        streamed["value"][0]["@odata.etag"].as_str().is_some_and(|own| own.starts_with("W/")),
+        streamed["value"][0]["@odata.etag"].as_str().is_some_and(|etag| etag.starts_with("W/")),
         "{streamed}"
     );
     let pools = tested.bus.services().kept.get::<sql::Pools>().all();

@@ -120,7 +120,7 @@ fn promises(properties: &str, dialect: &str) {
         answer.status == 200 && answer.body.contains(&around(&whole[2])) && answer.body.contains("Envelope"),
         "{answer:?}"
     );
-    assert!(answer.headers.get("Content-Type").is_some_and(|own| own.starts_with("text/xml")), "{answer:?}");
+    assert!(answer.headers.get("Content-Type").is_some_and(|value| value.starts_with("text/xml")), "{answer:?}");
 
     // Arrays, and texts that are part of a statement.
     let some = soap(&tested, "<some><ids>1</ids><ids>4</ids><ids>9</ids></some>");
@@ -1053,7 +1053,7 @@ fn all_that_is_wrong_is_said_at_once() {
         "there is no query `four`",
     ] {
         assert_eq!(
-            tested.found.iter().filter(|own| own.contains(says)).count(),
+            tested.found.iter().filter(|finding| finding.contains(says)).count(),
             1,
             "{says}: {:?}",
             tested.found
@@ -1162,10 +1162,10 @@ fn sheets_are_tables() {
     };
     let sheet = "<excel><workbookname>items</workbookname><hasheader>true</hasheader><headerrow>2</headerrow><startingrow>3</startingrow>\
          <maxrowcount>2</maxrowcount></excel>";
-    let own = tested("", &properties, &with(sheet), "");
-    assert!(own.found.is_empty(), "{:?}", own.found);
+    let sheet_tested = tested("", &properties, &with(sheet), "");
+    assert!(sheet_tested.found.is_empty(), "{:?}", sheet_tested.found);
     assert_eq!(
-        get_json(&own, "all").body,
+        get_json(&sheet_tested, "all").body,
         r#"{"R":{"Row":[{"id":1,"name":"b<olt","price":1.25},{"id":2,"name":"nut","price":null}]}}"#
     );
     let none = tested("", &properties, &with(&sheet.replace("items", "Orders")), "");
@@ -1174,7 +1174,7 @@ fn sheets_are_tables() {
     let asked = tested("", &properties, &with("<sql>select * from Items</sql>"), "");
     assert!(asked.reports("the query `all` of a workbook has no `excel`"), "{:?}", asked.found);
     std::fs::write(&file, "no workbook").unwrap();
-    let broken = get_json(&own, "all");
+    let broken = get_json(&sheet_tested, "all");
     assert!(broken.status == 500 && broken.body.contains("DATABASE_ERROR"), "{broken:?}");
     std::fs::remove_file(&file).unwrap();
 }

@@ -78,8 +78,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
 }
 
 pub(super) fn is_guid(text: &str) -> bool {
-    text.get(..36).is_some_and(|own| {
-        own.bytes().enumerate().all(|(at, byte)| match at {
+    text.get(..36).is_some_and(|prefix| {
+        prefix.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
         })
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
     /// Which of these words comes next.
     pub fn is_word(&self, words: &[&'static str]) -> Option<&'static str> {
         match &self.next {
-            Some(Token::Word(word)) => words.iter().find(|own| *own == word).copied(),
+            Some(Token::Word(word)) => words.iter().find(|w| *w == word).copied(),
             _ => None,
         }
     }

@@ -130,16 +130,16 @@ impl<'a> Sql<'a> {
         for part in tokens.split(|token| *token == Token::Comma) {
             match part {
                 [Token::Word(name), Token::Equals, value] => {
-                    let column = keys.iter().find(|own| own.name == *name);
+                    let column = keys.iter().find(|k| k.name == *name);
                     given.push((column.ok_or_else(|| format!("`{name}` is no part of the key"))?, value));
                 }
                 [value] if keys.len() == 1 => given.push((keys[0], value)),
                 _ => return Err("a key is a value, or NAME=VALUE with commas between".to_owned()),
             }
         }
-        let names: Vec<String> = keys.iter().map(|own| own.name.clone()).collect();
+        let names: Vec<String> = keys.iter().map(|k| k.name.clone()).collect();
         let is_all = given.len() == keys.len()
-            && keys.iter().all(|own| given.iter().any(|(column, _)| column.name == own.name));
+            && keys.iter().all(|k| given.iter().any(|(column, _)| column.name == k.name));
         if !is_all {
             return Err(format!("the key of `{}` is {}", self.table.name, names.join(", ")));
         }
@@ -174,7 +174,7 @@ impl<'a> Sql<'a> {
             Node::Call(name, inside) => match *name {
                 "contains" | "startswith" | "endswith" => Hint::plain(Kind::Boolean),
                 "tolower" | "toupper" | "trim" | "concat" | "substring" => Hint::plain(Kind::Text),
-                "round" | "floor" | "ceiling" => inside.first().and_then(|own| self.hint(own)),
+                "round" | "floor" | "ceiling" => inside.first().and_then(|argument| self.hint(argument)),
                 "date" => Hint::plain(Kind::Date),
                 _ => Hint::plain(Kind::BigInt),
             },
@@ -230,11 +230,11 @@ impl<'a> Sql<'a> {
                 self.text.push('(');
                 self.node(left, None)?;
                 self.text.push_str(" IN (");
-                for (number, own) in list.iter().enumerate() {
+                for (number, item) in list.iter().enumerate() {
                     if number > 0 {
                         self.text.push_str(", ");
                     }
-                    self.node(own, hint.as_ref())?;
+                    self.node(item, hint.as_ref())?;
                 }
                 // Nothing is in an empty list.
                 self.text.push_str(if list.is_empty() { "NULL))" } else { "))" });
@@ -252,8 +252,8 @@ impl<'a> Sql<'a> {
                 self.text.push_str(if word == "and" { " AND " } else { " OR " });
                 self.truth(right)?;
             }
-            ("eq" | "ne", own, Node::Null) | ("eq" | "ne", Node::Null, own) => {
-                self.node(own, None)?;
+            ("eq" | "ne", operand, Node::Null) | ("eq" | "ne", Node::Null, operand) => {
+                self.node(operand, None)?;
                 self.text.push_str(if word == "eq" { " IS NULL" } else { " IS NOT NULL" });
             }
             ("add" | "sub" | "mul" | "div" | "mod", ..) => {
@@ -310,11 +310,11 @@ impl<'a> Sql<'a> {
     fn call(&mut self, name: &str, arguments: &[&Node], between: &str) -> Result<(), String> {
         self.text.push_str(name);
         self.text.push('(');
-        for (number, own) in arguments.iter().enumerate() {
+        for (number, argument) in arguments.iter().enumerate() {
             if number > 0 {
                 self.text.push_str(between);
             }
-            self.text_of(own)?;
+            self.text_of(argument)?;
         }
         self.text.push(')');
         Ok(())
@@ -375,9 +375,9 @@ impl<'a> Sql<'a> {
                 let number = Hint::plain(Kind::BigInt);
                 self.text.push_str("substr(");
                 self.text_of(all[0])?;
-                for (at, own) in all.iter().enumerate().skip(1) {
+                for (at, argument) in all.iter().enumerate().skip(1) {
                     self.text.push_str(if self.dialect == Dialect::Postgres { ", CAST(" } else { ", (" });
-                    self.node(own, number.as_ref())?;
+                    self.node(argument, number.as_ref())?;
                     self.text.push_str(if self.dialect == Dialect::Postgres { " AS integer)" } else { ")" });
                     self.text.push_str(if at == 1 { " + 1" } else { "" });
                 }
@@ -407,7 +407,7 @@ impl<'a> Sql<'a> {
                         ("minute", "M"),
                         ("second", "S"),
                     ];
-                    let letter = PARTS.iter().find(|(name, _)| *name == part).map_or("S", |own| own.1);
+                    let letter = PARTS.iter().find(|(name, _)| *name == part).map_or("S", |row| row.1);
                     self.day(all[0], &format!("CAST(strftime('%{letter}', "), ") AS INTEGER)")?;
                 }
                 _ => self.day(all[0], &format!("floor(extract({part} from "), "))")?,
@@ -496,7 +496,7 @@ mod tests {
             ("-price lt -3", "((- \"price\") < ?)"),
             ("true", "1 = 1"),
         ] {
-            assert_eq!(sql(text, Dialect::Postgres).map(|own| own.0), Ok(wanted.to_owned()), "{text}");
+            assert_eq!(sql(text, Dialect::Postgres).map(|c| c.0), Ok(wanted.to_owned()), "{text}");
         }
         assert_eq!(sql("name ne 'a'", Dialect::MySql).unwrap().0, "(NOT `name` <=> ?)");
     }

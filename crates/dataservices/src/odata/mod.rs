@@ -124,8 +124,8 @@ async fn read<'a>(
     let mut segments: Vec<String> =
         path.split('/').filter(|part| !part.is_empty()).map(message::form::decode_percent).collect();
     let config = if segments.is_empty() { String::new() } else { segments.remove(0) };
-    let Some(source) = service.odata.iter().find(|own| own.config == config) else {
-        let known: Vec<&str> = service.odata.iter().map(|own| own.config.as_str()).collect();
+    let Some(source) = service.odata.iter().find(|s| s.config == config) else {
+        let known: Vec<&str> = service.odata.iter().map(|s| s.config.as_str()).collect();
         let message = format!("the tables of {} are at {}", service.name, known.join(", "));
         return Ok(Err(failed(404, message)));
     };
@@ -172,7 +172,7 @@ impl Asked<'_> {
     }
 
     fn option(&self, name: &str) -> Option<&str> {
-        let found = self.options.iter().find(|(own, _)| own.strip_prefix('$').unwrap_or(own) == name);
+        let found = self.options.iter().find(|(option_name, _)| option_name.strip_prefix('$').unwrap_or(option_name) == name);
         found.map(|(_, value)| value.trim())
     }
 
@@ -213,7 +213,7 @@ impl Asked<'_> {
             }
             let sets = model.tables.iter();
             let sets: Vec<Json> =
-                sets.map(|own| json!({ "name": own.name, "kind": "EntitySet", "url": own.name })).collect();
+                sets.map(|set| json!({ "name": set.name, "kind": "EntitySet", "url": set.name })).collect();
             let about = json!({ "@odata.context": format!("{}/$metadata", self.base), "value": sets });
             return Ok(Reply::new(200, JSON, about.to_string()));
         };
@@ -262,9 +262,9 @@ impl Asked<'_> {
         let mut all: Vec<Column> = Vec::new();
         for name in list.split(',').map(str::trim) {
             let unknown = || failed(400, format!("$select: `{}` has no property `{name}`", table.name));
-            let own = &table.columns[table.column(name).ok_or_else(unknown)?];
-            if !all.iter().any(|known| known.name == own.name) {
-                all.push(own.clone());
+            let column = &table.columns[table.column(name).ok_or_else(unknown)?];
+            if !all.iter().any(|known| known.name == column.name) {
+                all.push(column.clone());
             }
         }
         Ok(all)
@@ -365,7 +365,7 @@ impl Asked<'_> {
     fn context(&self, table: &Table, columns: &[Column], is_entity: bool) -> String {
         let mut out = format!("{}/$metadata#{}", self.base, table.name);
         if columns.len() < table.columns.len() {
-            let names: Vec<&str> = columns.iter().map(|own| own.name.as_str()).collect();
+            let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
             out += &format!("({})", names.join(","));
         }
         out + if is_entity { "/$entity" } else { "" }
@@ -507,9 +507,9 @@ impl Asked<'_> {
             quoted(&table.name, dialect)
         );
         for (number, column) in table.keys().enumerate() {
-            let own = given.iter().find(|(own, _)| own.name == column.name).map(|(_, own)| own.clone());
+            let value = given.iter().find(|(c, _)| c.name == column.name).map(|(_, v)| v.clone());
             let made = || done.generated.map(Parameter::BigInt);
-            let Some(value) = own.filter(|own| !matches!(own, Parameter::Null(_))).or_else(made) else {
+            let Some(value) = value.filter(|v| !matches!(v, Parameter::Null(_))).or_else(made) else {
                 return Ok(None);
             };
             sql.text.push_str(if number > 0 { " AND " } else { "" });
@@ -532,8 +532,8 @@ impl Asked<'_> {
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("UPDATE {} SET ", quoted(&table.name, dialect));
         let mut count = 0;
-        for column in table.columns.iter().filter(|own| !own.key) {
-            let value = given.iter().find(|(own, _)| own.name == column.name);
+        for column in table.columns.iter().filter(|c| !c.key) {
+            let value = given.iter().find(|(c, _)| c.name == column.name);
             if value.is_none() && self.method == "PATCH" {
                 continue;
             }
@@ -635,16 +635,16 @@ async fn by_key(
 }
 
 fn names(columns: &[Column], dialect: Dialect) -> String {
-    columns.iter().map(|own| quoted(&own.name, dialect)).collect::<Vec<_>>().join(", ")
+    columns.iter().map(|column| quoted(&column.name, dialect)).collect::<Vec<_>>().join(", ")
 }
 
 /// The columns of a result. Those of types that are no others' are texts.
 fn selected(columns: &[Column], dialect: Dialect) -> String {
-    let own = |own: &Column| {
-        let name = quoted(&own.name, dialect);
-        if own.cast.is_some() { format!("CAST({name} AS text) AS {name}") } else { name }
+    let select = |column: &Column| {
+        let name = quoted(&column.name, dialect);
+        if column.cast.is_some() { format!("CAST({name} AS text) AS {name}") } else { name }
     };
-    columns.iter().map(own).collect::<Vec<_>>().join(", ")
+    columns.iter().map(select).collect::<Vec<_>>().join(", ")
 }
 
 /// A text as a part of a path.
@@ -664,8 +664,8 @@ fn percent(text: &str) -> String {
 /// The namespace of a model: names with points between.
 fn namespace(service: &str, config: &str) -> String {
     let name = |text: &str| {
-        let own: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        if own.starts_with(|c: char| c.is_ascii_alphabetic()) { own } else { format!("_{own}") }
+        let namespace: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        if namespace.starts_with(|c: char| c.is_ascii_alphabetic()) { namespace } else { format!("_{namespace}") }
     };
     format!("{}.{}", name(service), name(config))
 }

@@ -114,7 +114,7 @@ pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
 
 impl Model {
     pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
-        self.tables.iter().find(|own| own.name == name)
+        self.tables.iter().find(|t| t.name == name)
     }
 
     /// `$metadata`.
@@ -126,18 +126,18 @@ impl Model {
         for table in &self.tables {
             let _ = write!(out, "<EntityType Name=\"{}\">", table.name);
             let keys: String =
-                table.keys().map(|own| format!("<PropertyRef Name=\"{}\"/>", own.name)).collect();
+                table.keys().map(|key| format!("<PropertyRef Name=\"{}\"/>", key.name)).collect();
             if !keys.is_empty() {
                 let _ = write!(out, "<Key>{keys}</Key>");
             }
-            for own in &table.columns {
-                let nullable = if own.nullable { "" } else { " Nullable=\"false\"" };
-                let scale = if own.edm == Edm::Decimal { " Scale=\"variable\"" } else { "" };
+            for column in &table.columns {
+                let nullable = if column.nullable { "" } else { " Nullable=\"false\"" };
+                let scale = if column.edm == Edm::Decimal { " Scale=\"variable\"" } else { "" };
                 let _ = write!(
                     out,
                     "<Property Name=\"{}\" Type=\"{}\"{nullable}{scale}/>",
-                    own.name,
-                    own.edm.name()
+                    column.name,
+                    column.edm.name()
                 );
             }
             out.push_str("</EntityType>");
@@ -152,11 +152,11 @@ impl Model {
 
 impl Table {
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|own| own.name == name)
+        self.columns.iter().position(|column| column.name == name)
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &Column> {
-        self.columns.iter().filter(|own| own.key)
+        self.columns.iter().filter(|column| column.key)
     }
 }
 
