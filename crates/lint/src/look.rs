@@ -143,7 +143,7 @@ impl<'a> Look<'a> {
 
     /// The steps of a named sequence.
     pub fn sequence(&self, name: &str) -> Option<&'a Sequence> {
-        self.configuration.sequences.get(name.trim()).filter(|own| !own.built_in && own.key.is_none())
+        self.configuration.sequences.get(name.trim()).filter(|s| !s.built_in && s.key.is_none())
     }
 }
 
@@ -214,7 +214,7 @@ fn flows(configuration: &Configuration) -> Vec<Flow<'_>> {
             }
         }
     }
-    for sequence in configuration.sequences.iter().filter(|own| !own.built_in) {
+    for sequence in configuration.sequences.iter().filter(|s| !s.built_in) {
         let name = sequence.name.as_ref().map_or("", |name| &name.value);
         let owner = Owner { kind: "sequence", name };
         flows.push(Flow {

@@ -100,7 +100,7 @@ fn keeps_body(step: &Element) -> bool {
             .map(|text| text.trim().to_owned())
             .filter(|text| !text.is_empty())
     };
-    written("responseVariable").is_none() || written("overwriteBody").is_some_and(|own| own == "true")
+    written("responseVariable").is_none() || written("overwriteBody").is_some_and(|value| value == "true")
 }
 
 /// Properties that say what the client gets though nothing answers: whoever sets one means it.

@@ -57,7 +57,7 @@ fn check(look: &mut Look<'_>) {
             continue;
         }
         // Answers come to the out sequence of what is sent with `send`, or to the endpoint of the proxy service.
-        let request = flows.iter().find(|own| own.phase == Phase::In && own.artifact == flow.artifact);
+        let request = flows.iter().find(|f| f.phase == Phase::In && f.artifact == flow.artifact);
         let sent = flow.endpoint || request.is_some_and(|request| sends(look, request.list));
         let one_way = request.is_some_and(|request| is_one_way(look, request.list));
         if !sent || one_way {

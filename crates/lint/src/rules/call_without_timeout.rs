@@ -47,7 +47,7 @@ fn check(look: &mut Look<'_>) {
                 let endpoint = look.configuration.endpoints.get(name);
                 endpoint
                     .is_some_and(|endpoint| waits(&endpoint.kind))
-                    .then(|| endpoint.map(|own| own.element.clone()))
+                    .then(|| endpoint.map(|e| e.element.clone()))
             }
             None if written.attribute("key").is_some() => None,
             None => parsed(written).filter(|endpoint| waits(&endpoint.kind)).map(|_| None),
@@ -78,11 +78,11 @@ fn parsed(element: &Element) -> Option<Endpoint> {
 /// Whether a fixed address, and no timeout, are written.
 fn waits(kind: &EndpointKind) -> bool {
     match kind {
-        EndpointKind::Address(own) => {
-            own.definition.timeout.is_none() && !own.uri.starts_with("local:") && !own.uri.starts_with('$')
+        EndpointKind::Address(endpoint) => {
+            endpoint.definition.timeout.is_none() && !endpoint.uri.starts_with("local:") && !endpoint.uri.starts_with('$')
         }
-        EndpointKind::Http(own) => own.definition.timeout.is_none(),
-        EndpointKind::Wsdl(own) => own.definition.timeout.is_none(),
+        EndpointKind::Http(endpoint) => endpoint.definition.timeout.is_none(),
+        EndpointKind::Wsdl(endpoint) => endpoint.definition.timeout.is_none(),
         _ => false,
     }
 }

@@ -58,21 +58,21 @@ fn check(look: &mut Look<'_>) {
     for step in look.steps() {
         for xpath in xpaths::of(&look.language, step) {
             let attribute = xpath.attribute;
-            if let Some(own) = unmatched(step, attribute, &xpath.expression) {
-                found.push(own);
+            if let Some(finding) = unmatched(step, attribute, &xpath.expression) {
+                found.push(finding);
             }
             let mut all = Vec::new();
             xpaths::walk(&xpath.expression, &mut |expression| inspect(expression, &mut all));
-            found.extend(all.into_iter().map(|own| {
-                let place = xpath.place(own.at);
-                let finding = Finding::new(own.message, place, own.label).help(own.help);
+            found.extend(all.into_iter().map(|never| {
+                let place = xpath.place(never.at);
+                let finding = Finding::new(never.message, place, never.label).help(never.help);
                 // An attribute with one kind of quotes in it stands in the other kind.
                 let quote = match (attribute.value.contains('\''), attribute.value.contains('"')) {
                     (true, false) => '\'',
                     (false, true) => '"',
                     _ => return finding,
                 };
-                match own.instead {
+                match never.instead {
                     Some(text) if place != attribute.value_span => {
                         let quoted = format!("{quote}{text}{quote}");
                         finding.fix(format!("write {quoted}"), Edit { span: place, was: text, text: quoted })
@@ -112,21 +112,21 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
     if !matches!(operator, BinaryOp::Equal | BinaryOp::NotEqual) {
         return None;
     }
-    for (own, other) in [(left, right), (right, left)] {
-        if let Some(name) = bare_name(own)
+    for (side, other) in [(left, right), (right, left)] {
+        if let Some(name) = bare_name(side)
             && matches!(name.local.as_str(), "true" | "false")
             && name.prefix.is_empty()
         {
             return Some(Never {
                 message: format!("`{name}` is the name of an element here: the comparison never holds"),
-                at: own.span,
+                at: side.span,
                 label: "no message has such an element",
                 help: "compare with a text in quotes, or write `true()` or `false()`",
                 // A property is compared as a text.
                 instead: is_single(other).then(|| name.local.clone()),
             });
         }
-        if let ExprKind::Literal(text) = &own.kind
+        if let ExprKind::Literal(text) = &side.kind
             && is_method(other)
             && !METHODS.contains(&text.as_str())
             && METHODS.contains(&text.to_ascii_uppercase().as_str())
@@ -134,20 +134,20 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
         {
             return Some(Never {
                 message: format!("no method is `{text}`"),
-                at: own.span,
+                at: side.span,
                 label: "methods are written in capitals",
                 help: "write it in capitals",
                 instead: None,
             });
         }
-        if let ExprKind::Literal(text) = &own.kind
+        if let ExprKind::Literal(text) = &side.kind
             && is_call(other, "local-name")
             && text.contains(':')
             && operator == BinaryOp::Equal
         {
             return Some(Never {
                 message: format!("no local name is `{text}`"),
-                at: own.span,
+                at: side.span,
                 label: "a local name has no prefix",
                 help: "compare with what stands behind the colon",
                 instead: None,
@@ -159,7 +159,7 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
 
 /// `X = 'a' and X = 'b'`.
 fn contradiction(all: &[Expr]) -> Option<Never> {
-    let equals = |own: &Expr| match &own.kind {
+    let equals = |condition: &Expr| match &condition.kind {
         ExprKind::Binary(BinaryOp::Equal, left, right) => match (&left.kind, &right.kind) {
             (ExprKind::Literal(text), _) if is_single(right) => Some((right.kind.clone(), text.clone())),
             (_, ExprKind::Literal(text)) if is_single(left) => Some((left.kind.clone(), text.clone())),
@@ -167,11 +167,11 @@ fn contradiction(all: &[Expr]) -> Option<Never> {
         },
         _ => None,
     };
-    let tests: Vec<_> = all.iter().map(|own| (own, equals(own))).collect();
+    let tests: Vec<_> = all.iter().map(|e| (e, equals(e))).collect();
     for (at, (second, test)) in tests.iter().enumerate() {
         let Some((value, text)) = test else { continue };
         let mut clash = tests[..at].iter().filter_map(|(_, first)| first.as_ref());
-        if clash.any(|(own, other)| same(own, value) && other != text) {
+        if clash.any(|(operand, other)| same(operand, value) && other != text) {
             return Some(Never {
                 message: "one value is compared with two texts: this never holds".to_owned(),
                 at: second.span,
@@ -212,7 +212,7 @@ fn is_single(expression: &Expr) -> bool {
 }
 
 fn is_call(expression: &Expr, name: &str) -> bool {
-    matches!(&expression.kind, ExprKind::Call(own, _) if own.local == name)
+    matches!(&expression.kind, ExprKind::Call(function, _) if function.local == name)
 }
 
 /// The name, where an expression is nothing but one.
@@ -259,7 +259,7 @@ fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option
     };
     let fits = |pattern: &Attribute, texts: &[&str]| {
         let compiled = Pattern::compile(&pattern.value).ok();
-        compiled.is_none_or(|own| texts.iter().any(|text| own.matches(text) != Ok(false)))
+        compiled.is_none_or(|pattern| texts.iter().any(|text| pattern.matches(text) != Ok(false)))
     };
     if is_method {
         let small: Vec<String> = METHODS.iter().map(|method| method.to_ascii_lowercase()).collect();

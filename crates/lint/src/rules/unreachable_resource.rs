@@ -45,8 +45,8 @@ fn check(look: &mut Look<'_>) {
         for (at, resource) in api.resources.iter().enumerate() {
             let Some((template, segments)) = plain(resource) else { continue };
             let before = api.resources[..at].iter().find_map(|first| {
-                let (key, own) = plain(first)?;
-                (takes(first, resource) && fits(&own, &segments)).then_some(key)
+                let (key, key_segments) = plain(first)?;
+                (takes(first, resource) && fits(&key_segments, &segments)).then_some(key)
             });
             if let Some(first) = before {
                 let message = format!("no request comes to the resource `{}`", template.value);
@@ -102,5 +102,5 @@ fn segment(text: &str) -> Option<Segment<'_>> {
 /// Whether all paths of `second` are paths of `first`.
 fn fits(first: &[Segment<'_>], second: &[Segment<'_>]) -> bool {
     first.len() == second.len()
-        && first.iter().zip(second).all(|(own, other)| *own == Segment::Variable || own == other)
+        && first.iter().zip(second).all(|(segment, other)| *segment == Segment::Variable || segment == other)
 }
