@@ -188,9 +188,9 @@ impl Pool {
     }
 
     /// The longest run of a statement: that of the data source, or its own if that is shorter.
-    fn longest(&self, own: Option<Duration>) -> Duration {
+    fn longest(&self, of_statement: Option<Duration>) -> Duration {
         let longest = self.source.options.query_timeout.min(Options::LONGEST);
-        own.map_or(longest, |own| own.min(longest))
+        of_statement.map_or(longest, |time| time.min(longest))
     }
 
     fn most(&self) -> usize {
@@ -337,17 +337,17 @@ impl Pool {
     /// Takes a connection back.
     fn give_back(&self, connection: Connection, made: Instant) {
         let now = Instant::now();
-        let own = &self.source.options;
+        let options = &self.source.options;
         let in_memory = self.source.target.is_in_memory();
-        let is_old = own.age.is_some_and(|age| now.duration_since(made) >= age);
+        let is_old = options.age.is_some_and(|age| now.duration_since(made) >= age);
         let mut old = Vec::new();
         let mut idle = lock(&self.idle);
         if !in_memory {
             // Whoever uses the pool closes what nobody has used for long.
-            let kept = idle.partition_point(|idle| now.duration_since(idle.since) >= own.idle_time);
+            let kept = idle.partition_point(|idle| now.duration_since(idle.since) >= options.idle_time);
             old.extend(idle.drain(..kept));
         }
-        let is_full = idle.len() >= own.most_idle.min(self.most());
+        let is_full = idle.len() >= options.most_idle.min(self.most());
         if in_memory || !(is_old || is_full) {
             let sure = self.doubts.load(Relaxed);
             idle.push(Idle { connection, made, since: now, sure, home: std::thread::current().id() });

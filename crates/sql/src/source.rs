@@ -82,9 +82,9 @@ impl Source {
         embedded: bool,
     ) -> Result<Source, Unusable> {
         let target = url::parse(url, embedded).map_err(|(message, help)| Unusable { message, help })?;
-        let or = |own: &str, name: &str| match own {
+        let or = |value: &str, name: &str| match value {
             "" => target.option(name).unwrap_or_default().to_owned(),
-            own => own.to_owned(),
+            value => value.to_owned(),
         };
         let (user, password) = (or(user, "user"), or(password, "password"));
         Ok(Source { target, user, password, options })

@@ -173,7 +173,7 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
             if hosts.contains(',') {
                 return wrong("a data source with several hosts is not possible here");
             }
-            let (host, own) = match hosts.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            let (host, own_port) = match hosts.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
                 Some((host, rest)) => (host, rest.strip_prefix(':')),
                 None => match hosts.split_once(':') {
                     Some((host, port)) => (host, Some(port)),
@@ -186,9 +186,9 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
             if !host.is_empty() {
                 target.host = host.to_owned();
             }
-            if let Some(own) = own.filter(|own| !own.is_empty()) {
-                match own.parse() {
-                    Ok(own) => target.port = own,
+            if let Some(port_text) = own_port.filter(|p| !p.is_empty()) {
+                match port_text.parse() {
+                    Ok(number) => target.port = number,
                     Err(_) => return wrong("the port of this URL is no number"),
                 }
             }
@@ -213,7 +213,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
         dialect: Dialect::SqlServer,
         host: "localhost".to_owned(),
         port: 0,
-        database: Some(path.to_owned()).filter(|own| !own.is_empty()),
+        database: Some(path.to_owned()).filter(|text| !text.is_empty()),
         stands_in: false,
         options: braced(properties),
     };
@@ -224,20 +224,20 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
     };
     let first = |names: &[&str]| {
         let found = names.iter().find_map(|name| target.option(name));
-        found.map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned)
+        found.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
     };
     let host = first(&["serverName", "server"]).unwrap_or_else(|| host.trim().to_owned());
     let port = first(&["portNumber", "port"]).unwrap_or_else(|| port.trim().to_owned());
     let database = first(&["databaseName", "database"]).or(target.database.clone());
     let user = first(&["userName", "user"]);
     let instance = first(&["instanceName", "instance"]);
-    let login = first(&["authentication"]).map(|own| own.to_ascii_lowercase());
+    let login = first(&["authentication"]).map(|method| method.to_ascii_lowercase());
     let is = |name: &str, value: &str| {
-        target.option(name).is_some_and(|own| own.trim().eq_ignore_ascii_case(value))
+        target.option(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(value))
     };
     let is_own_login = is("integratedSecurity", "true")
         || first(&["domain"]).is_some()
-        || login.is_some_and(|own| !matches!(&*own, "sqlpassword" | "notspecified"));
+        || login.is_some_and(|method| !matches!(&*method, "sqlpassword" | "notspecified"));
     if is_own_login {
         return wrong(
             "this URL logs in as a user of Windows or of Azure",
@@ -250,7 +250,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
     }
     if jtds && target.option("encrypt").is_none() {
         // Its name there is `ssl`, and it is off.
-        let encrypt = match first(&["ssl"]).map(|own| own.to_ascii_lowercase()).as_deref() {
+        let encrypt = match first(&["ssl"]).map(|value| value.to_ascii_lowercase()).as_deref() {
             None | Some("off" | "request") => "false",
             Some("require") => {
                 target.options.push(("trustServerCertificate".to_owned(), "true".to_owned()));
@@ -264,7 +264,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
         target.options.push(("encrypt".to_owned(), encrypt.to_owned()));
     }
     let (host, instance) = match host.split_once('\\') {
-        Some((host, own)) => (host.to_owned(), Some(own.to_owned())),
+        Some((host, instance_name)) => (host.to_owned(), Some(instance_name.to_owned())),
         None => (host, instance),
     };
     if host.contains([',', '(', '@', '/']) {
@@ -344,7 +344,7 @@ fn options(query: &str, separator: char) -> Vec<(String, String)> {
 impl Target {
     /// An option of the URL, whose name has no case.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
-        let found = self.options.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let found = self.options.iter().rev().find(|(option_name, _)| option_name.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 

@@ -117,8 +117,8 @@ impl Columns {
 
     /// The place of a column by its label, which has no case in JDBC; the first one counts.
     pub fn named(&self, name: &str) -> Option<usize> {
-        let exact = self.0.iter().position(|own| own == name);
-        exact.or_else(|| self.0.iter().position(|own| own.eq_ignore_ascii_case(name)))
+        let exact = self.0.iter().position(|n| n == name);
+        exact.or_else(|| self.0.iter().position(|n| n.eq_ignore_ascii_case(name)))
     }
 }
 

@@ -564,22 +564,22 @@ fn limits(server: &Server) {
         // Who comes then waits for one of those that there are.
         let patient = pools.get("patient", server.source("", Options { most: 60, ..Options::default() }));
         drop((leases.pop(), leases.pop()));
-        let mut own = Vec::new();
+        let mut taken = Vec::new();
         for _ in 0..200 {
             match tokio::time::timeout(Duration::from_millis(500), patient.get()).await {
-                Ok(Ok(lease)) => own.push(lease),
+                Ok(Ok(lease)) => taken.push(lease),
                 // The server has not closed those of the others yet.
-                Ok(Err(_)) if own.is_empty() => tokio::time::sleep(Duration::from_millis(20)).await,
+                Ok(Err(_)) if taken.is_empty() => tokio::time::sleep(Duration::from_millis(20)).await,
                 _ => break,
             }
         }
-        assert!(!own.is_empty() && own.len() < 10, "{}", own.len());
+        assert!(!taken.is_empty() && taken.len() < 10, "{}", taken.len());
         let (waits, comes_back) = tokio::join!(patient.get(), async {
             tokio::time::sleep(Duration::from_millis(50)).await;
-            drop(own.pop());
+            drop(taken.pop());
         });
         assert!(waits.is_ok());
-        drop((comes_back, own, leases));
+        drop((comes_back, taken, leases));
         let mut lease = crowd.get().await.unwrap();
         assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
         drop(lease);
@@ -645,13 +645,13 @@ impl Between {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (left, ends) = (Arc::new(AtomicUsize::new(usize::MAX)), Arc::new(AtomicBool::new(false)));
-        let (own, end) = (Arc::clone(&left), Arc::clone(&ends));
+        let (left_in_thread, end) = (Arc::clone(&left), Arc::clone(&ends));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if end.load(Relaxed) {
                     return;
                 }
-                serve(client, &own);
+                serve(client, &left_in_thread);
             }
         });
         Between { port, left, ends }

@@ -112,7 +112,7 @@ impl<'a> Handing<'a> {
         }
         let columns = self.columns.get_or_insert_with(|| {
             let is_same =
-                count == self.last.0.len() && names.clone().zip(&self.last.0).all(|(own, last)| own == last);
+                count == self.last.0.len() && names.clone().zip(&self.last.0).all(|(name, last)| name == last);
             if !is_same {
                 *self.last = Arc::new(Columns(names.map(str::to_owned).collect()));
             }
@@ -246,13 +246,13 @@ fn failed(error: sqlx::Error) -> Error {
     use crate::error::Reason;
     use sqlx::Error as Sqlx;
     match error {
-        Sqlx::Database(own) => {
+        Sqlx::Database(database) => {
             let number =
-                own.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().map(|own| own.number().into());
+                database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().map(|d| d.number().into());
             Error {
-                state: own.code().map(|code| code.into_owned()),
+                state: database.code().map(|code| code.into_owned()),
                 number,
-                ..Error::new(Reason::Refused, own.message())
+                ..Error::new(Reason::Refused, database.message())
             }
         }
         Sqlx::Io(error) => {

@@ -47,8 +47,8 @@ impl Session {
         for _ in 0..2 {
             let stream = TcpStream::connect_named(&config).await.map_err(unavailable)?;
             match Client::connect(config.clone(), stream.compat_write()).await {
-                Ok(own) => {
-                    client = Some(own);
+                Ok(connected) => {
+                    client = Some(connected);
                     break;
                 }
                 Err(tiberius::error::Error::Routing { host, port }) => {
@@ -77,7 +77,7 @@ impl Session {
         rows: Rows<'_>,
     ) -> Result<Outcome, Error> {
         let bound = parameters.iter().map(Bound::new).collect::<Result<Vec<_>, _>>()?;
-        let all: Vec<&dyn ToSql> = bound.iter().map(|own| own as &dyn ToSql).collect();
+        let all: Vec<&dyn ToSql> = bound.iter().map(|parameter| parameter as &dyn ToSql).collect();
         let text = match changes(statement.text()) {
             true => Cow::Owned(format!(
                 "{}\n;SELECT @@ROWCOUNT AS {CHANGED}, CAST(SCOPE_IDENTITY() AS bigint) AS {KEY}",
@@ -96,8 +96,8 @@ impl Session {
         let (mut says_changes, mut results) = (false, 0);
         while let Some(item) = stream.try_next().await.map_err(failed)? {
             match item {
-                QueryItem::Metadata(own) => {
-                    says_changes = own.columns().first().is_some_and(|first| first.name() == CHANGED);
+                QueryItem::Metadata(metadata) => {
+                    says_changes = metadata.columns().first().is_some_and(|first| first.name() == CHANGED);
                     results += u32::from(!says_changes);
                     // Of several results the rows of the first one count.
                     if results > 1 {
@@ -110,7 +110,7 @@ impl Session {
                         Some((_, ColumnData::I64(value))) => *value,
                         _ => None,
                     };
-                    outcome.affected += number(0).and_then(|own| u64::try_from(own).ok()).unwrap_or(0);
+                    outcome.affected += number(0).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
                     outcome.generated = number(1);
                 }
                 QueryItem::Row(row) => {
@@ -150,9 +150,9 @@ fn config(source: &Source) -> Result<Config, Error> {
     config.authentication(AuthMethod::sql_server(&source.user, &source.password));
     config.application_name(target.option("applicationName").unwrap_or("busbar"));
     config
-        .readonly(target.option("applicationIntent").is_some_and(|own| own.eq_ignore_ascii_case("readonly")));
+        .readonly(target.option("applicationIntent").is_some_and(|value| value.eq_ignore_ascii_case("readonly")));
     config.lossy_utf16_decoding(true);
-    let is = |name: &str| target.option(name).is_some_and(|own| own.eq_ignore_ascii_case("true"));
+    let is = |name: &str| target.option(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let encryption = match target.option("encrypt").map(str::to_ascii_lowercase).as_deref() {
         // As the driver of Java has it since its version 10.2.
         None | Some("" | "true" | "yes" | "mandatory") => EncryptionLevel::Required,
@@ -169,7 +169,7 @@ fn config(source: &Source) -> Result<Config, Error> {
     } else if let Some(roots) = target.option("sslrootcert") {
         config.trust_cert_ca(roots);
     }
-    if let Some(name) = target.option("hostNameInCertificate").filter(|own| !own.is_empty()) {
+    if let Some(name) = target.option("hostNameInCertificate").filter(|value| !value.is_empty()) {
         config.hostname_in_certificate(name);
     }
     Ok(config)
@@ -292,21 +292,21 @@ fn value(data: &ColumnData<'_>, of: ColumnType) -> Option<Value> {
         value.map_or(Some(Value::Null), read)
     }
     match data {
-        ColumnData::U8(value) => one(value, |own| Some(Value::Integer(own.into()))),
-        ColumnData::I16(value) => one(value, |own| Some(Value::Integer(own.into()))),
-        ColumnData::I32(value) => one(value, |own| Some(Value::Integer(own.into()))),
-        ColumnData::I64(value) => one(value, |own| Some(Value::Integer(own))),
-        ColumnData::F32(value) => one(value, |own| Some(Value::Real(own))),
+        ColumnData::U8(value) => one(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I16(value) => one(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I32(value) => one(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I64(value) => one(value, |v| Some(Value::Integer(v))),
+        ColumnData::F32(value) => one(value, |v| Some(Value::Real(v))),
         // The library has money as a float.
         ColumnData::F64(value) if matches!(of, ColumnType::Money | ColumnType::Money4) => {
-            one(value, |own| Some(Value::Decimal(format!("{own:.4}"))))
+            one(value, |v| Some(Value::Decimal(format!("{v:.4}"))))
         }
-        ColumnData::F64(value) => one(value, |own| Some(Value::Double(own))),
-        ColumnData::Bit(value) => one(value, |own| Some(Value::Boolean(own))),
+        ColumnData::F64(value) => one(value, |v| Some(Value::Double(v))),
+        ColumnData::Bit(value) => one(value, |v| Some(Value::Boolean(v))),
         ColumnData::Guid(value) => {
-            one(value, |own| Some(Value::Text(own.hyphenated().to_string().to_ascii_uppercase())))
+            one(value, |uuid| Some(Value::Text(uuid.hyphenated().to_string().to_ascii_uppercase())))
         }
-        ColumnData::Numeric(value) => one(value, |own| Some(Value::Decimal(decimal(own)))),
+        ColumnData::Numeric(value) => one(value, |numeric| Some(Value::Decimal(decimal(numeric)))),
         ColumnData::String(value) => {
             Some(value.as_ref().map_or(Value::Null, |text| Value::Text(text.clone().into_owned())))
         }
@@ -317,28 +317,28 @@ fn value(data: &ColumnData<'_>, of: ColumnType) -> Option<Value> {
             Some(value.as_ref().map_or(Value::Null, |xml| Value::Text(xml.as_ref().as_ref().to_owned())))
         }
         ColumnData::Date(value) => {
-            one(value, |own| Some(Value::Date(date(FIRST, own.days().into())?.to_string())))
+            one(value, |d| Some(Value::Date(date(FIRST, d.days().into())?.to_string())))
         }
-        ColumnData::Time(value) => one(value, |own| {
-            let time = Time::midnight().checked_add(since_midnight(own)?).ok()?;
+        ColumnData::Time(value) => one(value, |t| {
+            let time = Time::midnight().checked_add(since_midnight(t)?).ok()?;
             Some(Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())))
         }),
-        ColumnData::DateTime2(value) => one(value, |own| Some(Value::Timestamp(timestamp_text(at(own)?)))),
-        ColumnData::DateTimeOffset(value) => one(value, |own| {
-            let zoned = at(own.datetime2())?.to_zoned(TimeZone::UTC).ok()?;
+        ColumnData::DateTime2(value) => one(value, |datetime| Some(Value::Timestamp(timestamp_text(at(datetime)?)))),
+        ColumnData::DateTimeOffset(value) => one(value, |datetime| {
+            let zoned = at(datetime.datetime2())?.to_zoned(TimeZone::UTC).ok()?;
             Some(Value::Timestamp(timestamp_text(zoned.with_time_zone(TimeZone::system()).datetime())))
         }),
-        ColumnData::DateTime(value) => one(value, |own| {
+        ColumnData::DateTime(value) => one(value, |datetime| {
             // Three-hundredths of a second, as whole milliseconds.
-            let millis = (i64::from(own.seconds_fragments()) * 10 + 1) / 3;
-            let midnight = date(OLD_FIRST, own.days().into())?.to_datetime(Time::midnight());
+            let millis = (i64::from(datetime.seconds_fragments()) * 10 + 1) / 3;
+            let midnight = date(OLD_FIRST, datetime.days().into())?.to_datetime(Time::midnight());
             Some(Value::Timestamp(timestamp_text(
                 midnight.checked_add(SignedDuration::from_millis(millis)).ok()?,
             )))
         }),
-        ColumnData::SmallDateTime(value) => one(value, |own| {
-            let midnight = date(OLD_FIRST, own.days().into())?.to_datetime(Time::midnight());
-            let minutes = SignedDuration::from_mins(own.seconds_fragments().into());
+        ColumnData::SmallDateTime(value) => one(value, |datetime| {
+            let midnight = date(OLD_FIRST, datetime.days().into())?.to_datetime(Time::midnight());
+            let minutes = SignedDuration::from_mins(datetime.seconds_fragments().into());
             Some(Value::Timestamp(timestamp_text(midnight.checked_add(minutes).ok()?)))
         }),
     }
@@ -381,10 +381,10 @@ fn unavailable(error: tiberius::error::Error) -> Error {
 fn failed(error: tiberius::error::Error) -> Error {
     use tiberius::error::Error as Own;
     match error {
-        Own::Server(own) => {
+        Own::Server(token) => {
             // From this class on the server closes the connection.
-            let reason = if own.class() >= 20 { Reason::Interrupted } else { Reason::Refused };
-            Error { number: Some(own.code().into()), ..Error::new(reason, own.message()) }
+            let reason = if token.class() >= 20 { Reason::Interrupted } else { Reason::Refused };
+            Error { number: Some(token.code().into()), ..Error::new(reason, token.message()) }
         }
         Own::Io { message, .. } => {
             Error::new(Reason::Interrupted, format!("the connection broke: {message}"))

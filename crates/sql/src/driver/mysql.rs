@@ -190,13 +190,13 @@ fn values(row: &sqlx::mysql::MySqlRow, truths: bool) -> Result<Vec<Value>, Error
             if raw.is_null() {
                 return Ok(Value::Null);
             }
-            let own = raw.type_info().into_owned();
+            let column_type = raw.type_info().into_owned();
             let bytes: Option<&[u8]> = Decode::<MySql>::decode(raw).ok();
-            bytes.and_then(|bytes| value(own.name(), bytes, truths)).ok_or_else(|| {
+            bytes.and_then(|bytes| value(column_type.name(), bytes, truths)).ok_or_else(|| {
                 let name = row.column(at).name();
                 Error::new(
                     Reason::Value,
-                    format!("column {name} of type {} cannot be read; cast it to CHAR", own.name()),
+                    format!("column {name} of type {} cannot be read; cast it to CHAR", column_type.name()),
                 )
             })
         })

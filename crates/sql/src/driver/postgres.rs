@@ -61,7 +61,7 @@ impl Session {
             connection.execute(AssertSqlSafe(first)).await.map_err(unavailable)?;
         }
         // What stands between the server and its clients may give each statement another connection.
-        let unprepared = source.target.option("prepareThreshold").is_some_and(|own| own.trim() == "0");
+        let unprepared = source.target.option("prepareThreshold").is_some_and(|value| value.trim() == "0");
         Ok(Session {
             connection,
             columns: Arc::default(),
@@ -289,19 +289,19 @@ fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
         return Ok(Value::Null);
     }
     let bytes = raw.as_bytes().map_err(|error| error.to_string())?;
-    let own = raw.type_info();
-    read(&own, bytes).ok_or_else(|| format!("its type {} is not known here; cast it to text", own.name()))
+    let pg_type = raw.type_info();
+    read(&pg_type, bytes).ok_or_else(|| format!("its type {} is not known here; cast it to text", pg_type.name()))
 }
 
 /// The value of some bytes in the binary form of their type.
-fn read(own: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
-    match own.kind() {
+fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+    match pg_type.kind() {
         PgTypeKind::Domain(of) => return read(of, bytes),
         PgTypeKind::Enum(_) => return text(bytes),
         PgTypeKind::Array(of) => return array(of, bytes),
         _ => {}
     }
-    Some(match own.oid().map_or(0, |oid| oid.0) {
+    Some(match pg_type.oid().map_or(0, |oid| oid.0) {
         16 => Value::Boolean(*bytes.first()? != 0),
         17 => Value::Bytes(bytes.to_vec()),
         20 => Value::Integer(i64::from_be_bytes(bytes.try_into().ok()?)),
@@ -335,7 +335,7 @@ fn read(own: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                     .to_datetime(Time::midnight())
                     .checked_add(SignedDuration::from_micros(micros))
                     .ok()?;
-                let is_instant = own.oid().is_some_and(|oid| oid.0 == 1184);
+                let is_instant = pg_type.oid().is_some_and(|oid| oid.0 == 1184);
                 let zoned = |at: DateTime| {
                     Some(at.to_zoned(TimeZone::UTC).ok()?.with_time_zone(TimeZone::system()).datetime())
                 };
@@ -371,7 +371,7 @@ fn read(own: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
         2278 => Value::Text(String::new()),
         // text, varchar, bpchar, name, "char", json, xml, citext and whatever else is a text.
         18 | 19 | 25 | 114 | 142 | 1042 | 1043 => return text(bytes),
-        _ if matches!(own.name(), "citext" | "CITEXT" | "ltree" | "unknown") => return text(bytes),
+        _ if matches!(pg_type.name(), "citext" | "CITEXT" | "ltree" | "unknown") => return text(bytes),
         _ => return None,
     })
 }

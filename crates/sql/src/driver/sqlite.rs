@@ -202,9 +202,9 @@ fn serve(
     // The right to write: for a statement, or for a transaction.
     let mut turn: Option<Turn> = None;
     let running = Arc::new(AtomicU64::new(0));
-    let (own, given_up) = (Arc::clone(&running), Arc::clone(given_up));
+    let (statement_number, given_up) = (Arc::clone(&running), Arc::clone(given_up));
     if let Err(error) =
-        connection.progress_handler(STEPS, Some(move || own.load(Relaxed) <= given_up.load(Relaxed)))
+        connection.progress_handler(STEPS, Some(move || statement_number.load(Relaxed) <= given_up.load(Relaxed)))
     {
         tracing::warn!(target: "busbar::sql", "statements of SQLite run to their ends when nobody waits: {error}");
     }
@@ -340,7 +340,7 @@ fn failed(error: rusqlite::Error) -> Error {
         _ => Reason::Refused,
     };
     let message = match error {
-        Own::SqliteFailure(own, _) if own.code == rusqlite::ErrorCode::TooBig => {
+        Own::SqliteFailure(failure, _) if failure.code == rusqlite::ErrorCode::TooBig => {
             "a value is larger than sql.value allows".to_owned()
         }
         Own::SqliteFailure(_, Some(message)) => message,

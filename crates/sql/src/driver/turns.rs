@@ -75,7 +75,7 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        lock(&self.turns.queue).waiting.retain(|&own| own != self.number);
+        lock(&self.turns.queue).waiting.retain(|&number| number != self.number);
         self.turns.changed.notify_all();
     }
 }
@@ -96,9 +96,9 @@ mod tests {
         let order = Arc::new(Mutex::new(Vec::new()));
         let threads: Vec<_> = (0..5)
             .map(|number| {
-                let (own, order) = (Arc::clone(&turns), Arc::clone(&order));
+                let (turns_of_thread, order) = (Arc::clone(&turns), Arc::clone(&order));
                 let thread = std::thread::spawn(move || {
-                    let _turn = own.take(Duration::from_secs(60), || true).unwrap();
+                    let _turn = turns_of_thread.take(Duration::from_secs(60), || true).unwrap();
                     lock(&order).push(number);
                 });
                 while lock(&turns.queue).waiting.len() < number + 2 {
