@@ -264,9 +264,9 @@ fn comes_back(
         return true;
     }
     open.push(id);
-    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|own| own.strip_prefix('#'));
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|pointer| pointer.strip_prefix('#'));
     let target = reference.and_then(|pointer| root.pointer(pointer));
-    let inside = IN_PLACE.iter().filter_map(|name| schema.get(*name)).flat_map(|own| match own {
+    let inside = IN_PLACE.iter().filter_map(|name| schema.get(*name)).flat_map(|keyword| match keyword {
         Value::Array(all) => all.iter().collect::<Vec<_>>(),
         one => vec![one],
     });

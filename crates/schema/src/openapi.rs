@@ -138,7 +138,7 @@ impl OpenApi {
     /// The number of the operation that a request is for; `path` as in [`Asked`].
     pub fn find(&self, method: &str, path: &str) -> Option<usize> {
         let mut operations = self.operations.iter();
-        operations.position(|own| own.method.eq_ignore_ascii_case(method) && own.path.values(path).is_some())
+        operations.position(|o| o.method.eq_ignore_ascii_case(method) && o.path.values(path).is_some())
     }
 
     /// The operation of a number that [`find`](Self::find) gave.
@@ -182,7 +182,7 @@ impl Operation {
         let variables = self.path.values(asked.path).unwrap_or_default();
         for parameter in &self.parameters {
             let values: Vec<(&str, String)> = match parameter.place {
-                Place::Path => variables.iter().map(|(own, value)| (*own, value.clone())).collect(),
+                Place::Path => variables.iter().map(|(variable, value)| (*variable, value.clone())).collect(),
                 Place::Query => asked.query.to_vec(),
                 Place::Header => {
                     let name = parameter.name.as_str();
@@ -241,16 +241,16 @@ impl Operation {
         let (exact, class) = (status.to_string(), format!("{}XX", status / 100));
         let written = [exact.as_str(), class.as_str(), "default"];
         let mut found = written.iter().filter_map(|name| {
-            self.responses.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, content)| content)
+            self.responses.iter().find(|(range, _)| range.eq_ignore_ascii_case(name)).map(|(_, content)| content)
         });
         found.next()
     }
 
     fn faults(&self) -> Vec<String> {
         let bodies =
-            self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, own)| own));
+            self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, content)| content));
         let bodies = bodies.flatten().filter_map(|(media, schema)| Some((media, schema.as_ref()?)));
-        let parameters = self.parameters.iter().filter_map(|own| Some((&own.name, own.schema.as_ref()?)));
+        let parameters = self.parameters.iter().filter_map(|p| Some((&p.name, p.schema.as_ref()?)));
         let all = parameters.chain(bodies).filter_map(|(what, schema)| Some((what, schema.as_ref().err()?)));
         all.map(|(what, why)| format!("{}, {what}: {why}", self.label())).collect()
     }
@@ -296,8 +296,8 @@ impl Parameter {
                     separator => first.split(separator).collect(),
                 };
                 (
-                    items.iter().map(|own| Value::from(*own)).collect(),
-                    items.iter().map(|own| scalar(own)).collect(),
+                    items.iter().map(|item| Value::from(*item)).collect(),
+                    items.iter().map(|item| scalar(item)).collect(),
                 )
             }
             _ => (Value::from(first), scalar(first)),
@@ -307,7 +307,7 @@ impl Parameter {
         }
         let violations = schema.validate(if self.is_text { &texts } else { &scalars });
         found.extend(
-            violations.into_iter().map(|own| Violation { place: format!("{place}{}", own.place), ..own }),
+            violations.into_iter().map(|violation| Violation { place: format!("{place}{}", violation.place), ..violation }),
         );
         Ok(())
     }
@@ -327,7 +327,7 @@ impl Parameter {
                 members.collect()
             }
             Written::Members(names) => {
-                let members = sent.iter().filter(|(name, _)| names.iter().any(|own| own == name));
+                let members = sent.iter().filter(|(name, _)| names.iter().any(|n| n == name));
                 members.map(|(name, value)| (*name, value.as_str())).collect()
             }
             Written::Pairs { equals: true } => {
@@ -361,15 +361,15 @@ fn violation(place: &str, rule: &'static str, message: String) -> Violation {
 }
 
 fn takes(content: &Content, media: &str) -> bool {
-    content.is_empty() || content.iter().any(|(own, _)| covers(own, media))
+    content.is_empty() || content.iter().any(|(range, _)| covers(range, media))
 }
 
 /// The schema of the media type that says most.
 fn chosen<'a>(content: &'a Content, media: &str) -> Option<&'a Checked> {
-    let exact = content.iter().find(|(own, _)| own == media);
+    let exact = content.iter().find(|(range, _)| range == media);
     let chosen = exact.or_else(|| {
-        let mut ranges: Vec<_> = content.iter().filter(|(own, _)| covers(own, media)).collect();
-        ranges.sort_by_key(|(own, _)| std::cmp::Reverse(own.len()));
+        let mut ranges: Vec<_> = content.iter().filter(|(range, _)| covers(range, media)).collect();
+        ranges.sort_by_key(|(range, _)| std::cmp::Reverse(range.len()));
         ranges.first().copied()
     });
     chosen?.1.as_ref()
@@ -469,7 +469,7 @@ impl<'a> Document<'a> {
             "header"
                 if ["accept", "content-type", "authorization"]
                     .iter()
-                    .any(|own| name.eq_ignore_ascii_case(own)) =>
+                    .any(|header| name.eq_ignore_ascii_case(header)) =>
             {
                 return None;
             }
@@ -481,7 +481,7 @@ impl<'a> Document<'a> {
             Dialect::Swagger2 => Some(parameter),
             _ => parameter.get("schema").or_else(|| in_json(parameter)),
         };
-        let kind = schema.and_then(|own| self.resolved(own).get("type")).and_then(Value::as_str);
+        let kind = schema.and_then(|s| self.resolved(s).get("type")).and_then(Value::as_str);
         let schema = schema.filter(|_| kind != Some("file"));
         let written = match kind {
             _ if in_json(parameter).is_some() => Written::Json,
@@ -492,10 +492,10 @@ impl<'a> Document<'a> {
         Some(Parameter {
             name: name.to_owned(),
             place,
-            required: parameter.get("required").is_some_and(|own| own == true),
+            required: parameter.get("required").is_some_and(|flag| flag == true),
             written,
             is_text: kind == Some("string"),
-            schema: schema.map(|own| self.schema(own, Direction::Request)),
+            schema: schema.map(|s| self.schema(s, Direction::Request)),
         })
     }
 
@@ -526,8 +526,8 @@ impl<'a> Document<'a> {
         match (place, style) {
             (Place::Query, Some("deepObject")) => Written::Deep,
             (Place::Query, None | Some("form")) if explode.unwrap_or(true) => {
-                let schema = schema.map(|own| self.resolved(own));
-                let members = schema.and_then(|own| own.get("properties")).and_then(Value::as_object);
+                let schema = schema.map(|s| self.resolved(s));
+                let members = schema.and_then(|s| s.get("properties")).and_then(Value::as_object);
                 Written::Members(members.into_iter().flatten().map(|(name, _)| name.clone()).collect())
             }
             _ => Written::Pairs { equals: place != Place::Query && explode == Some(true) },
@@ -535,7 +535,7 @@ impl<'a> Document<'a> {
     }
 
     fn body(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
-        let required = |own: &Value| own.get("required").is_some_and(|own| own == true);
+        let required = |value: &Value| value.get("required").is_some_and(|flag| flag == true);
         if self.dialect != Dialect::Swagger2 {
             let body = self.resolved(operation.get("requestBody")?);
             return Some(RequestBody {
@@ -543,7 +543,7 @@ impl<'a> Document<'a> {
                 content: self.content(body, Direction::Request),
             });
         }
-        let Some(body) = parameters.iter().find(|own| own.get("in").is_some_and(|own| own == "body")) else {
+        let Some(body) = parameters.iter().find(|p| p.get("in").is_some_and(|place| place == "body")) else {
             return self.form(operation, parameters);
         };
         let content = self.content_of_swagger(operation, "consumes", body, Direction::Request);
@@ -552,15 +552,15 @@ impl<'a> Document<'a> {
 
     /// The form that parameters of Swagger 2 make.
     fn form(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
-        let fields = || parameters.iter().filter(|own| own.get("in").is_some_and(|own| own == "formData"));
+        let fields = || parameters.iter().filter(|parameter| parameter.get("in").is_some_and(|place| place == "formData"));
         fields().next()?;
-        let name = |own: &Value| own.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_required = |own: &Value| own.get("required").is_some_and(|own| own == true);
-        let is_file = |own: &Value| own.get("type").is_some_and(|kind| kind == "file");
-        let shape = |own: &Value| if is_file(own) { json!({}) } else { own.clone() };
-        let properties: Map<String, Value> = fields().map(|own| (name(own), shape(own))).collect();
+        let name = |parameter: &Value| parameter.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_required = |parameter: &Value| parameter.get("required").is_some_and(|flag| flag == true);
+        let is_file = |parameter: &Value| parameter.get("type").is_some_and(|kind| kind == "file");
+        let shape = |parameter: &Value| if is_file(parameter) { json!({}) } else { parameter.clone() };
+        let properties: Map<String, Value> = fields().map(|p| (name(p), shape(p))).collect();
         let mut schema = json!({ "type": "object", "properties": properties });
-        let required: Vec<String> = fields().filter(|own| is_required(own)).map(|own| name(own)).collect();
+        let required: Vec<String> = fields().filter(|p| is_required(p)).map(|p| name(p)).collect();
         let any = !required.is_empty();
         if any {
             schema["required"] = required.into();
@@ -572,7 +572,7 @@ impl<'a> Document<'a> {
             .flatten()
             .filter_map(Value::as_str)
             .map(essence)
-            .filter(|own| is_form(own))
+            .filter(|m| is_form(m))
             .collect();
         if media.is_empty() {
             media = vec!["application/x-www-form-urlencoded".to_owned(), "multipart/form-data".to_owned()];
@@ -603,7 +603,7 @@ impl<'a> Document<'a> {
             .map(|(media, described)| {
                 let media = essence(media);
                 let schema = described.get("schema").filter(|_| is_read(&media));
-                (media, schema.map(|own| self.schema(own, direction)))
+                (media, schema.map(|s| self.schema(s, direction)))
             })
             .collect()
     }
@@ -622,9 +622,9 @@ impl<'a> Document<'a> {
         if listed.is_empty() {
             listed.push("*/*".to_owned());
         }
-        let schema = body.get("schema").filter(|own| own.get("type").is_none_or(|kind| kind != "file"));
+        let schema = body.get("schema").filter(|s| s.get("type").is_none_or(|kind| kind != "file"));
         let checked =
-            |media: &String| schema.filter(|_| is_read(media)).map(|own| self.schema(own, direction));
+            |media: &String| schema.filter(|_| is_read(media)).map(|s| self.schema(s, direction));
         listed.into_iter().map(|media| (media.clone(), checked(&media))).collect()
     }
 
@@ -725,7 +725,7 @@ mod tests {
     ) -> Vec<String> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let query: Vec<(&str, String)> =
-            query.split('&').filter_map(|own| own.split_once('=')).map(|(n, v)| (n, v.to_owned())).collect();
+            query.split('&').filter_map(|pair| pair.split_once('=')).map(|(n, v)| (n, v.to_owned())).collect();
         let header = |name: &str| (name == "X-Key" && !key.is_empty()).then(|| key.to_owned());
         let operation =
             api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");
@@ -786,7 +786,7 @@ mod tests {
     #[test]
     fn responses_are_checked() {
         let api = pets();
-        let get = api.find("GET", "/pet/7").and_then(|own| api.operation(own)).expect("it is described");
+        let get = api.find("GET", "/pet/7").and_then(|index| api.operation(index)).expect("it is described");
         assert!(get.checks_responses(200) && get.checks_responses(404) && !get.checks_responses(500));
         let of = |status, body: Value| {
             get.answer(status, "application/json", &body, false).expect("it can be used").len()
@@ -814,7 +814,7 @@ mod tests {
             (r#"{"openapi":"4.0"}"#, "neither"),
             (r#"{"swagger":2.0}"#, "neither"),
         ] {
-            assert!(OpenApi::load(text.as_bytes()).is_err_and(|own| own.contains(why)), "{text}");
+            assert!(OpenApi::load(text.as_bytes()).is_err_and(|why_not| why_not.contains(why)), "{text}");
         }
         for text in [
             r#"{"openapi":"3.0.0","paths":[]}"#,

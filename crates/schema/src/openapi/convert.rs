@@ -18,9 +18,9 @@ impl Dialect {
     pub(super) fn of(root: &Value) -> Option<Dialect> {
         let version = |key: &str| root.get(key).and_then(Value::as_str);
         match (version("openapi"), version("swagger")) {
-            (Some(own), _) if own.starts_with("3.0") => Some(Dialect::OpenApi30),
-            (Some(own), _) if own.starts_with("3.") => Some(Dialect::OpenApi31),
-            (None, Some(own)) if own.starts_with('2') => Some(Dialect::Swagger2),
+            (Some(number), _) if number.starts_with("3.0") => Some(Dialect::OpenApi30),
+            (Some(number), _) if number.starts_with("3.") => Some(Dialect::OpenApi31),
+            (None, Some(number)) if number.starts_with('2') => Some(Dialect::Swagger2),
             _ => None,
         }
     }
@@ -131,18 +131,18 @@ fn convert(schema: &mut Value, dialect: Dialect, direction: Direction) {
     }
     for keyword in SCHEMAS {
         match members.get_mut(*keyword) {
-            Some(Value::Array(all)) => all.iter_mut().for_each(|own| convert(own, dialect, direction)),
+            Some(Value::Array(all)) => all.iter_mut().for_each(|item| convert(item, dialect, direction)),
             Some(one) => convert(one, dialect, direction),
             None => {}
         }
     }
     for keyword in BY_NAME {
         if let Some(Value::Object(all)) = members.get_mut(*keyword) {
-            all.values_mut().for_each(|own| convert(own, dialect, direction));
+            all.values_mut().for_each(|member| convert(member, dialect, direction));
         }
     }
     let nullable =
-        ["nullable", "x-nullable"].iter().any(|key| members.get(*key).is_some_and(|own| own == true));
+        ["nullable", "x-nullable"].iter().any(|key| members.get(*key).is_some_and(|flag| flag == true));
     if dialect != Dialect::OpenApi31 && nullable {
         *schema = json!({ "anyOf": [{ "type": "null" }, schema.take()] });
     }
@@ -152,13 +152,13 @@ fn convert(schema: &mut Value, dialect: Dialect, direction: Direction) {
 fn without_absent(members: &mut Map<String, Value>, direction: Direction) {
     let absent: Vec<String> = match members.get("properties") {
         Some(Value::Object(properties)) => {
-            let is_absent = |own: &Value| own.get(direction.absent()).is_some_and(|own| own == true);
-            properties.iter().filter(|(_, own)| is_absent(own)).map(|(name, _)| name.clone()).collect()
+            let is_absent = |property: &Value| property.get(direction.absent()).is_some_and(|flag| flag == true);
+            properties.iter().filter(|(_, property)| is_absent(property)).map(|(name, _)| name.clone()).collect()
         }
         _ => return,
     };
     if let Some(Value::Array(required)) = members.get_mut("required") {
-        required.retain(|name| name.as_str().is_none_or(|name| !absent.iter().any(|own| own == name)));
+        required.retain(|name| name.as_str().is_none_or(|name| !absent.iter().any(|n| n == name)));
         // Draft 4 allows no empty list.
         if required.is_empty() {
             members.remove("required");

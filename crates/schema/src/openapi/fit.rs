@@ -47,8 +47,8 @@ impl<'a> Fit<'a> {
             let all = schema.get(alternatives).and_then(Value::as_array).into_iter().flatten();
             let kinds: Vec<&Value> = all.collect();
             // Texts among them: nobody can tell which is meant.
-            if !kinds.iter().any(|own| self.is(own, "string")) {
-                kinds.iter().for_each(|own| value = self.fit(&value, own, depth - 1));
+            if !kinds.iter().any(|s| self.is(s, "string")) {
+                kinds.iter().for_each(|s| value = self.fit(&value, s, depth - 1));
             }
         }
         // Beside attributes the text of an element is a member.
@@ -92,8 +92,8 @@ impl<'a> Fit<'a> {
     /// Whether a schema names this type.
     fn is(&self, schema: &Value, kind: &str) -> bool {
         match schema.get("type") {
-            Some(Value::String(own)) => own == kind,
-            Some(Value::Array(all)) => all.iter().any(|own| own == kind),
+            Some(Value::String(name)) => name == kind,
+            Some(Value::Array(all)) => all.iter().any(|name| name == kind),
             _ => kind == "object" && schema.get("properties").is_some(),
         }
     }
@@ -101,7 +101,7 @@ impl<'a> Fit<'a> {
     fn array(&self, value: Value, schema: &'a Value, depth: usize) -> Value {
         let items = schema.get("items");
         let xml = |schema: &Value, key: &str| schema.get("xml").and_then(|xml| xml.get(key)).cloned();
-        let is_wrapped = xml(schema, "wrapped").is_some_and(|own| own == true);
+        let is_wrapped = xml(schema, "wrapped").is_some_and(|flag| flag == true);
         // `<items><item/><item/></items>`: what is in the one member.
         let value = match value {
             Value::Object(members) if is_wrapped && members.len() == 1 => {
@@ -115,7 +115,7 @@ impl<'a> Fit<'a> {
             Value::String(text) if text.is_empty() && is_wrapped => Vec::new(),
             one => vec![one],
         };
-        let item = |own: &Value| items.map_or_else(|| own.clone(), |items| self.fit(own, items, depth - 1));
+        let item = |item: &Value| items.map_or_else(|| item.clone(), |items| self.fit(item, items, depth - 1));
         all.iter().map(item).collect()
     }
 
@@ -123,9 +123,9 @@ impl<'a> Fit<'a> {
         for (name, shape) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let pointer = shape.get("$ref").and_then(Value::as_str).and_then(convert::pointer);
             let resolved = pointer.and_then(|pointer| self.whole.pointer(&pointer)).unwrap_or(shape);
-            let of = [shape, resolved].into_iter().find_map(|own| own.get("xml"));
+            let of = [shape, resolved].into_iter().find_map(|s| s.get("xml"));
             let written = of.and_then(|xml| xml.get("name")).and_then(Value::as_str).unwrap_or(name);
-            let is_attribute = of.and_then(|xml| xml.get("attribute")).is_some_and(|own| own == true);
+            let is_attribute = of.and_then(|xml| xml.get("attribute")).is_some_and(|flag| flag == true);
             let written = if is_attribute { format!("@{written}") } else { written.to_owned() };
             let place = members.get(&written).map(|_| written.as_str()).unwrap_or(name).to_owned();
             if let Some(value) = members.get(&place) {

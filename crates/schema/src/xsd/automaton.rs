@@ -215,7 +215,7 @@ impl Loops {
         // The groups that go on: those of both, but what is in a group that begins anew begins too.
         let shared = inside.iter().zip(outside).take_while(|(a, b)| a == b).count();
         let kept = match again {
-            Some(group) => inside[..shared].iter().position(|own| *own == group)?,
+            Some(group) => inside[..shared].iter().position(|g| *g == group)?,
             None => shared,
         };
         for (group, time) in outside.iter().zip(times).skip(kept) {

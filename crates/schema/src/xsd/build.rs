@@ -36,7 +36,7 @@ pub struct Builder {
 /// A check that needs all types.
 pub enum Later {
     /// An attribute of a restriction, and the one of the base that it restricts.
-    Attribute { own: AttributeUse, old: AttributeUse },
+    Attribute { derived: AttributeUse, old: AttributeUse },
 }
 
 /// Attributes of a type or group.

@@ -18,8 +18,8 @@ pub fn finish(b: &mut Builder) {
     types(b);
     redefined_groups(b);
     for later in std::mem::take(&mut b.later) {
-        let Later::Attribute { own, old } = later;
-        attribute(b, &own, &old);
+        let Later::Attribute { derived, old } = later;
+        attribute(b, &derived, &old);
     }
     models(b);
 }
@@ -192,8 +192,8 @@ fn types(b: &mut Builder) {
         if derivation != Ways::RESTRICTION || base == ANY_TYPE {
             continue;
         }
-        let (Some(own), Some(old)) = (b.schema.complex(id), b.schema.complex(base)) else { continue };
-        let verdict = match (&own.content, &old.content) {
+        let (Some(derived), Some(old)) = (b.schema.complex(id), b.schema.complex(base)) else { continue };
+        let verdict = match (&derived.content, &old.content) {
             (Content::Empty, Content::Elements { particle, .. }) => match particle {
                 Some(p) if !b.is_emptiable(*p) => Err("the content of the base cannot be empty".to_owned()),
                 _ => Ok(()),
@@ -206,9 +206,9 @@ fn types(b: &mut Builder) {
                 Err("the base is not mixed".to_owned())
             }
             (
-                Content::Elements { particle: Some(own), .. },
+                Content::Elements { particle: Some(derived), .. },
                 Content::Elements { particle: Some(old), .. },
-            ) => restrict::particle(&b.schema, *own, *old),
+            ) => restrict::particle(&b.schema, *derived, *old),
             (Content::Elements { particle: Some(_), .. }, Content::Elements { particle: None, .. }) => {
                 Err("the base has no elements".to_owned())
             }
@@ -236,8 +236,8 @@ fn redefined_groups(b: &mut Builder) {
         if b.tree(new).local(new.node) != "group" || b.extended.contains(&new) {
             continue;
         }
-        if let (Some(own), Some(base)) = (b.group(new), b.group(old))
-            && let Err(why) = restrict::particle(&b.schema, own, base)
+        if let (Some(new_particle), Some(base)) = (b.group(new), b.group(old))
+            && let Err(why) = restrict::particle(&b.schema, new_particle, base)
         {
             b.problem(
                 new,
@@ -249,13 +249,13 @@ fn redefined_groups(b: &mut Builder) {
 }
 
 /// An attribute against the one of the base that it restricts.
-fn attribute(b: &mut Builder, own: &AttributeUse, old: &AttributeUse) {
-    let name = b.schema.names.show(own.name);
-    let (own_type, old_type) = (b.schema.attributes[own.attribute].ty, b.schema.attributes[old.attribute].ty);
+fn attribute(b: &mut Builder, derived: &AttributeUse, old: &AttributeUse) {
+    let name = b.schema.names.show(derived.name);
+    let (own_type, old_type) = (b.schema.attributes[derived.attribute].ty, b.schema.attributes[old.attribute].ty);
     let banned = b.schema.derivation(own_type, old_type).is_none();
     if banned && old_type != ANY_SIMPLE {
         b.problem(
-            own.place,
+            derived.place,
             "derivation-ok-restriction.2.1.2",
             format!("the type of attribute `{name}` is not derived from its type in the base"),
         );
@@ -272,10 +272,10 @@ fn attribute(b: &mut Builder, own: &AttributeUse, old: &AttributeUse) {
         from_use.or_else(|| b.schema.attributes[u.attribute].constant.clone())
     };
     if let Some(fixed) = constant(b, old).filter(|c| c.fixed) {
-        let same = constant(b, own).is_some_and(|c| c.fixed && c.value == fixed.value);
+        let same = constant(b, derived).is_some_and(|c| c.fixed && c.value == fixed.value);
         if !same {
             b.problem(
-                own.place,
+                derived.place,
                 "derivation-ok-restriction.2.1.3",
                 format!("attribute `{name}` does not have the fixed value of the base"),
             );

@@ -243,9 +243,9 @@ impl Documents {
             );
             return None;
         }
-        let own = tree.attribute(root, "", "targetNamespace").map(|ns| names.intern(ns));
-        let chameleon = own.is_none() && context != NONE;
-        let target = own.unwrap_or(context);
+        let declared = tree.attribute(root, "", "targetNamespace").map(|ns| names.intern(ns));
+        let chameleon = declared.is_none() && context != NONE;
+        let target = declared.unwrap_or(context);
         let doc = self.list.len();
         let qualified = |attribute| tree.attribute(root, "", attribute) == Some("qualified");
         let document = SchemaDocument {

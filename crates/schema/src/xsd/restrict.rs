@@ -51,13 +51,13 @@ pub fn attributes(
 ) {
     let Body::Complex(base_type) = &b.schema.types[base].body else { return };
     let (base_uses, base_wildcard) = (base_type.attributes.clone(), base_type.wildcard.clone());
-    for own in uses {
-        let name = b.schema.names.show(own.name);
-        let old = base_uses.iter().find(|u| u.name == own.name);
-        if own.prohibited {
+    for derived in uses {
+        let name = b.schema.names.show(derived.name);
+        let old = base_uses.iter().find(|u| u.name == derived.name);
+        if derived.prohibited {
             if old.is_some_and(|o| o.required) {
                 b.problem(
-                    own.place,
+                    derived.place,
                     "derivation-ok-restriction.3",
                     format!("attribute `{name}` is required in the base"),
                 );
@@ -66,18 +66,18 @@ pub fn attributes(
         }
         match old {
             Some(old) => {
-                if old.required && !own.required {
+                if old.required && !derived.required {
                     b.problem(
-                        own.place,
+                        derived.place,
                         "derivation-ok-restriction.2.1.1",
                         format!("attribute `{name}` is required in the base"),
                     );
                 }
-                b.later.push(super::build::Later::Attribute { own: own.clone(), old: old.clone() });
+                b.later.push(super::build::Later::Attribute { derived: derived.clone(), old: old.clone() });
             }
-            None if base_wildcard.as_ref().is_some_and(|w| w.namespaces.allows(own.name.ns)) => {}
+            None if base_wildcard.as_ref().is_some_and(|w| w.namespaces.allows(derived.name.ns)) => {}
             None => b.problem(
-                own.place,
+                derived.place,
                 "derivation-ok-restriction.2.2",
                 format!("the base does not allow attribute `{name}`"),
             ),
@@ -183,7 +183,7 @@ impl Checker<'_> {
         // An element with substitutes is a choice of them.
         if let T::Element(head) = b.term
             && let Some(members) = self.schema.members.get(&head).filter(|m| !m.is_empty())
-            && !matches!(r.term, T::Element(own) if self.schema.elements[own].name == self.schema.elements[head].name)
+            && !matches!(r.term, T::Element(element) if self.schema.elements[element].name == self.schema.elements[head].name)
         {
             let one = |&id: &ElementId| P { min: 1, max: 1, term: T::Element(id) };
             let choice = std::iter::once(&head).chain(members).map(one).collect();
@@ -196,9 +196,9 @@ impl Checker<'_> {
     fn restricts_plainly(&mut self, r: &P, b: &P, depth: usize) -> Result<(), String> {
         use Compositor::*;
         match (&r.term, &b.term) {
-            (T::Element(own), T::Element(base)) => self.element(r, *own, b, *base),
-            (T::Element(own), T::Any(any)) => {
-                let name = self.schema.elements[*own].name;
+            (T::Element(derived), T::Element(base)) => self.element(r, *derived, b, *base),
+            (T::Element(derived), T::Any(any)) => {
+                let name = self.schema.elements[*derived].name;
                 if !any.namespaces.allows(name.ns) {
                     return Err(format!(
                         "the wildcard of the base does not allow `{}`",
@@ -207,11 +207,11 @@ impl Checker<'_> {
                 }
                 within(r, b)
             }
-            (T::Any(own), T::Any(base)) => {
-                if !own.namespaces.is_subset(&base.namespaces) {
+            (T::Any(derived), T::Any(base)) => {
+                if !derived.namespaces.is_subset(&base.namespaces) {
                     return Err("a wildcard is wider than that of the base".into());
                 }
-                if own.process < base.process {
+                if derived.process < base.process {
                     return Err("a wildcard is weaker than that of the base".into());
                 }
                 within(r, b)
@@ -260,14 +260,14 @@ impl Checker<'_> {
         if found { Ok(()) } else { Err(format!("{} restricts nothing in the base", self.show(part))) }
     }
 
-    fn element(&mut self, r: &P, own: ElementId, b: &P, base: ElementId) -> Result<(), String> {
-        let (d, e) = (&self.schema.elements[own], &self.schema.elements[base]);
+    fn element(&mut self, r: &P, derived: ElementId, b: &P, base: ElementId) -> Result<(), String> {
+        let (d, e) = (&self.schema.elements[derived], &self.schema.elements[base]);
         let name = self.schema.names.show(d.name);
         if d.name != e.name {
             return Err(format!("`{name}` stands where the base has `{}`", self.schema.names.show(e.name)));
         }
         within(r, b)?;
-        if own == base {
+        if derived == base {
             return Ok(());
         }
         if d.nillable && !e.nillable {
