@@ -412,9 +412,9 @@ impl<'a> Canonicalizer<'a> {
             at = doc.parent(ancestor);
         }
         if v11 && !bases.is_empty() {
-            let own = doc.attribute(n, crate::XML_NS, "base");
+            let base_attribute = doc.attribute(n, crate::XML_NS, "base");
             let mut joined = bases.pop().unwrap_or_default().to_owned();
-            for reference in bases.iter().rev().copied().chain(own) {
+            for reference in bases.iter().rev().copied().chain(base_attribute) {
                 joined = join(&joined, reference);
             }
             self.attributes.retain(|a| a.0 != crate::XML_NS || a.1 != "base");

@@ -35,7 +35,7 @@ impl Scope {
 
     /// The URI that `prefix` stands for; `""`: none.
     pub fn get(&self, prefix: &str) -> &str {
-        self.0.iter().find(|(own, _)| **own == *prefix).map_or("", |(_, uri)| uri)
+        self.0.iter().find(|(declared, _)| **declared == *prefix).map_or("", |(_, uri)| uri)
     }
 }
 
@@ -90,13 +90,13 @@ fn as_it_came(
         has_default |= prefix.is_empty();
         // What the place has is not declared again, unless only the place has it and the part may use it.
         let there = declared.get(prefix) == uri || place.get(prefix) == uri && !mentions(source, prefix);
-        if !there && !doc.namespace_declarations(node).any(|(own, _)| own == prefix) {
+        if !there && !doc.namespace_declarations(node).any(|(p, _)| p == prefix) {
             push_declaration(out, prefix, uri);
         }
     });
     if !has_default
         && !declared.get("").is_empty()
-        && !doc.namespace_declarations(node).any(|(own, _)| own.is_empty())
+        && !doc.namespace_declarations(node).any(|(p, _)| p.is_empty())
     {
         push_declaration(out, "", "");
     }
@@ -301,8 +301,8 @@ impl<'a> TreeWriter<'a> {
         let Inherit::Beyond(place) = inherit else { return };
         let mut default = NO_URI;
         let declare = |writer: &mut Self, p: PrefixId, u: UriId| {
-            let own = doc.declarations(n).any(|decl| decl.prefix == p);
-            if !own && wanted(p, u) && place.get(doc.names.prefix_str(p)) != doc.names.uri_str(u) {
+            let is_declared = doc.declarations(n).any(|decl| decl.prefix == p);
+            if !is_declared && wanted(p, u) && place.get(doc.names.prefix_str(p)) != doc.names.uri_str(u) {
                 writer.declare(p, u);
             }
         };

@@ -243,8 +243,8 @@ mod tests {
         assert!(traits("p") == Traits::default() && traits("blockquote") == Traits::default());
         assert!(traits("") == Traits::default());
         assert!(PACKED.is_sorted());
-        for (name, own) in TRAITS {
-            assert!(traits(name) == own && traits(&name.to_ascii_uppercase()) == own, "{name}");
+        for (name, expected) in TRAITS {
+            assert!(traits(name) == expected && traits(&name.to_ascii_uppercase()) == expected, "{name}");
             assert!(traits(&format!("{name}x")) == Traits::default(), "{name}");
         }
     }

@@ -745,8 +745,8 @@ impl StartTag for Serializer<'_> {
     fn uses(&self, prefix: &str) -> bool {
         let Some(frame) = self.frames.last() else { return false };
         let name = &self.names[frame.names as usize..];
-        let own = name.iter().position(|&b| b == b':').map_or(&[][..], |i| &name[..i]);
-        own == prefix.as_bytes() || self.tag_prefixes.iter().any(|used| used == prefix)
+        let name_prefix = name.iter().position(|&b| b == b':').map_or(&[][..], |i| &name[..i]);
+        name_prefix == prefix.as_bytes() || self.tag_prefixes.iter().any(|used| used == prefix)
     }
 
     fn prefix_of(&self, namespace: &str) -> Option<String> {

@@ -120,7 +120,7 @@ impl Document {
         let (mut from, mut to) = (node, top);
         'walk: loop {
             let empty = match &mut emptied {
-                Some((own, copied)) if *own == from => {
+                Some((last, copied)) if *last == from => {
                     **copied = Some(to);
                     true
                 }
@@ -176,21 +176,21 @@ impl Document {
         self.nodes.reserve((end - low) as usize);
         let mut map = Map::take();
         for id in low..end {
-            let own = other.nodes[id as usize];
-            let mut new = Node { next: moved(own.next), prev: moved(own.prev), ns: 0, ..own };
-            new.parent = if own.parent == from.0 { place.0 } else { moved(own.parent) };
-            if own.kind == NodeKind::Element {
-                (new.a, new.b) = (moved(own.a), moved(own.b));
-                self.map_name(&mut new, other, &own, &mut map);
+            let node = other.nodes[id as usize];
+            let mut new = Node { next: moved(node.next), prev: moved(node.prev), ns: 0, ..node };
+            new.parent = if node.parent == from.0 { place.0 } else { moved(node.parent) };
+            if node.kind == NodeKind::Element {
+                (new.a, new.b) = (moved(node.a), moved(node.b));
+                self.map_name(&mut new, other, &node, &mut map);
             } else {
-                (new.a, new.b) = self.store(other.value(&own));
+                (new.a, new.b) = self.store(other.value(&node));
                 new.flags |= SIDE;
-                if own.kind != NodeKind::Text && own.kind != NodeKind::Comment {
-                    self.map_name(&mut new, other, &own, &mut map);
+                if node.kind != NodeKind::Text && node.kind != NodeKind::Comment {
+                    self.map_name(&mut new, other, &node, &mut map);
                 }
             }
             let copy = self.add(new);
-            if own.ns != 0 {
+            if node.ns != 0 {
                 for decl in other.declarations(NodeId(id)) {
                     let prefix = self.map_prefix(other, decl.prefix, &mut map);
                     let uri = self.map_uri(other, decl.uri, &mut map);

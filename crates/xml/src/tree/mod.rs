@@ -479,10 +479,10 @@ impl Document {
         while let Some(n) = at {
             let node = self.node(n);
             if node.kind == NodeKind::Element {
-                let own = (node.prefix, self.names.uri_id_of(node.name));
+                let of_name = (node.prefix, self.names.uri_id_of(node.name));
                 // Nothing hides that there is no default namespace where nothing else says so.
-                let silent = node.ns == 0 && own == (NO_PREFIX, NO_URI) && self.ns.is_empty();
-                let pairs = self.declarations(n).map(|d| (d.prefix, d.uri)).chain([own]);
+                let silent = node.ns == 0 && of_name == (NO_PREFIX, NO_URI) && self.ns.is_empty();
+                let pairs = self.declarations(n).map(|d| (d.prefix, d.uri)).chain([of_name]);
                 for (prefix, uri) in pairs.filter(|_| !silent) {
                     if prefix == crate::names::XML_PREFIX || seen[..count].contains(&prefix) {
                         continue;
@@ -513,8 +513,8 @@ impl Document {
         while let Some(n) = at {
             let node = self.node(n);
             if node.kind == NodeKind::Element {
-                let own = (node.prefix, self.names.uri_id_of(node.name));
-                for (prefix, uri) in self.declarations(n).map(|d| (d.prefix, d.uri)).chain([own]) {
+                let of_name = (node.prefix, self.names.uri_id_of(node.name));
+                for (prefix, uri) in self.declarations(n).map(|d| (d.prefix, d.uri)).chain([of_name]) {
                     if prefix != crate::names::XML_PREFIX && !bound.iter().any(|b| b.0 == prefix) {
                         bound.push((prefix, uri));
                     }
