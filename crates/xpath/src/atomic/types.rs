@@ -196,7 +196,7 @@ impl AtomicType {
             Kind::Any => !value.is_function(),
             Kind::Decimal => matches!(kind, Kind::Decimal | Kind::Integer),
             Kind::Duration(DurationKind::Duration) => matches!(kind, Kind::Duration(_)),
-            own => own == kind,
+            primitive => primitive == kind,
         };
         of_kind
             && match (self.facet, value) {

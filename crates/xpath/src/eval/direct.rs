@@ -29,7 +29,7 @@ fn is_direct_step(step: &Step) -> bool {
     let predicates = match &*step.predicates {
         [] | [Predicate::Position(_)] => true,
         [Predicate::Last] => step.axis == Axis::Child,
-        [own @ Predicate::Boolean(_)] => !is_positional(own),
+        [predicate @ Predicate::Boolean(_)] => !is_positional(predicate),
         _ => false,
     };
     axis && test && predicates && !step.break_one && !step.overlaps_one
@@ -243,8 +243,8 @@ where
             }
         }
         (Axis::Attribute, Simple::Named(_, name)) => {
-            if let Some(own) = doc.attribute_by_name(id, name) {
-                more = f(own)?;
+            if let Some(attribute) = doc.attribute_by_name(id, name) {
+                more = f(attribute)?;
             }
         }
         (Axis::Child, _) => {

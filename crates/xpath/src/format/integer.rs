@@ -104,8 +104,8 @@ pub(super) fn digits_picture(picture: &str) -> Result<Option<Digits>, String> {
             optional = true;
             right += 1;
             last_separator = false;
-        } else if let Some(own) = zero_of(c) {
-            if own != zero {
+        } else if let Some(digit_zero) = zero_of(c) {
+            if digit_zero != zero {
                 return wrong("digits of two families");
             }
             if optional {

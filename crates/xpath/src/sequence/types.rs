@@ -429,16 +429,16 @@ fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Resul
     if function.arity != wanted.params.len() {
         return Ok(false);
     }
-    let Some(own) = &function.signature else { return Ok(true) };
-    let params = own.params.iter().zip(&wanted.params).all(|(own, wanted)| match (own, wanted) {
+    let Some(signature) = &function.signature else { return Ok(true) };
+    let params = signature.params.iter().zip(&wanted.params).all(|(ty, wanted)| match (ty, wanted) {
         (None, _) => true,
-        (Some(own), None) => own.is_anything(),
-        (Some(own), Some(wanted)) => wanted.is_within(own),
+        (Some(ty), None) => ty.is_anything(),
+        (Some(ty), Some(wanted)) => wanted.is_within(ty),
     });
-    let result = match (&own.result, &wanted.result) {
+    let result = match (&signature.result, &wanted.result) {
         (_, None) => true,
         (None, Some(wanted)) => wanted.is_anything(),
-        (Some(own), Some(wanted)) => own.is_within(wanted),
+        (Some(ty), Some(wanted)) => ty.is_within(wanted),
     };
     Ok(params && result)
 }

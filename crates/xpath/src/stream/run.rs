@@ -392,11 +392,11 @@ impl<'p> Run<'p> {
             let met = match kind {
                 Gather::Match(met) if !dead => met,
                 Gather::Direct if !dead && self.s.frames[depth - 1].depth == self.depth => {
-                    let own = &mut self.s.leaves[leaf as usize].text;
-                    if own.len() + text.len() > MAX_TEXT {
+                    let leaf_text = &mut self.s.leaves[leaf as usize].text;
+                    if leaf_text.len() + text.len() > MAX_TEXT {
                         return self.fail(format!("an element has more than {MAX_TEXT} bytes of text"));
                     }
-                    own.push_str(text);
+                    leaf_text.push_str(text);
                     continue;
                 }
                 _ => continue,
