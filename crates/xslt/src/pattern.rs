@@ -128,7 +128,7 @@ pub(crate) struct PatternContext<'a> {
 impl Pattern {
     /// Whether a node matches by itself, whatever variables and positions are.
     pub fn is_plain(&self) -> bool {
-        self.alternatives.iter().all(|own| own.steps.iter().all(|step| step.predicates.is_empty()))
+        self.alternatives.iter().all(|alternative| alternative.steps.iter().all(|step| step.predicates.is_empty()))
     }
 
     /// Compiles `source`. Errors: a sentence.

@@ -226,8 +226,8 @@ mod tests {
             let expected = expected.map(|name| root.join(name).to_str().unwrap().to_owned());
             assert_eq!(found, expected, "{href}");
         }
-        let own = format!("file://{}/b.xml", root.display());
-        assert_eq!(results.absolute(&own).unwrap(), root.join("b.xml").to_str().unwrap());
+        let uri = format!("file://{}/b.xml", root.display());
+        assert_eq!(results.absolute(&uri).unwrap(), root.join("b.xml").to_str().unwrap());
         assert!(FileResults::below(&root.join("none")).is_err());
     }
 

@@ -318,8 +318,8 @@ impl Compiler<'_> {
         let (first, _) = properties_by_version();
         self.attributes(node, &[first, &["cdata-section-elements"]].concat(), &[]);
         self.empty(node);
-        let own = self.attribute(node, "name").filter(|_| self.version2);
-        let name = own.and_then(|name| self.symbol(node, &name));
+        let name_attribute = self.attribute(node, "name").filter(|_| self.version2);
+        let name = name_attribute.and_then(|name| self.symbol(node, &name));
         let mut output = match name {
             None => std::mem::take(&mut self.plan.output),
             Some(name) => self.plan.outputs.remove(&name).unwrap_or_default(),

@@ -350,9 +350,9 @@ impl Compiler<'_> {
     fn level(&mut self, module: Arc<Module>, open: &mut Vec<String>) {
         let imports_from = self.next_precedence;
         open.push(module.uri.clone());
-        let mut own = Vec::new();
+        let mut nodes = Vec::new();
         let mut imports = Vec::new();
-        self.collect(&module, &mut own, &mut imports, open);
+        self.collect(&module, &mut nodes, &mut imports, open);
         for (importing, node, href) in imports {
             self.enter(&importing);
             let base = self.base_of(&importing, node);
@@ -370,7 +370,7 @@ impl Compiler<'_> {
         open.pop();
         let precedence = self.next_precedence;
         self.next_precedence += 1;
-        self.declarations.extend(own.into_iter().map(|(module, node)| Declaration {
+        self.declarations.extend(nodes.into_iter().map(|(module, node)| Declaration {
             module,
             node,
             precedence,
@@ -381,7 +381,7 @@ impl Compiler<'_> {
     fn collect(
         &mut self,
         module: &Arc<Module>,
-        own: &mut Vec<(Arc<Module>, NodeId)>,
+        nodes: &mut Vec<(Arc<Module>, NodeId)>,
         imports: &mut Vec<(Arc<Module>, NodeId, String)>,
         open: &mut Vec<String>,
     ) {
@@ -400,7 +400,7 @@ impl Compiler<'_> {
                 self.error(root, message);
                 return;
             }
-            own.push((module.clone(), root));
+            nodes.push((module.clone(), root));
             return;
         }
         self.forwards = self.is_forwards(root);
@@ -441,7 +441,7 @@ impl Compiler<'_> {
                 match self.load(href, &base) {
                     Some(included) => {
                         open.push(uri);
-                        self.collect(&included, own, imports, open);
+                        self.collect(&included, nodes, imports, open);
                         open.pop();
                         self.enter(module);
                         self.forwards = self.is_forwards(root);
@@ -451,7 +451,7 @@ impl Compiler<'_> {
                 continue;
             }
             imports_allowed = false;
-            own.push((module.clone(), child));
+            nodes.push((module.clone(), child));
         }
     }
 
@@ -686,7 +686,7 @@ pub(crate) fn base_within(doc: &Document, node: NodeId, uri: &str) -> String {
         chain.extend(doc.attribute(element, xml::XML_NS, "base"));
         at = doc.parent(element);
     }
-    chain.into_iter().rev().fold(uri.to_owned(), |base, own| crate::resolver::join(&base, own))
+    chain.into_iter().rev().fold(uri.to_owned(), |base, reference| crate::resolver::join(&base, reference))
 }
 
 fn has_bases(doc: &Document) -> bool {

@@ -163,12 +163,12 @@ impl Compiler<'_> {
         let mut at = Some(node);
         while let Some(element) = at {
             if doc.kind(element) == NodeKind::Element {
-                let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
+                let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
                 for name in ["extension-element-prefixes", "exclude-result-prefixes"] {
                     if extensions && name == "exclude-result-prefixes" {
                         continue;
                     }
-                    let Some(list) = doc.attribute(element, own, name) else { continue };
+                    let Some(list) = doc.attribute(element, ns, name) else { continue };
                     for prefix in list.split_ascii_whitespace() {
                         let declared = if prefix == "#default" { "" } else { prefix };
                         if prefix == "#all" && (self.forwards || self.plan.version2) {

@@ -32,10 +32,10 @@ pub(super) fn prepare(
         }
         let version3 = always || version_of(doc, node) >= 3.0;
         let of_xslt = doc.namespace(node) == XSLT;
-        let own = if of_xslt { "" } else { XSLT };
+        let ns = if of_xslt { "" } else { XSLT };
         // In an element of a version that is still to come nothing is known, nor whether it is to be used.
         let forwards = version_of(doc, node) > if version3 { 3.0 } else { 2.0 };
-        if let Some(source) = doc.attribute(node, own, "use-when").map(str::to_owned) {
+        if let Some(source) = doc.attribute(node, ns, "use-when").map(str::to_owned) {
             match evaluate(&source, doc, node, known, version3).and_then(|value| truth(&value)) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -131,8 +131,8 @@ fn declare(
     }
     for child in doc.children(node) {
         let unused = || {
-            let own = if doc.namespace(child) == XSLT { "" } else { XSLT };
-            let condition = doc.attribute(child, own, "use-when")?;
+            let ns = if doc.namespace(child) == XSLT { "" } else { XSLT };
+            let condition = doc.attribute(child, ns, "use-when")?;
             evaluate(condition, doc, child, known, version3).and_then(|value| truth(&value)).ok()
         };
         let counts = match doc.kind(child) {
@@ -225,8 +225,8 @@ fn evaluate(
 fn default_namespace(doc: &Document, node: NodeId) -> String {
     let mut at = Some(node);
     while let Some(element) = at {
-        let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-        if let Some(uri) = doc.attribute(element, own, "xpath-default-namespace") {
+        let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+        if let Some(uri) = doc.attribute(element, ns, "xpath-default-namespace") {
             return uri.to_owned();
         }
         at = doc.parent(element);

@@ -165,8 +165,8 @@ impl Compiler<'_> {
         let doc = &self.module.doc;
         let mut at = Some(node);
         while let Some(element) = at {
-            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-            if let Some(value) = doc.attribute(element, own, "expand-text") {
+            let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            if let Some(value) = doc.attribute(element, ns, "expand-text") {
                 return matches!(value.trim(), "yes" | "true" | "1");
             }
             at = doc.parent(element);
@@ -278,8 +278,8 @@ impl Compiler<'_> {
         let doc = &self.module.doc;
         let mut at = Some(node);
         while let Some(element) = at {
-            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-            if let Some(uri) = doc.attribute(element, own, "xpath-default-namespace") {
+            let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            if let Some(uri) = doc.attribute(element, ns, "xpath-default-namespace") {
                 return uri.to_owned();
             }
             // What an embedded stylesheet stands in says nothing about it.
@@ -760,8 +760,8 @@ impl Compiler<'_> {
         let doc = &module.doc;
         let mut at = Some(node);
         while let Some(element) = at {
-            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-            match doc.attribute(element, own, "default-mode").map(str::trim) {
+            let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            match doc.attribute(element, ns, "default-mode").map(str::trim) {
                 Some("#unnamed") => return 0,
                 Some(name) => {
                     let name = name.to_owned();
@@ -822,7 +822,7 @@ impl Compiler<'_> {
             let unknown = call.passed.iter().find(|(name, _)| !taken(name));
             let required = |slot: usize| {
                 template.body.iter().any(
-                    |i| matches!(&i.op, Op::Param { slot: own, value: Binding::Required(_) } if *own == slot),
+                    |i| matches!(&i.op, Op::Param { slot: param_slot, value: Binding::Required(_) } if *param_slot == slot),
                 )
             };
             let missing = template.parameters.iter().find(|(name, slot)| {
@@ -854,9 +854,9 @@ impl Compiler<'_> {
         self.attributes(node, &["name", "as", "override"], &["name"]);
         let keeps = self.plan.version3 && self.flag(node, "cache", false);
         if self.plan.version3 {
-            let own = self.yes_no(node, "override");
+            let overrides = self.yes_no(node, "override");
             let both = self.yes_no(node, "override-extension-function");
-            if own.is_some() && both.is_some() && own != both {
+            if overrides.is_some() && both.is_some() && overrides != both {
                 let message = "XTSE0020: override and override-extension-function say different things";
                 self.error(node, message.into());
             }

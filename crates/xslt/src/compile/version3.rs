@@ -356,11 +356,11 @@ impl Compiler<'_> {
             for instruction in piece {
                 if let Op::Version2(version2) = instruction.op
                     && let Version2::Version3(version3) = *version2
-                    && let Version3::Conditional { parts: own } = *version3
+                    && let Version3::Conditional { parts: inner } = *version3
                 {
                     // Behind one for nothing no other comes.
                     misplaced |= matches!(parts.last(), Some(Part::OnEmpty(_)));
-                    parts.extend(own);
+                    parts.extend(inner);
                 }
             }
         }

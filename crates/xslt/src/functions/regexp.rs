@@ -5,8 +5,8 @@ use xpath::regex::{Regex, RegexError};
 
 /// The expression, and whether all matches count (`g`), not the first alone.
 fn compiled(pattern: &str, flags: &str) -> Result<(std::sync::Arc<Regex>, bool), String> {
-    let own: String = flags.chars().filter(|flag| *flag != 'g').collect();
-    Ok((Regex::cached(pattern, &own).map_err(said)?, flags.contains('g')))
+    let regex_flags: String = flags.chars().filter(|flag| *flag != 'g').collect();
+    Ok((Regex::cached(pattern, &regex_flags).map_err(said)?, flags.contains('g')))
 }
 
 fn said(error: RegexError) -> String {

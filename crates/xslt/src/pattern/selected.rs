@@ -174,15 +174,15 @@ pub(super) fn of_document(
     tree: &ast::Expr,
     cx: &mut PatternContext<'_>,
 ) -> Result<Alternative, String> {
-    let mut own = tree.clone();
+    let mut step_expr = tree.clone();
     let mut named = false;
-    if let ExprKind::Path(_, steps) = &mut own.kind {
+    if let ExprKind::Path(_, steps) = &mut step_expr.kind {
         for step in steps {
             step.axis = Axis::SelfAxis;
             named |= matches!(&step.test, NodeTest::Document(Some(inner)) if matches!(**inner, NodeTest::Element(Some(_))));
         }
     }
     let priority = if named { 0.0 } else { -0.5 };
-    let selected = Selected::Once(compile(source, &own, cx)?);
+    let selected = Selected::Once(compile(source, &step_expr, cx)?);
     Ok(Alternative { steps: Box::default(), anchor: Anchor::Selected(Box::new(selected), priority) })
 }

@@ -104,8 +104,8 @@ impl Bound {
     /// The stylesheet's number of a node's name.
     #[inline]
     pub fn name_of(&self, doc: &Document, node: NodeId) -> Name {
-        let own = doc.name_id(node).and_then(|name| self.names.get(name.index()));
-        own.copied().unwrap_or(Name::NONE)
+        let name = doc.name_id(node).and_then(|name| self.names.get(name.index()));
+        name.copied().unwrap_or(Name::NONE)
     }
 }
 

@@ -442,8 +442,8 @@ impl StartTag for Fast<'_> {
 
     fn uses(&self, prefix: &str) -> bool {
         let name = &self.out[self.tag + 1..self.tag_end];
-        let own = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..colon]);
-        own == prefix.as_bytes()
+        let name_prefix = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..colon]);
+        name_prefix == prefix.as_bytes()
             || !prefix.is_empty() && self.attributes().any(|(_, found, _)| found == prefix)
     }
 

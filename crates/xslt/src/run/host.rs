@@ -276,8 +276,8 @@ impl<'h> ExprHost<'h, '_> {
         let copy = match from.kind(node.id) {
             NodeKind::Attribute => {
                 let (namespace, local) = (from.namespace(node.id), from.local(node.id));
-                let mut own = doc.attributes(parent);
-                own.find(|id| doc.local(*id) == local && doc.namespace(*id) == namespace).unwrap_or(parent)
+                let mut attributes = doc.attributes(parent);
+                attributes.find(|id| doc.local(*id) == local && doc.namespace(*id) == namespace).unwrap_or(parent)
             }
             _ => doc.copy_from(parent, from, node.id),
         };
@@ -644,9 +644,9 @@ impl<'h> ExprHost<'h, '_> {
                 Value::NodeSet(NodeSet::from_ordered(&kept))
             }
             Function::HasSameNodes => {
-                let (own, other): (HashSet<Node>, HashSet<Node>) =
+                let (left, right): (HashSet<Node>, HashSet<Node>) =
                     (set(0)?.iter().collect(), set(1)?.iter().collect());
-                Value::Boolean(own == other)
+                Value::Boolean(left == right)
             }
             Function::Parse => {
                 let source = text(0)?;

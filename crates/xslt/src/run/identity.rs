@@ -81,8 +81,8 @@ impl Engine<'_> {
             self.plan.templates[template as usize].identity.is_some_and(|identity| identity.stays_in(mode))
         };
         if self.plan.needs_size {
-            let own = if attributes { doc.attributes(parent).count() } else { 0 };
-            focus.size = (own + doc.children(parent).count()) as u32;
+            let attribute_count = if attributes { doc.attributes(parent).count() } else { 0 };
+            focus.size = (attribute_count + doc.children(parent).count()) as u32;
         } else {
             focus.size = 0;
         }

@@ -187,8 +187,8 @@ impl Engine<'_> {
             if counts(id)? {
                 let mut place = 1;
                 let mut sibling = doc.prev_sibling(id);
-                let own = key(doc.parent(id).unwrap_or(Document::ROOT));
-                let last = known(&own);
+                let parent_key = key(doc.parent(id).unwrap_or(Document::ROOT));
+                let last = known(&parent_key);
                 while let Some(previous) = sibling {
                     self.spend(1)?;
                     if let Some((known, before)) = last
@@ -202,7 +202,7 @@ impl Engine<'_> {
                     }
                     sibling = doc.prev_sibling(previous);
                 }
-                remember(own, id, place);
+                remember(parent_key, id, place);
                 numbers.push(place);
                 if number.level == Level::Single && !number.version2 {
                     break;

@@ -110,10 +110,10 @@ impl Engine<'_> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<Vec<u8>> {
-        let own;
+        let writing;
         let writing = if op.has_properties() {
-            own = Writing::new(&self.properties(op, focus, frame, place)?, true);
-            &own
+            writing = Writing::new(&self.properties(op, focus, frame, place)?, true);
+            &writing
         } else {
             &self.plan.writing
         };

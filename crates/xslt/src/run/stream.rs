@@ -245,10 +245,10 @@ impl<'e> Engine<'e> {
         let parent = here_in(opening.window, level, &focus);
         let mut pass = Pass { select, action: &action, selection, level, parent, position: 0, first: true };
         let mut kept = self.pass(&mut pass, frame, out)?;
-        let mut own: Option<Window> = None;
+        let mut current: Option<Window> = None;
         loop {
             out.drain(WORTH_WRITING, &mut |bytes| feed.write(bytes))?;
-            let mut next = own.as_ref().unwrap_or(opening.window).next(kept);
+            let mut next = current.as_ref().unwrap_or(opening.window).next(kept);
             // The element itself: it may end in this window.
             pass.parent = here_in(&next, level, &focus);
             pass.first = false;
@@ -267,7 +267,7 @@ impl<'e> Engine<'e> {
             kept = nested.pass(&mut pass, frame, out)?;
             self.go_on_from(&nested);
             drop(nested);
-            own = Some(next);
+            current = Some(next);
         }
     }
 

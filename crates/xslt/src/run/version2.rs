@@ -352,18 +352,18 @@ impl<'e> Engine<'e> {
         let mut text = String::new();
         let (mut first, mut in_text) = (true, false);
         for item in value.items() {
-            let own = match &item {
+            let item_text = match &item {
                 Item::Node(node) if !node.is_namespace() => {
                     let doc = self.doc(node.doc);
                     if doc.kind(node.id) == NodeKind::Text {
-                        let own = doc.text(node.id);
-                        if own.is_empty() {
+                        let node_text = doc.text(node.id);
+                        if node_text.is_empty() {
                             continue;
                         }
                         if !in_text && !first {
                             text.push_str(separator);
                         }
-                        text.push_str(own);
+                        text.push_str(node_text);
                         (first, in_text) = (false, true);
                         continue;
                     }
@@ -374,7 +374,7 @@ impl<'e> Engine<'e> {
             if !first {
                 text.push_str(separator);
             }
-            text.push_str(&own);
+            text.push_str(&item_text);
             (first, in_text) = (false, false);
         }
         text
@@ -569,7 +569,7 @@ impl<'e> Engine<'e> {
                     // What the result becomes on its way out, it has become where it comes from.
                     let alike = match (&function.returns, &next.returns) {
                         (None, _) => true,
-                        (Some(own), Some(inner)) => own.ty == inner.ty,
+                        (Some(outer), Some(inner)) => outer.ty == inner.ty,
                         (Some(_), None) => false,
                     };
                     if std::ptr::eq(function, next) && args.is_empty() {
@@ -763,8 +763,8 @@ impl<'e> Engine<'e> {
 
     /// Knows what holds in another engine, by the same numbers.
     pub(super) fn take_dynamics(&mut self, from: &Engine<'_>) {
-        if let (Ok(own), Ok(other)) = (self.dynamics.get_mut(), from.dynamics.lock()) {
-            own.clone_from(&other);
+        if let (Ok(dynamics), Ok(other)) = (self.dynamics.get_mut(), from.dynamics.lock()) {
+            dynamics.clone_from(&other);
         }
     }
 
@@ -805,14 +805,14 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         f: impl FnOnce(&[(Name, Value)], Focus, &mut Frame) -> Res<R>,
     ) -> Res<R> {
-        let mut own = Vec::new();
+        let mut params = Vec::new();
         let mut tunnel = Vec::new();
         for argument in arguments {
             let value = self.binding(&argument.value, focus, frame, argument.place)?;
-            if argument.tunnel { &mut tunnel } else { &mut own }.push((argument.name, value));
+            if argument.tunnel { &mut tunnel } else { &mut params }.push((argument.name, value));
         }
         if tunnel.is_empty() {
-            return f(&own, focus, frame);
+            return f(&params, focus, frame);
         }
         let change = |dynamic: &mut Dynamic| {
             for (name, value) in dynamic.tunnel.iter() {
@@ -822,7 +822,7 @@ impl<'e> Engine<'e> {
             }
             dynamic.tunnel = tunnel.into();
         };
-        self.with_dynamic(focus, change, |focus| f(&own, focus, frame))
+        self.with_dynamic(focus, change, |focus| f(&params, focus, frame))
     }
 
     // Groups.
@@ -853,9 +853,9 @@ impl<'e> Engine<'e> {
                     let value = self.value(key, at(index, *node), frame, place)?;
                     let atoms: Vec<Atomic> = value.items().map(|item| self.key_atom(item)).collect();
                     let is_its = |number: usize| {
-                        let own = &groups[number].0;
-                        own.len() == atoms.len()
-                            && own.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
+                        let group_keys = &groups[number].0;
+                        group_keys.len() == atoms.len()
+                            && group_keys.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
                     };
                     let number = if by {
                         let hash = atoms.iter().map(|atom| collation.atom(atom).bucket()).collect();
@@ -883,7 +883,7 @@ impl<'e> Engine<'e> {
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
                     let value = self.value(key, at(index, *node), frame, place)?;
-                    let mut own: Vec<usize> = Vec::new();
+                    let mut numbers: Vec<usize> = Vec::new();
                     for item in value.items() {
                         let atom = self.key_atom(item);
                         let hash = collation.atom(&atom).bucket();
@@ -900,8 +900,8 @@ impl<'e> Engine<'e> {
                             }
                         };
                         // With the same key twice it is in the group once.
-                        if !own.contains(&number) {
-                            own.push(number);
+                        if !numbers.contains(&number) {
+                            numbers.push(number);
                             groups[number].1.push(*node);
                         }
                     }

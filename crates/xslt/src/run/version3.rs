@@ -385,7 +385,7 @@ impl<'e> Engine<'e> {
         };
         let mut orders: Option<Vec<Vec<String>>> = None;
         for source in sources {
-            let own = source
+            let key_orders = source
                 .keys
                 .iter()
                 .map(|key| {
@@ -399,7 +399,7 @@ impl<'e> Engine<'e> {
                         .collect::<Res<Vec<String>>>()
                 })
                 .collect::<Res<Vec<_>>>()?;
-            if orders.get_or_insert_with(|| own.clone()) != &own {
+            if orders.get_or_insert_with(|| key_orders.clone()) != &key_orders {
                 let message = "XTDE2210: the keys of the sources of xsl:merge have different orders";
                 return Err(self.fail(place, message.into()));
             }
@@ -419,7 +419,7 @@ impl<'e> Engine<'e> {
             for start in self.starts(source, focus, frame, place)? {
                 let inner = Focus { node: start, position: 1, size: 1, rule: NO_RULE, ..focus };
                 let nodes = self.items(&source.select, inner, frame, place)?;
-                let mut own: Vec<Merged> = Vec::with_capacity(nodes.len());
+                let mut merged: Vec<Merged> = Vec::with_capacity(nodes.len());
                 for node in nodes {
                     self.tick(out)?;
                     // Each by itself (section 15.4).
@@ -442,16 +442,16 @@ impl<'e> Engine<'e> {
                         keys.push(typed);
                         values.push(value);
                     }
-                    own.push(Merged { keys, values, node, source: number });
+                    merged.push(Merged { keys, values, node, source: number });
                 }
-                self.comparable(&own, place)?;
+                self.comparable(&merged, place)?;
                 if source.sort_before {
-                    own.sort_by(compare);
-                } else if own.windows(2).any(|two| compare(&two[0], &two[1]) == Ordering::Greater) {
+                    merged.sort_by(compare);
+                } else if merged.windows(2).any(|two| compare(&two[0], &two[1]) == Ordering::Greater) {
                     let message = "XTDE2220: a source of xsl:merge is not in the order of its keys";
                     return Err(self.fail(place, message.into()));
                 }
-                all.append(&mut own);
+                all.append(&mut merged);
             }
         }
         self.comparable(&all, place)?;

@@ -374,10 +374,10 @@ impl Classifier<'_> {
             }
             Version2::Document { body } => self.inner(body, base, place),
             Version2::ResultDocument(result) => {
-                let own =
+                let values =
                     [&result.href, &result.format, &result.cdata_section_elements, &result.character_maps];
                 let values =
-                    own.into_iter().flatten().chain(result.properties.iter().map(|(_, value)| value));
+                    values.into_iter().flatten().chain(result.properties.iter().map(|(_, value)| value));
                 let mut outcome = Ok(());
                 for value in values {
                     outcome = outcome.and(self.avt(value, base, place));
