@@ -53,7 +53,7 @@ fn part_with(way: &'static str, attributes: &[&'static str], elements: &[&'stati
 
 /// An endpoint's definition: the common part, and what is its own.
 fn leaf(way: &'static str, attributes: &[&'static str], elements: &[&'static str], content: Content) -> Part {
-    let all = |part: &[&'static str], common: &[&'static str]| part.iter().chain(common).copied().collect();
+    let all = |names: &[&'static str], common: &[&'static str]| names.iter().chain(common).copied().collect();
     Part {
         way,
         attributes: all(attributes, definition::ATTRIBUTES),
