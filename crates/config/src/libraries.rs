@@ -195,7 +195,7 @@ mod tests {
     ) -> (LastGood, String, String) {
         let mut loaded = loaded(test, libraries, Some(last));
         let held = loaded.configuration.hold_libraries(last);
-        let said: Vec<String> = held
+        let reports: Vec<String> = held
             .iter()
             .map(|one| {
                 let file = one.span.place(&loaded.sources);
@@ -205,7 +205,7 @@ mod tests {
             .collect();
         let good = LastGood::new(loaded.configuration, loaded.sources, &[]);
         let counts = last.changes(&good).to_string();
-        (good, said.join("; "), counts)
+        (good, reports.join("; "), counts)
     }
 
     fn operations(good: &LastGood) -> String {

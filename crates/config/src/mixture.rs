@@ -95,8 +95,8 @@ impl LastGood {
             match &one.name {
                 Some(name) if !one.whole_file => stand((one.kind, name.clone())),
                 _ => {
-                    let known = before.iter().flat_map(|before| &before.stands_for);
-                    known.filter(|(_, p)| **p == path).for_each(|(key, _)| stand(key.clone()));
+                    let stood_for = before.iter().flat_map(|before| &before.stands_for);
+                    stood_for.filter(|(_, p)| **p == path).for_each(|(key, _)| stand(key.clone()));
                 }
             }
         }

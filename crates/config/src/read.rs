@@ -39,8 +39,8 @@ impl Shape {
     }
 
     fn check_child(&self, element: &Element, child: &Element, diagnostics: &mut Diagnostics) {
-        let known = self.elements.contains(&child.local());
-        if known && child.namespace() == SYNAPSE {
+        let is_listed = self.elements.contains(&child.local());
+        if is_listed && child.namespace() == SYNAPSE {
             return;
         }
         diagnostics.push(ignored_element(element, child, self.elements));

@@ -55,13 +55,13 @@ impl Check<'_> {
     }
 
     fn sequence(&mut self, key: &Key) {
-        if !self.known(key) {
+        if !self.is_defined(key) {
             self.report("sequence", key, self.configuration.sequences.names());
         }
     }
 
     fn endpoint_key(&mut self, key: &Key) {
-        if !self.known(key) {
+        if !self.is_defined(key) {
             self.report("endpoint", key, self.configuration.endpoints.names());
         }
     }
@@ -70,7 +70,7 @@ impl Check<'_> {
         endpoint.on_error.iter().for_each(|key| self.sequence(key));
         match &endpoint.kind {
             EndpointKind::Reference(key) => self.endpoint_key(key),
-            EndpointKind::Template(instance) if !self.known(&instance.template) => {
+            EndpointKind::Template(instance) if !self.is_defined(&instance.template) => {
                 self.report(
                     "endpoint template",
                     &instance.template,
@@ -88,7 +88,7 @@ impl Check<'_> {
         }
     }
 
-    fn known(&self, key: &Key) -> bool {
+    fn is_defined(&self, key: &Key) -> bool {
         // An expression is looked up when it has a value; a marked parameter when it is replaced.
         key.starts_with(['{', '$']) || self.configuration.has_key(key) || self.is_in_registry(key)
     }

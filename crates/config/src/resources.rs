@@ -43,7 +43,7 @@ pub struct Found {
 /// What was read, by key.
 #[derive(Default)]
 pub(crate) struct Resources {
-    known: Mutex<Known>,
+    cache: Mutex<Known>,
     /// One writes at a time: properties are read, changed and written again, and files are counted.
     writing: Mutex<Option<Count>>,
     /// What was written, by its path below the root. Shared with the registries of later configurations: messages in
@@ -98,9 +98,9 @@ impl Resources {
         fresh: Option<Duration>,
         path: impl FnOnce() -> io::Result<Option<PathBuf>>,
     ) -> io::Result<Option<Found>> {
-        let known =
-            lock(&self.known).resources.get(key).map(|resource| (Arc::clone(&resource.bytes), resource.stamp, resource.looked));
-        if let Some((bytes, _, looked)) = &known
+        let cached =
+            lock(&self.cache).resources.get(key).map(|resource| (Arc::clone(&resource.bytes), resource.stamp, resource.looked));
+        if let Some((bytes, _, looked)) = &cached
             && looked.is_some_and(|looked| fresh.is_none_or(|fresh| looked.elapsed() < fresh))
         {
             return Ok(Some(Found { bytes: Arc::clone(bytes), stale: None }));
@@ -109,16 +109,16 @@ impl Resources {
             let Some(path) = path()?.filter(|path| path.is_file()) else { return Ok(None) };
             let metadata = std::fs::metadata(&path)?;
             let stamp = Stamp { modified: metadata.modified().ok(), length: metadata.len() };
-            Ok(Some(match &known {
+            Ok(Some(match &cached {
                 Some((bytes, known_stamp, _)) if *known_stamp == stamp => (Arc::clone(bytes), stamp),
                 _ => (Arc::from(std::fs::read(&path)?), stamp),
             }))
         };
-        match (read(), &known) {
+        match (read(), &cached) {
             (Ok(Some((bytes, stamp))), _) => {
                 let kept =
                     Kept { bytes: Arc::clone(&bytes), stamp, looked: Some(Instant::now()), stale: false };
-                lock(&self.known).keep(key, kept);
+                lock(&self.cache).keep(key, kept);
                 Ok(Some(Found { bytes, stale: None }))
             }
             (Ok(None), _) => {
@@ -126,10 +126,10 @@ impl Resources {
                 Ok(None)
             }
             (Err(error), Some((bytes, ..))) => {
-                let mut known = lock(&self.known);
-                let said =
-                    known.resources.get_mut(key).is_some_and(|resource| std::mem::replace(&mut resource.stale, true));
-                Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!said).then_some(error) }))
+                let mut cache = lock(&self.cache);
+                let was_stale =
+                    cache.resources.get_mut(key).is_some_and(|resource| std::mem::replace(&mut resource.stale, true));
+                Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!was_stale).then_some(error) }))
             }
             (Err(error), None) => Err(error),
         }
@@ -139,7 +139,7 @@ impl Resources {
     pub(crate) fn note(&self, key: &str, bytes: &Arc<[u8]>) {
         let stamp = Stamp { modified: None, length: bytes.len() as u64 };
         let kept = Kept { bytes: Arc::clone(bytes), stamp, looked: Some(Instant::now()), stale: false };
-        lock(&self.known).keep(key, kept);
+        lock(&self.cache).keep(key, kept);
     }
 
     /// Whether a flow wrote the file `relative`.
@@ -149,27 +149,27 @@ impl Resources {
 
     /// What was read so far, by key.
     pub(crate) fn read_so_far(&self) -> HashMap<String, Arc<[u8]>> {
-        let known = lock(&self.known);
-        let read = known.resources.iter().filter(|(_, resource)| resource.looked.is_some());
+        let cache = lock(&self.cache);
+        let read = cache.resources.iter().filter(|(_, resource)| resource.looked.is_some());
         read.map(|(key, resource)| (key.clone(), Arc::clone(&resource.bytes))).collect()
     }
 
     /// Resources of the same root, after a reload: what flows wrote goes on to count as that, and each file is looked at once more. If it
     /// has become unreadable, its last content stays in use.
     pub(crate) fn after(before: &Resources) -> Resources {
-        let mut known = Known::default();
-        for (key, resource) in &lock(&before.known).resources {
+        let mut cache = Known::default();
+        for (key, resource) in &lock(&before.cache).resources {
             let kept =
                 Kept { bytes: Arc::clone(&resource.bytes), stamp: resource.stamp, looked: None, stale: resource.stale };
-            known.keep(key, kept);
+            cache.keep(key, kept);
         }
-        Resources { known: Mutex::new(known), written: Arc::clone(&before.written), ..Resources::default() }
+        Resources { cache: Mutex::new(cache), written: Arc::clone(&before.written), ..Resources::default() }
     }
 
     fn forget(&self, key: &str) {
-        let mut known = lock(&self.known);
-        if let Some(old) = known.resources.remove(key) {
-            known.bytes -= old.bytes.len();
+        let mut cache = lock(&self.cache);
+        if let Some(old) = cache.resources.remove(key) {
+            cache.bytes -= old.bytes.len();
         }
     }
 
@@ -241,7 +241,7 @@ impl Resources {
             lock(&self.written).insert(relative.trim_start_matches('/').to_owned());
         }
         // The same file may be known by other keys as well.
-        *lock(&self.known) = Known::default();
+        *lock(&self.cache) = Known::default();
         written
     }
 }
@@ -379,14 +379,14 @@ mod tests {
     fn a_resource_is_read_again_when_it_is_another_one() {
         let scratch = Scratch::new("again");
         let file = scratch.0.join("a");
-        for (fresh, later) in
+        for (fresh, second) in
             [(None, "one"), (Some(Duration::from_secs(600)), "one"), (Some(Duration::ZERO), "three")]
         {
             let resources = Resources::default();
             std::fs::write(&file, "one").expect("writable");
             assert_eq!(scratch.read(&resources, "a", fresh).as_deref(), Some("one"));
             std::fs::write(&file, "three").expect("writable");
-            assert_eq!(scratch.read(&resources, "a", fresh).as_deref(), Some(later), "{fresh:?}");
+            assert_eq!(scratch.read(&resources, "a", fresh).as_deref(), Some(second), "{fresh:?}");
             std::fs::remove_file(&file).expect("removable");
             let gone = scratch.read(&resources, "a", fresh);
             assert_eq!(gone.is_none(), fresh == Some(Duration::ZERO), "{fresh:?}");
@@ -407,19 +407,19 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut known = Known::default();
+        let mut cache = Known::default();
         let resource = |size: usize| Kept {
             bytes: vec![0; size].into(),
             stamp: Stamp { modified: None, length: 0 },
             looked: Some(Instant::now()),
             stale: false,
         };
-        (0..3 * MAX_COUNT).for_each(|n| known.keep(&n.to_string(), resource(1)));
-        assert!(known.resources.len() <= MAX_COUNT && known.bytes == known.resources.len());
-        (0..5).for_each(|_| known.keep("a", resource(MAX_BYTES / 2)));
-        assert!(known.bytes <= MAX_BYTES);
-        known.keep("b", resource(MAX_BYTES + 1));
-        assert!(!known.resources.contains_key("b"));
+        (0..3 * MAX_COUNT).for_each(|n| cache.keep(&n.to_string(), resource(1)));
+        assert!(cache.resources.len() <= MAX_COUNT && cache.bytes == cache.resources.len());
+        (0..5).for_each(|_| cache.keep("a", resource(MAX_BYTES / 2)));
+        assert!(cache.bytes <= MAX_BYTES);
+        cache.keep("b", resource(MAX_BYTES + 1));
+        assert!(!cache.resources.contains_key("b"));
     }
 
     #[test]
@@ -491,8 +491,8 @@ mod tests {
         assert_eq!(property("p"), Ok(()));
         assert!(property("long-name").is_err_and(|why| why.contains("registry_size")));
         // Counted by another process that starts: nothing new.
-        let later = Resources::default();
-        assert!(later.write(&root, "c", b"1", limits).is_err_and(|error| full(error.to_string())));
+        let resources = Resources::default();
+        assert!(resources.write(&root, "c", b"1", limits).is_err_and(|error| full(error.to_string())));
     }
 
     #[test]

@@ -232,7 +232,7 @@ fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], di
     }
     read::stray_text(element, diagnostics);
     for child in element.elements() {
-        let known = elements.contains(&child.local());
+        let is_element_of_endpoint = elements.contains(&child.local());
         match child.namespace() {
             SYNAPSE if child.local() == "property" => diagnostics.push(
                 Diagnostic::warning(
@@ -242,9 +242,9 @@ fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], di
                 .at(child.start_tag(), "has no effect here")
                 .help("move it out, into `endpoint`"),
             ),
-            SYNAPSE if known => {}
+            SYNAPSE if is_element_of_endpoint => {}
             // An inline WSDL.
-            namespace if namespace != SYNAPSE && element.is("wsdl") && !known => {}
+            namespace if namespace != SYNAPSE && element.is("wsdl") && !is_element_of_endpoint => {}
             _ => diagnostics.push(read::ignored_element(element, child, &elements)),
         }
     }
