@@ -96,7 +96,7 @@ impl<T: Send + Sync + 'static> Connections<T> {
     }
 
     /// The one that is known when the configuration loads.
-    pub(crate) fn known(&self) -> Option<&Arc<T>> {
+    pub(crate) fn literal(&self) -> Option<&Arc<T>> {
         self.by_name.get(self.key.as_ref()?.literal()?)
     }
 }

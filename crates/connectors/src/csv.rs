@@ -154,13 +154,13 @@ struct Types {
 impl Types {
     fn parse(text: &str) -> Result<Types, String> {
         let mut types = Types::default();
-        let known = |kind: &str| match &*kind.trim().to_ascii_lowercase() {
+        let type_named = |kind: &str| match &*kind.trim().to_ascii_lowercase() {
             type_name @ ("string" | "number" | "integer" | "boolean" | "") => Ok(type_name.to_owned()),
             _ => Err(format!("`{kind}` is no type: expected string, number, integer, boolean")),
         };
         if !text.trim_start().starts_with('[') {
             for (at, kind) in text.split(',').enumerate() {
-                types.by_position.push((at, known(kind)?));
+                types.by_position.push((at, type_named(kind)?));
             }
             return Ok(types);
         }
@@ -170,7 +170,7 @@ impl Types {
             let text =
                 |name: &str| item.get(name).map(|v| v.as_str().map_or(v.to_string(), str::to_owned));
             let column = text("Column Name Or Index").ok_or("an item has no `Column Name Or Index`")?;
-            let kind = known(&text("Data Type").ok_or("an item has no `Data Type`")?)?;
+            let kind = type_named(&text("Data Type").ok_or("an item has no `Data Type`")?)?;
             match text("Is Column Name").is_some_and(|value| value.eq_ignore_ascii_case("no")) {
                 true => match column.trim().parse::<usize>() {
                     Ok(position @ 1..) => types.by_position.push((position - 1, kind)),

@@ -550,7 +550,7 @@ impl Mediator for Request {
     }
 
     fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
-        self.connections.known().map(|connection| Arc::clone(&connection.endpoint)).into_iter().collect()
+        self.connections.literal().map(|connection| Arc::clone(&connection.endpoint)).into_iter().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

@@ -138,14 +138,14 @@ struct Call {
 fn call(element: &Element, operation: &LibraryOperation, compiler: &mut Compiler<'_>) -> Option<Call> {
     let given = Parameters::compile(element, |_| Form::Json, compiler)?;
     let template = &operation.template;
-    let known: Vec<&str> = template.parameters.iter().map(|p| p.name.value.as_str()).collect();
+    let names: Vec<&str> = template.parameters.iter().map(|p| p.name.value.as_str()).collect();
     for child in
-        element.elements().filter(|child| !known.contains(&child.local()) && !child.is("description"))
+        element.elements().filter(|child| !names.contains(&child.local()) && !child.is("description"))
     {
         let message = format!("`{}` has no effect inside of `{}`", child.local(), element.local());
         let found = Diagnostic::warning("ignored-element", message)
             .at(child.name_span(), "ignored")
-            .did_you_mean(child.local(), known.iter().copied());
+            .did_you_mean(child.local(), names.iter().copied());
         compiler.diagnostics.push(found);
     }
     let list = compiler.operation(operation);

@@ -409,7 +409,7 @@ impl Server {
             (ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::Parse, _) => CONNECTION,
             _ => COMMAND,
         };
-        let said = match (why.kind(), why.code()) {
+        let reason_given = match (why.kind(), why.code()) {
             (ErrorKind::Parse, _) => "the server does not speak the redis protocol".to_owned(),
             // As the server says it: the code, then the text.
             (_, Some(code)) => {
@@ -424,7 +424,7 @@ impl Server {
             }
             _ => why.to_string(),
         };
-        Failure::new(reason, format!("{}: {said}", self.name()))
+        Failure::new(reason, format!("{}: {reason_given}", self.name()))
     }
 
     async fn open(&self, services: &Services) -> Result<Conversation, Failure> {

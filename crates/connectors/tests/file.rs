@@ -872,9 +872,9 @@ fn what_takes_the_place_of_a_file_keeps_its_mode_and_its_time_where_asked() {
     let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
     let end = place.run(&operation("write", "<filePath>a.txt</filePath><contentOrExpression>new</contentOrExpression><updateLastModified>false</updateLastModified>"));
-    let known = fs::metadata(&path).unwrap();
+    let metadata = fs::metadata(&path).unwrap();
     assert_eq!(
-        (end.fault(), known.permissions().mode() & 0o777, known.modified().unwrap()),
+        (end.fault(), metadata.permissions().mode() & 0o777, metadata.modified().unwrap()),
         (None, 0o640, long_ago)
     );
     let end = place.run(&operation("read", "<path>a.txt</path><readMode>Metadata Only</readMode>"));

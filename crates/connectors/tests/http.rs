@@ -386,8 +386,8 @@ fn what_is_misspelt_is_said() {
         "<redis.init><bad>1</bad></redis.init>",
     ] {
         let tested = main(init);
-        let said: Vec<_> = tested.found.iter().filter(|finding| finding.contains("`bad`")).collect();
-        assert_eq!(said.len(), 1, "{:?}", tested.found);
+        let reports: Vec<_> = tested.found.iter().filter(|finding| finding.contains("`bad`")).collect();
+        assert_eq!(reports.len(), 1, "{:?}", tested.found);
     }
     // A connection to another machine is one finding, whatever it is described by.
     let server = "<connectionType>SFTP</connectionType><host>h</host><port>22</port><username>u</username><password>p</password>\

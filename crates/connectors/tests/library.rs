@@ -146,7 +146,7 @@ fn with(name: &str, place: &str, steps: &str) -> Tested {
 #[test]
 fn templates_of_a_library_are_operations() {
     for place in ["zip", "directory"] {
-        for (steps, said) in [
+        for (steps, expected) in [
             (
                 "<greet.init><word>Hello</word></greet.init><greet.hello><who>{//who}</who></greet.hello>",
                 "Hello Ann!",
@@ -166,7 +166,7 @@ fn templates_of_a_library_are_operations() {
                 tested.found
             );
             let end = tested.run(&[XML], "<a><who>Ann</who></a>");
-            assert_eq!((end.fault(), end.property("said").as_deref()), (None, Some(said)), "{place} {steps}");
+            assert_eq!((end.fault(), end.property("said").as_deref()), (None, Some(expected)), "{place} {steps}");
         }
     }
 }

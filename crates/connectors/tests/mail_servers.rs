@@ -22,7 +22,7 @@ fn flow(kind: &str, port: u16, more: &str, step: &str) -> Tested {
 }
 
 /// Texts of a server that knows the user, up to the command behind that.
-fn known(protocol: &str) -> Vec<String> {
+fn login(protocol: &str) -> Vec<String> {
     let texts: &[&str] = match protocol {
         "IMAP" => &[
             "* OK hi\r\n",
@@ -42,7 +42,7 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
     let long = "x".repeat(1 << 20);
     let many = |line: &str, count: usize| line.repeat(count);
     let after = |protocol: &str, more: &[&str]| {
-        let mut script = known(protocol);
+        let mut script = login(protocol);
         script.extend(more.iter().map(|text| (*text).to_owned()));
         script
     };
@@ -178,7 +178,7 @@ fn a_server_that_sends_a_little_now_and_then_does_not_keep_a_message() {
         ("SMTP", SEND, slow("220-x\r\n")),
         ("IMAP", LIST, vec!["* OK hi\r\n".to_owned(), format!("{}|", "* OK x\r\n").repeat(400)]),
         ("POP3", LIST, {
-            let mut script = known("POP3");
+            let mut script = login("POP3");
             script.push(format!("+OK\r\n{}", "1 1\r\n|".repeat(400)));
             script
         }),

@@ -50,7 +50,7 @@ impl Converse for Session {
         let mut session = Session { wire: Wire::connect(server, services).await?, next: 0, can: Vec::new() };
         let greeting = session.wire.line(SHORT).await?;
         if !greeting.starts_with("* OK") && !greeting.starts_with("* PREAUTH") {
-            return Err(session.wire.broken(format!("the server says {}", said(&greeting))));
+            return Err(session.wire.broken(format!("the server says {}", printable(&greeting))));
         }
         session.capabilities().await?;
         if server.start_tls {
@@ -197,30 +197,30 @@ impl Session {
     async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
         let shown = super::oauth::shown(user, token);
         // With the command where the server takes that (RFC 4959), else when it asks.
-        let (command, later) = match self.can("SASL-IR") {
+        let (command, response) = match self.can("SASL-IR") {
             true => (format!("AUTHENTICATE XOAUTH2 {shown}"), None),
             false => ("AUTHENTICATE XOAUTH2".to_owned(), Some(shown)),
         };
         self.begin(&command).await?;
         let tag = format!("b{} ", self.next);
-        let (mut later, mut left) = (later, SHORT);
+        let (mut response, mut left) = (response, SHORT);
         loop {
             let line = self.wire.line(left).await?;
             left = left.saturating_sub(line.len() + 64);
             if line.starts_with('+') {
                 // Where it asks again it says why not, and wants to be told that this was read.
-                let answer = later.take().unwrap_or_default();
-                self.wire.send(format!("{answer}\r\n").as_bytes()).await?;
+                let line = response.take().unwrap_or_default();
+                self.wire.send(format!("{line}\r\n").as_bytes()).await?;
             } else if let Some(end) = line.strip_prefix(&tag) {
                 return match end.starts_with("OK") {
                     true => Ok(()),
                     false => {
-                        let failure = self.wire.broken(format!("AUTHENTICATE: {}", said(end)));
+                        let failure = self.wire.broken(format!("AUTHENTICATE: {}", printable(end)));
                         Err(if end.starts_with("NO") { failure.with(CREDENTIALS) } else { failure })
                     }
                 };
             } else if line.starts_with("* BYE") {
-                return Err(self.wire.broken(said(&line)));
+                return Err(self.wire.broken(printable(&line)));
             }
         }
     }
@@ -265,13 +265,13 @@ impl Session {
             }
             match pieces.first() {
                 Some(Piece::Text(text)) if text.starts_with("* BYE") && command != "LOGOUT" => {
-                    return Err(self.wire.broken(said(text)));
+                    return Err(self.wire.broken(printable(text)));
                 }
                 Some(Piece::Text(text)) => match text.strip_prefix(&tag) {
                     Some(end) if end.starts_with(" OK") => return Ok(answers),
                     Some(end) => {
                         let verb = command.split(' ').next().unwrap_or_default();
-                        return Err(self.wire.broken(format!("{verb}:{} ", said(end))));
+                        return Err(self.wire.broken(format!("{verb}:{} ", printable(end))));
                     }
                     None => answers.push(pieces),
                 },
@@ -282,7 +282,7 @@ impl Session {
 }
 
 /// What a line of a server says, for a message.
-fn said(line: &str) -> String {
+fn printable(line: &str) -> String {
     line.chars().take(200).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

@@ -283,11 +283,11 @@ impl Source {
             Content::Bytes(bytes) => (bytes, None),
             Content::File(path) => {
                 let unreadable = |why: String| wrong(format!("{}: {why}", path.display()));
-                let known = std::fs::metadata(&path).map_err(|why| unreadable(why.to_string()))?;
-                if !known.is_file() {
+                let metadata = std::fs::metadata(&path).map_err(|why| unreadable(why.to_string()))?;
+                if !metadata.is_file() {
                     return Err(unreadable("it is no file".to_owned()));
                 }
-                let size = usize::try_from(known.len()).unwrap_or(usize::MAX);
+                let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
                 if size > *left {
                     return Err(unreadable("the files are larger than a flow may hold".to_owned()));
                 }

@@ -48,7 +48,7 @@ impl Session {
                 line = self.wire.line(SHORT).await?;
             }
             if !line.starts_with(wanted) {
-                return Err(refused(self.wire.broken(said(&line))));
+                return Err(refused(self.wire.broken(printable(&line))));
             }
         }
         Ok(())
@@ -107,7 +107,7 @@ impl Session {
         let line = self.wire.line(SHORT).await?;
         match line.starts_with("+OK") {
             true => Ok(()),
-            false => Err(self.wire.broken(said(&line))),
+            false => Err(self.wire.broken(printable(&line))),
         }
     }
 
@@ -132,7 +132,7 @@ impl Session {
 }
 
 /// What a server says, for messages.
-fn said(line: &str) -> String {
+fn printable(line: &str) -> String {
     line.chars().take(200).filter(|c| !c.is_control()).collect()
 }
 

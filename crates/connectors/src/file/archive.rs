@@ -58,14 +58,14 @@ fn compress(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
 
 /// Packs a file, or a directory, into a new archive; how many files it has.
 pub(super) fn pack_into(from: &Path, to: &Path, deep: bool, files: &Files) -> Result<u64, Failure> {
-    let known = fs::metadata(from).map_err(|error| Failure::io(from, &error))?;
-    if !known.is_dir() && !known.is_file() {
+    let metadata = fs::metadata(from).map_err(|error| Failure::io(from, &error))?;
+    if !metadata.is_dir() && !metadata.is_file() {
         return Err(Failure::no_file(from));
     }
     let mut partial = Partial::begin(to, Existing::Replace, true)?;
     let mut archive = ZipWriter::new(partial.file()?);
     let (mut count, mut packed) = (0, 0);
-    if known.is_dir() {
+    if metadata.is_dir() {
         pack(&mut archive, from, "", deep, to, (&mut count, &mut packed), files)?;
     } else {
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -91,7 +91,7 @@ fn pack(
     }
     for entry in entries(directory, count, files)? {
         let name = format!("{prefix}{}", entry.name);
-        if entry.known.is_dir() {
+        if entry.metadata.is_dir() {
             let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
             if deep && !linked {
                 archive
@@ -99,7 +99,7 @@ fn pack(
                     .map_err(|why| broken(target, why))?;
                 pack(archive, &entry.path, &format!("{name}/"), deep, target, (count, packed), files)?;
             }
-        } else if !entry.known.is_file() {
+        } else if !entry.metadata.is_file() {
             // Whoever opens a pipe waits for a writer, and a device may have no end.
             return Err(Failure::no_file(&entry.path));
         } else if entry.path != target {

@@ -502,7 +502,7 @@ fn copied(transfer: &Transfer, from: &Path, to: &Path, is_directory: bool, files
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, &mut count, files)? {
-        if entry.known.is_file() && is_wanted(&entry.name, transfer.pattern.as_deref())? {
+        if entry.metadata.is_file() && is_wanted(&entry.name, transfer.pattern.as_deref())? {
             let name = entry.path.file_name().unwrap_or_default();
             copy_all(&entry.path, &to.join(name), None, Existing::Replace, 0, &mut 0, files)?;
         }
@@ -544,7 +544,7 @@ fn move_members(
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, count, files)? {
         let target = to.join(entry.path.file_name().unwrap_or_default());
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|known| known.is_dir());
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
         match &transfer.pattern {
             _ if is_directory && !transfer.deep => {}
             Some(_) if is_directory => move_members(transfer, &entry.path, &target, depth + 1, count, files)?,
@@ -590,7 +590,7 @@ fn deleted(
         return Err(too_deep(path));
     }
     for entry in entries(path, count, files)? {
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|known| known.is_dir());
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
         let ran = match is_directory {
             true if deep => deleted(&entry.path, pattern, deep, depth + 1, count, files),
             true => Ok(()),
@@ -700,11 +700,11 @@ fn find(
     for entry in entries(directory, count, files)? {
         // A linked directory may lead back here.
         let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
-        if entry.known.is_dir() {
+        if entry.metadata.is_dir() {
             if deep && !linked && depth < DEEPEST {
                 find(&entry.path, pattern, deep, depth + 1, count, found, files)?;
             }
-        } else if entry.known.is_file() && is_wanted(&entry.name, pattern)? {
+        } else if entry.metadata.is_file() && is_wanted(&entry.name, pattern)? {
             found.push(entry.path.to_string_lossy().into());
         }
     }
@@ -744,9 +744,9 @@ fn get_size(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     let path = required(parameters, "source", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        let known = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
-        match known.is_file() {
-            true => Ok(result("fileSize", known.len())),
+        let metadata = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
+        match metadata.is_file() {
+            true => Ok(result("fileSize", metadata.len())),
             false => Err(Failure::no_file(&path)),
         }
     }))
@@ -756,8 +756,8 @@ fn get_last_modified_time(parameters: &Parameters, context: &mut Context) -> Res
     let path = required(parameters, "source", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        let known = fs::metadata(&path).and_then(|known| known.modified());
-        let modified = known.map_err(|error| Failure::io(&path, &error))?;
+        let modified = fs::metadata(&path).and_then(|m| m.modified());
+        let modified = modified.map_err(|error| Failure::io(&path, &error))?;
         Ok(result("lastModifiedTime", time(modified)))
     }))
 }

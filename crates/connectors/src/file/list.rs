@@ -170,7 +170,7 @@ fn of_ant(pattern: &str) -> String {
 pub(super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) name: String,
-    pub(super) known: Metadata,
+    pub(super) metadata: Metadata,
 }
 
 /// The entries of a directory, by name. `count`: how many the operation has looked at so far.
@@ -191,8 +191,8 @@ pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Res
             return Err(Failure::new(Reason::Configuration, why));
         }
         // What vanished in the meantime, or is a link to nothing, is not there.
-        let Ok(known) = fs::metadata(entry.path()) else { continue };
-        found.push(Entry { path: entry.path(), name, known });
+        let Ok(metadata) = fs::metadata(entry.path()) else { continue };
+        found.push(Entry { path: entry.path(), name, metadata });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
@@ -201,8 +201,8 @@ pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Res
 impl Listing {
     fn directory(&self, files: &Files) -> Result<PathBuf, Failure> {
         let directory = files.path(&self.directory)?;
-        let known = fs::metadata(&directory).map_err(|error| Failure::io(&directory, &error))?;
-        match known.is_dir() {
+        let metadata = fs::metadata(&directory).map_err(|error| Failure::io(&directory, &error))?;
+        match metadata.is_dir() {
             true => Ok(directory),
             false => {
                 Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", directory.display())))
@@ -274,7 +274,7 @@ impl Listing {
     ) -> Result<Map<String, Json>, Failure> {
         let (mut here, mut deeper) = (Vec::new(), Vec::new());
         for entry in entries(directory, count, files)? {
-            if entry.known.is_dir() {
+            if entry.metadata.is_dir() {
                 // A linked directory may lead back here.
                 let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
                 if depth < self.depth && !linked {
@@ -310,7 +310,7 @@ impl Listing {
             }
             Ok(false)
         };
-        let age = entry.known.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+        let age = entry.metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
         let young = match (self.oldest, age) {
             (Some(oldest), Some(age)) => age <= oldest,
             _ => true,
@@ -324,8 +324,8 @@ impl Listing {
     fn sort(&self, list: &mut [Entry]) {
         match self.order {
             Order::Name => {}
-            Order::Size => list.sort_by_key(|entry| entry.known.len()),
-            Order::Modified => list.sort_by_key(|entry| entry.known.modified().ok()),
+            Order::Size => list.sort_by_key(|entry| entry.metadata.len()),
+            Order::Modified => list.sort_by_key(|entry| entry.metadata.modified().ok()),
         }
         if self.descending {
             list.reverse();
@@ -344,8 +344,8 @@ impl Listing {
             .map(|(entry, _)| {
                 let mut one = Map::new();
                 one.insert("name".to_owned(), shown(entry).into());
-                one.insert("size".to_owned(), entry.known.len().into());
-                if let Ok(modified) = entry.known.modified() {
+                one.insert("size".to_owned(), entry.metadata.len().into());
+                if let Ok(modified) = entry.metadata.modified() {
                     one.insert("lastModifiedTime".to_owned(), time(modified).into());
                 }
                 Ok(Json::Object(one))

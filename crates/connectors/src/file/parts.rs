@@ -91,13 +91,13 @@ pub(super) fn divide(
     files: &Files,
 ) -> Result<usize, Failure> {
     let failed = |error: std::io::Error| Failure::io(from, &error);
-    let known = fs::metadata(from).map_err(failed)?;
-    if !known.is_file() {
+    let metadata = fs::metadata(from).map_err(failed)?;
+    if !metadata.is_file() {
         return Err(Failure::no_file(from));
     }
     match part {
         Part::Element(expression) => return elements::divide(from, to, expression, files),
-        Part::Bytes(bytes) if known.len().div_ceil(*bytes) > MOST as u64 => return Err(too_many(from)),
+        Part::Bytes(bytes) if metadata.len().div_ceil(*bytes) > MOST as u64 => return Err(too_many(from)),
         Part::Bytes(_) | Part::Lines(_) => {}
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
@@ -207,7 +207,7 @@ pub(super) fn join(
     }
     let (mut merged, mut total, mut count) = (0_u64, 0_u64, 0);
     for entry in entries(from, &mut count, files)? {
-        if !entry.known.is_file() || entry.path == to || !is_wanted(&entry.name, pattern)? {
+        if !entry.metadata.is_file() || entry.path == to || !is_wanted(&entry.name, pattern)? {
             continue;
         }
         let mut file = File::open(&entry.path).map_err(|error| Failure::io(&entry.path, &error))?;

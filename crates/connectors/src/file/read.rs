@@ -192,11 +192,11 @@ fn part(parameters: &Parameters, context: &mut Context) -> Result<Part, Failure>
 
 /// The file that is read: of a directory the first one, by name, that the pattern matches.
 fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Failure> {
-    let known = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
-    if known.is_file() {
+    let metadata = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
+    if metadata.is_file() {
         return Ok(path);
     }
-    if !known.is_dir() {
+    if !metadata.is_dir() {
         return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
     }
     let entries = fs::read_dir(&path).map_err(|error| Failure::io(&path, &error))?;
@@ -275,18 +275,18 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
 
 /// What is known of a file.
 pub(super) fn facts(path: &Path, files: &Files) -> Result<Map<String, Json>, Failure> {
-    let known = fs::metadata(path).map_err(|error| Failure::io(path, &error))?;
+    let metadata = fs::metadata(path).map_err(|error| Failure::io(path, &error))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut facts = Map::new();
     let mut set = |key: &str, value: String| facts.insert(key.to_owned(), Json::String(value));
-    let modified = known.modified().map_err(|error| Failure::io(path, &error))?;
+    let modified = metadata.modified().map_err(|error| Failure::io(path, &error))?;
     set("FILE_LAST_MODIFIED_TIME", time(modified));
-    set("FILE_IS_DIR", known.is_dir().to_string());
+    set("FILE_IS_DIR", metadata.is_dir().to_string());
     set("FILE_PATH", files.connection.root.shown(path));
     set("FILE_URL", format!("file://{}", path.display()));
     set("FILE_NAME_WITHOUT_EXTENSION", name.split('.').next().unwrap_or_default().to_owned());
     set("FILE_NAME", name);
-    set("FILE_SIZE", known.len().to_string());
+    set("FILE_SIZE", metadata.len().to_string());
     Ok(facts)
 }
 

@@ -106,9 +106,9 @@ fn delete(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
         let failed = |error: std::io::Error| Failure::io(&path, &error);
-        let known = fs::symlink_metadata(&path).map_err(failed)?;
+        let metadata = fs::symlink_metadata(&path).map_err(failed)?;
         let mut done = Done::default();
-        if !known.is_dir() {
+        if !metadata.is_dir() {
             let _lock = lock(&path, files)?;
             fs::remove_file(&path).map_err(failed)?;
             return Ok(done);
@@ -209,7 +209,7 @@ fn rename(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
 
 /// Moves one file or directory to a path: by a name where both are in one file system, else as a copy.
 pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Result<(), Failure> {
-    let known = fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
+    let metadata = fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
     if files.connection.root.is(from) {
         return Err(Failure::new(Reason::IllegalPath, "the working directory itself is not moved"));
     }
@@ -220,7 +220,7 @@ pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Res
         let why = format!("{} is within {}", to.display(), from.display());
         return Err(Failure::new(Reason::IllegalPath, why));
     }
-    if !overwrite && !known.is_dir() {
+    if !overwrite && !metadata.is_dir() {
         // A link fails where there is such a name, at the same instant; a rename does not look.
         match fs::hard_link(from, to) {
             Ok(()) => return fs::remove_file(from).map_err(|error| Failure::io(from, &error)),
@@ -248,7 +248,7 @@ pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Res
 struct Member {
     path: PathBuf,
     /// Of itself, also where it is a link.
-    known: Metadata,
+    metadata: Metadata,
 }
 
 /// Moves one file or directory as a copy: nothing is deleted before all of it is copied, and nothing that was not copied. What cannot
@@ -266,14 +266,14 @@ fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<()
     // A directory goes behind what is in it.
     for member in members.iter().rev() {
         let failed = |error: std::io::Error| Failure::io(&member.path, &error);
-        if member.known.is_dir() {
+        if member.metadata.is_dir() {
             // Where that is not allowed the directory is as any new one.
-            let _ = fs::set_permissions(target(member), member.known.permissions());
+            let _ = fs::set_permissions(target(member), member.metadata.permissions());
             fs::remove_dir(&member.path).map_err(failed)?;
             continue;
         }
         match fs::symlink_metadata(&member.path) {
-            Ok(now) if state(&now) != state(&member.known) => {
+            Ok(now) if state(&now) != state(&member.metadata) => {
                 let why = format!("{} was changed while it was moved, and is kept", member.path.display());
                 return Err(Failure::new(Reason::Operation, why));
             }
@@ -287,14 +287,14 @@ fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<()
 }
 
 /// What differs once a file was written to: its length, and the time in seconds and nanoseconds.
-fn state(known: &Metadata) -> (u64, i64, i64) {
-    (known.len(), known.mtime(), known.mtime_nsec())
+fn state(metadata: &Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// Lists a file or directory with all that is in it, directories ahead of their members.
 fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files) -> Result<(), Failure> {
-    let known = fs::symlink_metadata(&path).map_err(|error| Failure::io(&path, &error))?;
-    if !known.is_dir() && !known.is_file() && !known.is_symlink() {
+    let metadata = fs::symlink_metadata(&path).map_err(|error| Failure::io(&path, &error))?;
+    if !metadata.is_dir() && !metadata.is_file() && !metadata.is_symlink() {
         return Err(Failure::no_file(&path));
     }
     if depth > DEEPEST {
@@ -303,8 +303,8 @@ fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files)
     if members.len() >= MOST {
         return Err(too_many(&path));
     }
-    let is_directory = known.is_dir();
-    members.push(Member { path: path.clone(), known });
+    let is_directory = metadata.is_dir();
+    members.push(Member { path: path.clone(), metadata });
     if is_directory {
         for name in names(&path, files)? {
             survey(path.join(name), depth + 1, members, files)?;
@@ -336,15 +336,15 @@ fn too_many(directory: &Path) -> Failure {
 /// Copies one member without what is in it. A link stays a link, and one that is in the way is not followed: it may lead back to the source.
 fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) -> Result<(), Failure> {
     files.go_on()?;
-    let (from, known) = (member.path.as_path(), &member.known);
+    let (from, metadata) = (member.path.as_path(), &member.metadata);
     let failed = |error: std::io::Error| Failure::io(from, &error);
     let refused = |error: std::io::Error| Failure::io(to, &error);
     let there = fs::symlink_metadata(to).ok();
-    if there.as_ref().is_some_and(|target| (target.dev(), target.ino()) == (known.dev(), known.ino())) {
+    if there.as_ref().is_some_and(|target| (target.dev(), target.ino()) == (metadata.dev(), metadata.ino())) {
         let why = format!("{} and {} are the same", from.display(), to.display());
         return Err(Failure::new(Reason::IllegalPath, why));
     }
-    if known.is_dir() {
+    if metadata.is_dir() {
         return match there {
             Some(target) if target.is_dir() => Ok(()),
             _ => fs::create_dir(to).map_err(refused),
@@ -356,7 +356,7 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     if there.is_some() && existing == Existing::Refuse {
         return Err(exists(to));
     }
-    if known.is_symlink() {
+    if metadata.is_symlink() {
         let link = fs::read_link(from).map_err(failed)?;
         if there.is_some() {
             fs::remove_file(to).map_err(refused)?;
@@ -368,8 +368,8 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     partial.copy_from(&mut source, &files.cancel)?;
     let file = partial.file()?;
     // Where that is not allowed the copy is as any new file.
-    let _ = file.set_permissions(known.permissions());
-    let _ = known.modified().and_then(|time| file.set_modified(time));
+    let _ = file.set_permissions(metadata.permissions());
+    let _ = metadata.modified().and_then(|time| file.set_modified(time));
     Ok(partial.finish()?)
 }
 
@@ -418,8 +418,8 @@ impl Transfer {
     /// Source and target. The target of a file is in the directory that is named; of a directory it is that one, or one in it.
     fn paths(&self, files: &Files) -> Result<(PathBuf, PathBuf, bool), Failure> {
         let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
-        let known = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
-        if !known.is_dir() || self.with_parent {
+        let metadata = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
+        if !metadata.is_dir() || self.with_parent {
             let own_name = from.file_name().map(|name| name.to_string_lossy().into_owned());
             match self.name.clone().or(own_name) {
                 Some(name) => to = to.join(name),
@@ -428,10 +428,10 @@ impl Transfer {
                 }
             }
         }
-        if known.is_dir() {
+        if metadata.is_dir() {
             outside(&from, &to, Path::to_path_buf)?;
         }
-        Ok((from, to, known.is_dir()))
+        Ok((from, to, metadata.is_dir()))
     }
 
     /// A directory is refused where one of its members is in the target already, before anything is changed.
@@ -487,9 +487,9 @@ pub(super) fn copy_all(
     files: &Files,
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::io(from, &error);
-    let known = fs::metadata(from).map_err(failed)?;
-    if !known.is_dir() {
-        if !known.is_file() {
+    let metadata = fs::metadata(from).map_err(failed)?;
+    if !metadata.is_dir() {
+        if !metadata.is_file() {
             return Err(Failure::no_file(from));
         }
         let mut source = File::open(from).map_err(failed)?;
@@ -497,7 +497,7 @@ pub(super) fn copy_all(
         partial.copy_from(&mut source, &files.cancel)?;
         if partial.file()?.metadata().map_err(failed)?.is_file() {
             // Where that is not allowed the copy is as any new file.
-            let _ = partial.file()?.set_permissions(known.permissions());
+            let _ = partial.file()?.set_permissions(metadata.permissions());
         }
         return Ok(partial.finish()?);
     }
@@ -506,7 +506,7 @@ pub(super) fn copy_all(
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, count, files)? {
-        let is_directory = entry.known.is_dir();
+        let is_directory = entry.metadata.is_dir();
         let linked = is_directory && fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
         if linked || (!is_directory && !is_wanted(&entry.name, pattern)?) {
             continue;

@@ -329,15 +329,15 @@ impl Writing {
     fn append(&self, path: &Path, files: &Files) -> Result<u64, Failure> {
         let _turn = turn(path, &files.cancel)?;
         let failed = |error: std::io::Error| Failure::io(path, &error);
-        let known = fs::metadata(path).map_err(failed)?;
-        if known.file_type().is_char_device() {
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if metadata.file_type().is_char_device() {
             let mut partial = Partial::begin(path, Existing::Replace, false)?;
             let end: &[u8] = if self.is_text || self.new_line { b"\n" } else { b"" };
             let written = partial.copy_from(&mut self.content.reader()?.chain(end), &files.cancel)?;
             partial.finish()?;
             return Ok(written);
         }
-        if !known.is_file() {
+        if !metadata.is_file() {
             return Err(Failure::no_file(path));
         }
         if let (true, Some(position)) = (self.is_text, self.position) {

@@ -242,7 +242,7 @@ impl Conversation {
         if self.mood == Mood::Closes {
             return None;
         }
-        let (mut from, mut to, mut known) = (String::new(), Vec::new(), false);
+        let (mut from, mut to, mut logged_in) = (String::new(), Vec::new(), false);
         loop {
             let line = hear(reader)?;
             let verb = line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase();
@@ -257,12 +257,12 @@ impl Conversation {
                     return Some(());
                 }
                 "AUTH" if line.starts_with("AUTH XOAUTH2 ") => {
-                    known = self.knows(&line["AUTH XOAUTH2 ".len()..]);
-                    if !known {
+                    logged_in = self.knows(&line["AUTH XOAUTH2 ".len()..]);
+                    if !logged_in {
                         say(reader, "334 eyJzdGF0dXMiOiI0MDAifQ==")?;
                         assert_eq!(hear(reader)?, "");
                     }
-                    say(reader, if known { "235 welcome" } else { "535 5.7.8 bad token" })?;
+                    say(reader, if logged_in { "235 welcome" } else { "535 5.7.8 bad token" })?;
                 }
                 "AUTH" => {
                     let decode = |text: &str| {
@@ -280,10 +280,10 @@ impl Conversation {
                         say(reader, "334 UGFzc3dvcmQ6")?;
                         (user, decode(&hear(reader)?))
                     };
-                    known = user == USER && password == PASSWORD;
-                    say(reader, if known { "235 welcome" } else { "535 5.7.8 bad credentials" })?;
+                    logged_in = user == USER && password == PASSWORD;
+                    say(reader, if logged_in { "235 welcome" } else { "535 5.7.8 bad credentials" })?;
                 }
-                "MAIL" if !known => say(reader, "530 5.7.0 authentication required")?,
+                "MAIL" if !logged_in => say(reader, "530 5.7.0 authentication required")?,
                 "MAIL" => {
                     from = line.clone();
                     to.clear();
@@ -325,7 +325,7 @@ impl Conversation {
         if self.mood == Mood::Closes {
             return None;
         }
-        let mut known = false;
+        let mut logged_in = false;
         loop {
             let line = hear(reader)?;
             let (tag, command) = line.split_once(' ')?;
@@ -342,8 +342,8 @@ impl Conversation {
                     return Some(());
                 }
                 "LOGIN" => {
-                    known = rest == format!("\"{USER}\" \"{}\"", PASSWORD.replace('"', "\\\""));
-                    say(reader, &if known { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] no") })?;
+                    logged_in = rest == format!("\"{USER}\" \"{}\"", PASSWORD.replace('"', "\\\""));
+                    say(reader, &if logged_in { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] no") })?;
                 }
                 "AUTHENTICATE" => {
                     let shown = match rest.strip_prefix("XOAUTH2 ") {
@@ -353,18 +353,18 @@ impl Conversation {
                             hear(reader)?
                         }
                     };
-                    known = self.knows(&shown);
-                    if !known {
+                    logged_in = self.knows(&shown);
+                    if !logged_in {
                         say(reader, "+ eyJzdGF0dXMiOiI0MDAifQ==")?;
                         assert_eq!(hear(reader)?, "");
                     }
                     say(
                         reader,
-                        &if known { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] bad token") },
+                        &if logged_in { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] bad token") },
                     )?;
                 }
                 "NOOP" => say(reader, &ok)?,
-                _ if !known => say(reader, &format!("{tag} BAD log in first"))?,
+                _ if !logged_in => say(reader, &format!("{tag} BAD log in first"))?,
                 "SELECT" | "EXAMINE" => {
                     let count = self.mailbox.lock().unwrap().messages.len();
                     let found = ["\"INBOX\"", "\"Entw&APw-rfe\""].contains(&rest);
@@ -470,7 +470,7 @@ impl Conversation {
         if self.mood == Mood::Closes {
             return None;
         }
-        let (mut user, mut known, mut gone) = (String::new(), false, Vec::new());
+        let (mut user, mut logged_in, mut gone) = (String::new(), false, Vec::new());
         loop {
             let line = hear(reader)?;
             let mut words = line.split(' ');
@@ -488,20 +488,20 @@ impl Conversation {
                     assert_eq!(line, "AUTH XOAUTH2");
                     say(reader, "+")?;
                     let shown = hear(reader)?;
-                    known = self.knows(&shown);
-                    if !known {
+                    logged_in = self.knows(&shown);
+                    if !logged_in {
                         say(reader, "+ eyJzdGF0dXMiOiI0MDAifQ==")?;
                         assert_eq!(hear(reader)?, "");
                     }
-                    say(reader, if known { "+OK" } else { "-ERR bad token" })?;
+                    say(reader, if logged_in { "+OK" } else { "-ERR bad token" })?;
                 }
                 "USER" => {
                     user = line[5..].to_owned();
                     say(reader, "+OK")?;
                 }
                 "PASS" => {
-                    known = user == USER && line[5..] == *PASSWORD;
-                    say(reader, if known { "+OK" } else { "-ERR no" })?;
+                    logged_in = user == USER && line[5..] == *PASSWORD;
+                    say(reader, if logged_in { "+OK" } else { "-ERR no" })?;
                 }
                 "QUIT" => {
                     let mut at = 0;
@@ -512,7 +512,7 @@ impl Conversation {
                     say(reader, "+OK")?;
                     return None;
                 }
-                _ if !known => say(reader, "-ERR log in first")?,
+                _ if !logged_in => say(reader, "-ERR log in first")?,
                 "LIST" => {
                     let sizes = messages.iter().enumerate();
                     let lines: String =
