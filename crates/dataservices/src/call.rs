@@ -113,9 +113,9 @@ enum Parameter {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let attribute = element.attribute("serviceName")?;
     let name = attribute.value.trim();
-    let known = &compiler.configuration.data_services;
-    if known.get(name).is_none() {
-        let names: Vec<_> = known.names().map(str::to_owned).collect();
+    let services = &compiler.configuration.data_services;
+    if services.get(name).is_none() {
+        let names: Vec<_> = services.names().map(str::to_owned).collect();
         compiler.diagnostics.push(
             Diagnostic::warning("unknown-data-service", format!("there is no data service `{name}`"))
                 .at(attribute.value_span, "messages that come here fault")

@@ -38,7 +38,7 @@ fn parameters(call: &Call, query: &Query) -> Vec<(String, &'static str, bool, bo
             continue;
         };
         let Some(parameter) = query.parameters.iter().find(|p| p.name == *name) else { continue };
-        if all.iter().any(|(known, ..)| known == outer) {
+        if all.iter().any(|(listed_name, ..)| listed_name == outer) {
             continue;
         }
         let kind = match parameter.kind {
@@ -162,14 +162,14 @@ pub(crate) fn wsdl(service: &Service) -> String {
             messages,
             "<message name=\"{operation_name}Request\"><part name=\"parameters\" element=\"ns:{operation_name}\"/></message>"
         );
-        let said = operation
+        let documentation = operation
             .description
             .as_deref()
             .map(|text| format!("<documentation>{}</documentation>", quoted(text)));
         let _ = write!(
             port,
             "<operation name=\"{operation_name}\">{}<input message=\"ns:{operation_name}Request\"/>",
-            said.unwrap_or_default()
+            documentation.unwrap_or_default()
         );
         if let Some(part) = &answer {
             let _ = write!(messages, "<message name=\"{operation_name}Response\">{part}</message>");

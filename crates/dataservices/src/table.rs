@@ -56,16 +56,16 @@ fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
             }
             let mut book =
                 open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| format!("{path}: {error}"))?;
-            let known = book.sheet_names();
+            let sheet_names = book.sheet_names();
             let found = match name {
-                None => known.first(),
-                Some(name) => known.iter().find(|sheet_name| sheet_name.eq_ignore_ascii_case(name)),
+                None => sheet_names.first(),
+                Some(name) => sheet_names.iter().find(|sheet_name| sheet_name.eq_ignore_ascii_case(name)),
             };
             let Some(sheet) = found.cloned() else {
                 return Err(format!(
                     "{path} has no sheet {}: {}",
                     name.as_deref().unwrap_or_default(),
-                    known.join(", ")
+                    sheet_names.join(", ")
                 ));
             };
             let range = book.worksheet_range(&sheet).map_err(|error| format!("{path}: {error}"))?;

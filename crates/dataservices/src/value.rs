@@ -26,13 +26,13 @@ fn zone() -> &'static TimeZone {
 
 /// A value of a column as a data service writes it: days and times as XML Schema has them, with the zone of this machine, bytes as base64. `None`: NULL.
 pub(crate) fn text(value: &sql::Value) -> Option<Cow<'_, str>> {
-    use sql::Value as Own;
+    use sql::Value as SqlValue;
     Some(match value {
-        Own::Null => return None,
-        Own::Text(text) | Own::Decimal(text) => Cow::Borrowed(text),
-        Own::Date(text) => Cow::Owned(date(text).unwrap_or_else(|| text.clone())),
-        Own::Time(text) => Cow::Owned(time(text).unwrap_or_else(|| text.clone())),
-        Own::Timestamp(text) => Cow::Owned(timestamp(text).unwrap_or_else(|| text.clone())),
+        SqlValue::Null => return None,
+        SqlValue::Text(text) | SqlValue::Decimal(text) => Cow::Borrowed(text),
+        SqlValue::Date(text) => Cow::Owned(date(text).unwrap_or_else(|| text.clone())),
+        SqlValue::Time(text) => Cow::Owned(time(text).unwrap_or_else(|| text.clone())),
+        SqlValue::Timestamp(text) => Cow::Owned(timestamp(text).unwrap_or_else(|| text.clone())),
         other => Cow::Owned(other.to_string()),
     })
 }

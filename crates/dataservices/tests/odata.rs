@@ -250,8 +250,8 @@ fn concurrent(tested: &Tested) {
     assert!(first.starts_with("W/\"") && etag(&read(&[])) == first, "{made:?}");
     let row: Value = serde_json::from_str(&read(&[]).body).unwrap();
     assert_eq!(row["@odata.etag"], first);
-    let known = read(&[("If-None-Match", &first)]);
-    assert_eq!((known.status, known.body.as_str()), (304, ""), "{known:?}");
+    let unchanged = read(&[("If-None-Match", &first)]);
+    assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""), "{unchanged:?}");
     let change = |method: &str, headers: &[(&str, &str)]| {
         let headers = [headers, &[("Content-Type", "application/json")][..]].concat();
         ask(tested, method, &target, &headers, r#"{"name":"counter","big":1}"#).status

@@ -76,8 +76,8 @@ pub(super) fn pool_of<'a>(
     pools: &mut HashMap<&'a str, Option<Arc<Pool>>>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<Pool>> {
-    if let Some(known) = pools.get(config.id.value.as_str()) {
-        return known.clone();
+    if let Some(pool) = pools.get(config.id.value.as_str()) {
+        return pool.clone();
     }
     let made = pool(config, service, compiler);
     pools.insert(&config.id.value, made.clone());

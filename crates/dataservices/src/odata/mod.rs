@@ -125,8 +125,8 @@ async fn read<'a>(
         path.split('/').filter(|part| !part.is_empty()).map(message::form::decode_percent).collect();
     let config = if segments.is_empty() { String::new() } else { segments.remove(0) };
     let Some(source) = service.odata.iter().find(|s| s.config == config) else {
-        let known: Vec<&str> = service.odata.iter().map(|s| s.config.as_str()).collect();
-        let message = format!("the tables of {} are at {}", service.name, known.join(", "));
+        let configs: Vec<&str> = service.odata.iter().map(|s| s.config.as_str()).collect();
+        let message = format!("the tables of {} are at {}", service.name, configs.join(", "));
         return Ok(Err(failed(404, message)));
     };
     let options = message::form::pairs(query);
@@ -177,10 +177,10 @@ impl Asked<'_> {
     }
 
     /// Options that are there and mean nothing here.
-    fn check_options(&self, known: &[&str]) -> Result<(), Trouble> {
+    fn check_options(&self, supported: &[&str]) -> Result<(), Trouble> {
         for (name, value) in &self.options {
             let plain = name.strip_prefix('$').unwrap_or(name);
-            let is_known = known.contains(&plain);
+            let is_known = supported.contains(&plain);
             if plain == "format" {
                 let is_json = value.trim() == "json" || value.starts_with("application/json");
                 if !is_json {
@@ -263,7 +263,7 @@ impl Asked<'_> {
         for name in list.split(',').map(str::trim) {
             let unknown = || failed(400, format!("$select: `{}` has no property `{name}`", table.name));
             let column = &table.columns[table.column(name).ok_or_else(unknown)?];
-            if !all.iter().any(|known| known.name == column.name) {
+            if !all.iter().any(|c| c.name == column.name) {
                 all.push(column.clone());
             }
         }

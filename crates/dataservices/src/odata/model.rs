@@ -28,8 +28,8 @@ impl Source {
 
     /// The tables, which are asked for where they are not known or too old. `wanted`: a table that should be among them.
     pub async fn model(&self, lease: &mut Lease, wanted: Option<&str>) -> Result<Arc<Model>, Trouble> {
-        let known = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((since, model)) = known {
+        let cached = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((since, model)) = cached {
             let is_there = wanted.is_none_or(|name| model.table(name).is_some());
             if since.elapsed() < if is_there { FRESH } else { AGAIN } {
                 return Ok(model);
