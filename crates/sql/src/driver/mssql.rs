@@ -379,20 +379,20 @@ fn unavailable(error: tiberius::error::Error) -> Error {
 
 /// What the library reports, without the texts that it puts around it.
 fn failed(error: tiberius::error::Error) -> Error {
-    use tiberius::error::Error as Own;
+    use tiberius::error::Error as Tds;
     match error {
-        Own::Server(token) => {
+        Tds::Server(token) => {
             // From this class on the server closes the connection.
             let reason = if token.class() >= 20 { Reason::Interrupted } else { Reason::Refused };
             Error { number: Some(token.code().into()), ..Error::new(reason, token.message()) }
         }
-        Own::Io { message, .. } => {
+        Tds::Io { message, .. } => {
             Error::new(Reason::Interrupted, format!("the connection broke: {message}"))
         }
-        Own::Tls(message) => {
+        Tds::Tls(message) => {
             Error::new(Reason::Unavailable, format!("TLS with the database failed: {message}"))
         }
-        Own::Conversion(message) | Own::Encoding(message) => Error::new(Reason::Value, message),
+        Tds::Conversion(message) | Tds::Encoding(message) => Error::new(Reason::Value, message),
         other => Error::new(Reason::Interrupted, other.to_string()),
     }
 }

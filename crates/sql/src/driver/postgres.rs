@@ -101,7 +101,7 @@ impl Session {
         let text = statement.text();
         let kinds = || parameters.iter().map(Parameter::kind);
         match self.types.get(text) {
-            Some(known) if kinds().eq(known.iter().copied()) => Arc::clone(text),
+            Some(last_kinds) if kinds().eq(last_kinds.iter().copied()) => Arc::clone(text),
             Some(_) => {
                 let types: Vec<&str> = kinds().map(Kind::name).collect();
                 format!("{text}\n-- {}", types.join(", ")).into()

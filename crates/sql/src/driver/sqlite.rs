@@ -331,7 +331,7 @@ fn value(raw: ValueRef<'_>) -> Result<Value, Error> {
 }
 
 fn failed(error: rusqlite::Error) -> Error {
-    use rusqlite::Error as Own;
+    use rusqlite::Error as Sqlite;
     let code = error.sqlite_extended_error_code().map(i64::from);
     let reason = match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => Reason::Interrupted,
@@ -340,11 +340,11 @@ fn failed(error: rusqlite::Error) -> Error {
         _ => Reason::Refused,
     };
     let message = match error {
-        Own::SqliteFailure(failure, _) if failure.code == rusqlite::ErrorCode::TooBig => {
+        Sqlite::SqliteFailure(failure, _) if failure.code == rusqlite::ErrorCode::TooBig => {
             "a value is larger than sql.value allows".to_owned()
         }
-        Own::SqliteFailure(_, Some(message)) => message,
-        Own::SqlInputError { msg, .. } => msg,
+        Sqlite::SqliteFailure(_, Some(message)) => message,
+        Sqlite::SqlInputError { msg, .. } => msg,
         other => other.to_string(),
     };
     Error { number: code, ..Error::new(reason, message) }
