@@ -78,7 +78,7 @@ impl JsonSchema {
     ) -> Result<JsonSchema, Vec<Violation>> {
         let problem = |place: String, message: String| problems(name, place, 0, 0, message);
         let named = schema.get("$schema").and_then(Value::as_str);
-        let known = match named.map(|uri| uri.trim_end_matches('#')) {
+        let draft = match named.map(|uri| uri.trim_end_matches('#')) {
             Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
             Some("http://json-schema.org/draft-06/schema") => Draft::Draft6,
             Some("http://json-schema.org/draft-07/schema") => Draft::Draft7,
@@ -92,7 +92,7 @@ impl JsonSchema {
         }
         let others = Others::of(schema, name, resolver);
         let validator = jsonschema::options()
-            .with_draft(known.engine())
+            .with_draft(draft.engine())
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true)
             .with_pattern_options(
@@ -287,8 +287,8 @@ impl Others {
         let mut others = Others { by_uri: HashMap::new(), missing: HashMap::new() };
         let mut pending = references(schema).into_iter().map(|r| (r, name.to_owned())).collect::<Vec<_>>();
         while let Some((reference, base)) = pending.pop() {
-            let known = others.by_uri.contains_key(&reference) || others.missing.contains_key(&reference);
-            if known || others.by_uri.len() >= MAX_DOCUMENTS {
+            let is_loaded = others.by_uri.contains_key(&reference) || others.missing.contains_key(&reference);
+            if is_loaded || others.by_uri.len() >= MAX_DOCUMENTS {
                 continue;
             }
             let found = resolver.resolve(&reference, &base).and_then(|source| {

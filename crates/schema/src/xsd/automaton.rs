@@ -192,8 +192,8 @@ impl Model {
             }
             _ => Vec::new(),
         };
-        let mut known = std::collections::HashSet::new();
-        all.retain(|name| known.insert(name.clone()));
+        let mut listed = std::collections::HashSet::new();
+        all.retain(|name| listed.insert(name.clone()));
         all
     }
 }
@@ -468,7 +468,7 @@ impl Builder<'_> {
     fn finish(mut self, whole: Fragment, top: ParticleId) -> Result<Model, Refused> {
         let mut sets = Vec::new();
         // Sets with the same members are one.
-        let mut known: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
+        let mut numbers: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
         let mut ends = vec![false; self.positions.len()];
         whole.last.iter().for_each(|&at| ends[at] = true);
         let follow = std::mem::take(&mut self.follow);
@@ -488,10 +488,10 @@ impl Builder<'_> {
                     return ambiguous(&self.show(other), self.positions[other].origin);
                 }
             }
-            let set = match known.get(&(accepts, members.clone())) {
+            let set = match numbers.get(&(accepts, members.clone())) {
                 Some(&set) => set,
                 None => {
-                    known.insert((accepts, members.clone()), sets.len());
+                    numbers.insert((accepts, members.clone()), sets.len());
                     sets.push(self.set(accepts, members)?);
                     sets.len() - 1
                 }

@@ -29,7 +29,7 @@ pub struct Builder {
     /// Redefinitions that refer to what they redefine.
     pub extended: HashSet<Place>,
     /// Checks that need all types.
-    pub later: Vec<Later>,
+    pub deferred: Vec<Later>,
     todo: Vec<(TypeId, Place)>,
 }
 
@@ -57,7 +57,7 @@ impl Builder {
             groups: HashMap::new(),
             open: Vec::new(),
             extended: HashSet::new(),
-            later: Vec::new(),
+            deferred: Vec::new(),
             todo: Vec::new(),
         }
     }
@@ -210,8 +210,8 @@ impl Builder {
 
     fn missing(&mut self, place: Place, kind: Kind, name: Name) {
         let mut message = format!("there is no {} `{}`", kind.text(), self.schema.names.show(name));
-        if let Some(known) = self.nearest(kind, name) {
-            message.push_str(&format!("; did you mean `{known}`?"));
+        if let Some(similar) = self.nearest(kind, name) {
+            message.push_str(&format!("; did you mean `{similar}`?"));
         }
         if !self.docs.missing.is_empty() {
             message.push_str(&format!(" (not found: {})", self.docs.missing.join("; ")));
@@ -227,12 +227,12 @@ impl Builder {
             .keys()
             .filter(|k| k.0 == kind && k.1.ns == name.ns)
             .map(|k| names.text(k.1.local));
-        let mut known: Vec<&str> = here.collect();
+        let mut candidates: Vec<&str> = here.collect();
         if kind == Kind::Type && name.ns == XS {
-            known.extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
+            candidates.extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
         }
-        known.sort_unstable();
-        diagnostics::nearest(names.text(name.local), known.iter().copied()).map(str::to_owned)
+        candidates.sort_unstable();
+        diagnostics::nearest(names.text(name.local), candidates.iter().copied()).map(str::to_owned)
     }
 
     /// The type that a QName means.

@@ -17,8 +17,8 @@ pub fn finish(b: &mut Builder) {
     constants(b);
     types(b);
     redefined_groups(b);
-    for later in std::mem::take(&mut b.later) {
-        let Later::Attribute { derived, old } = later;
+    for check in std::mem::take(&mut b.deferred) {
+        let Later::Attribute { derived, old } = check;
         attribute(b, &derived, &old);
     }
     models(b);

@@ -221,10 +221,10 @@ pub fn check(
         let in_reach: Vec<_> = tables.iter().filter(|t| Some(t.0) == key && inside(t.1)).collect();
         for row in rows {
             let bucket = hash(&row.0);
-            let known = in_reach.iter().any(|t| {
+            let is_there = in_reach.iter().any(|t| {
                 meter::spend(1).is_err() || t.2.get(&bucket).is_some_and(|bucket| has(bucket, &row))
             });
-            if !known {
+            if !is_there {
                 let name = schema.names.show(schema.constraints[id].name);
                 problems.push((
                     row.1,

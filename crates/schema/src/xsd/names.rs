@@ -39,8 +39,8 @@ pub struct Names {
 impl Default for Names {
     fn default() -> Names {
         let mut names = Names { strings: Vec::new(), table: HashMap::new() };
-        for known in ["", XS_NS, XSI_NS, xml::XML_NS] {
-            names.intern(known);
+        for namespace in ["", XS_NS, XSI_NS, xml::XML_NS] {
+            names.intern(namespace);
         }
         names
     }

@@ -304,8 +304,8 @@ impl<'a> Checker<'a> {
                     self.problem(node, RULE, format!("text stands in `{}`", tree.qname(node)));
                 }
                 NodeKind::Element => {
-                    let known = if tree.namespace(child) == XS_NS { letter(tree.local(child)) } else { None };
-                    match known {
+                    let child_letter = if tree.namespace(child) == XS_NS { letter(tree.local(child)) } else { None };
+                    match child_letter {
                         Some(letter) => letters.push(letter),
                         None => {
                             self.problem(
