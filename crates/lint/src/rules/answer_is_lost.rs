@@ -78,14 +78,14 @@ fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     let steps = look.language.steps(flow.list);
     let Some(call) = steps.iter().rposition(|step| calls(step)) else { return };
     let behind = &steps[call + 1..];
-    let known = |step: &&Element| {
+    let keeps_answer = |step: &&Element| {
         prepares(step) || matches!(step.local(), "log" | "property" | "propertyGroup" | "variable")
     };
     let is_get = steps[call].local() == "http.get";
     // Nobody calls `http.get` for anything but its answer.
     let prepared = behind.iter().find(|step| prepares(step)).or(is_get.then_some(&steps[call]));
     // Who says what the client gets, or keeps the answer, means it.
-    if !behind.iter().all(known)
+    if !behind.iter().all(keeps_answer)
         || steps[call].child("target").is_some()
         || is_one_way(look, flow.list)
         || steps.iter().any(|step| step.attr("name").is_some_and(|name| INTENTIONS.contains(&name.trim())))
@@ -126,6 +126,6 @@ fn sends<'a>(look: &Look<'a>, list: &'a Element) -> bool {
 /// Whether the client or the backend is told that there is no answer.
 fn is_one_way<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     let names = ["OUT_ONLY", "FORCE_SC_ACCEPTED", "RESPONSE", "ClientApiNonBlocking"];
-    let said = |step: &Element| step.attr("name").is_some_and(|name| names.contains(&name.trim()));
-    look.steps_in(list).into_iter().any(|step| said(step) || step.elements().any(said))
+    let is_set = |step: &Element| step.attr("name").is_some_and(|name| names.contains(&name.trim()));
+    look.steps_in(list).into_iter().any(|step| is_set(step) || step.elements().any(is_set))
 }

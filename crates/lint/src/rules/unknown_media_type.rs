@@ -62,18 +62,18 @@ fn check(look: &mut Look<'_>) {
     let mut found = Vec::new();
     for step in look.steps() {
         if step.is("payloadFactory") {
-            found.extend(step.attribute("media-type").and_then(made));
+            found.extend(step.attribute("media-type").and_then(of_payload_factory));
         }
         let beside = step.elements().filter(|_| step.is("propertyGroup"));
         for property in std::iter::once(step).chain(beside).filter(|one| one.is("property")) {
-            found.extend(said(property));
+            found.extend(of_property(property));
         }
     }
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
 /// The `media-type` of a `payloadFactory`.
-fn made(attribute: &Attribute) -> Option<Finding> {
+fn of_payload_factory(attribute: &Attribute) -> Option<Finding> {
     let value = attribute.value.trim();
     if value.is_empty() || value.contains(['$', '{']) || MADE.iter().any(|word| value.contains(word)) {
         return None;
@@ -94,7 +94,7 @@ fn made(attribute: &Attribute) -> Option<Finding> {
 }
 
 /// A property `messageType` or `ContentType`.
-fn said(property: &Element) -> Option<Finding> {
+fn of_property(property: &Element) -> Option<Finding> {
     let name = property.attr("name").map(str::trim)?;
     let attribute = property.attribute("value")?;
     if !matches!(name, "messageType" | "ContentType")
