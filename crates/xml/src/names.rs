@@ -550,9 +550,9 @@ impl Names {
     /// The expanded name of an attribute without prefix: in no namespace.
     #[inline]
     pub fn plain(&mut self, qname: u32) -> u32 {
-        let known = self.qnames[qname as usize].plain;
-        if known != NOT_YET {
-            return known;
+        let plain = self.qnames[qname as usize].plain;
+        if plain != NOT_YET {
+            return plain;
         }
         let id = self.expand_slow(qname, NO_URI);
         self.qnames[qname as usize].plain = id;

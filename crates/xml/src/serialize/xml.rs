@@ -750,11 +750,11 @@ impl StartTag for Serializer<'_> {
     }
 
     fn prefix_of(&self, namespace: &str) -> Option<String> {
-        let known = self.scope.iter().rev().find(|b| {
+        let binding = self.scope.iter().rev().find(|b| {
             let prefix = self.string(b.prefix);
             self.string(b.uri) == namespace && !prefix.is_empty() && self.lookup(prefix) == Some(namespace)
         });
-        known.map(|b| self.string(b.prefix).to_owned())
+        binding.map(|b| self.string(b.prefix).to_owned())
     }
 
     fn declare(&mut self, prefix: &str, uri: &str) {
