@@ -80,19 +80,19 @@ impl<'a> Eval<'a> {
             }
             let Some(name) = self.name(name, node.doc, doc) else { return Ok(Some(true)) };
             // Children of one parent mostly follow each other.
-            let mut known: Option<(NodeId, Option<NodeId>)> = None;
+            let mut last: Option<(NodeId, Option<NodeId>)> = None;
             let (mut from, to) = (node.id.index() + 1, doc.subtree_end(node.id).index());
             while let Some(found) = doc.named_in(from, to, NodeKind::Element, name) {
                 from = found.index() + 1;
                 let Some(parent) = doc.parent(found) else { continue };
-                let wanted = match known {
+                let wanted = match last {
                     Some((of, wanted)) if of == parent => wanted,
                     _ => {
                         let mut wanted = doc.child_named(parent, name);
                         for _ in 1..nth {
                             wanted = wanted.and_then(|before| doc.sibling_named(before, name));
                         }
-                        known = Some((parent, wanted));
+                        last = Some((parent, wanted));
                         wanted
                     }
                 };

@@ -429,11 +429,11 @@ impl<'o> Compiler<'o> {
             }
             Function::Unknown => {
                 let alike = |k: &&str| similar(k, &name.local);
-                let known = match version2 {
+                let similar_name = match version2 {
                     true => crate::sequence::functions::names().find(alike),
                     false => Core::names().find(alike),
                 };
-                let hint = match known {
+                let hint = match similar_name {
                     Some(k) => format!("; did you mean `{k}`?"),
                     None if !version2 && crate::sequence::functions::find(&name.local).is_some() => {
                         " (XPath 2.0 has it, but the expression is XPath 1.0)".to_owned()

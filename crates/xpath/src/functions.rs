@@ -161,14 +161,14 @@ thread_local! {
 
 impl Table {
     fn new(from: &str, to: &str) -> Table {
-        let (mut bytes, mut known) = ([0; 128], [false; 128]);
+        let (mut bytes, mut is_mapped) = ([0; 128], [false; 128]);
         for (at, byte) in bytes.iter_mut().enumerate() {
             *byte = at as u8;
         }
         for (at, byte) in from.bytes().enumerate() {
             let index = usize::from(byte & 0x7F);
-            if !known[index] {
-                known[index] = true;
+            if !is_mapped[index] {
+                is_mapped[index] = true;
                 bytes[index] = to.as_bytes().get(at).copied().unwrap_or(REMOVE);
             }
         }
@@ -181,8 +181,8 @@ impl Table {
             return f(&Table::new(from, to));
         }
         KEPT.with_borrow_mut(|kept| {
-            let known = kept.iter().position(|table| *table.from == *from && *table.to == *to);
-            let at = known.unwrap_or_else(|| {
+            let position = kept.iter().position(|table| *table.from == *from && *table.to == *to);
+            let at = position.unwrap_or_else(|| {
                 if kept.len() >= TABLES {
                     kept.remove(0);
                 }

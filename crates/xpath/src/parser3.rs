@@ -164,7 +164,7 @@ impl<'s> Parser<'s> {
                 self.expect("$")?;
                 let span = self.peek().span;
                 let name = self.qname("a variable name")?;
-                if params.iter().any(|(known, _)| *known == name) {
+                if params.iter().any(|(other_name, _)| *other_name == name) {
                     let message = format!("the function has two parameters `${name}`");
                     return Err(XPathError::new(message, span).with_code("XQST0039"));
                 }

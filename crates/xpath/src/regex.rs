@@ -86,16 +86,16 @@ impl Regex {
         thread_local! {
             static KNOWN: RefCell<Cache> = RefCell::new(HashMap::new());
         }
-        KNOWN.with_borrow_mut(|known| {
+        KNOWN.with_borrow_mut(|cache| {
             let key = (Box::from(flags), Box::from(pattern));
-            if let Some(regex) = known.get(&key) {
+            if let Some(regex) = cache.get(&key) {
                 return Ok(regex.clone());
             }
             let regex = Arc::new(Regex::new(pattern, flags)?);
-            if known.len() >= CACHED {
-                known.clear();
+            if cache.len() >= CACHED {
+                cache.clear();
             }
-            known.insert(key, regex.clone());
+            cache.insert(key, regex.clone());
             Ok(regex)
         })
     }
@@ -565,7 +565,7 @@ fn property(name: &str, negated: bool) -> Result<String, RegexError> {
         }
         return Ok(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' }));
     }
-    let block = name.strip_prefix("Is").and_then(|block| BLOCKS.iter().find(|(known, ..)| *known == block));
+    let block = name.strip_prefix("Is").and_then(|block| BLOCKS.iter().find(|(block_name, ..)| *block_name == block));
     match block {
         Some((_, first, last)) => {
             Ok(format!("[{}\\u{{{first:X}}}-\\u{{{last:X}}}]", if negated { "^" } else { "" }))

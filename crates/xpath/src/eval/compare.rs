@@ -141,8 +141,8 @@ impl<'a> Eval<'a> {
             _ => (std::ptr::from_ref(&**path).addr(), DocId(0), xml::Document::ROOT),
         };
         let hoisted = self.hoisted.get_or_init(Box::default);
-        let known = hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
-        if let Some((_, right)) = known {
+        let kept = hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
+        if let Some((_, right)) = kept {
             return Ok(Some(right));
         }
         let right = Rc::new(self.strings(op, b, at)?);

@@ -28,8 +28,8 @@ pub fn format(number: i64, picture: &str) -> Result<String, String> {
             let how = NumberFormat { format: primary, version2: true, ordinal, grouping: None };
             let single = primary.chars().count() == 1;
             // Of a format that is not known: as digits.
-            let known = single && primary.chars().all(char::is_alphabetic) && value > 0;
-            let format = if known { primary } else { "1" };
+            let is_alphabetic = single && primary.chars().all(char::is_alphabetic) && value > 0;
+            let format = if is_alphabetic { primary } else { "1" };
             format_list(&[value as f64], &NumberFormat { format, ..how })
         }
     };

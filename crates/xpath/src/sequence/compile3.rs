@@ -109,7 +109,7 @@ impl Compiler<'_> {
         let mut names: Vec<(&QName, Span)> = Vec::new();
         body.walk(&mut |e| {
             if let ExprKind::Variable(name) = &e.kind
-                && !names.iter().any(|(known, _)| *known == name)
+                && !names.iter().any(|(n, _)| *n == name)
             {
                 names.push((name, e.span));
             }
@@ -117,7 +117,7 @@ impl Compiler<'_> {
         let mut captured: Vec<(Local, Op)> = Vec::new();
         for (name, span) in names {
             let Ok(local) = self.local_name(name, span) else { continue };
-            if locals.contains(&local) || captured.iter().any(|(known, _)| *known == local) {
+            if locals.contains(&local) || captured.iter().any(|(n, _)| *n == local) {
                 continue;
             }
             if let Ok(op) = self.variable(name, span) {

@@ -398,7 +398,7 @@ impl<'a> Eval<'a> {
         let (a, b) = match (boolean(&left), boolean(&right)) {
             (None, None) => (self.atoms_of(&left)?, self.atoms_of(&right)?),
             (a, b) => {
-                let truth = |known: Option<bool>, value: &Value| match known {
+                let truth = |boolean: Option<bool>, value: &Value| match boolean {
                     Some(truth) => Ok(truth),
                     None => self.truth_of(value, span),
                 };
@@ -770,8 +770,8 @@ impl<'a> Eval<'a> {
         let (left, right) = (self.value(a, at)?, self.value(b, at)?);
         let (left, right) = (self.atoms_of(&left)?, self.atoms_of(&right)?);
         if op == BinaryOp::Equal && left.len() > 8 && right.len() > 8 && texts(&left) && texts(&right) {
-            let known: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
-            return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| known.contains(&**s))));
+            let texts: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
+            return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| texts.contains(&**s))));
         }
         for a in &left {
             spend(1 + (right.len() >> 1))?;
@@ -848,7 +848,7 @@ fn named(atom: &Atomic, namespaces: &[(String, String)], span: Span) -> Result<A
     }
     let namespace = match prefix {
         "xml" => xml::XML_NS,
-        prefix => match namespaces.iter().find(|(known, _)| known == prefix) {
+        prefix => match namespaces.iter().find(|(p, _)| p == prefix) {
             Some((_, uri)) => uri,
             None => {
                 return Err(failed("FONS0004", format!("the prefix `{prefix}` is not declared"), span));

@@ -85,7 +85,7 @@ pub(crate) fn atomic_type(
     match AtomicType::find(&name.local).filter(|_| uri == XSD) {
         Some(found) => Ok(found),
         None => {
-            let similar = AtomicType::names().find(|known| crate::compile::similar(known, &name.local));
+            let similar = AtomicType::names().find(|n| crate::compile::similar(n, &name.local));
             let hint =
                 similar.filter(|_| uri == XSD).map_or(String::new(), |s| format!("; did you mean `{s}`?"));
             Err(unknown(format!("there is no atomic type `{name}`{hint}")))

@@ -38,7 +38,7 @@ pub(super) fn number<'s>(steps: impl Iterator<Item = &'s mut StreamStep>) -> Vec
 
 /// The bit of a test of names.
 fn bit(tests: &mut Vec<(ItemTest, u32)>, test: &ItemTest) -> u32 {
-    if let Some((_, bit)) = tests.iter().find(|(known, _)| known == test) {
+    if let Some((_, bit)) = tests.iter().find(|(t, _)| t == test) {
         return *bit;
     }
     let bit = FIRST.checked_shl(tests.len() as u32).unwrap_or(SHARED);

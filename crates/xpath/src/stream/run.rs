@@ -48,7 +48,7 @@ pub struct Run<'p> {
     plan: &'p StreamPlan,
     /// Constants as the host gave them, and as streaming compares them.
     values: Vec<Value>,
-    known: Vec<Known>,
+    comparable: Vec<Known>,
     decision: Decision,
     s: State,
     buffering: usize,
@@ -81,11 +81,11 @@ impl Drop for Run<'_> {
 }
 
 impl<'p> Run<'p> {
-    pub(super) fn new(plan: &'p StreamPlan, values: Vec<Value>, known: Vec<Known>) -> Run<'p> {
+    pub(super) fn new(plan: &'p StreamPlan, values: Vec<Value>, comparable: Vec<Known>) -> Run<'p> {
         let mut run = Run {
             plan,
             values,
-            known,
+            comparable,
             decision: Decision::Undecided,
             s: State::take(plan.id),
             buffering: 0,

@@ -602,14 +602,14 @@ impl Writer<'_, '_, '_> {
         }
         for attribute in doc.attributes(element) {
             let (namespace, local) = (doc.namespace(attribute), doc.local(attribute));
-            let known = match local {
+            let is_of_json = match local {
                 "key" | "escaped-key" => keyed,
                 "escaped" => name == "string",
                 _ => false,
             };
             // At the top a key says nothing.
             let ignored = depth == 0 && matches!(local, "key" | "escaped-key");
-            if namespace == FN || namespace.is_empty() && !known && !ignored {
+            if namespace == FN || namespace.is_empty() && !is_of_json && !ignored {
                 return self.wrong(format!("{name} has no attribute {local}"));
             }
         }

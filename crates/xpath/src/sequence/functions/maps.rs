@@ -87,14 +87,14 @@ fn merge(c: &Call<'_, '_>) -> Answer {
         return Err(c.fail("FOJS0005", format!("the option duplicates cannot be \"{rule}\"")));
     }
     // What stands for a key in two maps.
-    let chosen = |key: &Atomic, known: &Value, value: &Value| -> Answer {
+    let chosen = |key: &Atomic, old: &Value, value: &Value| -> Answer {
         match &*rule {
-            "use-first" | "use-any" => Ok(known.clone()),
+            "use-first" | "use-any" => Ok(old.clone()),
             "use-last" => Ok(value.clone()),
             "combine" => {
-                spend(known.len() + value.len())?;
-                bounded(known.len() + value.len(), c.span)?;
-                Ok(Value::from_items(known.items().chain(value.items()).collect()))
+                spend(old.len() + value.len())?;
+                bounded(old.len() + value.len(), c.span)?;
+                Ok(Value::from_items(old.items().chain(value.items()).collect()))
             }
             _ => Err(c.fail("FOJS0003", format!("two of the maps have the key {}", key.to_text()))),
         }
@@ -108,7 +108,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
             spend(map.len() * 2)?;
             for (key, value) in map.entries() {
                 let value = match merged.get(key) {
-                    Some(known) => chosen(key, known, value)?,
+                    Some(old) => chosen(key, old, value)?,
                     None => value.clone(),
                 };
                 merged = merged.put(key.clone(), value).map_err(|e| c.fail("FOER0000", e.to_string()))?;
@@ -121,7 +121,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
         spend(map.len() * 2)?;
         for (key, value) in map.entries() {
             match merged.get_mut(key) {
-                Some(known) => *known = chosen(key, known, value)?,
+                Some(old) => *old = chosen(key, old, value)?,
                 None => merged.add(key.clone(), value.clone()),
             }
         }

@@ -108,7 +108,7 @@ const NAMESPACES: [(&str, &str); 6] = [
 
 /// The namespace of a prefix that needs no declaration in XPath 3.1.
 pub(crate) fn usual_namespace(prefix: &str) -> Option<&'static str> {
-    NAMESPACES.iter().find(|(known, _)| *known == prefix).map(|(_, uri)| *uri)
+    NAMESPACES.iter().find(|(p, _)| *p == prefix).map(|(_, uri)| *uri)
 }
 
 /// The prefix that a namespace of functions usually has; empty where it has none.

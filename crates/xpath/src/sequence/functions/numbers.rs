@@ -190,11 +190,11 @@ fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
             (_, Atomic::Uri(s)) => Atomic::String(s),
             (_, atom) => atom,
         };
-        let Some(known) = &best else {
+        let Some(so_far) = &best else {
             best = Some(ordered(c, atom)?);
             continue;
         };
-        match operators::compare(&collation.atom(&atom), &collation.atom(known)) {
+        match operators::compare(&collation.atom(&atom), &collation.atom(so_far)) {
             Some(Compared::Order(order)) => {
                 if order == wanted {
                     best = Some(atom);
@@ -202,11 +202,11 @@ fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
             }
             Some(Compared::Unordered) => {
                 // NaN among numbers is the answer.
-                let nan = if atom.to_double().is_nan() { atom } else { known.clone() };
+                let nan = if atom.to_double().is_nan() { atom } else { so_far.clone() };
                 return Ok(Value::from(nan));
             }
             _ => {
-                let (a, b) = (AtomicType::of(atom.kind()).name, AtomicType::of(known.kind()).name);
+                let (a, b) = (AtomicType::of(atom.kind()).name, AtomicType::of(so_far.kind()).name);
                 return Err(
                     c.fail("FORG0006", format!("{}() cannot compare an xs:{a} with an xs:{b}", c.name))
                 );

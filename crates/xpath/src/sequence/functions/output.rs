@@ -193,10 +193,10 @@ impl Params {
         let options = &mut self.options;
         match name {
             "method" | "json-node-output-method" => {
-                let known = ["xml", "xhtml", "html", "text", "json", "adaptive"];
-                let known =
-                    known.contains(&value) && (name == "method" || !matches!(value, "json" | "adaptive"));
-                if !known {
+                let methods = ["xml", "xhtml", "html", "text", "json", "adaptive"];
+                let is_method =
+                    methods.contains(&value) && (name == "method" || !matches!(value, "json" | "adaptive"));
+                if !is_method {
                     return Err(wrong());
                 }
                 *(if name == "method" { &mut self.method } else { &mut self.node_method }) = value.to_owned();

@@ -65,10 +65,10 @@ pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> 
                 Cow::Owned(key) => key.into(),
             }),
             None => {
-                let known = others.entry(bucket(&atom)).or_default();
-                let new = !known.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
+                let alike = others.entry(bucket(&atom)).or_default();
+                let new = !alike.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
                 if new {
-                    known.push(atom.clone());
+                    alike.push(atom.clone());
                 }
                 new
             }

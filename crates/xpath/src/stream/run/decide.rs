@@ -84,9 +84,9 @@ impl<'p> Run<'p> {
     ) -> Option<Known> {
         Some(match op {
             StreamOp::Literal(k) => k.clone(),
-            StreamOp::Constant(i) => self.known[*i].clone(),
+            StreamOp::Constant(i) => self.comparable[*i].clone(),
             StreamOp::Position => Known::Number(position as f64),
-            StreamOp::PositionOrTruth(i) => match &self.known[*i] {
+            StreamOp::PositionOrTruth(i) => match &self.comparable[*i] {
                 Known::Number(n) => Known::Boolean(*n == position as f64),
                 other => Known::Boolean(other.boolean()),
             },
@@ -127,11 +127,11 @@ impl<'p> Run<'p> {
             }
             StreamOp::Negate(a) => Known::Number(-self.eval(a, position, scope, from)?.number()),
             StreamOp::Call(core, args) => {
-                let mut known = Vec::with_capacity(args.len());
+                let mut values = Vec::with_capacity(args.len());
                 for a in args {
-                    known.push(self.eval(a, position, scope, from)?);
+                    values.push(self.eval(a, position, scope, from)?);
                 }
-                Known::call(*core, &known)
+                Known::call(*core, &values)
             }
         })
     }
@@ -243,7 +243,7 @@ impl<'p> Run<'p> {
     pub(super) fn constant<'r>(&'r self, op: &'r StreamOp) -> &'r Known {
         match op {
             StreamOp::Literal(k) => k,
-            StreamOp::Constant(i) => &self.known[*i],
+            StreamOp::Constant(i) => &self.comparable[*i],
             _ => &Known::Boolean(false),
         }
     }
