@@ -87,7 +87,7 @@ pub(crate) fn name_path(
 /// Whether an expression is `@* | node()`, in either order.
 fn is_all(tree: &ast::Expr) -> bool {
     let ExprKind::Union(parts) = &tree.kind else { return false };
-    let known = |part: &ast::Expr| -> Option<bool> {
+    let is_attributes = |part: &ast::Expr| -> Option<bool> {
         let ExprKind::Path(Start::Context, steps) = &part.kind else { return None };
         let steps = match steps.as_slice() {
             [first, rest @ ..]
@@ -112,7 +112,7 @@ fn is_all(tree: &ast::Expr) -> bool {
         }
     };
     let [a, b] = parts.as_slice() else { return false };
-    matches!((known(a), known(b)), (Some(a), Some(b)) if a != b)
+    matches!((is_attributes(a), is_attributes(b)), (Some(a), Some(b)) if a != b)
 }
 
 /// What functions that an expression calls need to know of where it stands.

@@ -598,14 +598,14 @@ impl Rules {
 
     /// Says which templates do nothing.
     pub fn know_empty(&mut self, is_empty: impl Fn(usize) -> bool) {
-        let known = |quick: &mut Quick| {
+        let leave_out = |quick: &mut Quick| {
             if matches!(quick, Quick::Template(template, _) if is_empty(*template as usize)) {
                 *quick = Quick::Nothing;
             }
         };
-        self.plain.iter_mut().for_each(known);
-        known(&mut self.plain_any);
-        known(&mut self.plain_text);
+        self.plain.iter_mut().for_each(leave_out);
+        leave_out(&mut self.plain_any);
+        leave_out(&mut self.plain_text);
     }
 
     /// Template and number of a rule.

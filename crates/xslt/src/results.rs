@@ -67,7 +67,7 @@ impl FileResults {
 
     /// The directory that is to hold the file, made where it is missing. It may not lead outside by a link.
     fn directory(&self, file: &Path) -> Result<PathBuf, String> {
-        let said = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        let message = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
         let mut at = self.root.clone();
         let inside = file.strip_prefix(&self.root).ok().and_then(Path::parent).unwrap_or(Path::new(""));
         for part in inside.components() {
@@ -75,9 +75,9 @@ impl FileResults {
             match fs::create_dir(&at) {
                 Ok(()) => self.lock().directories.push(at.clone()),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(said(&at, error)),
+                Err(error) => return Err(message(&at, error)),
             }
-            let real = at.canonicalize().map_err(|error| said(&at, error))?;
+            let real = at.canonicalize().map_err(|error| message(&at, error))?;
             if !real.starts_with(&self.root) {
                 return Err(format!("{} leads outside of {}", at.display(), self.root.display()));
             }
@@ -146,10 +146,10 @@ impl Results for FileResults {
             return Err(format!("{} is a directory", to.display()));
         }
         let mut taken = self.lock();
-        if taken.files.iter().any(|(_, known)| *known == to) {
+        if taken.files.iter().any(|(_, path)| *path == to) {
             return Err(format!("{} is written twice, by another name", to.display()));
         }
-        let said = |error: std::io::Error| format!("{}: {error}", to.display());
+        let message = |error: std::io::Error| format!("{}: {error}", to.display());
         let mut number = taken.files.len();
         let (temporary, mut opened) = loop {
             let temporary = directory.join(format!(".busbar-{}-{number}.part", std::process::id()));
@@ -162,12 +162,12 @@ impl Results for FileResults {
                 {
                     number += 1;
                 }
-                Err(error) => return Err(said(error)),
+                Err(error) => return Err(message(error)),
             }
         };
         let written = opened.write_all(&document).and_then(|()| opened.flush());
         taken.files.push((temporary, to.clone()));
-        written.map_err(said)
+        written.map_err(message)
     }
 }
 

@@ -244,15 +244,15 @@ impl Compiler<'_> {
     /// Of XSLT 3.0 on it is an error that a name is to be stripped and to be preserved by the same import precedence.
     fn check_space(&mut self, rules: &[(u32, i32, SpaceRule)]) {
         // Import precedences ascend: what is said last by a higher one counts alone.
-        let mut said: HashMap<&SpaceTest, (u32, bool, bool)> = HashMap::new();
+        let mut decided: HashMap<&SpaceTest, (u32, bool, bool)> = HashMap::new();
         for (precedence, _, rule) in rules {
-            let known = said.entry(&rule.test).or_insert((*precedence, rule.strip, false));
-            *known = match known.0 == *precedence {
-                true => (*precedence, rule.strip, known.2 || known.1 != rule.strip),
+            let last = decided.entry(&rule.test).or_insert((*precedence, rule.strip, false));
+            *last = match last.0 == *precedence {
+                true => (*precedence, rule.strip, last.2 || last.1 != rule.strip),
                 false => (*precedence, rule.strip, false),
             };
         }
-        if said.values().any(|(_, _, contrary)| *contrary) {
+        if decided.values().any(|(_, _, contrary)| *contrary) {
             let message = "XTSE0270: xsl:strip-space and xsl:preserve-space name the same elements";
             self.fail(self.options.uri, message.into());
         }
@@ -453,9 +453,9 @@ impl Compiler<'_> {
         }
         wrong.into_iter().for_each(|message| self.error(node, message));
         declared.precedence = self.precedence;
-        if let Some(known) = formats.get(&name)
-            && known.precedence == self.precedence
-            && known.format != declared.format
+        if let Some(other) = formats.get(&name)
+            && other.precedence == self.precedence
+            && other.format != declared.format
         {
             self.error(node, "this decimal format is declared twice, differently".into());
         }

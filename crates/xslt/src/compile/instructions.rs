@@ -349,7 +349,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
-        if self.locals[self.depth..].iter().any(|(known, _)| *known == name)
+        if self.locals[self.depth..].iter().any(|(n, _)| *n == name)
             && !self.forwards
             && !self.plan.version2
         {

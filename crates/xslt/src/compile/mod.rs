@@ -527,8 +527,8 @@ impl Compiler<'_> {
         let position = module.doc.position(node).unwrap_or_default();
         let base = if module.has_bases { self.base_of(module, node) } else { module.uri.clone() };
         let mut bases = self.bases.borrow_mut();
-        let known = bases.iter().position(|known| *known == base);
-        let base = known.unwrap_or_else(|| {
+        let base_at = bases.iter().position(|b| *b == base);
+        let base = base_at.unwrap_or_else(|| {
             bases.push(base);
             bases.len() - 1
         });
@@ -603,7 +603,7 @@ impl Compiler<'_> {
         let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &base, dialect);
         for message in self.unavailable.take() {
             let place = self.place(node);
-            if !self.plan.unavailable.iter().any(|(known, _)| *known == message) {
+            if !self.plan.unavailable.iter().any(|(m, _)| *m == message) {
                 self.plan.unavailable.push((message, place));
             }
         }
@@ -613,14 +613,14 @@ impl Compiler<'_> {
                     xpath.names = crate::expr::name_path(&xpath.tree, &scope, &mut self.plan.names, &default);
                     if xpath.expression.version() == xpath::Version::V1 {
                         let mut names = std::mem::take(&mut self.plan.names);
-                        let mut known = Numbers {
+                        let mut numbers = Numbers {
                             locals: &self.locals[self.depth..],
                             symbols: &self.symbols,
                             scope: &scope,
                             names: &mut names,
                             default: &default,
                         };
-                        xpath.simple = crate::arithmetic::Simple::of(&xpath.tree, &mut known);
+                        xpath.simple = crate::arithmetic::Simple::of(&xpath.tree, &mut numbers);
                         self.plan.names = names;
                     }
                     self.plan.needs_size |= xpath.expression.needs().size || xpath.evaluates;

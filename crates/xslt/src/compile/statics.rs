@@ -18,7 +18,7 @@ const MAX_BRACES: usize = 1000;
 /// `{uri}local`; `always`: by a processor of 3.0, whatever the version. Errors: sentences.
 pub(super) fn prepare(
     doc: &mut Document,
-    known: &mut Vec<StaticVariable>,
+    variables: &mut Vec<StaticVariable>,
     (given, always): (&[(String, String)], bool),
     errors: &mut Vec<String>,
 ) {
@@ -36,7 +36,7 @@ pub(super) fn prepare(
         // In an element of a version that is still to come nothing is known, nor whether it is to be used.
         let forwards = version_of(doc, node) > if version3 { 3.0 } else { 2.0 };
         if let Some(source) = doc.attribute(node, ns, "use-when").map(str::to_owned) {
-            match evaluate(&source, doc, node, known, version3).and_then(|value| truth(&value)) {
+            match evaluate(&source, doc, node, variables, version3).and_then(|value| truth(&value)) {
                 Ok(true) => {}
                 Ok(false) => {
                     doomed.push(node);
@@ -56,9 +56,9 @@ pub(super) fn prepare(
                 .map(|a| (doc.local(a)[1..].to_owned(), doc.text(a).to_owned()))
                 .collect();
             for (name, template) in shadows {
-                match filled(&template, doc, node, known) {
+                match filled(&template, doc, node, variables) {
                     Ok(text) if name == "use-when" => {
-                        match evaluate(&text, doc, node, known, version3).and_then(|value| truth(&value)) {
+                        match evaluate(&text, doc, node, variables, version3).and_then(|value| truth(&value)) {
                             Ok(true) => {}
                             Ok(false) => doomed.push(node),
                             Err(message) => errors.push(format!("use-when=\"{text}\": {message}")),
@@ -81,7 +81,7 @@ pub(super) fn prepare(
                     false
                 }
             };
-            if is_static && let Err(message) = declare(doc, node, known, given, version3) {
+            if is_static && let Err(message) = declare(doc, node, variables, given, version3) {
                 errors.push(message);
             }
         }
@@ -120,7 +120,7 @@ fn is_gone(doc: &Document, node: NodeId, doomed: &[NodeId]) -> bool {
 fn declare(
     doc: &Document,
     node: NodeId,
-    known: &mut Vec<StaticVariable>,
+    variables: &mut Vec<StaticVariable>,
     given: &[(String, String)],
     version3: bool,
 ) -> Result<(), String> {
@@ -133,7 +133,7 @@ fn declare(
         let unused = || {
             let ns = if doc.namespace(child) == XSLT { "" } else { XSLT };
             let condition = doc.attribute(child, ns, "use-when")?;
-            evaluate(condition, doc, child, known, version3).and_then(|value| truth(&value)).ok()
+            evaluate(condition, doc, child, variables, version3).and_then(|value| truth(&value)).ok()
         };
         let counts = match doc.kind(child) {
             NodeKind::Element => unused() != Some(false),
@@ -174,7 +174,7 @@ fn declare(
             Value::from(Atomic::Untyped(text.as_str().into()))
         }
         (None, _) if required => return Err(format!("XTDE0050: the parameter ${name} is required")),
-        (_, Some(select)) => evaluate(select, doc, node, known, true).map_err(|e| format!("${name}: {e}"))?,
+        (_, Some(select)) => evaluate(select, doc, node, variables, true).map_err(|e| format!("${name}: {e}"))?,
         (_, None) if doc.local(node) == "variable" => {
             return Err(format!("XTSE0010: ${name} is static: it needs select"));
         }
@@ -191,8 +191,8 @@ fn declare(
         value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
     }
     // What was declared before has the higher precedence.
-    if !known.iter().any(|(u, l, _)| u == uri && l == local) {
-        known.push((uri.to_owned(), local.to_owned(), value));
+    if !variables.iter().any(|(u, l, _)| u == uri && l == local) {
+        variables.push((uri.to_owned(), local.to_owned(), value));
     }
     Ok(())
 }
@@ -201,11 +201,11 @@ fn evaluate(
     source: &str,
     doc: &Document,
     node: NodeId,
-    known: &[StaticVariable],
+    variables: &[StaticVariable],
     version3: bool,
 ) -> Result<Value, String> {
     let scope = ElementScope { doc, node };
-    let library = Static { variables: known };
+    let library = Static { variables };
     let default = default_namespace(doc, node);
     let options = xpath::CompileOptions {
         namespaces: &scope,
@@ -216,7 +216,7 @@ fn evaluate(
     };
     let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
     let names = Named { doc, node, version3 };
-    let values: Vec<Value> = known.iter().map(|(_, _, value)| value.clone()).collect();
+    let values: Vec<Value> = variables.iter().map(|(_, _, value)| value.clone()).collect();
     let cx = Context { locals: &values, node: xpath::Node::ABSENT, ..Context::without_document(&names) };
     expression.evaluate(&cx).map_err(|e| e.sentence())
 }
@@ -248,7 +248,7 @@ fn truth(value: &Value) -> Result<bool, String> {
 }
 
 /// A text with expressions in braces.
-fn filled(template: &str, doc: &Document, node: NodeId, known: &[StaticVariable]) -> Result<String, String> {
+fn filled(template: &str, doc: &Document, node: NodeId, variables: &[StaticVariable]) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = template;
     for _ in 0..MAX_BRACES {
@@ -272,7 +272,7 @@ fn filled(template: &str, doc: &Document, node: NodeId, known: &[StaticVariable]
             rest = &rest[end + 1..];
             continue;
         }
-        let value = evaluate(&rest[..end], doc, node, known, true)?;
+        let value = evaluate(&rest[..end], doc, node, variables, true)?;
         let texts: Vec<String> = value
             .items()
             .map(|item| match item {

@@ -219,8 +219,8 @@ impl Compiler<'_> {
             }
             words.sort_unstable();
             let value = words.join(" ");
-            let known = self.mode_attributes.remove(&(mode, name));
-            let contrary = known.is_some_and(|(precedence, before, contrary)| {
+            let earlier = self.mode_attributes.remove(&(mode, name));
+            let contrary = earlier.is_some_and(|(precedence, before, contrary)| {
                 precedence == self.precedence && (contrary || before != value)
             });
             self.mode_attributes.insert((mode, name), (self.precedence, value, contrary));
@@ -229,7 +229,7 @@ impl Compiler<'_> {
             self.yes_no(node, flag);
         }
         let one_of =
-            |value: Option<String>, known: &[&str]| value.filter(|value| !known.contains(&value.trim()));
+            |value: Option<String>, allowed: &[&str]| value.filter(|value| !allowed.contains(&value.trim()));
         let typed = ["yes", "no", "true", "false", "1", "0", "strict", "lax", "unspecified"];
         if let Some(value) = one_of(self.attribute(node, "typed"), &typed) {
             self.error(node, format!("XTSE0020: typed=\"{value}\" is not one of {}", typed.join(", ")));

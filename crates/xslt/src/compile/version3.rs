@@ -51,7 +51,7 @@ impl Compiler<'_> {
                     let Some(name) = self.symbol_attribute(child, "name") else { continue };
                     let shown = self.symbols.show(name);
                     let declared = self.declared(child, "XTTE0590", &format!("the parameter ${shown}"));
-                    if names.iter().any(|(known, _)| *known == name) {
+                    if names.iter().any(|(n, _)| *n == name) {
                         self.error(child, format!("XTSE0580: there are two parameters ${shown}"));
                     }
                     let value = self.binding(child);
@@ -74,10 +74,10 @@ impl Compiler<'_> {
                 self.only(node, &["with-param"]);
                 self.in_tail_of_iterate(node);
                 let arguments: Vec<Argument> = self.arguments(node).into_vec();
-                let known = self.iterates.last().cloned().unwrap_or_default();
+                let params = self.iterates.last().cloned().unwrap_or_default();
                 let mut passed = Vec::new();
                 for argument in arguments {
-                    match known.iter().find(|(name, _)| *name == argument.name) {
+                    match params.iter().find(|(name, _)| *name == argument.name) {
                         Some((_, slot)) => passed.push((*slot, argument)),
                         None => {
                             let shown = self.symbols.show(argument.name);

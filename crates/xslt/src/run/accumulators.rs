@@ -19,7 +19,7 @@ type Values = Arc<HashMap<NodeId, (Value, Value)>>;
 /// What was computed, and what is being computed.
 #[derive(Default)]
 pub(super) struct Accumulated {
-    known: Mutex<HashMap<(Name, DocId), Values>>,
+    values: Mutex<HashMap<(Name, DocId), Values>>,
     busy: Mutex<HashSet<(Name, DocId)>>,
 }
 
@@ -41,8 +41,8 @@ impl Engine<'_> {
         }
         let key = (name, node.doc);
         let failed = || self.fail(accumulator.place, "an accumulator could not be computed".into());
-        let known = self.accumulated.known.lock().map_err(|_| failed())?.get(&key).cloned();
-        let values = match known {
+        let kept = self.accumulated.values.lock().map_err(|_| failed())?.get(&key).cloned();
+        let values = match kept {
             Some(values) => values,
             None => {
                 if !self.accumulated.busy.lock().map_err(|_| failed())?.insert(key) {
@@ -57,7 +57,7 @@ impl Engine<'_> {
                     busy.remove(&key);
                 }
                 let values = Arc::new(computed?);
-                self.accumulated.known.lock().map_err(|_| failed())?.insert(key, values.clone());
+                self.accumulated.values.lock().map_err(|_| failed())?.insert(key, values.clone());
                 values
             }
         };

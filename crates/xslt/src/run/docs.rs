@@ -57,7 +57,7 @@ impl Bound {
     /// The names of the stylesheet with number `sheet` in `doc`.
     fn of(doc: &Document, sheet: u64, pool: &[(Box<str>, Box<str>)], names: &Names) -> Arc<Bound> {
         let stamp = doc.name_stamp();
-        let known = REMEMBER.with_borrow_mut(|list| {
+        let bound = REMEMBER.with_borrow_mut(|list| {
             let at = list.iter().position(|r| r.sheet == sheet && r.stamp.0 == stamp.0)?;
             if list[at].stamp != stamp {
                 list.swap_remove(at);
@@ -65,7 +65,7 @@ impl Bound {
             }
             Some(list[at].bound.clone())
         });
-        known.unwrap_or_else(|| {
+        bound.unwrap_or_else(|| {
             let bound = Arc::new(Bound::new(doc, pool, names));
             REMEMBER.with_borrow_mut(|list| {
                 if list.len() >= REMEMBERED {

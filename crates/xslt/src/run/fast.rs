@@ -117,9 +117,9 @@ impl<'o> Fast<'o> {
     /// The namespaces of `scope` and one more.
     fn with(&mut self, scope: u32, prefix: &str, uri: &str) -> u32 {
         let last = self.scopes[scope as usize].last;
-        if let Some(known) = self.scopes.get(last as usize)
-            && is_same(&known.prefix, prefix)
-            && is_same(&known.uri, uri)
+        if let Some(s) = self.scopes.get(last as usize)
+            && is_same(&s.prefix, prefix)
+            && is_same(&s.uri, uri)
         {
             return last;
         }

@@ -36,18 +36,18 @@ impl KeyIndex {
 
     fn of_value(&self, atom: &Atomic) -> Option<&Vec<Node>> {
         let alike = self.values.get(&atom.bucket())?;
-        alike.iter().find(|(known, _)| same_value(known, atom)).map(|(_, nodes)| nodes)
+        alike.iter().find(|(value, _)| same_value(value, atom)).map(|(_, nodes)| nodes)
     }
 
     fn of_values(&self, atoms: &[Atomic]) -> Option<&Vec<Node>> {
         let hash: Vec<_> = atoms.iter().map(Atomic::bucket).collect();
         let alike = self.composite.get(&hash)?;
-        alike.iter().find(|(known, _)| same_values(known, atoms)).map(|(_, nodes)| nodes)
+        alike.iter().find(|(values, _)| same_values(values, atoms)).map(|(_, nodes)| nodes)
     }
 
     fn add_values(&mut self, atoms: Vec<Atomic>, node: Node) {
         let alike = self.composite.entry(atoms.iter().map(Atomic::bucket).collect()).or_default();
-        match alike.iter_mut().find(|(known, _)| same_values(known, &atoms)) {
+        match alike.iter_mut().find(|(values, _)| same_values(values, &atoms)) {
             Some((_, list)) if list.last() == Some(&node) => {}
             Some((_, list)) => list.push(node),
             None => alike.push((atoms, vec![node])),
@@ -66,7 +66,7 @@ impl KeyIndex {
 
     fn add_value(&mut self, atom: Atomic, node: Node) {
         let alike = self.values.entry(atom.bucket()).or_default();
-        match alike.iter_mut().find(|(known, _)| same_value(known, &atom)) {
+        match alike.iter_mut().find(|(value, _)| same_value(value, &atom)) {
             Some((_, list)) if list.last() == Some(&node) => {}
             Some((_, list)) => list.push(node),
             None => alike.push((atom, vec![node])),
@@ -296,8 +296,8 @@ impl<'h> ExprHost<'h, '_> {
         }
         if function.version2 {
             let key = if function.keeps { super::memo::Memo::key(slot, args) } else { None };
-            if let Some(known) = key.as_deref().and_then(|key| self.engine.memo.get(key)) {
-                return Ok(known);
+            if let Some(result) = key.as_deref().and_then(|key| self.engine.memo.get(key)) {
+                return Ok(result);
             }
             let value = self.version2_function(function, args)?;
             if let Some(key) = key {
@@ -1161,8 +1161,8 @@ impl Engine<'_> {
             Some((uri, fragment)) => (uri.to_owned(), Some(fragment.to_owned())),
             None => (absolute, None),
         };
-        let known = self.loaded.lock().map_err(|_| "the documents are locked")?.get(&uri).copied();
-        let id = match known {
+        let id = self.loaded.lock().map_err(|_| "the documents are locked")?.get(&uri).copied();
+        let id = match id {
             Some(id) => id,
             None => {
                 let id = self.read(&uri)?;

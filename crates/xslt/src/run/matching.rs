@@ -228,8 +228,8 @@ impl Engine<'_> {
     /// All nodes of a document that a pattern selects.
     fn all_selected(&self, expr: &Expr, each: bool, focus: &Focus) -> Res<Arc<HashSet<Node>>> {
         let key = (std::ptr::from_ref(expr).addr(), focus.node.doc);
-        if let Ok(known) = self.selected.lock()
-            && let Some(nodes) = known.get(&key)
+        if let Ok(selected) = self.selected.lock()
+            && let Some(nodes) = selected.get(&key)
         {
             return Ok(nodes.clone());
         }
@@ -254,8 +254,8 @@ impl Engine<'_> {
             found.extend(nodes);
         }
         let found = Arc::new(found);
-        if let Ok(mut known) = self.selected.lock() {
-            known.insert(key, found.clone());
+        if let Ok(mut selected) = self.selected.lock() {
+            selected.insert(key, found.clone());
         }
         Ok(found)
     }
@@ -304,9 +304,9 @@ impl Engine<'_> {
         let remembers = self.opening.is_none() && std::ptr::eq(frame, &NO_FRAME);
         if remembers
             && let Ok(kept) = self.kept.lock()
-            && let Some((_, list)) = kept.as_ref().filter(|(known, _)| *known == key)
+            && let Some((_, list)) = kept.as_ref().filter(|(k, _)| *k == key)
         {
-            return Ok(list.binary_search_by(|known| known.id.cmp(&node.id)).is_ok());
+            return Ok(list.binary_search_by(|n| n.id.cmp(&node.id)).is_ok());
         }
         let mut list: Vec<Node> = if step.attribute {
             siblings(node, doc.attributes(parent))
@@ -417,7 +417,7 @@ impl Engine<'_> {
         let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
         if self.opening.is_none()
             && let Ok(sizes) = self.size.lock()
-            && let Some((_, size)) = sizes.filter(|(known, _)| *known == key)
+            && let Some((_, size)) = sizes.filter(|(k, _)| *k == key)
         {
             return Ok(size);
         }
@@ -438,8 +438,8 @@ impl Engine<'_> {
         let mut count = 1;
         let mut at = doc.prev_sibling(node.id);
         while let Some(sibling) = at {
-            if let Some((_, known, place)) = last
-                && known == sibling
+            if let Some((_, last_sibling, place)) = last
+                && last_sibling == sibling
             {
                 count += place;
                 break;

@@ -15,7 +15,7 @@ const LONGEST: usize = 4096;
 /// See the module.
 #[derive(Default)]
 pub(super) struct Memo {
-    known: Mutex<HashMap<String, Value>>,
+    results: Mutex<HashMap<String, Value>>,
 }
 
 impl Memo {
@@ -45,7 +45,7 @@ impl Memo {
 
     /// The result of that call, if it was kept.
     pub fn get(&self, key: &str) -> Option<Value> {
-        self.known.lock().ok()?.get(key).cloned()
+        self.results.lock().ok()?.get(key).cloned()
     }
 
     /// Keeps a result, if it is of atomic values and not large. When there are too many, it begins anew.
@@ -60,11 +60,11 @@ impl Memo {
                 return;
             }
         }
-        if let Ok(mut known) = self.known.lock() {
-            if known.len() >= ENTRIES {
-                known.clear();
+        if let Ok(mut results) = self.results.lock() {
+            if results.len() >= ENTRIES {
+                results.clear();
             }
-            known.insert(key, value.clone());
+            results.insert(key, value.clone());
         }
     }
 }

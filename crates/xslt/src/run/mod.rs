@@ -326,7 +326,7 @@ impl<'e> Engine<'e> {
                 return Err(self.fail(global.place, message.to_owned()));
             }
         }
-        let known = |name: &str| match name.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        let name_id = |name: &str| match name.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
             Some((namespace, local)) => self.symbols.find(namespace, local),
             None => self.symbols.find("", name),
         };
@@ -334,7 +334,7 @@ impl<'e> Engine<'e> {
             None | Some("#default") => self.plan.initial_mode,
             Some("#unnamed") => 0,
             Some(name) => {
-                let found = known(name).and_then(|name| self.plan.mode_names.get(&name));
+                let found = name_id(name).and_then(|name| self.plan.mode_names.get(&name));
                 let message = || format!("XTDE0045: the stylesheet has no mode \"{name}\"");
                 *found.ok_or_else(|| self.fail(Place::default(), message()))?
             }
@@ -349,7 +349,7 @@ impl<'e> Engine<'e> {
             return stack::on_this(|| self.apply(focus, mode, &[], out));
         };
         let message = || format!("XTDE0040: the stylesheet has no template named \"{name}\"");
-        let template = known(name).and_then(|name| self.plan.named.get(&name));
+        let template = name_id(name).and_then(|name| self.plan.named.get(&name));
         let template = *template.ok_or_else(|| self.fail(Place::default(), message()))?;
         stack::on_this(|| self.run_template(template, (NO_RULE, mode as u32), &focus, &[], out))
     }

@@ -140,7 +140,7 @@ impl Engine<'_> {
             parent: at(parent),
             alike_to,
         };
-        let known = |key: &Counted| match remembers {
+        let last_counted = |key: &Counted| match remembers {
             true => self.counted.lock().ok().and_then(|counted| counted.get(key).copied()),
             false => None,
         };
@@ -155,11 +155,11 @@ impl Engine<'_> {
         if number.level == Level::Any {
             let mut count = 0;
             let mut current = Some(node.id);
-            let last = known(&key(Document::ROOT));
+            let last = last_counted(&key(Document::ROOT));
             while let Some(id) = current {
                 self.spend(1)?;
-                if let Some((known, before)) = last
-                    && known == id
+                if let Some((counted_node, before)) = last
+                    && counted_node == id
                 {
                     count += before;
                     break;
@@ -188,11 +188,11 @@ impl Engine<'_> {
                 let mut place = 1;
                 let mut sibling = doc.prev_sibling(id);
                 let parent_key = key(doc.parent(id).unwrap_or(Document::ROOT));
-                let last = known(&parent_key);
+                let last = last_counted(&parent_key);
                 while let Some(previous) = sibling {
                     self.spend(1)?;
-                    if let Some((known, before)) = last
-                        && known == previous
+                    if let Some((counted_node, before)) = last
+                        && counted_node == previous
                     {
                         place += before;
                         break;

@@ -428,8 +428,8 @@ impl<'o> Out<'o> {
             }
             return;
         }
-        let known = self.tag.namespaces.iter().any(|(p, _)| xml::is_same(self.tag.get(*p), prefix));
-        if !known {
+        let is_declared = self.tag.namespaces.iter().any(|(p, _)| xml::is_same(self.tag.get(*p), prefix));
+        if !is_declared {
             let pair = (self.tag.add(prefix), self.tag.add(uri));
             self.tag.namespaces.push(pair);
         }
@@ -471,9 +471,9 @@ impl<'o> Out<'o> {
         let tag = &mut self.tag;
         let is_it =
             |a: &Attribute| tag.get(a.local) == local && xml::is_same(tag.get(a.namespace), namespace);
-        let known = if search { tag.attributes.iter().position(is_it) } else { None };
+        let position = if search { tag.attributes.iter().position(is_it) } else { None };
         let value = tag.add(value);
-        match known {
+        match position {
             Some(at) => tag.attributes[at].value = value,
             None => {
                 let attribute = Attribute {

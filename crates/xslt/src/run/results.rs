@@ -141,8 +141,8 @@ impl Engine<'_> {
             None => self.plan.output.clone(),
             Some(format) => {
                 let format = self.avt(format, focus, frame, place)?;
-                let known = self.name_in(op, &format, place, false)?;
-                let found = known.and_then(|(_, name)| self.plan.outputs.get(&name?));
+                let name_found = self.name_in(op, &format, place, false)?;
+                let found = name_found.and_then(|(_, name)| self.plan.outputs.get(&name?));
                 let unknown =
                     || self.fail(place, format!("XTDE1460: there is no xsl:output named \"{format}\""));
                 found.cloned().ok_or_else(unknown)?
@@ -168,8 +168,8 @@ impl Engine<'_> {
             }
         }
         for name in words(&op.character_maps)? {
-            let known = self.name_in(op, &name, place, false)?;
-            let Some(map) = known.and_then(|(_, name)| self.plan.character_maps.get(&name?)) else {
+            let name_found = self.name_in(op, &name, place, false)?;
+            let Some(map) = name_found.and_then(|(_, name)| self.plan.character_maps.get(&name?)) else {
                 return Err(self.fail(place, format!("XTSE1590: there is no character map \"{name}\"")));
             };
             output.character_map.extend(map.iter().map(|(c, text)| (*c, text.clone())));

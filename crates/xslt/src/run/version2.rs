@@ -237,7 +237,7 @@ impl<'e> Engine<'e> {
             }
             Version2::TunnelParam { slot, name, value, declared } => {
                 let passed = self.dynamic(focus.dynamic).and_then(|dynamic| {
-                    dynamic.tunnel.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+                    dynamic.tunnel.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone())
                 });
                 frame.locals[*slot] = match (passed, declared) {
                     (Some(value), Some(declared)) => self.converted(value, declared, declared.code, place)?,
@@ -713,9 +713,9 @@ impl<'e> Engine<'e> {
         let Value::NodeSet(root) = self.add_fragment(doc, place)? else { return Ok(Value::Empty) };
         let Some(root) = root.first() else { return Ok(Value::Empty) };
         if !raw.is_empty()
-            && let Ok(mut known) = self.raw.lock()
+            && let Ok(mut raw_nodes) = self.raw.lock()
         {
-            known.extend(raw.into_iter().map(|id| Node::in_document(root.doc, id)));
+            raw_nodes.extend(raw.into_iter().map(|id| Node::in_document(root.doc, id)));
             self.has_raw.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         let items = found.into_iter().map(|found| match found {
@@ -816,7 +816,7 @@ impl<'e> Engine<'e> {
         }
         let change = |dynamic: &mut Dynamic| {
             for (name, value) in dynamic.tunnel.iter() {
-                if !tunnel.iter().any(|(known, _)| known == name) {
+                if !tunnel.iter().any(|(n, _)| n == name) {
                     tunnel.push((*name, value.clone()));
                 }
             }
@@ -846,7 +846,7 @@ impl<'e> Engine<'e> {
         match &op.by {
             Grouping::By(key) | Grouping::Adjacent(key) if op.composite => {
                 let by = matches!(op.by, Grouping::By(_));
-                let mut known: std::collections::HashMap<Vec<xpath::atomic::Bucket>, Vec<usize>> =
+                let mut by_hash: std::collections::HashMap<Vec<xpath::atomic::Bucket>, Vec<usize>> =
                     std::collections::HashMap::new();
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
@@ -859,7 +859,7 @@ impl<'e> Engine<'e> {
                     };
                     let number = if by {
                         let hash = atoms.iter().map(|atom| collation.atom(atom).bucket()).collect();
-                        let candidates = known.entry(hash).or_default();
+                        let candidates = by_hash.entry(hash).or_default();
                         let found = candidates.iter().copied().find(|number| is_its(*number));
                         if found.is_none() {
                             candidates.push(groups.len());
@@ -878,7 +878,7 @@ impl<'e> Engine<'e> {
                 }
             }
             Grouping::By(key) => {
-                let mut known: std::collections::HashMap<xpath::atomic::Bucket, Vec<usize>> =
+                let mut by_hash: std::collections::HashMap<xpath::atomic::Bucket, Vec<usize>> =
                     std::collections::HashMap::new();
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
@@ -887,7 +887,7 @@ impl<'e> Engine<'e> {
                     for item in value.items() {
                         let atom = self.key_atom(item);
                         let hash = collation.atom(&atom).bucket();
-                        let candidates = known.entry(hash).or_default();
+                        let candidates = by_hash.entry(hash).or_default();
                         let is_its = |number: &&usize| {
                             groups[**number].0.single_atomic().is_some_and(|key| same(&key, &atom))
                         };

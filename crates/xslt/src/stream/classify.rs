@@ -97,7 +97,7 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
     for at in 0..plan.templates.len() {
         let _ = c.template(at);
     }
-    let templates = c.templates.iter().map(|known| match known {
+    let templates = c.templates.iter().map(|template| match template {
         Known::Yes(Err(why)) => Some(why.clone()),
         _ => None,
     });
