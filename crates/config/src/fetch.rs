@@ -97,8 +97,8 @@ mod tests {
         let text = format!("<definitions xmlns='{}'>{entries}{again}</definitions>", crate::SYNAPSE);
         std::fs::write(&path, text).unwrap();
         // None is answered before all have been asked for.
-        let (all, asked) = (Barrier::new(5), Arc::new(Mutex::new(Vec::new())));
-        let noted = Arc::clone(&asked);
+        let (all, requested) = (Barrier::new(5), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&requested);
         let once = Arc::new(move |url: &str| {
             noted.lock().unwrap().push(url.to_owned());
             all.wait();
@@ -108,9 +108,9 @@ mod tests {
         let loaded = load(&path, &LoadOptions { fetch: Some(fetch), ..LoadOptions::default() });
         std::fs::remove_file(&path).unwrap();
         assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-        let mut asked = asked.lock().unwrap().clone();
-        asked.sort();
-        assert_eq!(asked, ["http://h/0", "http://h/1", "http://h/2", "http://h/3", "http://h/4"]);
+        let mut requested = requested.lock().unwrap().clone();
+        requested.sort();
+        assert_eq!(requested, ["http://h/0", "http://h/1", "http://h/2", "http://h/3", "http://h/4"]);
         let entry = |key| loaded.configuration.local_entries.get(key).unwrap().bytes();
         assert_eq!((&*entry("e3"), &*entry("again")), (b"http://h/3".as_slice(), b"http://h/0".as_slice()));
     }

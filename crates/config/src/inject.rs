@@ -90,7 +90,7 @@ impl Injector {
             }
             return key;
         };
-        let (value, what) = match kind {
+        let (value, place) = match kind {
             "SYSTEM" => (self.environment(name), "the environment variable"),
             "FILE" => (self.property(name).map(str::to_owned), "the property of file.properties"),
             "configs" => (
@@ -103,8 +103,8 @@ impl Injector {
             Some(value) => Key { value, span: key.span },
             None => {
                 let message = match kind {
-                    "configs" => format!("`{name}` is set {what}"),
-                    _ => format!("{what} `{name}` is not set"),
+                    "configs" => format!("`{name}` is set {place}"),
+                    _ => format!("{place} `{name}` is not set"),
                 };
                 let severity = if self.check_only { Severity::Warning } else { Severity::Error };
                 diagnostics.push(

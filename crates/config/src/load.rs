@@ -371,9 +371,9 @@ impl Loader {
         self.configuration.libraries.push(library);
     }
 
-    fn broken_library(&mut self, path: &str, what: &str, why: String) -> Span {
+    fn broken_library(&mut self, path: &str, message: &str, why: String) -> Span {
         let place = self.whole(path);
-        self.diagnostics.push(Diagnostic::warning("broken-library", what).at(place, why));
+        self.diagnostics.push(Diagnostic::warning("broken-library", message).at(place, why));
         place
     }
 
@@ -816,7 +816,7 @@ impl Loader {
         let not_read = self.not_read_findings();
         self.diagnostics.extend(not_read);
         Loaded {
-            not_read: self.not_read.artifacts().map(|(what, path)| (what, path.to_owned())).collect(),
+            not_read: self.not_read.artifacts().map(|(artifact, path)| (artifact, path.to_owned())).collect(),
             configuration: self.configuration,
             sources: self.sources,
             diagnostics: self.diagnostics,

@@ -171,8 +171,8 @@ pub fn wrong_namespace(element: &Element) -> Diagnostic {
 }
 
 /// The finding for a value that an attribute or element cannot have.
-pub fn bad_value(what: &str, value: &str, span: Span, expected: impl Display) -> Diagnostic {
-    Diagnostic::error("bad-value", format!("`{value}` is not a valid {what}"))
+pub fn bad_value(kind: &str, value: &str, span: Span, expected: impl Display) -> Diagnostic {
+    Diagnostic::error("bad-value", format!("`{value}` is not a valid {kind}"))
         .at(span, format!("expected {expected}"))
 }
 
@@ -238,11 +238,11 @@ pub fn boolean(element: &Element, name: &str, default: bool, diagnostics: &mut D
 }
 
 /// A boolean by the same rule from any text.
-pub fn to_boolean(key: &Key, what: &str, diagnostics: &mut Diagnostics) -> bool {
+pub fn to_boolean(key: &Key, attribute: &str, diagnostics: &mut Diagnostics) -> bool {
     let is_true = key.eq_ignore_ascii_case("true");
     if !is_true && !key.eq_ignore_ascii_case("false") {
         diagnostics.push(
-            Diagnostic::warning("bad-value", format!("`{key}` counts as false for `{what}`"))
+            Diagnostic::warning("bad-value", format!("`{key}` counts as false for `{attribute}`"))
                 .at(key.span, "expected true or false")
                 .did_you_mean(key, ["true", "false"]),
         );
@@ -285,10 +285,10 @@ pub fn choice<T: Copy>(
 }
 
 /// A number; `None` with an error when it is not one.
-pub fn number<T: FromStr>(key: &Key, what: &str, expected: &str, diagnostics: &mut Diagnostics) -> Option<T> {
+pub fn number<T: FromStr>(key: &Key, kind: &str, expected: &str, diagnostics: &mut Diagnostics) -> Option<T> {
     let value = key.parse().ok();
     if value.is_none() {
-        diagnostics.push(bad_value(what, key, key.span, expected));
+        diagnostics.push(bad_value(kind, key, key.span, expected));
     }
     value
 }

@@ -98,9 +98,9 @@ impl Check<'_> {
         self.configuration.registry.url.is_some() || self.configuration.registry.has(key)
     }
 
-    fn report<'a>(&mut self, what: &str, key: &Key, names: impl Iterator<Item = &'a str>) {
+    fn report<'a>(&mut self, kind: &str, key: &Key, names: impl Iterator<Item = &'a str>) {
         self.diagnostics.push(
-            Diagnostic::warning("unknown-reference", format!("there is no {what} `{key}`"))
+            Diagnostic::warning("unknown-reference", format!("there is no {kind} `{key}`"))
                 .at(key.span, "neither in the configuration nor in the registry")
                 .did_you_mean(key, names),
         );

@@ -646,16 +646,16 @@ fn a_refused_archive_stays_as_it_was() {
         ),
         ("no archive", b"hello".to_vec(), &["archive app.car stays"]),
     ];
-    for (what, bytes, faulty) in versions {
+    for (case, bytes, faulty) in versions {
         write(&car, &bytes);
         let (loaded, good) = reload(&root, &last);
         let mut names: Vec<String> = artifacts(&loaded).split(' ').map(str::to_owned).collect();
         names.sort();
-        assert_eq!(names.join(" "), "sequence/first sequence/main sequence/own sequence/second", "{what}");
-        assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("one"), "{what}");
+        assert_eq!(names.join(" "), "sequence/first sequence/main sequence/own sequence/second", "{case}");
+        assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("one"), "{case}");
         let main = loaded.configuration.sequences.get("main").expect("there").span.place(&loaded.sources);
-        assert!(main.contains("app.car"), "{what}: {main}");
-        assert_eq!(held(&loaded), faulty, "{what}");
+        assert!(main.contains("app.car"), "{case}: {main}");
+        assert_eq!(held(&loaded), faulty, "{case}");
         last = good;
     }
     // What another artifact has taken is that one's; the archive comes back as a whole when it is mended.

@@ -94,8 +94,8 @@ fn inline(element: &Element) -> Entry {
 /// The content of a `src`, and the file it came from: a `file:` URL or a path, relative to the configuration's
 /// root. Over the network only where the caller supplied the means.
 fn source(src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf>)> {
-    let unreadable = |what: &str, why: String| {
-        Diagnostic::error("unreadable-source", format!("`{what}` cannot be read")).at(src.span, why)
+    let unreadable = |address: &str, why: String| {
+        Diagnostic::error("unreadable-source", format!("`{address}` cannot be read")).at(src.span, why)
     };
     let error = match (file_path(src, reading.root), reading.fetch) {
         (Some(path), _) => match crate::layout::read(&path) {

@@ -277,10 +277,10 @@ impl Reader<'_> {
                 None if dependency.included => {
                     is_complete = false;
                     let other = described.keys().find(|(name, _)| *name == dependency.name);
-                    let what = format!("{} {}", dependency.name, dependency.version);
+                    let artifact = format!("{} {}", dependency.name, dependency.version);
                     let mut error = Diagnostic::error(
                         "missing-dependency",
-                        format!("the archive has no artifact `{}`", what.trim()),
+                        format!("the archive has no artifact `{}`", artifact.trim()),
                     )
                     .at(dependency.span, "the whole archive is left out, as in WSO2");
                     if let Some((name, version)) = other {

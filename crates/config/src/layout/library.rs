@@ -115,7 +115,7 @@ pub(super) fn read_from(archived: &Archived, shown: &str) -> Result<LibraryFiles
     let form = [CONNECTOR, SYNAPSE].into_iter().find(|form| archived.has(form.root));
     let form = form.ok_or(Unread::Other)?;
     let root = element(archived, form.root)?;
-    let wrong = |what: &str| format!("its {} {what}", form.root);
+    let wrong = |fault: &str| format!("its {} {fault}", form.root);
     let definition = named(&root, form.element).next().ok_or_else(|| wrong("names no library"))?;
     let name = definition.attr("name").map(str::trim).filter(|name| !name.is_empty());
     let mut library = LibraryFiles {

@@ -162,7 +162,7 @@ fn finding(group: &[&(Reason, PathBuf)], root: &Path, sources: &mut SourceMap) -
     /// So many are named.
     const NAMED: usize = 5;
     let (reason, first) = group[0];
-    let (what, why, severity) = reason.explained();
+    let (group_name, why, severity) = reason.explained();
     let names: Vec<String> = group
         .iter()
         .take(NAMED)
@@ -172,8 +172,8 @@ fn finding(group: &[&(Reason, PathBuf)], root: &Path, sources: &mut SourceMap) -
         })
         .collect();
     let message = match group.len() {
-        1 => format!("{} is not read ({what}): {why}", names[0]),
-        count => format!("{count} paths are not read ({what}): {why}"),
+        1 => format!("{} is not read ({group_name}): {why}", names[0]),
+        count => format!("{count} paths are not read ({group_name}): {why}"),
     };
     let file = sources.add(first.display().to_string(), "");
     let label = if group.len() > NAMED { format!("{}, …", names.join(", ")) } else { names.join(", ") };
