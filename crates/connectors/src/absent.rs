@@ -54,7 +54,7 @@ impl Mediator for Absent {
 }
 
 /// Why a library that is here has no such operation; `None`: nothing here is of it, or it has no such operation.
-fn here(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
+fn reason_in(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
     let in_use = configuration.libraries_in_use().find(|l| l.name == connector);
     if let Some(library) = in_use {
         let is_it = |operation: &&config::BrokenOperation| operation.name.as_ref().is_none_or(|n| n == name);
@@ -105,8 +105,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let is_ours = !siblings.is_empty();
     siblings.extend(of_library.iter().map(String::as_str));
     let need = NEEDS.iter().find(|(names, _)| names.contains(&connector)).map(|(_, need)| *need);
-    let here = here(name, connector, compiler.configuration).filter(|_| !is_ours);
-    let why = match (&java, here, need) {
+    let in_configuration = reason_in(name, connector, compiler.configuration).filter(|_| !is_ours);
+    let why = match (&java, in_configuration, need) {
         // The archive is there, and says it.
         (Some(java), _, Some(need)) => format!("{java}: {need}"),
         (Some(java), _, None) => java.clone(),

@@ -17,7 +17,7 @@ static PLACES: Semaphore = Semaphore::const_new(MOST);
 /// # Errors
 /// There is no turn in time, or it panicked.
 pub(crate) async fn off_worker<T: Send + 'static>(
-    what: &'static str,
+    operation: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
     context: &mut Context,
 ) -> Result<T, Fault> {
@@ -27,7 +27,7 @@ pub(crate) async fn off_worker<T: Send + 'static>(
         return Err(Fault { status: 503, ..Fault::new(why) });
     };
     // A stop waits for what was begun.
-    let child = context.silent_child(what);
+    let child = context.silent_child(operation);
     let ran = tokio::task::spawn_blocking(move || {
         let _place = place;
         let ran = catch_unwind(AssertUnwindSafe(work));

@@ -90,11 +90,11 @@ struct Command {
     name: &'static str,
     verb: &'static str,
     arguments: &'static [Argument],
-    answer: Answer,
+    reply: Answer,
 }
 
 macro_rules! commands {
-    ($($name:literal $verb:literal [$($kind:ident $parameter:literal),*] $answer:ident $summary:literal;)*) => {
+    ($($name:literal $verb:literal [$($kind:ident $parameter:literal),*] $reply:ident $summary:literal;)*) => {
         /// The operations.
         pub(crate) const OPERATIONS: &[&Definition] = &[
             &INIT,
@@ -105,7 +105,7 @@ macro_rules! commands {
             name: $name,
             verb: $verb,
             arguments: &[$(Argument::$kind($parameter)),*],
-            answer: Answer::$answer,
+            reply: Answer::$reply,
         }),*];
     };
 }
@@ -223,7 +223,7 @@ struct Server {
     user: Option<String>,
     password: Option<String>,
     connect: Duration,
-    answer: Duration,
+    response_timeout: Duration,
     attempts: u32,
     pool: Limits,
 }
@@ -320,7 +320,7 @@ impl Connection {
             time => Duration::from_millis(time).min(LONGEST),
         };
         let connect = millis(number("redisConnectionTimeout", 0)?);
-        let answer = millis(number("redisTimeout", 0)?);
+        let response_timeout = millis(number("redisTimeout", 0)?);
         let port = u16::try_from(number("redisPort", 6379)?)
             .map_err(|_| wrong("redisPort is not a port".to_owned()))?;
         let most = usize::try_from(number("maxConnections", 8)?).unwrap_or(8).clamp(1, 10_000);
@@ -340,7 +340,7 @@ impl Connection {
             user: None,
             password: text("cacheKey")?,
             connect,
-            answer,
+            response_timeout,
             attempts,
             pool,
         };
@@ -515,7 +515,7 @@ impl Server {
         let nodes = self.nodes.iter().map(|(host, port)| format!("{scheme}://{host}:{port}/"));
         let mut builder = ClusterClientBuilder::new(nodes)
             .connection_timeout(self.connect)
-            .response_timeout(self.answer)
+            .response_timeout(self.response_timeout)
             .retries(self.attempts);
         if let Some(user) = &self.user {
             builder = builder.username(user);
@@ -606,8 +606,8 @@ impl Operation {
             Some(conversation) => conversation,
             None => server.open(context.services()).await?,
         };
-        let asked = tokio::time::timeout(time, conversation.ask(&command)).await;
-        let reply = match asked {
+        let outcome = tokio::time::timeout(time, conversation.ask(&command)).await;
+        let reply = match outcome {
             Err(_) => {
                 let why = format!("{}: no answer within {} ms", server.name(), time.as_millis());
                 return Err(Failure::new(CONNECTION, why));
@@ -630,7 +630,7 @@ impl Operation {
         let odd = |wanted: &str| {
             Failure::new(COMMAND, format!("{}: the answer to {verb} is not {wanted}", server.name()))
         };
-        match (self.command.answer, json_of(reply)) {
+        match (self.command.reply, json_of(reply)) {
             (_, Json::Null) => Err(Failure::new(NOTHING, "there is no such value")),
             (Answer::Truth, output) => match output.as_str() {
                 Some("0" | "false") => Ok(Json::from("false")),
@@ -685,14 +685,14 @@ impl Operation {
     /// How long an answer may take: a command that blocks says so itself.
     fn patience(&self, server: &Server, context: &mut Context) -> Result<Duration, Failure> {
         let blocks = self.command.arguments.iter().find(|a| a.name().ends_with("PopTimeout"));
-        let Some(argument) = blocks else { return Ok(server.answer) };
+        let Some(argument) = blocks else { return Ok(server.response_timeout) };
         let text = self.parameters.text(argument.name(), context)?.unwrap_or_default();
         let seconds: f64 = text.parse().map_err(|_| {
             Failure::new(CONFIGURATION, format!("`{}` is no number of seconds: {text}", argument.name()))
         })?;
         // 0 is without end for the server.
         let patience = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);
-        Ok(if patience.is_zero() { LONGEST } else { patience.min(LONGEST) } + server.answer)
+        Ok(if patience.is_zero() { LONGEST } else { patience.min(LONGEST) } + server.response_timeout)
     }
 }
 

@@ -81,7 +81,7 @@ impl What {
 }
 
 struct Operation {
-    what: What,
+    action: What,
     parameters: Parameters,
 }
 
@@ -91,7 +91,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         _ => Form::Plain,
     };
     let parameters = Parameters::compile(element, form, compiler)?;
-    let what = match element.local().rsplit('.').next() {
+    let action = match element.local().rsplit('.').next() {
         Some("Length") => What::Length,
         Some("LowerCase") => What::LowerCase,
         Some("UpperCase") => What::UpperCase,
@@ -110,7 +110,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Err(_) => Err("expected a whole number".to_owned()),
         });
     }
-    let needed: &[&str] = match what {
+    let needed: &[&str] = match action {
         What::Regex => &["regex"],
         What::Generate => &["secret"],
         What::Verify => &["secret", "signature"],
@@ -131,7 +131,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Pattern::compile(text).map(|_| ()).map_err(|why| why.to_string())
     });
     parameters.check("format", element, compiler, |text| DatePattern::simple(text).map(|_| ()));
-    Some(Box::new(Operation { what, parameters }))
+    Some(Box::new(Operation { action, parameters }))
 }
 
 impl Operation {
@@ -141,7 +141,7 @@ impl Operation {
         let input = |context: &mut Context| -> Result<String, Fault> {
             Ok(parameters.value("inputString", context)?.map(|value| value.to_string()).unwrap_or_default())
         };
-        Ok(match self.what {
+        Ok(match self.action {
             // As Java counts.
             What::Length => input(context)?.encode_utf16().count().to_string(),
             What::LowerCase => input(context)?.to_lowercase(),
@@ -259,7 +259,7 @@ fn hex(bytes: &[u8]) -> String {
 
 impl Mediator for Operation {
     fn need(&self) -> Need {
-        let signs = matches!(self.what, What::Generate | What::Verify);
+        let signs = matches!(self.action, What::Generate | What::Verify);
         let need = if signs && !self.parameters.is_literally("payload", "Custom Payload") {
             Need::Whole
         } else {
@@ -278,7 +278,7 @@ impl Mediator for Operation {
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let target = self.parameters.text("target", context)?;
         let result = self.result(context)?;
-        context.properties.set(target.as_deref().unwrap_or(self.what.target()), Value::from(result));
+        context.properties.set(target.as_deref().unwrap_or(self.action.target()), Value::from(result));
         Ok(Flow::Next)
     }
 }

@@ -223,7 +223,7 @@ fn headers_and_transport_parameters() {
 
 #[test]
 fn responses_go_where_they_are_asked_for() {
-    let answer = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nX-B: 1\r\n\r\n{\"r\":1}";
+    let response = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nX-B: 1\r\n\r\n{\"r\":1}";
     for (inside, body, variable) in [
         ("", r#"{"r":1}"#, None),
         ("<overwriteBody>true</overwriteBody>", r#"{"r":1}"#, None),
@@ -239,7 +239,7 @@ fn responses_go_where_they_are_asked_for() {
             Some("null"),
         ),
     ] {
-        let backend = testing::backend(answer);
+        let backend = testing::backend(response);
         let tested = main(&format!(
             "<http.get configKey='conn'>{inside}</http.get><property name='status' expression='$axis2:HTTP_SC'/>{}",
             entry(&backend, "")

@@ -270,13 +270,13 @@ fn tokens_are_shown_and_kept() {
         ] {
             let server = start(protocol, Mood::Good);
             server.mailbox.lock().unwrap().token = "T1".to_owned();
-            let (port, asked) = tokens(&[r#"200 {"access_token":"T1","expires_in":"3600"}"#]);
+            let (port, requests) = tokens(&[r#"200 {"access_token":"T1","expires_in":"3600"}"#]);
             let more = format!("{grant}<disablePooling>true</disablePooling>");
             let tested = oauth(&server, port, kind, &more, &step.repeat(2));
             assert!(tested.found.is_empty(), "{kind}: {:?}", tested.found);
             let end = tested.run(&[XML], "<a/>");
             assert_eq!(end.fault(), None, "{kind}: {:?}", end.property("ERROR_DETAIL"));
-            assert_eq!(*asked.lock().unwrap(), [asked_for], "{kind}");
+            assert_eq!(*requests.lock().unwrap(), [asked_for], "{kind}");
         }
     }
 }
@@ -286,7 +286,7 @@ fn a_token_that_is_refused_is_fetched_anew_once() {
     for (protocol, kind, step) in [("smtp", "SMTP", SEND), ("imap", "IMAP", LIST), ("pop3", "POP3", LIST)] {
         let server = start(protocol, Mood::Good);
         server.mailbox.lock().unwrap().token = "T1".to_owned();
-        let (port, asked) =
+        let (port, requests) =
             tokens(&[r#"200 {"access_token":"T1","refresh_token":"r1"}"#, r#"200 {"access_token":"T2"}"#]);
         let more = format!("{REFRESH}<disablePooling>true</disablePooling>");
         let tested = oauth(&server, port, kind, &more, step);
@@ -295,28 +295,28 @@ fn a_token_that_is_refused_is_fetched_anew_once() {
         let end = tested.run(&[XML], "<a/>");
         assert_eq!(end.fault(), None, "{kind}: {:?}", end.property("ERROR_DETAIL"));
         // The refresh token that the server gave took the place of the first one.
-        assert!(asked.lock().unwrap()[1].ends_with("&refresh_token=r1"), "{:?}", asked.lock().unwrap());
+        assert!(requests.lock().unwrap()[1].ends_with("&refresh_token=r1"), "{:?}", requests.lock().unwrap());
         // Where the fresh one is refused too, that is the answer.
         server.mailbox.lock().unwrap().token = "other".to_owned();
         let end = tested.run(&[XML], "<a/>");
         let why = end.property("ERROR_DETAIL").unwrap_or_default();
         assert_eq!(end.property("ERROR_CODE").as_deref(), Some("700206"), "{why}");
         assert!(why.contains("bad token") && !why.contains("T2"), "{kind}: {why}");
-        assert_eq!(asked.lock().unwrap().len(), 3, "{kind}");
+        assert_eq!(requests.lock().unwrap().len(), 3, "{kind}");
     }
 }
 
 #[test]
 fn a_token_that_does_not_come_is_a_fault() {
     let server = start("smtp", Mood::Good);
-    for (answer, code, wanted) in [
+    for (response, code, wanted) in [
         (&[r#"400 {"error":"invalid_grant"}"#], "700206", "it answered with 400"),
         (&["503 busy"], "700203", "it answered with 503"),
         (&["200 <html/>"], "700206", "its answer is no JSON"),
         (&[r#"200 {"access_token":"a\u0001b"}"#], "700206", "its answer has no access_token"),
         (&[r#"200 {}"#], "700206", "its answer has no access_token"),
     ] {
-        let (port, _) = tokens(answer);
+        let (port, _) = tokens(response);
         let end = oauth(&server, port, "SMTP", REFRESH, SEND).run(&[XML], "<a/>");
         let why = end.property("ERROR_DETAIL").unwrap_or_default();
         assert_eq!(end.property("ERROR_CODE").as_deref(), Some(code), "{why}");

@@ -182,7 +182,7 @@ fn the_rest_of_files_and_csv() {
 fn connections_of_http_fetch_tokens_and_are_suspended() {
     let backend = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nok");
     for (mode, in_body) in [("Payload", true), ("Header", false)] {
-        let (port, asked) = tokens(&[r#"200 {"access_token":"T"}"#]);
+        let (port, requests) = tokens(&[r#"200 {"access_token":"T"}"#]);
         let connection = format!(
             "<baseUrl>{backend}</baseUrl><authType>OAuth</authType><oauthGrantType>Client Credentials</oauthGrantType><clientId>me</clientId>\
              <clientSecret>s</clientSecret><tokenUrl>http://localhost:{port}/t</tokenUrl><oauthAuthorizationMode>{mode}</oauthAuthorizationMode>\
@@ -193,9 +193,9 @@ fn connections_of_http_fetch_tokens_and_are_suspended() {
         ));
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         assert_eq!(tested.run(&[JSON], "{}").fault(), None);
-        let asked = asked.lock().unwrap();
-        assert!(asked[0].contains("audience=a+b") || asked[0].contains("audience=a%20b"), "{asked:?}");
-        assert_eq!(asked[0].contains("client_id=me"), in_body, "{asked:?}");
+        let requests = requests.lock().unwrap();
+        assert!(requests[0].contains("audience=a+b") || requests[0].contains("audience=a%20b"), "{requests:?}");
+        assert_eq!(requests[0].contains("client_id=me"), in_body, "{requests:?}");
     }
     // The first failure suspends the connection; one that is only marked is tried once more.
     for (more, codes) in [

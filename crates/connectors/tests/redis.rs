@@ -310,11 +310,11 @@ fn scripted(answers: &'static [&'static str]) -> u16 {
                     let words: Vec<String> = (0..count[1..].parse().unwrap())
                         .filter_map(|_| lines.next().and_then(|_| lines.next()))
                         .collect();
-                    let asked = ["GET", "EXISTS", "HGETALL"].contains(&words[0].as_str());
-                    let answer = if asked { answers.lock().unwrap().next().copied() } else { Some("+OK") };
-                    let Some(answer) = answer else { return };
-                    let text = format!("{}\r\n", answer.trim_end_matches('!').replace('|', "\r\n"));
-                    if stream.write_all(text.as_bytes()).is_err() || answer.ends_with('!') {
+                    let is_answered = ["GET", "EXISTS", "HGETALL"].contains(&words[0].as_str());
+                    let reply = if is_answered { answers.lock().unwrap().next().copied() } else { Some("+OK") };
+                    let Some(reply) = reply else { return };
+                    let text = format!("{}\r\n", reply.trim_end_matches('!').replace('|', "\r\n"));
+                    if stream.write_all(text.as_bytes()).is_err() || reply.ends_with('!') {
                         return;
                     }
                 }
@@ -340,7 +340,7 @@ fn a_conversation_that_has_ended_is_not_used_again() {
 
 #[test]
 fn answers_are_what_the_command_asks_for() {
-    for (answer, step, wanted) in [
+    for (reply, step, wanted) in [
         (&[":1"], "exists redisKey=k", "true"),
         (&["#f"], "exists redisKey=k", "false"),
         (&["*0"], "exists redisKey=k", "EXISTS is not 0 or 1"),
@@ -353,8 +353,8 @@ fn answers_are_what_the_command_asks_for() {
         (&["-ERR what"], "get redisKey=k", ": ERR what"),
         (&["-MOVED 1 127.0.0.1:1"], "get redisKey=k", ": MOVED 1 127.0.0.1:1 (a node of a cluster: redis"),
     ] {
-        let mut end = main(&steps(scripted(answer), "", &operation(step))).run(&[XML], "<a/>");
+        let mut end = main(&steps(scripted(reply), "", &operation(step))).run(&[XML], "<a/>");
         let found = end.property("ERROR_DETAIL").unwrap_or_else(|| end.payload());
-        assert!(found.contains(wanted), "{answer:?}: {found}");
+        assert!(found.contains(wanted), "{reply:?}: {found}");
     }
 }

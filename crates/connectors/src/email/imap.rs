@@ -102,8 +102,8 @@ impl Session {
     pub(super) async fn search(&mut self, criteria: &str) -> Result<Vec<u32>, Failure> {
         let answers = self.ask(&format!("UID SEARCH {criteria}"), 0).await?;
         let mut found = Vec::new();
-        for answer in &answers {
-            if let Some(Piece::Text(text)) = answer.first()
+        for response in &answers {
+            if let Some(Piece::Text(text)) = response.first()
                 && let Some(rest) = text.strip_prefix("* SEARCH")
             {
                 found.extend(rest.split_ascii_whitespace().filter_map(|number| number.parse::<u32>().ok()));
@@ -125,13 +125,13 @@ impl Session {
     pub(super) async fn fetch(
         &mut self,
         numbers: &[u32],
-        what: &str,
+        data_items: &str,
         most: usize,
     ) -> Result<Vec<Fetched>, Failure> {
-        let answers = self.ask(&format!("UID FETCH {} ({what})", set(numbers)), most).await?;
+        let answers = self.ask(&format!("UID FETCH {} ({data_items})", set(numbers)), most).await?;
         let mut fetched = Vec::new();
-        for answer in answers {
-            let items = parsed(answer)
+        for response in answers {
+            let items = parsed(response)
                 .ok_or_else(|| self.wire.broken("what the server says is no IMAP".to_owned()))?;
             // `* 7 FETCH (…)`
             let [Item::Atom(star), Item::Atom(_), Item::Atom(verb), Item::List(facts)] = &items[..] else {
@@ -163,13 +163,13 @@ impl Session {
         Ok(())
     }
 
-    fn can(&self, what: &str) -> bool {
-        self.can.iter().any(|capability| capability == what)
+    fn can(&self, capability: &str) -> bool {
+        self.can.iter().any(|c| c == capability)
     }
 
     async fn capabilities(&mut self) -> Result<(), Failure> {
         let answers = self.ask("CAPABILITY", 0).await?;
-        let lines = answers.iter().filter_map(|answer| match answer.first() {
+        let lines = answers.iter().filter_map(|response| match response.first() {
             Some(Piece::Text(text)) => text.strip_prefix("* CAPABILITY "),
             _ => None,
         });
@@ -457,14 +457,14 @@ mod tests {
     #[test]
     fn answers_are_read() {
         let text = |text: &str| Piece::Text(text.to_owned());
-        let answer = vec![
+        let response = vec![
             text(
                 r#"* 7 FETCH (UID 12 FLAGS (\Seen) INTERNALDATE " 1-Jul-2026 10:00:00 +0200" BODY[HEADER.FIELDS (A B)] {3}"#,
             ),
             Piece::Block(b"a\"(".to_vec()),
             text(" RFC822.SIZE 99)"),
         ];
-        let items = parsed(answer).unwrap();
+        let items = parsed(response).unwrap();
         let [_, _, _, Item::List(facts)] = &items[..] else { panic!("{items:?}") };
         let fetched = facts_of(facts);
         assert_eq!((fetched.uid, fetched.size, &fetched.content[..]), (12, 99, &b"a\"("[..]));

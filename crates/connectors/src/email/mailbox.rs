@@ -108,8 +108,8 @@ impl Operation {
 
     async fn by_imap(&self, server: &Server, context: &mut Context) -> Result<Outcome, Failure> {
         let folder = self.parameters.text("folder", context)?.unwrap_or_else(|| INBOX.to_owned());
-        let criteria = if self.what == What::List { Some(self.criteria(context)?) } else { None };
-        let id = match self.what {
+        let criteria = if self.action == What::List { Some(self.criteria(context)?) } else { None };
+        let id = match self.action {
             What::List | What::Expunge => None,
             _ => Some(self.id(context)?),
         };
@@ -128,21 +128,21 @@ impl Operation {
         };
         let changes = match &criteria {
             Some(criteria) => criteria.deletes,
-            None => !matches!(self.what, What::Body | What::Attachment),
+            None => !matches!(self.action, What::Body | What::Attachment),
         };
         let done = async {
             session.select(&folder, changes).await?;
             if let Some(criteria) = criteria {
                 return self.list(&mut session, &criteria, context).await;
             }
-            if self.what == What::Expunge {
+            if self.action == What::Expunge {
                 session.expunge(&[]).await?;
                 return Ok(success());
             }
             let id = id.unwrap_or_default();
             let found = session.find(&id).await?;
             let number = *found.first().ok_or_else(|| none_of(&id))?;
-            match self.what {
+            match self.action {
                 What::MarkAsRead => session.flag(&[number], "\\Seen").await?,
                 What::MarkAsDeleted => session.flag(&[number], "\\Deleted").await?,
                 What::Delete => {
@@ -208,10 +208,10 @@ impl Operation {
         if let Some(folder) = folder.filter(|folder| !folder.eq_ignore_ascii_case(INBOX)) {
             return Err(Failure::new(FOLDER, format!("POP3 has no folder `{folder}`, only {INBOX}")));
         }
-        if matches!(self.what, What::MarkAsRead | What::MarkAsDeleted | What::Expunge) {
+        if matches!(self.action, What::MarkAsRead | What::MarkAsDeleted | What::Expunge) {
             return Err(Failure::new(CONFIGURATION, "POP3 knows no marks: the operation needs IMAP"));
         }
-        let criteria = if self.what == What::List { Some(self.criteria(context)?) } else { None };
+        let criteria = if self.action == What::List { Some(self.criteria(context)?) } else { None };
         let id = if criteria.is_none() { Some(self.id(context)?) } else { None };
         let most = context.services().limits.held;
         let pool = context.services().kept.get::<Conversations<pop3::Session>>().of(server, server.pool);
@@ -227,7 +227,7 @@ impl Operation {
                 if message_id.trim_start_matches('<').trim_end_matches('>') != wanted {
                     continue;
                 }
-                if self.what == What::Delete {
+                if self.action == What::Delete {
                     session.delete(number).await?;
                     session.quit().await?;
                     return Ok(success());
@@ -330,7 +330,7 @@ impl Operation {
 
     /// The texts of an e-mail, or a file of it.
     fn one(&self, mail: &Mail, context: &mut Context) -> Result<Outcome, Failure> {
-        if self.what == What::Body {
+        if self.action == What::Body {
             let mut email = addresses(mail);
             email.insert("htmlContent".to_owned(), json!(mail.html));
             email.insert("textContent".to_owned(), json!(mail.text));

@@ -259,7 +259,7 @@ enum What {
 }
 
 struct Operation {
-    what: What,
+    action: What,
     connections: Connections<Connection>,
     parameters: Parameters,
 }
@@ -425,7 +425,7 @@ fn account(text: &mut impl FnMut(&str) -> Result<Option<String>, Fault>) -> Resu
     Ok(oauth::Account { url, client, secret, refresh, scope: text("scope")? })
 }
 
-fn compile(element: &Element, what: What, compiler: &mut Compiler<'_>) -> Compiled {
+fn compile(element: &Element, action: What, compiler: &mut Compiler<'_>) -> Compiled {
     let connections = Connections::compile(element, "email", compiler, make)?;
     // What people write in an e-mail has values of the message in it.
     let form = |name: &str| match name {
@@ -434,12 +434,12 @@ fn compile(element: &Element, what: What, compiler: &mut Compiler<'_>) -> Compil
         _ => Form::Plain,
     };
     let parameters = Parameters::compile(element, form, compiler)?;
-    check(what, &parameters, element, compiler);
-    Some(Box::new(Operation { what, connections, parameters }))
+    check(action, &parameters, element, compiler);
+    Some(Box::new(Operation { action, connections, parameters }))
 }
 
 /// Reports values that are wrong for every message.
-fn check(what: What, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+fn check(action: What, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     let truths = ["deleteAfterRetrieve", "seen", "answered", "deleted", "recent"];
     parameters.check_truths(&truths, element, compiler);
     for name in ["offset", "limit"] {
@@ -453,16 +453,16 @@ fn check(what: What, parameters: &Parameters, element: &Element, compiler: &mut 
             mailbox::moment(name, text).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
-    if what == What::Attachment {
+    if action == What::Attachment {
         parameters.check_given(&["attachmentIndex"], element, compiler);
     }
     let one =
-        matches!(what, What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead);
+        matches!(action, What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead);
     let is_named = ["emailId", "emailID", "emailIndex"].iter().any(|name| !parameters.is_absent(name));
     if one && !is_named {
         parameters.check_given(&["emailId"], element, compiler);
     }
-    if what == What::Send {
+    if action == What::Send {
         mail::check(parameters, element, compiler);
     }
 }
@@ -472,7 +472,7 @@ type Conversations<T> = Pools<Server, T>;
 
 impl Operation {
     fn name(&self) -> &'static str {
-        match self.what {
+        match self.action {
             What::Send => "email.send",
             What::List => "email.list",
             What::Body => "email.getEmailBody",
@@ -495,7 +495,7 @@ impl Operation {
 
     async fn perform(&self, context: &mut Context) -> Result<Outcome, Failure> {
         // An e-mail of the list that was read before needs no server.
-        if matches!(self.what, What::Body | What::Attachment)
+        if matches!(self.action, What::Body | What::Attachment)
             && let Some(outcome) = self.of_listed(context)?
         {
             return Ok(outcome);
@@ -503,10 +503,10 @@ impl Operation {
         let connection =
             self.connections.find(context).map_err(|fault| Failure::new(CONFIGURATION, fault.message))?;
         let server = connection.server(context)?;
-        match (self.what, server.protocol) {
+        match (self.action, server.protocol) {
             (What::Send, Protocol::Smtp) => self.send(&connection, &server, context).await,
             (What::Send, _) | (_, Protocol::Smtp) => {
-                let need = if self.what == What::Send { "SMTP or SMTPS" } else { "IMAP or POP3" };
+                let need = if self.action == What::Send { "SMTP or SMTPS" } else { "IMAP or POP3" };
                 Err(Failure::new(
                     CONFIGURATION,
                     format!("the operation needs a connection of the type {need}"),
@@ -644,7 +644,7 @@ impl Mediator for Operation {
 
     fn need(&self) -> Need {
         let need = match self.parameters.get(VARIABLE) {
-            None if self.what != What::Body => Need::Replaces,
+            None if self.action != What::Body => Need::Replaces,
             _ => Need::Nothing,
         };
         need.max(self.parameters.need()).max(self.connections.need())

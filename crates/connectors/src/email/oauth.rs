@@ -164,15 +164,15 @@ async fn fetch(
         400..500 => return Err(refused(format!("it answered with {status}"))),
         _ => return Err(unreachable(format!("it answered with {status}"))),
     }
-    let answer: serde_json::Value =
+    let response: serde_json::Value =
         serde_json::from_str(&text).map_err(|_| refused("its answer is no JSON".to_owned()))?;
-    let text = |name: &str| answer.get(name).and_then(serde_json::Value::as_str);
+    let text = |name: &str| response.get(name).and_then(serde_json::Value::as_str);
     let value = text("access_token").unwrap_or_default();
     if value.is_empty() || value.bytes().any(|byte| !byte.is_ascii_graphic()) {
         return Err(refused("its answer has no access_token".to_owned()));
     }
     // Seconds, in some servers' answers as a text.
-    let seconds = answer.get("expires_in").and_then(|value| match value {
+    let seconds = response.get("expires_in").and_then(|value| match value {
         serde_json::Value::String(text) => text.trim().parse().ok(),
         other => other.as_u64(),
     });

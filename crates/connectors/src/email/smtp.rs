@@ -53,8 +53,8 @@ impl Converse for Session {
             if !session.can("STARTTLS") {
                 return Err(session.wire.broken("the server has no STARTTLS".to_owned()));
             }
-            let answer = session.ask("STARTTLS").await?;
-            session.expect(answer, &[220])?;
+            let reply = session.ask("STARTTLS").await?;
+            session.expect(reply, &[220])?;
             let wire = session.wire.start_tls(server, services).await?;
             session = Session { wire, can: Vec::new() };
             session.hello().await?;
@@ -88,43 +88,43 @@ impl Session {
                 return Err(self.wire.broken(why));
             }
         };
-        let answer = self.ask(&format!("MAIL FROM:<{}>{utf8}", letter.from)).await?;
-        self.expect(answer, &[250])?;
+        let reply = self.ask(&format!("MAIL FROM:<{}>{utf8}", letter.from)).await?;
+        self.expect(reply, &[250])?;
         for to in &letter.to {
-            let answer = self.ask(&format!("RCPT TO:<{to}>")).await?;
-            self.expect(answer, &[250, 251, 252])?;
+            let reply = self.ask(&format!("RCPT TO:<{to}>")).await?;
+            self.expect(reply, &[250, 251, 252])?;
         }
-        let answer = self.ask("DATA").await?;
-        self.expect(answer, &[354])?;
+        let reply = self.ask("DATA").await?;
+        self.expect(reply, &[354])?;
         self.wire.send(&stuffed(&letter.content)).await?;
-        let answer = self.reply().await?;
-        self.expect(answer, &[250])
+        let reply = self.reply().await?;
+        self.expect(reply, &[250])
     }
 
     async fn hello(&mut self) -> Result<(), Failure> {
         let name = host_name();
-        let mut answer = self.ask(&format!("EHLO {name}")).await?;
+        let mut reply = self.ask(&format!("EHLO {name}")).await?;
         // 421 is the end of the conversation, whatever was asked (RFC 5321, 3.8).
-        if !matches!(answer.code, 250 | 421) {
-            answer = self.ask(&format!("HELO {name}")).await?;
+        if !matches!(reply.code, 250 | 421) {
+            reply = self.ask(&format!("HELO {name}")).await?;
         }
-        self.can = answer.lines.iter().skip(1).map(|line| line.to_ascii_uppercase()).collect();
-        self.expect(answer, &[250])
+        self.can = reply.lines.iter().skip(1).map(|line| line.to_ascii_uppercase()).collect();
+        self.expect(reply, &[250])
     }
 
-    fn can(&self, what: &str) -> bool {
-        self.can.iter().any(|line| line.split([' ', '=']).next() == Some(what))
+    fn can(&self, keyword: &str) -> bool {
+        self.can.iter().any(|line| line.split([' ', '=']).next() == Some(keyword))
     }
 
     async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
-        let mut answer = self.ask(&format!("AUTH XOAUTH2 {}", shown(user, token))).await?;
-        if answer.code == 334 {
+        let mut reply = self.ask(&format!("AUTH XOAUTH2 {}", shown(user, token))).await?;
+        if reply.code == 334 {
             // It says why not, and wants to be told that this was read.
-            answer = self.ask("").await?;
+            reply = self.ask("").await?;
         }
-        match answer.code {
+        match reply.code {
             235 => Ok(()),
-            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), answer.text()))),
+            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), reply.text()))),
         }
     }
 
@@ -135,17 +135,17 @@ impl Session {
             .filter(|line| line.starts_with("AUTH"))
             .flat_map(|line| line[4..].split([' ', '=']))
             .collect();
-        let answer = if ways.contains(&"PLAIN") {
+        let reply = if ways.contains(&"PLAIN") {
             let credentials = STANDARD.encode(format!("\0{user}\0{password}"));
             self.ask(&format!("AUTH PLAIN {credentials}")).await?
         } else if ways.contains(&"LOGIN") {
-            let mut answer = self.ask("AUTH LOGIN").await?;
+            let mut reply = self.ask("AUTH LOGIN").await?;
             for word in [user, password] {
-                if answer.code == 334 {
-                    answer = self.ask(&STANDARD.encode(word)).await?;
+                if reply.code == 334 {
+                    reply = self.ask(&STANDARD.encode(word)).await?;
                 }
             }
-            answer
+            reply
         } else if ways.is_empty() {
             // A server that asks for nothing gets nothing.
             return Ok(());
@@ -153,9 +153,9 @@ impl Session {
             let why = format!("{}: the server knows no AUTH PLAIN and no AUTH LOGIN", self.wire.peer());
             return Err(Failure::new(CREDENTIALS, why));
         };
-        match answer.code {
+        match reply.code {
             235 => Ok(()),
-            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), answer.text()))),
+            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), reply.text()))),
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Wire {
     read: Duration,
     write: Duration,
     /// When the answer that comes was asked for, and its bytes so far.
-    asked: Instant,
+    sent_at: Instant,
     answered: usize,
 }
 
@@ -59,13 +59,13 @@ impl Wire {
     }
 
     fn of(socket: BufReader<Socket>, peer: String, read: Duration, write: Duration) -> Wire {
-        Wire { socket, peer, read, write, asked: Instant::now(), answered: 0 }
+        Wire { socket, peer, read, write, sent_at: Instant::now(), answered: 0 }
     }
 
     /// How long more of the answer may take: a server that keeps sending a little does not go on without end.
     fn time(&self) -> Duration {
         let earned = Duration::from_secs_f64(self.answered as f64 / SLOWEST);
-        self.read.min((self.read * 2 + earned).saturating_sub(self.asked.elapsed()))
+        self.read.min((self.read * 2 + earned).saturating_sub(self.sent_at.elapsed()))
     }
 
     fn silent(&self) -> Failure {
@@ -143,7 +143,7 @@ impl Wire {
         }
         match tokio::time::timeout(self.write, self.socket.flush()).await {
             Ok(Ok(())) => {
-                (self.asked, self.answered) = (Instant::now(), 0);
+                (self.sent_at, self.answered) = (Instant::now(), 0);
                 Ok(())
             }
             Ok(Err(why)) => Err(self.broken(why.to_string())),

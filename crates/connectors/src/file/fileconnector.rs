@@ -667,10 +667,10 @@ fn line(parameters: &Parameters, name: &str, context: &mut Context) -> Result<Op
     from_one(number(parameters, name, context)?, name, "line")
 }
 
-fn from_one(number: Option<u64>, name: &str, what: &str) -> Result<Option<u64>, Failure> {
+fn from_one(number: Option<u64>, name: &str, kind: &str) -> Result<Option<u64>, Failure> {
     match number {
         Some(0) => {
-            Err(Failure::new(Reason::Configuration, format!("the parameter `{name}` is no {what} from 1: 0")))
+            Err(Failure::new(Reason::Configuration, format!("the parameter `{name}` is no {kind} from 1: 0")))
         }
         number => Ok(number),
     }

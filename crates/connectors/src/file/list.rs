@@ -272,7 +272,7 @@ impl Listing {
         all: &mut Vec<Entry>,
         files: &Files,
     ) -> Result<Map<String, Json>, Failure> {
-        let (mut here, mut deeper) = (Vec::new(), Vec::new());
+        let (mut listed, mut deeper) = (Vec::new(), Vec::new());
         for entry in entries(directory, count, files)? {
             if entry.metadata.is_dir() {
                 // A linked directory may lead back here.
@@ -281,14 +281,14 @@ impl Listing {
                     deeper.push(entry);
                 }
             } else if self.lists(top, &entry)? {
-                here.push(entry);
+                listed.push(entry);
             }
         }
         let mut members = Map::new();
         if self.flat {
-            all.append(&mut here);
+            all.append(&mut listed);
         } else {
-            members.insert(FILES.to_owned(), self.sorted(here, files, false)?);
+            members.insert(FILES.to_owned(), self.sorted(listed, files, false)?);
         }
         for entry in deeper {
             let inside = self.below(top, &entry.path, depth + 1, count, all, files)?;

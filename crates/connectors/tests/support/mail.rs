@@ -88,8 +88,8 @@ pub fn scripted(script: Vec<String>, pause: Duration) -> u16 {
 pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let shared = Arc::clone(&asked);
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&requests);
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };
@@ -110,9 +110,9 @@ pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>
                 continue;
             }
             let count = {
-                let mut asked = shared.lock().unwrap();
-                asked.push(String::from_utf8(body).unwrap());
-                asked.len()
+                let mut requests = shared.lock().unwrap();
+                requests.push(String::from_utf8(body).unwrap());
+                requests.len()
             };
             let (status, body) = answers[(count - 1).min(answers.len() - 1)].split_once(' ').unwrap();
             let length = body.len();
@@ -122,7 +122,7 @@ pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>
             );
         }
     });
-    (port, asked)
+    (port, requests)
 }
 
 /// Starts a server: `smtp`, `smtps`, `imap`, `imaps`, `pop3`, `pop3s`.
@@ -386,8 +386,8 @@ impl Conversation {
                 }
                 "UID" => {
                     let (verb, rest) = rest.split_once(' ')?;
-                    let answer = self.uid(verb, rest);
-                    say(reader, &format!("{answer}{ok}"))?;
+                    let responses = self.uid(verb, rest);
+                    say(reader, &format!("{responses}{ok}"))?;
                     if self.mood == Mood::Forgetful {
                         return None;
                     }
