@@ -135,7 +135,7 @@ pub(crate) fn wsdl(service: &Service) -> String {
             );
         }
         schema.push_str("</xs:sequence></xs:complexType></xs:element>");
-        let answer = match &query.result {
+        let result_part = match &query.result {
             Some(shape) if !shape.element.is_empty() => {
                 if *shape.namespace == *service.namespace && !answers.contains(&shape.element.as_str()) {
                     answers.push(&shape.element);
@@ -171,14 +171,14 @@ pub(crate) fn wsdl(service: &Service) -> String {
             "<operation name=\"{operation_name}\">{}<input message=\"ns:{operation_name}Request\"/>",
             documentation.unwrap_or_default()
         );
-        if let Some(part) = &answer {
+        if let Some(part) = &result_part {
             let _ = write!(messages, "<message name=\"{operation_name}Response\">{part}</message>");
             let _ = write!(port, "<output message=\"ns:{operation_name}Response\"/>");
         }
         port.push_str("</operation>");
         for (binding, prefix) in bindings.iter_mut().zip(["soap", "soap12"]) {
             let body = format!("<{prefix}:body use=\"literal\"/>");
-            let output = if answer.is_some() { format!("<output>{body}</output>") } else { String::new() };
+            let output = if result_part.is_some() { format!("<output>{body}</output>") } else { String::new() };
             let _ = write!(
                 binding,
                 "<operation name=\"{operation_name}\"><{prefix}:operation soapAction=\"urn:{operation_name}\" style=\"document\"/><input>{body}</input>{output}</operation>"

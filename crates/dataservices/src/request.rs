@@ -115,7 +115,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
             _ => return Ok(Err(unknown(path))),
         },
     };
-    let asked = match context.payload.reading().kind {
+    let ask = match context.payload.reading().kind {
         _ if context.payload.is_empty() => Ok(None),
         Kind::Form => {
             let bytes = context.payload.bytes().cloned().unwrap_or_default();
@@ -140,7 +140,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
             }
         }
     };
-    Ok(asked.and_then(|asked| match (asked, at) {
+    Ok(ask.and_then(|ask| match (ask, at) {
         (None, None) => Err(unknown(path)),
         (None, Some(at)) => Ok(Ask::One(at, outside)),
         (Some(Ask::One(at, mut givens)), _) => {
@@ -164,9 +164,9 @@ fn unreadable(why: String) -> Trouble {
     Trouble { status: 400, ..Trouble::new(code::PARAMETERS, format!("the request cannot be read: {why}")) }
 }
 
-fn unknown(what: &str) -> Trouble {
-    let mut message = format!("there is no operation or resource `{what}`");
-    if SESSIONS.contains(&what.trim_matches('/')) {
+fn unknown(target: &str) -> Trouble {
+    let mut message = format!("there is no operation or resource `{target}`");
+    if SESSIONS.contains(&target.trim_matches('/')) {
         message +=
             ": requests are not collected in sessions; send those that count together in one `request_box`";
     }
@@ -193,7 +193,7 @@ fn of_soap(
         (Err(trouble), Some(at)) if trouble.status == 404 => {
             of_element(service, Some(at), false, &envelope.document, root)
         }
-        (asked, _) => asked,
+        (ask, _) => ask,
     })
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn of_json(
     batch: bool,
     json: &Value,
 ) -> Result<Option<Ask>, Trouble> {
-    let wrong = |what: &str| Err(Trouble { status: 400, ..Trouble::new(code::PARAMETERS, what.to_owned()) });
+    let wrong = |why: &str| Err(Trouble { status: 400, ..Trouble::new(code::PARAMETERS, why.to_owned()) });
     let Value::Object(root) = json else { return wrong("the request is no JSON object") };
     let only = root.iter().next().filter(|_| root.len() == 1);
     if let Some((name, inside)) = only {

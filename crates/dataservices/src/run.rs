@@ -348,8 +348,8 @@ impl Run {
         let take = |row: Row| {
             size += row.size();
             if size > most {
-                let what = format!("the rows, each of which asks another query, take more than {most} bytes");
-                return Err(Error::new(Reason::Value, what));
+                let message = format!("the rows, each of which asks another query, take more than {most} bytes");
+                return Err(Error::new(Reason::Value, message));
             }
             rows.push(row);
             left -= 1;

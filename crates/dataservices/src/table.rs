@@ -12,12 +12,12 @@ use std::sync::Arc;
 pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<Row>, Trouble> {
     let (table_read, query) = (table.clone(), query.to_owned());
     let read = tokio::task::spawn_blocking(move || {
-        read(&table_read, most).map_err(|what| {
+        read(&table_read, most).map_err(|why| {
             let reader = match table_read.form {
                 TableForm::Lines(_) => "CSVQuery",
                 TableForm::Sheet(_) => "ExcelQuery",
             };
-            let message = format!("Error in '{reader}.runQuery' of the query {query}: {what}");
+            let message = format!("Error in '{reader}.runQuery' of the query {query}: {why}");
             Trouble::new(code::DATABASE, message)
         })
     });

@@ -37,9 +37,9 @@ fn shop(properties: &str, dialect: &str) -> Tested {
 }
 
 fn read(tested: &Tested, path: &str) -> (u16, Value) {
-    let answer = ask(tested, "GET", &format!("{BASE}{path}"), &[], "");
-    let body = serde_json::from_str(&answer.body).unwrap_or_else(|_| Value::from(answer.body.as_str()));
-    (answer.status, body)
+    let response = ask(tested, "GET", &format!("{BASE}{path}"), &[], "");
+    let body = serde_json::from_str(&response.body).unwrap_or_else(|_| Value::from(response.body.as_str()));
+    (response.status, body)
 }
 
 fn send(tested: &Tested, method: &str, path: &str, body: &Value) -> Answer {
@@ -188,13 +188,13 @@ fn promises(properties: &str, dialect: &str) {
         ("DELETE", "/items", json!({}), 405),
         ("DELETE", "/items(9)", json!({}), 404),
     ] {
-        let answer = match method {
+        let response = match method {
             "GET" => ask(&tested, "GET", &format!("{BASE}{path}"), &[], ""),
             _ => send(&tested, method, path, &body),
         };
-        assert_eq!(answer.status, status, "{method} {path} {body}: {answer:?}");
-        let error: Value = serde_json::from_str(&answer.body).unwrap();
-        assert!(error["error"]["message"].is_string(), "{answer:?}");
+        assert_eq!(response.status, status, "{method} {path} {body}: {response:?}");
+        let error: Value = serde_json::from_str(&response.body).unwrap();
+        assert!(error["error"]["message"].is_string(), "{response:?}");
     }
     let xml = ask(&tested, "POST", &format!("{BASE}/items"), &[("Content-Type", "text/xml")], "<a/>");
     assert_eq!(xml.status, 415, "{xml:?}");
@@ -243,7 +243,7 @@ fn promises(properties: &str, dialect: &str) {
 fn concurrent(tested: &Tested) {
     let made = send(tested, "POST", "/items", &json!({ "name": "counter", "big": 0 }));
     let place = made.headers.get("Location").unwrap().split("/db").nth(1).unwrap().to_owned();
-    let etag = |answer: &Answer| answer.headers.get("ETag").unwrap_or_default().to_owned();
+    let etag = |response: &Answer| response.headers.get("ETag").unwrap_or_default().to_owned();
     let target = format!("{BASE}{place}");
     let first = etag(&made);
     let read = |headers: &[(&str, &str)]| ask(tested, "GET", &target, headers, "");

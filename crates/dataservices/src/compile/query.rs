@@ -44,8 +44,8 @@ fn pool(config: &DataConfig, service: &str, compiler: &mut Compiler<'_>) -> Opti
     if let Some(name) = config.property("carbon_datasource_name") {
         return mediators::database::pool_named(name, compiler);
     }
-    if let Some((key, what)) = OTHERS.iter().find_map(|(name, what)| Some((config.property(name)?, what))) {
-        let found = Diagnostic::error("unsupported-database", format!("data of {what} cannot be asked here"))
+    if let Some((key, kind)) = OTHERS.iter().find_map(|(name, kind)| Some((config.property(name)?, kind))) {
+        let found = Diagnostic::error("unsupported-database", format!("data of {kind} cannot be asked here"))
             .at(key.span, "the queries of this config cannot run")
             .help("load it into a database, or put a service in front of it");
         compiler.diagnostics.push(found);
@@ -383,8 +383,8 @@ fn compile_parameter(
                 let values = list["ARRAY(".len()..list.len() - 1].split(',');
                 return Given::Many(values.map(|value| Some(value.trim().to_owned())).collect());
             }
-            Some(what) => {
-                let message = format!("`#{{{what}}}` is not known here");
+            Some(column_or_parameter) => {
+                let message = format!("`#{{{column_or_parameter}}}` is not known here");
                 compiler.warning(
                     "bad-value",
                     message,

@@ -154,12 +154,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expect(&mut self, token: &Token, what: &str) -> Result<(), String> {
+    fn expect(&mut self, token: &Token, sign: &str) -> Result<(), String> {
         if self.next.as_ref() == Some(token) {
             self.take();
             return Ok(());
         }
-        Err(format!("`{what}` is missing"))
+        Err(format!("`{sign}` is missing"))
     }
 
     /// An expression.

@@ -32,7 +32,7 @@ pub(super) struct Sql<'a> {
 /// What a literal is for a column.
 fn literal(text: &str, quoted: bool, kind: Kind) -> Result<Parameter, String> {
     let is_number = !quoted && text.parse::<f64>().is_ok_and(f64::is_finite);
-    let wrong = |what: &str| Err(format!("`{text}` stands where {what} is expected"));
+    let wrong = |expected: &str| Err(format!("`{text}` stands where {expected} is expected"));
     match kind {
         Kind::Text if quoted || !is_number => Ok(Parameter::Text(text.to_owned())),
         Kind::Text => wrong("a text"),

@@ -81,9 +81,9 @@ fn of(error: &sql::Error, table: &str) -> Trouble {
 /// The body cannot be received.
 pub(crate) async fn run(service: &Arc<Service>, context: &mut Context) -> Result<Flow, Fault> {
     let answered = match read(service, context).await? {
-        Ok(asked) => {
+        Ok(request) => {
             let (most, id) = (context.services().limits.held, context.message_id().to_owned());
-            asked.answer(service.held.then_some(most), id).await
+            request.answer(service.held.then_some(most), id).await
         }
         Err(trouble) => Err(trouble),
     };
