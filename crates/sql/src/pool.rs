@@ -271,12 +271,12 @@ impl Pool {
     async fn open(&self) -> Result<Connection, Error> {
         let timeout = self.source.options.connect_timeout;
         let late = || {
-            let what = format!(
+            let message = format!(
                 "there is no connection to {} within {} s",
                 self.source.target,
                 timeout.as_secs_f32()
             );
-            Error::new(Reason::Unavailable, what)
+            Error::new(Reason::Unavailable, message)
         };
         match within(timeout, Connection::open(&self.source), late).await {
             Ok(connection) => {
@@ -312,13 +312,13 @@ impl Pool {
         let _waits = Waits(&self.counts, Instant::now());
         let wait = self.source.options.wait;
         let busy = || {
-            let what = format!(
+            let message = format!(
                 "all {} connections to {} are in use, and none came free within {} s",
                 self.most(),
                 self.source.target,
                 wait.as_secs_f32()
             );
-            Error::new(Reason::Unavailable, what)
+            Error::new(Reason::Unavailable, message)
         };
         match tokio::time::timeout(wait, Arc::clone(&self.places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
@@ -328,9 +328,9 @@ impl Pool {
 
     /// A connection that lies idle: the one that was used last, of this thread's where there is one.
     fn take(&self) -> Option<Idle> {
-        let here = std::thread::current().id();
+        let thread = std::thread::current().id();
         let mut idle = lock(&self.idle);
-        let at = idle.iter().rposition(|idle| idle.home == here).or_else(|| idle.len().checked_sub(1))?;
+        let at = idle.iter().rposition(|idle| idle.home == thread).or_else(|| idle.len().checked_sub(1))?;
         Some(idle.remove(at))
     }
 
@@ -522,12 +522,12 @@ impl Lease {
         let Some(connection) = self.connection.as_mut() else { return false };
         let timeout = pool.source.options.connect_timeout.min(Duration::from_secs(5));
         self.is_busy = true;
-        let asked = match &pool.source.options.validation_query {
+        let outcome = match &pool.source.options.validation_query {
             Some(query) => within(timeout, connection.execute(query), || late(&pool, timeout)).await,
             None => within(timeout, connection.ping(), || late(&pool, timeout)).await,
         };
         self.is_busy = false;
-        asked.is_ok()
+        outcome.is_ok()
     }
 
     /// Closes the connection.

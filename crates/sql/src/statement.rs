@@ -272,9 +272,9 @@ fn bracketed(bytes: &[u8], at: usize) -> usize {
 }
 
 /// The place behind the next `what`, or the end.
-fn find(bytes: &[u8], at: usize, what: &[u8]) -> usize {
-    let found = bytes[at..].windows(what.len()).position(|window| window == what);
-    found.map_or(bytes.len(), |found| at + found + what.len())
+fn find(bytes: &[u8], at: usize, end: &[u8]) -> usize {
+    let found = bytes[at..].windows(end.len()).position(|window| window == end);
+    found.map_or(bytes.len(), |found| at + found + end.len())
 }
 
 /// The end of a comment, which PostgreSQL and SQL Server nest.

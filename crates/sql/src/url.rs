@@ -96,8 +96,8 @@ const EMBEDDED: &str = "it runs inside of a Java machine: sql.embedded = \"sqlit
 pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String)> {
     let url = url.trim();
     let lower = url.to_ascii_lowercase();
-    if let Some((_, what, help)) = OTHERS.iter().find(|(prefix, ..)| lower.starts_with(prefix)) {
-        return Err((format!("there is no driver for {what} here"), (*help).to_owned()));
+    if let Some((_, database, help)) = OTHERS.iter().find(|(prefix, ..)| lower.starts_with(prefix)) {
+        return Err((format!("there is no driver for {database} here"), (*help).to_owned()));
     }
     let after = |prefix: &str| lower.starts_with(prefix).then(|| &url[prefix.len()..]);
     if let Some(rest) = after("jdbc:postgresql:") {
@@ -123,10 +123,10 @@ pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String
         };
         return Ok(sqlite(place, false, options(query, '&')));
     }
-    for (prefix, what) in [("jdbc:h2:", "H2"), ("jdbc:derby:", "Derby")] {
+    for (prefix, database) in [("jdbc:h2:", "H2"), ("jdbc:derby:", "Derby")] {
         let Some(rest) = after(prefix) else { continue };
         if !embedded {
-            return Err((format!("there is no driver for {what} here"), EMBEDDED.to_owned()));
+            return Err((format!("there is no driver for {database} here"), EMBEDDED.to_owned()));
         }
         let name = rest.split(';').next().unwrap_or("");
         let name = name.strip_prefix("file:").unwrap_or(name);
@@ -150,8 +150,8 @@ fn sqlite(place: Result<&str, &str>, stands_in: bool, options: Vec<(String, Stri
 
 /// `//host:port/database?name=value`, or the database alone.
 fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, String)> {
-    let wrong = |what: &str| {
-        Err((what.to_owned(), format!("write //HOST:PORT/DATABASE; without a port it is {port}")))
+    let wrong = |message: &str| {
+        Err((message.to_owned(), format!("write //HOST:PORT/DATABASE; without a port it is {port}")))
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let mut target = Target {
@@ -202,7 +202,7 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
 
 /// `//host\instance:port;name=value`, as the driver of Microsoft has it, and `//host:port/database;name=value` of jTDS.
 fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
-    let wrong = |what: &str, help: &str| Err((what.to_owned(), help.to_owned()));
+    let wrong = |message: &str, help: &str| Err((message.to_owned(), help.to_owned()));
     let (place, properties) = rest.split_once(';').unwrap_or((rest, ""));
     let place = place.trim();
     let Some(place) = place.strip_prefix("//").or(place.is_empty().then_some("")) else {

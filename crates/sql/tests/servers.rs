@@ -45,10 +45,10 @@ impl Server {
         Some(server)
     }
 
-    fn ask(&self, what: &str) -> Option<i32> {
+    fn ask(&self, command_name: &str) -> Option<i32> {
         let mut command = Command::new(&self.script);
         command
-            .arg(what)
+            .arg(command_name)
             .arg(&self.directory)
             .arg(self.port.to_string())
             .stdin(Stdio::null())
@@ -609,11 +609,11 @@ fn outages(server: &Server) {
         assert_eq!(pool.status().idle, 3);
         let text = sleep(server, 60);
         let mut lease = pool.get().await.unwrap();
-        let (asked, _) = tokio::join!(all(&mut lease, &text, &[]), async {
+        let (query, _) = tokio::join!(all(&mut lease, &text, &[]), async {
             tokio::time::sleep(Duration::from_millis(200)).await;
             server.ask("kill");
         });
-        let error = asked.unwrap_err();
+        let error = query.unwrap_err();
         assert!(matches!(error.reason, Reason::Interrupted | Reason::Refused), "{error:?}");
         drop(lease);
         let refused = pool.get().await.err().unwrap();
@@ -711,11 +711,11 @@ fn cuts(server: &Server) {
                     }
                 }
                 between.left.store(most, Relaxed);
-                let asked = async {
+                let query = async {
                     let mut lease = pool.get().await?;
                     all(&mut lease, "select repeat('x', 100000)", &[]).await
                 };
-                let error = asked.await.map(|rows| rows.len()).unwrap_err();
+                let error = query.await.map(|rows| rows.len()).unwrap_err();
                 assert!(
                     matches!(error.reason, Reason::Unavailable | Reason::Interrupted),
                     "{} {most}: {error:?}",

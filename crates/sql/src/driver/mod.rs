@@ -143,8 +143,8 @@ impl<'a> Handing<'a> {
 
 /// What is said of a value that is larger than `sql.value` allows.
 fn is_too_long(column: &str, length: usize, longest: usize) -> Error {
-    let what = format!("column {column} has a value of {length} bytes, and sql.value allows {longest}");
-    Error::new(Reason::Value, what)
+    let message = format!("column {column} has a value of {length} bytes, and sql.value allows {longest}");
+    Error::new(Reason::Value, message)
 }
 
 /// An open connection. Dropping it closes it.

@@ -115,8 +115,8 @@ fn options(source: &Source) -> Result<MySqlConnectOptions, Error> {
             Some("VERIFY_CA") => MySqlSslMode::VerifyCa,
             Some("VERIFY_IDENTITY" | "VERIFY_FULL") => MySqlSslMode::VerifyIdentity,
             Some(_) => {
-                let what = "sslMode is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY";
-                return Err(Error::new(Reason::Unavailable, what));
+                let message = "sslMode is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY";
+                return Err(Error::new(Reason::Unavailable, message));
             }
             None if target.option("useSSL").is_some_and(|value| value.eq_ignore_ascii_case("false")) => {
                 MySqlSslMode::Disabled

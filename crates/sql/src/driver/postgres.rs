@@ -159,7 +159,7 @@ fn is_stale(error: &Error) -> bool {
 
 fn options(source: &Source) -> Result<PgConnectOptions, Error> {
     let target = &source.target;
-    let wrong = |what: String| Error::new(Reason::Unavailable, what);
+    let wrong = |message: String| Error::new(Reason::Unavailable, message);
     let user = if source.user.is_empty() { "postgres" } else { &source.user };
     // Every field is set: nothing of the environment of this process may count.
     let mut options = PgConnectOptions::new_without_pgpass()
@@ -276,9 +276,9 @@ fn values(row: &sqlx::postgres::PgRow) -> Result<Vec<Value>, Error> {
     (0..row.len())
         .map(|at| {
             let raw = row.try_get_raw(at).map_err(failed)?;
-            value(&raw).map_err(|what| {
+            value(&raw).map_err(|why| {
                 let name = row.column(at).name();
-                Error::new(Reason::Value, format!("column {name} cannot be read: {what}"))
+                Error::new(Reason::Value, format!("column {name} cannot be read: {why}"))
             })
         })
         .collect()

@@ -46,7 +46,7 @@ struct Job {
     parameters: Vec<Parameter>,
     /// Several statements, without parameters and results.
     is_batch: bool,
-    answer: answers::Sender<Message>,
+    sender: answers::Sender<Message>,
 }
 
 enum Message {
@@ -81,7 +81,7 @@ impl Session {
                 }
             };
         };
-        let unavailable = |what: String| Error::new(Reason::Unavailable, what);
+        let unavailable = |message: String| Error::new(Reason::Unavailable, message);
         std::thread::Builder::new()
             .name("sqlite".to_owned())
             .spawn(run)
@@ -128,14 +128,14 @@ impl Session {
     pub fn abandon(&self) {
         self.given_up.store(self.count.load(Relaxed), Relaxed);
         self.interrupt.interrupt();
-        let (answer, _) = answers::channel(1);
+        let (sender, _) = answers::channel(1);
         // Refused where no transaction is open, which is as good.
         _ = self.jobs.send(Job {
             number: self.number(),
             text: Arc::from("ROLLBACK"),
             parameters: Vec::new(),
             is_batch: true,
-            answer,
+            sender,
         });
     }
 
@@ -145,9 +145,9 @@ impl Session {
         parameters: Vec<Parameter>,
         is_batch: bool,
     ) -> Result<answers::Receiver<Message>, Error> {
-        let (answer, answers) = answers::channel(CHUNKS);
+        let (sender, answers) = answers::channel(CHUNKS);
         let number = self.number();
-        self.jobs.send(Job { number, text, parameters, is_batch, answer }).map_err(|_| gone())?;
+        self.jobs.send(Job { number, text, parameters, is_batch, sender }).map_err(|_| gone())?;
         Ok(answers)
     }
 
@@ -211,17 +211,17 @@ fn serve(
     while let Ok(job) = queue.recv() {
         running.store(job.number, Relaxed);
         // Given up before it began, when there was nothing to interrupt yet.
-        if !job.is_batch && job.answer.is_closed() {
+        if !job.is_batch && job.sender.is_closed() {
             continue;
         }
         if let (Some(turns), None) = (turns, &turn)
             && writes(connection, &job)
         {
-            turn = turns.take(PATIENCE, || !job.answer.is_closed());
+            turn = turns.take(PATIENCE, || !job.sender.is_closed());
             if turn.is_none() {
                 let message = "database is locked: others of this process write for too long";
                 let error = Error { number: Some(5), ..Error::new(Reason::Refused, message) };
-                _ = job.answer.blocking_send(Message::Failed(error));
+                _ = job.sender.blocking_send(Message::Failed(error));
                 continue;
             }
         }
@@ -234,7 +234,7 @@ fn serve(
             turn = None;
         }
         // Nobody may wait for it any more.
-        _ = job.answer.blocking_send(match done {
+        _ = job.sender.blocking_send(match done {
             Ok(outcome) => Message::Done(outcome),
             Err(error) => Message::Failed(error),
         });
@@ -281,13 +281,13 @@ fn answer(connection: &Connection, job: &Job) -> Result<Outcome, Error> {
             chunk.push(row);
             if chunk.len() == CHUNK || size >= CHUNK_BYTES {
                 size = 0;
-                if job.answer.blocking_send(Message::Rows(std::mem::take(&mut chunk))).is_err() {
+                if job.sender.blocking_send(Message::Rows(std::mem::take(&mut chunk))).is_err() {
                     return Ok(Outcome::default());
                 }
             }
         }
         if !chunk.is_empty() {
-            _ = job.answer.blocking_send(Message::Rows(chunk));
+            _ = job.sender.blocking_send(Message::Rows(chunk));
         }
     }
     // What a statement changed that changes nothing (DDL) is what the one before it did.

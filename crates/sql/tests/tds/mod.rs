@@ -36,10 +36,10 @@ impl Drop for Tds {
 }
 
 impl Tds {
-    pub fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Tds {
+    pub fn start(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Tds {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (seen, logins, answer) = (Arc::default(), Arc::default(), Arc::new(answer));
+        let (seen, logins, reply) = (Arc::default(), Arc::default(), Arc::new(reply));
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
         let certificate = std::env::temp_dir().join(format!("busbar-tds-{}-{port}.crt", std::process::id()));
         std::fs::write(&certificate, made.cert.pem()).unwrap();
@@ -56,9 +56,9 @@ impl Tds {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { break };
-                let (seen, logins, answer) = (Arc::clone(&seen), Arc::clone(&logins), Arc::clone(&answer));
+                let (seen, logins, reply) = (Arc::clone(&seen), Arc::clone(&logins), Arc::clone(&reply));
                 let secure = Arc::clone(&secure);
-                std::thread::spawn(move || _ = serve(stream, secure, &seen, &logins, &*answer));
+                std::thread::spawn(move || _ = serve(stream, secure, &seen, &logins, &*reply));
             }
         });
         server
@@ -105,7 +105,7 @@ fn serve(
     secure: Arc<ServerConfig>,
     seen: &Mutex<Vec<String>>,
     logins: &Mutex<Vec<[String; 3]>>,
-    answer: &dyn Fn(&str) -> Reply,
+    reply: &dyn Fn(&str) -> Reply,
 ) -> Option<()> {
     let (_, prelogin) = message(&mut socket)?;
     // Where the option that says whether all is encrypted (3) or the login alone (0) is.
@@ -285,10 +285,10 @@ pub fn error(number: i32, class: u8, message: &str) -> Vec<u8> {
 }
 
 /// That a transaction has begun (8), counts (9) or is taken back (10).
-fn transaction(what: u8) -> Vec<u8> {
+fn transaction(token: u8) -> Vec<u8> {
     let number = [8, 1, 2, 3, 4, 5, 6, 7, 8];
     let body =
-        if what == 8 { [&[what][..], &number, &[0]].concat() } else { [&[what, 0][..], &number].concat() };
+        if token == 8 { [&[token][..], &number, &[0]].concat() } else { [&[token, 0][..], &number].concat() };
     [&[0xE3][..], &u16::try_from(body.len()).unwrap().to_le_bytes(), &body, &done(0, 0)].concat()
 }
 
