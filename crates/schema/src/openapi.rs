@@ -177,33 +177,33 @@ impl Operation {
     ///
     /// # Errors
     /// A schema of the definition cannot be used; a text that says why.
-    pub fn request(&self, asked: &Asked<'_>) -> Result<Vec<Violation>, String> {
+    pub fn request(&self, sent: &Asked<'_>) -> Result<Vec<Violation>, String> {
         let mut found = Vec::new();
-        let variables = self.path.values(asked.path).unwrap_or_default();
+        let variables = self.path.values(sent.path).unwrap_or_default();
         for parameter in &self.parameters {
             let values: Vec<(&str, String)> = match parameter.place {
                 Place::Path => variables.iter().map(|(variable, value)| (*variable, value.clone())).collect(),
-                Place::Query => asked.query.to_vec(),
+                Place::Query => sent.query.to_vec(),
                 Place::Header => {
                     let name = parameter.name.as_str();
-                    (asked.header)(name).into_iter().map(|value| (name, value)).collect()
+                    (sent.header)(name).into_iter().map(|value| (name, value)).collect()
                 }
             };
             parameter.check(&values, &mut found)?;
         }
         let Some(body) = &self.body else { return Ok(found) };
-        match &asked.body {
+        match &sent.body {
             Sent::Nothing if body.required => {
                 found.push(violation("", "required", "there is no body".to_owned()))
             }
             Sent::Nothing => {}
-            Sent::Json(_) | Sent::Texts(_) | Sent::Other if !takes(&body.content, asked.media) => {
+            Sent::Json(_) | Sent::Texts(_) | Sent::Other if !takes(&body.content, sent.media) => {
                 let takes: Vec<&str> = body.content.iter().map(|(media, _)| media.as_str()).collect();
-                let message = format!("the body is {}, and may be {}", asked.media, takes.join(", "));
+                let message = format!("the body is {}, and may be {}", sent.media, takes.join(", "));
                 found.push(violation("", "", message));
             }
-            Sent::Json(value) => check(&body.content, asked.media, value, false, &mut found)?,
-            Sent::Texts(value) => check(&body.content, asked.media, value, true, &mut found)?,
+            Sent::Json(value) => check(&body.content, sent.media, value, false, &mut found)?,
+            Sent::Texts(value) => check(&body.content, sent.media, value, true, &mut found)?,
             Sent::Other => {}
         }
         Ok(found)
@@ -251,8 +251,8 @@ impl Operation {
             self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, content)| content));
         let bodies = bodies.flatten().filter_map(|(media, schema)| Some((media, schema.as_ref()?)));
         let parameters = self.parameters.iter().filter_map(|p| Some((&p.name, p.schema.as_ref()?)));
-        let all = parameters.chain(bodies).filter_map(|(what, schema)| Some((what, schema.as_ref().err()?)));
-        all.map(|(what, why)| format!("{}, {what}: {why}", self.label())).collect()
+        let all = parameters.chain(bodies).filter_map(|(part, schema)| Some((part, schema.as_ref().err()?)));
+        all.map(|(part, why)| format!("{}, {part}: {why}", self.label())).collect()
     }
 }
 
@@ -729,8 +729,8 @@ mod tests {
         let header = |name: &str| (name == "X-Key" && !key.is_empty()).then(|| key.to_owned());
         let operation =
             api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");
-        let asked = Asked { path, query: &query, header: &header, media, body };
-        match operation.request(&asked) {
+        let sent = Asked { path, query: &query, header: &header, media, body };
+        match operation.request(&sent) {
             Ok(found) => found.iter().map(ToString::to_string).collect(),
             Err(why) => vec![why],
         }

@@ -45,7 +45,7 @@ impl Default for Model {
 /// An element or wildcard in a model.
 #[derive(Debug)]
 pub struct Position {
-    what: What,
+    term: What,
     min: u32,
     max: u32,
     /// The set of what may follow.
@@ -116,21 +116,21 @@ impl Model {
             (Model::Automaton { positions, sets, loops }, State::At { position, count, times }) => {
                 let mut set = &sets[0];
                 if let Some(at) = *position {
-                    let here = &positions[at];
-                    set = &sets[here.next];
-                    if *count < here.max
-                        && let Some(found) = here.takes(name)
+                    let current = &positions[at];
+                    set = &sets[current.next];
+                    if *count < current.max
+                        && let Some(found) = current.takes(name)
                     {
                         *count += 1;
                         return Some(found);
                     }
-                    if *count < here.min {
+                    if *count < current.min {
                         return None;
                     }
                 }
                 let found = match set.by_name.get(&name) {
                     Some(&(at, element)) => (at, Match::Element(element)),
-                    None => set.wildcards.iter().find_map(|&at| match &positions[at].what {
+                    None => set.wildcards.iter().find_map(|&at| match &positions[at].term {
                         What::Any(any) if any.namespaces.allows(name.ns) => {
                             Some((at, Match::Any(any.clone())))
                         }
@@ -172,7 +172,7 @@ impl Model {
     /// What may come, for messages.
     pub fn expected(&self, state: &State, schema: &Components) -> Vec<String> {
         let element = |id: ElementId| schema.names.show(schema.elements[id].name);
-        let show = |positions: &[Position], at: usize| match &positions[at].what {
+        let show = |positions: &[Position], at: usize| match &positions[at].term {
             What::Element(id) => element(*id),
             What::Any(any) => show_wildcard(&any.namespaces, schema),
         };
@@ -184,10 +184,10 @@ impl Model {
                 sets[0].all.iter().map(|&at| show(positions, at)).collect()
             }
             (Model::Automaton { positions, sets, .. }, State::At { position: Some(at), count, .. }) => {
-                let here = &positions[*at];
-                let again = (*count < here.max).then(|| show(positions, *at));
+                let current = &positions[*at];
+                let again = (*count < current.max).then(|| show(positions, *at));
                 let next =
-                    (*count >= here.min).then(|| sets[here.next].all.iter().map(|&at| show(positions, at)));
+                    (*count >= current.min).then(|| sets[current.next].all.iter().map(|&at| show(positions, at)));
                 again.into_iter().chain(next.into_iter().flatten()).collect()
             }
             _ => Vec::new(),
@@ -239,7 +239,7 @@ impl Loops {
 impl Position {
     /// What an element with this name is here.
     fn takes(&self, name: Name) -> Option<Match> {
-        match &self.what {
+        match &self.term {
             What::Any(any) => any.namespaces.allows(name.ns).then(|| Match::Any(any.clone())),
             What::Element(_) => self.names.iter().find(|n| n.0 == name).map(|n| Match::Element(n.1)),
         }
@@ -247,7 +247,7 @@ impl Position {
 
     /// Whether an element could be taken by both.
     fn overlaps(&self, other: &Position) -> bool {
-        match (&self.what, &other.what) {
+        match (&self.term, &other.term) {
             (What::Any(a), What::Any(b)) => a.namespaces.overlaps(&b.namespaces),
             (What::Any(any), What::Element(_)) => other.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
             (What::Element(_), What::Any(any)) => self.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
@@ -300,8 +300,8 @@ fn all(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<M
     Ok(Model::All { optional, items, by_name })
 }
 
-fn ambiguous<T>(what: &str, particle: ParticleId) -> Result<T, Refused> {
-    let message = format!("the content model is ambiguous: {what} could belong to two of its particles");
+fn ambiguous<T>(part: &str, particle: ParticleId) -> Result<T, Refused> {
+    let message = format!("the content model is ambiguous: {part} could belong to two of its particles");
     Err(Refused { rule: "cos-nonambig", message, particle })
 }
 
@@ -341,7 +341,7 @@ impl Builder<'_> {
         if depth > MAX_DEPTH {
             return too_large("its groups nest too deeply");
         }
-        let (what, names) = match term {
+        let (term, names) = match term {
             Term::Element(element) => (What::Element(*element), names(schema, *element)),
             Term::Any(any) => (What::Any(any.clone()), Vec::new()),
             Term::Group(compositor, children) => {
@@ -379,7 +379,7 @@ impl Builder<'_> {
             return too_large("the content model is too large");
         }
         let groups = Vec::new();
-        self.positions.push(Position { what, min: min.max(1), max, next: 0, origin: id, names, groups });
+        self.positions.push(Position { term, min: min.max(1), max, next: 0, origin: id, names, groups });
         self.follow.push(Vec::new());
         Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
     }
@@ -479,10 +479,10 @@ impl Builder<'_> {
             members.retain(|&m| seen.insert(m));
             if let Some(of) = of {
                 // An element that may occur again or be followed by another that it could be as well.
-                let here = &self.positions[of];
-                if here.max > here.min
+                let current = &self.positions[of];
+                if current.max > current.min
                     && let Some(&other) = members.iter().find(|&&m| {
-                        self.positions[m].origin != here.origin && here.overlaps(&self.positions[m])
+                        self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
                     })
                 {
                     return ambiguous(&self.show(other), self.positions[other].origin);
@@ -507,13 +507,13 @@ impl Builder<'_> {
     fn set(&self, accepts: bool, all: Vec<usize>) -> Result<Set, Refused> {
         let mut set = Set { accepts, ..Set::default() };
         for &at in &all {
-            let here = &self.positions[at];
-            match &here.what {
+            let current = &self.positions[at];
+            match &current.term {
                 What::Element(_) => {
-                    for &(name, element) in &here.names {
+                    for &(name, element) in &current.names {
                         let entry = set.by_name.entry(name).or_insert((at, element));
-                        if self.positions[entry.0].origin != here.origin {
-                            return ambiguous(&format!("`{}`", self.schema.names.show(name)), here.origin);
+                        if self.positions[entry.0].origin != current.origin {
+                            return ambiguous(&format!("`{}`", self.schema.names.show(name)), current.origin);
                         }
                     }
                 }
@@ -521,10 +521,10 @@ impl Builder<'_> {
             }
         }
         for &wildcard in &set.wildcards {
-            let here = &self.positions[wildcard];
+            let current = &self.positions[wildcard];
             let other = all
                 .iter()
-                .find(|&&m| self.positions[m].origin != here.origin && here.overlaps(&self.positions[m]));
+                .find(|&&m| self.positions[m].origin != current.origin && current.overlaps(&self.positions[m]));
             if let Some(&other) = other {
                 return ambiguous(&self.show(other), self.positions[other].origin);
             }
@@ -534,7 +534,7 @@ impl Builder<'_> {
     }
 
     fn show(&self, at: usize) -> String {
-        match &self.positions[at].what {
+        match &self.positions[at].term {
             What::Element(id) => format!("`{}`", self.schema.names.show(self.schema.elements[*id].name)),
             What::Any(any) => show_wildcard(&any.namespaces, self.schema),
         }

@@ -145,8 +145,8 @@ impl Builder {
     /// Runs `work` for a component that must not need itself; `None` where it does.
     fn chain<T>(&mut self, place: Place, work: impl FnOnce(&mut Builder) -> T) -> Option<T> {
         if self.open.contains(&place) || self.open.len() > MAX_CHAIN {
-            let what = self.attr(place, "name").unwrap_or_default();
-            self.problem(place, "circular", format!("`{what}` is defined by itself, or by too long a chain"));
+            let name = self.attr(place, "name").unwrap_or_default();
+            self.problem(place, "circular", format!("`{name}` is defined by itself, or by too long a chain"));
             return None;
         }
         self.open.push(place);
@@ -221,13 +221,13 @@ impl Builder {
 
     fn nearest(&self, kind: Kind, name: Name) -> Option<String> {
         let names = &self.schema.names;
-        let here = self
+        let of_schema = self
             .docs
             .globals
             .keys()
             .filter(|k| k.0 == kind && k.1.ns == name.ns)
             .map(|k| names.text(k.1.local));
-        let mut candidates: Vec<&str> = here.collect();
+        let mut candidates: Vec<&str> = of_schema.collect();
         if kind == Kind::Type && name.ns == XS {
             candidates.extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
         }

@@ -280,12 +280,12 @@ impl<'a> Validator<'a> {
         let content = schema.complex(frame.ty).map(|c| &c.content);
         let (Some(Content::Elements { model, .. }), Some(state)) = (content, &mut frame.state) else {
             if !std::mem::replace(&mut frame.wrong, true) {
-                let (rule, what) = match content {
+                let (rule, why) = match content {
                     Some(Content::Empty) => ("cvc-complex-type.2.1", "the content must be empty"),
                     Some(_) => ("cvc-complex-type.2.2", "the content must be text"),
                     None => ("cvc-type.3.1.2", "the element has a simple type"),
                 };
-                let message = format!("element `{}` is not allowed: {what}", shown(self));
+                let message = format!("element `{}` is not allowed: {why}", shown(self));
                 self.violation(child, rule, message);
             }
             return;
