@@ -104,8 +104,8 @@ pub(crate) fn limit<T>(name: &str, value: usize, at: usize) -> Res<T> {
 }
 
 #[cold]
-pub(crate) fn end<T>(what: &'static str, at: usize) -> Res<T> {
-    fault(ErrorKind::UnexpectedEnd, format!("the document ends inside {what}"), at)
+pub(crate) fn end<T>(construct: &'static str, at: usize) -> Res<T> {
+    fault(ErrorKind::UnexpectedEnd, format!("the document ends inside {construct}"), at)
 }
 
 impl Fault {

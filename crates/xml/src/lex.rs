@@ -40,7 +40,7 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
 
 /// The end of the name that starts at `at`.
 #[inline(always)]
-pub(crate) fn name(input: &[u8], at: usize, limits: &Limits, what: &'static str) -> Res<usize> {
+pub(crate) fn name(input: &[u8], at: usize, limits: &Limits, construct: &'static str) -> Res<usize> {
     let mut p = at;
     while p < input.len() && NAME_BYTE[input[p] as usize] {
         p += 1;
@@ -49,7 +49,7 @@ pub(crate) fn name(input: &[u8], at: usize, limits: &Limits, what: &'static str)
         if p - at > limits.name_length {
             return limit("name_length", limits.name_length, at);
         }
-        return end(what, p);
+        return end(construct, p);
     }
     if p == at {
         return syntax("expected a name", at);
@@ -69,10 +69,10 @@ pub(crate) fn spaces(input: &[u8], mut at: usize) -> usize {
 }
 
 #[inline(always)]
-pub(crate) fn byte(input: &[u8], at: usize, what: &'static str) -> Res<u8> {
+pub(crate) fn byte(input: &[u8], at: usize, construct: &'static str) -> Res<u8> {
     match input.get(at) {
         Some(&b) => Ok(b),
-        None => end(what, at),
+        None => end(construct, at),
     }
 }
 
@@ -287,8 +287,8 @@ pub(crate) fn xml_decl(input: &[u8], external: bool) -> Res<XmlDecl> {
                 return syntax("expected `?>`", p);
             }
             if (!external && stage == 0) || (external && decl.encoding.is_none()) {
-                let what = if external { "`encoding`" } else { "`version`" };
-                return syntax(format!("the XML declaration needs {what}"), p);
+                let pseudo_attribute = if external { "`encoding`" } else { "`version`" };
+                return syntax(format!("the XML declaration needs {pseudo_attribute}"), p);
             }
             decl.end = p + 2;
             return Ok(decl);

@@ -467,7 +467,7 @@ impl Names {
         input: &[u8],
         at: usize,
         limits: &Limits,
-        what: &'static str,
+        construct: &'static str,
     ) -> Res<(u32, usize)> {
         if let Some(before) = self.qnames.get(before as usize)
             && let Some(end) = self.ends(before.follows, input, at)
@@ -475,7 +475,7 @@ impl Names {
         {
             return Ok((before.follows, end));
         }
-        self.other_qname(before, input, at, limits, what)
+        self.other_qname(before, input, at, limits, construct)
     }
 
     #[inline(never)]
@@ -485,9 +485,9 @@ impl Names {
         input: &[u8],
         at: usize,
         limits: &Limits,
-        what: &'static str,
+        construct: &'static str,
     ) -> Res<(u32, usize)> {
-        let end = crate::lex::name(input, at, limits, what)?;
+        let end = crate::lex::name(input, at, limits, construct)?;
         let qname = self.qname(crate::lex::text(&input[at..end]), at)?;
         if let Some(before) = self.qnames.get_mut(before as usize) {
             before.follows = qname;

@@ -231,9 +231,9 @@ pub(crate) struct Survey {
 pub(crate) fn survey(bytes: &[u8]) -> Res<Survey> {
     let glance = glance(bytes);
     if !glance.plain
-        && let Some((at, what)) = first_bad(bytes)
+        && let Some((at, kind)) = first_bad(bytes)
     {
-        return match what {
+        return match kind {
             Bad::Utf8 => fault(ErrorKind::Encoding, "the bytes are not UTF-8", at),
             Bad::Cut => fault(ErrorKind::Encoding, "the document ends inside a character", at),
             Bad::Char(c) => {
@@ -290,8 +290,8 @@ pub(crate) fn first_bad(bytes: &[u8]) -> Option<(usize, Bad)> {
     let (text, mut bad) = match std::str::from_utf8(bytes) {
         Ok(_) => (bytes, None),
         Err(e) => {
-            let what = if e.error_len().is_none() { Bad::Cut } else { Bad::Utf8 };
-            (&bytes[..e.valid_up_to()], Some((e.valid_up_to(), what)))
+            let kind = if e.error_len().is_none() { Bad::Cut } else { Bad::Utf8 };
+            (&bytes[..e.valid_up_to()], Some((e.valid_up_to(), kind)))
         }
     };
     if has_control(text) {

@@ -615,8 +615,8 @@ impl Tokenizer {
         let bad = if glance.plain { None } else { first_bad(new) };
         self.usable = bad.as_ref().map_or(self.buffer.len(), |(at, _)| self.usable + at);
         self.over = self.offset + self.usable > self.limits.total;
-        let Some((_, what)) = bad else { return };
-        match what {
+        let Some((_, kind)) = bad else { return };
+        match kind {
             Bad::Cut if !self.finished => {}
             Bad::Cut => self.set_bad(ErrorKind::Encoding, "the document ends inside a character".into()),
             Bad::Utf8 => self.set_bad(ErrorKind::Encoding, "the bytes are not UTF-8".into()),
@@ -1101,14 +1101,14 @@ impl Tokenizer {
     }
 
     /// The offset of `needle` at or behind `from`, searching on where the last search stopped.
-    fn find(&mut self, from: usize, needle: &[u8], what: &'static str) -> Res<usize> {
+    fn find(&mut self, from: usize, needle: &[u8], construct: &'static str) -> Res<usize> {
         let start = from.max(self.at + self.searched);
         let input = &self.buffer[..self.usable];
         match memchr::memmem::find(&input[start.min(input.len())..], needle) {
             Some(i) => Ok(start + i),
             None => {
                 self.searched = (input.len() - self.at).saturating_sub(needle.len() - 1);
-                end(what, input.len())
+                end(construct, input.len())
             }
         }
     }

@@ -26,14 +26,14 @@ impl<'a> Cursor<'a> {
         self.input.get(self.at).copied()
     }
 
-    pub fn starts_with(&self, what: &[u8]) -> bool {
-        self.input[self.at..].starts_with(what)
+    pub fn starts_with(&self, prefix: &[u8]) -> bool {
+        self.input[self.at..].starts_with(prefix)
     }
 
-    pub fn eat(&mut self, what: &[u8]) -> bool {
-        let is = self.starts_with(what);
+    pub fn eat(&mut self, word: &[u8]) -> bool {
+        let is = self.starts_with(word);
         if is {
-            self.at += what.len();
+            self.at += word.len();
         }
         is
     }
@@ -189,9 +189,9 @@ impl DtdState {
             return c.unexpected("expected `;` at the end of a reference");
         }
         let Some((text, base)) = self.parameter(name, at)? else { return Ok(()) };
-        let outer = (std::mem::replace(&mut self.here, base), std::mem::replace(&mut self.outside, true));
+        let outer = (std::mem::replace(&mut self.base_of_entity, base), std::mem::replace(&mut self.outside, true));
         let result = self.subset(text.as_bytes(), 0, false, true);
-        (self.here, self.outside) = outer;
+        (self.base_of_entity, self.outside) = outer;
         self.leave();
         result.map(|_| ()).map_err(|f| within(*f, &format!("the parameter entity `{name}`"), at))
     }
@@ -522,7 +522,7 @@ impl DtdState {
                 }
                 Value::Unparsed
             } else {
-                Value::External { system, public, base: self.here.clone() }
+                Value::External { system, public, base: self.base_of_entity.clone() }
             }
         };
         if self.unread_declarations() {

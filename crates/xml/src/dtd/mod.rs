@@ -64,7 +64,7 @@ pub(crate) struct DtdState {
     /// Bytes that references have added.
     expanded: usize,
     /// The base URI of what is being read.
-    here: Option<String>,
+    base_of_entity: Option<String>,
     /// Inside the external subset or a parameter entity.
     outside: bool,
 }
@@ -87,7 +87,7 @@ impl DtdState {
             unread: false,
             open: Vec::new(),
             expanded: 0,
-            here: options.base_uri.clone(),
+            base_of_entity: options.base_uri.clone(),
             outside: false,
         }
     }
@@ -119,9 +119,9 @@ impl DtdState {
         if let (Some(system), true) = (external, self.resolver.is_some()) {
             let public = self.facts.public_id.clone();
             let (text, base) = self.load(&system, public.as_deref(), at)?;
-            let outer = (self.here.replace(base), std::mem::replace(&mut self.outside, true));
+            let outer = (self.base_of_entity.replace(base), std::mem::replace(&mut self.outside, true));
             let result = self.subset(text.as_bytes(), 0, false, true);
-            (self.here, self.outside) = outer;
+            (self.base_of_entity, self.outside) = outer;
             result.map_err(|f| within(*f, &format!("the external subset `{system}`"), at))?;
         }
         Ok(c.at)
@@ -154,9 +154,9 @@ impl DtdState {
                     return Ok(None);
                 }
                 self.guard(name, at)?;
-                let outer = std::mem::replace(&mut self.here, base);
+                let outer = std::mem::replace(&mut self.base_of_entity, base);
                 let loaded = self.load(&system, public.as_deref(), at);
-                self.here = outer;
+                self.base_of_entity = outer;
                 let (text, base) = loaded?;
                 let text: Rc<str> = text.into();
                 // Read once; its own references are relative to itself, which its declarations remember.
@@ -233,7 +233,7 @@ impl DtdState {
         let Some(resolver) = &self.resolver else {
             return fault(ErrorKind::External, format!("`{system}` is not read"), at);
         };
-        let base = self.here.as_deref().or(self.base.as_deref());
+        let base = self.base_of_entity.as_deref().or(self.base.as_deref());
         let (bytes, base) = match resolver.resolve(system, public, base) {
             Ok(found) => found,
             Err(message) => return fault(ErrorKind::External, message, at),
@@ -273,7 +273,7 @@ impl DtdState {
         };
         self.guard(&key, at)?;
         let (text, base) = match entity.value {
-            Value::Internal(text) => (text, self.here.clone()),
+            Value::Internal(text) => (text, self.base_of_entity.clone()),
             Value::Unparsed => {
                 return fault(ErrorKind::Entity, format!("the entity `{name}` is not text"), at);
             }
@@ -282,9 +282,9 @@ impl DtdState {
                     self.unread = true;
                     return Ok(None);
                 }
-                let outer = std::mem::replace(&mut self.here, base);
+                let outer = std::mem::replace(&mut self.base_of_entity, base);
                 let loaded = self.load(&system, public.as_deref(), at);
-                self.here = outer;
+                self.base_of_entity = outer;
                 let (text, base) = loaded?;
                 (text.into(), Some(base))
             }
@@ -295,9 +295,9 @@ impl DtdState {
 }
 
 /// A fault inside something that was expanded at `at`.
-fn within(f: Fault, what: &str, at: usize) -> Box<Fault> {
+fn within(f: Fault, entity: &str, at: usize) -> Box<Fault> {
     let kind = if f.kind == ErrorKind::UnexpectedEnd { ErrorKind::Syntax } else { f.kind };
     let message =
-        if f.message.contains(" (in ") { f.message } else { format!("{} (in {what})", f.message).into() };
+        if f.message.contains(" (in ") { f.message } else { format!("{} (in {entity})", f.message).into() };
     Box::new(Fault { kind, message, at })
 }
