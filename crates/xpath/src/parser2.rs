@@ -455,11 +455,11 @@ impl Parser<'_> {
         self.node(kind, span, 0)
     }
 
-    pub fn qname(&mut self, what: &str) -> Parsed<QName> {
+    pub fn qname(&mut self, expected: &str) -> Parsed<QName> {
         let name = match self.peek().kind {
             Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
             Kind::Prefixed(p, n) => QName { prefix: p.to_string(), local: n.to_string() },
-            _ => return Err(self.unexpected(what)),
+            _ => return Err(self.unexpected(expected)),
         };
         self.next();
         Ok(name)

@@ -48,8 +48,8 @@ impl<'a> Eval<'a> {
             }
             return self.compare_operands(op, self.operand_of(left)?, self.operand_of(right)?);
         }
-        if let Some(answer) = self.compare_sides(op, a, b, at)? {
-            return Ok(answer);
+        if let Some(holds) = self.compare_sides(op, a, b, at)? {
+            return Ok(holds);
         }
         self.compare_operands(op, self.operand(a, at)?, self.operand(b, at)?)
     }

@@ -93,7 +93,7 @@ pub(super) fn digits_picture(picture: &str) -> Result<Option<Digits>, String> {
     let Some(zero) = picture.chars().find_map(zero_of) else {
         return Ok(None);
     };
-    let wrong = |what: &str| Err(format!("the picture \"{picture}\": {what}"));
+    let wrong = |why: &str| Err(format!("the picture \"{picture}\": {why}"));
     let mut least = 0;
     let mut separators: Vec<(usize, char)> = Vec::new();
     let mut right = 0;

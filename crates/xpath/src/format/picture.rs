@@ -93,7 +93,7 @@ fn digits_of(number: &Atomic) -> (Vec<u8>, i64) {
 }
 
 fn part(picture: &str, by: &DecimalFormat, exponents: bool) -> Result<Part, String> {
-    let wrong = |what: &str| Err(format!("format-number(): the picture \"{picture}\": {what}"));
+    let wrong = |why: &str| Err(format!("format-number(): the picture \"{picture}\": {why}"));
     let chars: Vec<char> = picture.chars().collect();
     let zero = u32::from(by.zero_digit);
     let digit = |c: char| (zero..zero + 10).contains(&u32::from(c));

@@ -414,7 +414,7 @@ impl Compiler<'_> {
             Function::Unknown if uri == Some(FUNCTIONS) || (uri.is_none() && prefix == "fn") => {
                 self.options.library.function("", None, local, arity)
             }
-            answer => answer,
+            found => found,
         }
     }
 }

@@ -186,7 +186,7 @@ impl<'a> Eval<'a> {
     }
 
     /// The one atomic value that an item is; an array may be none or several.
-    fn atom_of_item(&self, item: Item, what: &str, span: Span) -> Result<Option<Atomic>, Fault> {
+    fn atom_of_item(&self, item: Item, operand: &str, span: Span) -> Result<Option<Atomic>, Fault> {
         match item {
             Item::Node(node) => self.atom_of_node(node).map(Some),
             Item::Atomic(atom) if atom.is_function() => {
@@ -194,7 +194,7 @@ impl<'a> Eval<'a> {
                 self.push_atoms_of(&atom, &mut atoms)?;
                 if atoms.len() > 1 {
                     let message =
-                        format!("{what} must be a single value, this is an array of {}", atoms.len());
+                        format!("{operand} must be a single value, this is an array of {}", atoms.len());
                     return Err(failed("XPTY0004", message, span));
                 }
                 Ok(atoms.pop())
@@ -221,7 +221,7 @@ impl<'a> Eval<'a> {
 
     /// The effective boolean value (XPath 2.0 section 2.4.3).
     pub(crate) fn truth_of(&self, value: &Value, span: Span) -> Result<bool, Fault> {
-        let none = |what: &str| failed("FORG0006", format!("{what} has no effective boolean value"), span);
+        let none = |value_kind: &str| failed("FORG0006", format!("{value_kind} has no effective boolean value"), span);
         match value {
             Value::Atomic(atom) => atom.to_boolean().ok_or_else(|| none(&atom.describe())),
             Value::Sequence(items) => match items.first() {
@@ -354,7 +354,7 @@ impl<'a> Eval<'a> {
         &self,
         op: &'a Op,
         at: Frame,
-        what: &str,
+        operator: &str,
         span: Span,
     ) -> Result<Option<Atomic>, Fault> {
         let value = self.value(op, at)?;
@@ -362,20 +362,20 @@ impl<'a> Eval<'a> {
             None => Ok(None),
             Some(_) if value.len() > 1 => {
                 let message = format!(
-                    "an operand of {what} must be a single item, this is a sequence of {}",
+                    "an operand of {operator} must be a single item, this is a sequence of {}",
                     value.len()
                 );
                 Err(failed("XPTY0004", message, span))
             }
-            Some(item) => self.atom_of_item(item, what, span),
+            Some(item) => self.atom_of_item(item, operator, span),
         }
     }
 
     /// An operand of arithmetic as XPath 1.0 has it: the first item, as a double (XPath 2.0 section 3.4).
-    fn compatible_operand(&self, op: &'a Op, at: Frame, what: &str, span: Span) -> Result<Atomic, Fault> {
+    fn compatible_operand(&self, op: &'a Op, at: Frame, operator: &str, span: Span) -> Result<Atomic, Fault> {
         let value = self.value(op, at)?;
         let Some(item) = value.item(0) else { return Ok(Atomic::Double(f64::NAN)) };
-        Ok(match self.atom_of_item(item, what, span)? {
+        Ok(match self.atom_of_item(item, operator, span)? {
             None => Atomic::Double(f64::NAN),
             Some(atom @ (Atomic::Moment(_) | Atomic::Duration(_))) => atom,
             Some(atom) => Atomic::Double(atom.to_double()),

@@ -58,7 +58,7 @@ fn read(c: &Call<'_, '_>, uri: &str) -> Result<String, Fault> {
 /// The document of a text that may have several elements, or none.
 fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
     spend_bytes(text.len() * 16)?;
-    let wrong = |what: String| c.fail("FODC0006", format!("parse-xml-fragment(): {what}"));
+    let wrong = |why: String| c.fail("FODC0006", format!("parse-xml-fragment(): {why}"));
     let mut body = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     // A text declaration, which must name an encoding.
     if body.starts_with("<?xml") && body[5..].starts_with([' ', '\t', '\r', '\n']) {

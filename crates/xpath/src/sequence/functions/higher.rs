@@ -100,7 +100,7 @@ pub(super) fn truth(c: &Call<'_, '_>, function: &Atomic, args: Vec<Value>) -> Re
     let value = c.apply(function, args)?;
     let call = Call { args: &[value], ..*c };
     match call.of_kind(0, Kind::Boolean)? {
-        Some(Atomic::Boolean(answer)) => Ok(answer),
+        Some(Atomic::Boolean(truth)) => Ok(truth),
         _ => Err(c.fail("XPTY0004", format!("the function of {}() must give a boolean", c.name))),
     }
 }

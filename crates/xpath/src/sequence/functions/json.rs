@@ -59,10 +59,10 @@ struct Reader<'t> {
 struct Wrong(String);
 
 impl Reader<'_> {
-    fn wrong<T>(&self, what: &str) -> Result<T, Wrong> {
+    fn wrong<T>(&self, why: &str) -> Result<T, Wrong> {
         let line = self.text[..self.at].bytes().filter(|b| *b == b'\n').count() + 1;
         let before = self.text[..self.at].rfind('\n').map_or(self.at, |at| self.at - at - 1);
-        Err(Wrong(format!("the JSON is wrong in line {line}, column {}: {what}", before + 1)))
+        Err(Wrong(format!("the JSON is wrong in line {line}, column {}: {why}", before + 1)))
     }
 
     fn peek(&self) -> Option<u8> {

@@ -387,10 +387,10 @@ impl Call<'_, '_> {
 
     /// `node()?`.
     pub fn node(&self, at: usize) -> Result<Option<Node>, Fault> {
-        let wrong = |what: &str| {
+        let wrong = |given: &str| {
             self.fail(
                 "XPTY0004",
-                format!("argument {} of {}() must be a single node, this is {what}", at + 1, self.name),
+                format!("argument {} of {}() must be a single node, this is {given}", at + 1, self.name),
             )
         };
         match self.arg(at) {

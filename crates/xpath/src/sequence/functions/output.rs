@@ -128,7 +128,7 @@ impl Params {
                 c.fail("XPTY0004", "the parameters of serialize() are an element serialization-parameters")
             );
         };
-        let wrong = |what: String| c.fail("SEPM0017", what);
+        let wrong = |message: String| c.fail("SEPM0017", message);
         let mut seen = HashSet::new();
         for child in doc.children(top).filter(|n| doc.kind(*n) == NodeKind::Element) {
             let name = doc.local(child);
@@ -287,7 +287,7 @@ fn node_text(c: &Call<'_, '_>, node: Node, options: &WriteOptions) -> Result<Str
 
 /// Sequence normalization (section 2), then the tree.
 fn markup(c: &Call<'_, '_>, value: &Value, params: &Params) -> Result<String, Fault> {
-    let wrong = |what: &str| Err(c.fail("SENR0001", format!("{what} cannot be written by itself")));
+    let wrong = |kind: &str| Err(c.fail("SENR0001", format!("{kind} cannot be written by itself")));
     if let (None, [node]) =
         (&params.item_separator, value.items().map(|i| i.node()).collect::<Vec<_>>().as_slice())
         && let Some(node) = node

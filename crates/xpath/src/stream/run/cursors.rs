@@ -107,8 +107,8 @@ impl<'p> Run<'p> {
             self.s.counts.truncate(last.counts);
             self.s.families.pop();
         }
-        let here = self.s.families.iter().rev().take_while(|f| f.depth == depth).find(|f| f.task == task);
-        let counts = match here {
+        let family = self.s.families.iter().rev().take_while(|f| f.depth == depth).find(|f| f.task == task);
+        let counts = match family {
             Some(family) => family.counts,
             None => {
                 let counts = self.s.counts.len();

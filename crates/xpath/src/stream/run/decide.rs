@@ -174,10 +174,10 @@ impl<'p> Run<'p> {
     fn immediate_leaf(&mut self, leaf: &'p Leaf, item: &Item<'_>) -> Known {
         let base = self.s.counters.len();
         let mut steps = leaf.path.iter().peekable();
-        let mut here = true;
+        let mut matches_self = true;
         while let Some(step) = steps.next_if(|s| s.kind == StepKind::SelfItem) {
             self.s.counters.resize(base + step.predicates.len(), 0);
-            here = here && step.meets(item) && self.passes(step, base, item).0.is_some();
+            matches_self = matches_self && step.meets(item) && self.passes(step, base, item).0.is_some();
             self.s.counters.truncate(base);
         }
         let mut sum = 0.0;
@@ -203,7 +203,7 @@ impl<'p> Run<'p> {
                 _ => {}
             }
         };
-        match (here, steps.next(), item) {
+        match (matches_self, steps.next(), item) {
             (true, None, _) => see(self, item),
             (true, Some(step), Item::Element { attributes, .. }) => {
                 self.s.counters.resize(base + step.predicates.len(), 0);
