@@ -1435,10 +1435,10 @@ impl<'e> Engine<'e> {
 
     /// The error of an attribute or namespace that comes too late, or belongs to no element.
     #[cold]
-    fn misplaced(&self, what: &str, out: &Out<'_>) -> String {
+    fn misplaced(&self, node: &str, out: &Out<'_>) -> String {
         match out.is_at_top() {
-            true => format!("XTDE0420: {what} is in no element"),
-            false => format!("XTDE0410: {what} comes behind the content of its element"),
+            true => format!("XTDE0420: {node} is in no element"),
+            false => format!("XTDE0410: {node} comes behind the content of its element"),
         }
     }
 

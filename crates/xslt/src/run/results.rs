@@ -217,6 +217,6 @@ impl ResultDocument {
     }
 }
 
-fn twice(what: &str) -> String {
-    format!("XTDE1490: two results for {what}")
+fn twice(destination: &str) -> String {
+    format!("XTDE1490: two results for {destination}")
 }

@@ -319,10 +319,10 @@ impl<'e> Engine<'e> {
     }
 
     /// The selected nodes in the window.
-    fn selected(&self, select: Option<(&Expr, Place)>, here: Focus, frame: &Frame) -> Res<Vec<Node>> {
+    fn selected(&self, select: Option<(&Expr, Place)>, focus: Focus, frame: &Frame) -> Res<Vec<Node>> {
         match select {
-            None => Ok(self.doc(DocId(0)).children(here.node.id).map(Node::new).collect()),
-            Some((select, place)) => self.nodes(select, here, frame, place),
+            None => Ok(self.doc(DocId(0)).children(focus.node.id).map(Node::new).collect()),
+            Some((select, place)) => self.nodes(select, focus, frame, place),
         }
     }
 
