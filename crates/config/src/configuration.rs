@@ -272,8 +272,8 @@ impl Configuration {
             ($($field:ident $kind:ident),*) => {$(
                 for (name, item) in self.$field.take(|item| archive.files.contains(&item.span.file)) {
                     let message = format!("its archive `{}` is refused as a whole", archive.path);
-                    let one = FaultyArtifact::new(ArtifactKind::$kind, Some(name), item.span, message);
-                    left_out.push(FaultyArtifact { archive: Some(archive.path.clone()), ..one });
+                    let faulty = FaultyArtifact::new(ArtifactKind::$kind, Some(name), item.span, message);
+                    left_out.push(FaultyArtifact { archive: Some(archive.path.clone()), ..faulty });
                 }
             )*};
         }
@@ -657,7 +657,7 @@ impl FaultyArtifact {
 
     /// An archive that is refused.
     pub(crate) fn archive(path: &str, span: Span, message: impl Into<String>) -> Self {
-        let one = FaultyArtifact::new(ArtifactKind::Archive, Some(path.to_owned()), span, message);
-        FaultyArtifact { archive: Some(path.to_owned()), ..one }
+        let faulty = FaultyArtifact::new(ArtifactKind::Archive, Some(path.to_owned()), span, message);
+        FaultyArtifact { archive: Some(path.to_owned()), ..faulty }
     }
 }

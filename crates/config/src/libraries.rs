@@ -38,8 +38,8 @@ impl Configuration {
         last: &LastGood,
     ) -> Vec<FaultyArtifact> {
         let mut held = Vec::new();
-        for one in failed.iter().filter(|one| one.kind == ArtifactKind::Template) {
-            let Some(name) = one.name.as_deref().filter(|name| self.sequence_templates.get(name).is_none())
+        for faulty in failed.iter().filter(|f| f.kind == ArtifactKind::Template) {
+            let Some(name) = faulty.name.as_deref().filter(|name| self.sequence_templates.get(name).is_none())
             else {
                 continue;
             };
@@ -54,7 +54,7 @@ impl Configuration {
                 .operation(name)
                 .is_some_and(|running| last.serves(running) && last.sources.text(running.template.span) != text);
             if served && old.place != library.place {
-                held.push(self.hold(Some(at), old, one.span, &one.message));
+                held.push(self.hold(Some(at), old, faulty.span, &faulty.message));
             }
         }
         held
@@ -66,8 +66,8 @@ impl Configuration {
             Some(at) => self.libraries[at] = old.clone(),
             None => self.libraries.push(old.clone()),
         }
-        let one = FaultyArtifact::new(ArtifactKind::Library, Some(old.name.clone()), place, why);
-        FaultyArtifact { held: true, ..one }
+        let faulty = FaultyArtifact::new(ArtifactKind::Library, Some(old.name.clone()), place, why);
+        FaultyArtifact { held: true, ..faulty }
     }
 }
 
@@ -116,15 +116,15 @@ impl LastGood {
 
     /// Adds how the libraries of `new` differ from these.
     pub(crate) fn changes_of_libraries(&self, new: &LastGood, changes: &mut Changes) {
-        let named = |of: &LastGood, name: &str| {
-            of.configuration.libraries.iter().find(|l| l.name == name).cloned()
+        let named = |good: &LastGood, name: &str| {
+            good.configuration.libraries.iter().find(|l| l.name == name).cloned()
         };
         for library in &new.configuration.libraries {
-            let one = (ArtifactKind::Library, library.name.clone());
+            let key = (ArtifactKind::Library, library.name.clone());
             match named(self, &library.name) {
-                None => changes.added.push(one),
+                None => changes.added.push(key),
                 Some(old) if old.texts(&self.sources) != library.texts(&new.sources) => {
-                    changes.changed.push(one)
+                    changes.changed.push(key)
                 }
                 Some(_) => {}
             }
@@ -197,10 +197,10 @@ mod tests {
         let held = loaded.configuration.hold_libraries(last);
         let reports: Vec<String> = held
             .iter()
-            .map(|one| {
-                let file = one.span.place(&loaded.sources);
-                let name = one.name.as_deref().unwrap_or_default();
-                format!("{name} {} {}", file.split("synapse-libs/").last().unwrap_or_default(), one.message)
+            .map(|faulty| {
+                let file = faulty.span.place(&loaded.sources);
+                let name = faulty.name.as_deref().unwrap_or_default();
+                format!("{name} {} {}", file.split("synapse-libs/").last().unwrap_or_default(), faulty.message)
             })
             .collect();
         let good = LastGood::new(loaded.configuration, loaded.sources, &[]);

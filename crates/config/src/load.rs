@@ -164,10 +164,10 @@ pub(crate) fn once_more(
     file: FileId,
     wanted: &HashSet<Span>,
     sources: &SourceMap,
-    of: &Configuration,
+    configuration: &Configuration,
 ) -> Configuration {
-    let registry = of.root.join("registry");
-    let mut loader = Loader::new(of.root.clone(), registry, of.injector.clone(), &LoadOptions::default());
+    let registry = configuration.root.join("registry");
+    let mut loader = Loader::new(configuration.root.clone(), registry, configuration.injector.clone(), &LoadOptions::default());
     let text = sources.get(file).map(|source| source.text().clone()).unwrap_or_default();
     if let Ok(root) = crate::parse::parse(file, &text) {
         let all = std::iter::once(&root).chain(root.elements());

@@ -65,9 +65,9 @@ impl LastGood {
         sources: SourceMap,
         left_out: &[FaultyArtifact],
     ) -> LastGood {
-        let operations = left_out.iter().filter(|one| one.kind == ArtifactKind::Template);
-        let left_out_operations = operations.filter_map(|one| one.name.clone()).collect();
-        let named = |one: &FaultyArtifact| Some((one.kind, one.name.clone()?));
+        let operations = left_out.iter().filter(|faulty| faulty.kind == ArtifactKind::Template);
+        let left_out_operations = operations.filter_map(|faulty| faulty.name.clone()).collect();
+        let named = |faulty: &FaultyArtifact| Some((faulty.kind, faulty.name.clone()?));
         let left_out: HashSet<_> = left_out.iter().filter_map(named).collect();
         macro_rules! leave_out {
             ($kind:ident $field:ident) => {
@@ -83,8 +83,8 @@ impl LastGood {
     /// The same, where these are the faulty artifacts beside it: their files may become worse, and what stands for them stays.
     #[must_use]
     pub fn standing_for(mut self, faulty: &[FaultyArtifact], before: Option<&LastGood>) -> LastGood {
-        for one in faulty.iter().filter(|one| one.held) {
-            let Some(path) = self.sources.get(one.span.file).map(|file| file.path().to_owned()) else {
+        for faulty_artifact in faulty.iter().filter(|f| f.held) {
+            let Some(path) = self.sources.get(faulty_artifact.span.file).map(|file| file.path().to_owned()) else {
                 continue;
             };
             let mut stand = |key: (ArtifactKind, String)| {
@@ -92,8 +92,8 @@ impl LastGood {
                     self.stands_for.insert(key, path.clone());
                 }
             };
-            match &one.name {
-                Some(name) if !one.whole_file => stand((one.kind, name.clone())),
+            match &faulty_artifact.name {
+                Some(name) if !faulty_artifact.whole_file => stand((faulty_artifact.kind, name.clone())),
                 _ => {
                     let stood_for = before.iter().flat_map(|before| &before.stands_for);
                     stood_for.filter(|(_, p)| **p == path).for_each(|(key, _)| stand(key.clone()));
@@ -118,9 +118,9 @@ impl LastGood {
         let mut running = Running::default();
         self.configuration.archives.iter().for_each(|archive| running.add_archive(archive));
         self.configuration.libraries.iter().for_each(|library| running.add_library(library));
-        for one in self.configuration.written() {
-            if let Some(file) = self.sources.get(one.span.file) {
-                running.add(one.kind, &one.name, file.path());
+        for artifact in self.configuration.written() {
+            if let Some(file) = self.sources.get(artifact.span.file) {
+                running.add(artifact.kind, &artifact.name, file.path());
             }
         }
         running
@@ -159,20 +159,20 @@ impl LastGood {
     /// How `new` differs from this.
     pub fn changes(&self, new: &LastGood) -> Changes {
         let old = self.configuration.written().into_iter();
-        let mut old: HashMap<_, _> = old.map(|one| ((one.kind, one.name.clone()), one)).collect();
+        let mut old: HashMap<_, _> = old.map(|w| ((w.kind, w.name.clone()), w)).collect();
         let mut changes = Changes::default();
-        for one in new.configuration.written() {
-            match old.remove(&(one.kind, one.name.clone())) {
-                None => changes.added.push((one.kind, one.name)),
-                Some(before) if self.sources.text(before.span) != new.sources.text(one.span) => {
-                    changes.changed.push((one.kind, one.name));
+        for artifact in new.configuration.written() {
+            match old.remove(&(artifact.kind, artifact.name.clone())) {
+                None => changes.added.push((artifact.kind, artifact.name)),
+                Some(before) if self.sources.text(before.span) != new.sources.text(artifact.span) => {
+                    changes.changed.push((artifact.kind, artifact.name));
                 }
                 Some(_) => {}
             }
         }
         // In the order of their kinds, not in that of the table.
-        let removed = self.configuration.written().into_iter().map(|one| (one.kind, one.name));
-        changes.removed = removed.filter(|one| old.contains_key(one)).collect();
+        let removed = self.configuration.written().into_iter().map(|w| (w.kind, w.name));
+        changes.removed = removed.filter(|key| old.contains_key(key)).collect();
         self.changes_of_libraries(new, &mut changes);
         let differs = |(key, before): &(&String, &Arc<[u8]>)| {
             new.documents.get(*key).is_some_and(|after| after != *before)
@@ -196,10 +196,10 @@ impl LastGood {
     fn versions(&self, faulty: &FaultyArtifact, new: &Configuration, sources: &SourceMap) -> Vec<Written> {
         let path = |sources: &SourceMap, file: FileId| sources.get(file).map(|file| file.path().to_owned());
         let file = path(sources, faulty.span.file);
-        let stands_for = |one: &Written| self.stands_for.get(&(one.kind, one.name.clone()));
-        let gone = |one: &Written| {
-            (path(&self.sources, one.span.file) == file || file.is_some() && stands_for(one) == file.as_ref())
-                && new.span(one.kind, &one.name).is_none()
+        let stands_for = |w: &Written| self.stands_for.get(&(w.kind, w.name.clone()));
+        let gone = |version: &Written| {
+            (path(&self.sources, version.span.file) == file || file.is_some() && stands_for(version) == file.as_ref())
+                && new.span(version.kind, &version.name).is_none()
         };
         let written = self.configuration.written().into_iter();
         match &faulty.name {
@@ -207,10 +207,10 @@ impl LastGood {
             _ if faulty.whole_file => written.filter(gone).collect(),
             // An element that is no artifact was one.
             Some(name) if faulty.kind == ArtifactKind::Definitions => {
-                written.filter(|one| one.name == *name && gone(one)).collect()
+                written.filter(|w| w.name == *name && gone(w)).collect()
             }
-            Some(name) => written.filter(|one| one.kind == faulty.kind && one.name == *name).collect(),
-            None => written.filter(|one| one.kind == faulty.kind && gone(one)).collect(),
+            Some(name) => written.filter(|w| w.kind == faulty.kind && w.name == *name).collect(),
+            None => written.filter(|w| w.kind == faulty.kind && gone(w)).collect(),
         }
     }
 }
@@ -256,7 +256,7 @@ impl Configuration {
         read: bool,
     ) -> Vec<Written> {
         let mut held = self.fall_back_on_archives(faulty, last);
-        for faulty in faulty.iter_mut().filter(|one| !one.held) {
+        for faulty in faulty.iter_mut().filter(|f| !f.held) {
             if faulty.kind == ArtifactKind::Registry && read {
                 self.registry = last.configuration.registry.clone();
                 // With the resources of the projects and archives of now.
@@ -276,9 +276,9 @@ impl Configuration {
             }
         }
         let mut at = 0;
-        while let Some(one) = held.get(at) {
-            let needed = self.needed(one, last);
-            held.extend(needed.into_iter().filter(|one| self.take(one, last, false)));
+        while let Some(artifact) = held.get(at) {
+            let needed = self.needed(artifact, last);
+            held.extend(needed.into_iter().filter(|artifact| self.take(w, last, false)));
             at += 1;
         }
         held
@@ -287,30 +287,30 @@ impl Configuration {
     /// Puts the last good versions of refused archives in their place, each as one unit: its artifacts and its resources of
     /// the registry. It is found by its path, or, where the file was renamed, by its artifacts.
     fn fall_back_on_archives(&mut self, faulty: &mut [FaultyArtifact], last: &LastGood) -> Vec<Written> {
-        let refused = |one: &&FaultyArtifact| one.kind == ArtifactKind::Archive && !one.held;
+        let refused = |f: &&FaultyArtifact| f.kind == ArtifactKind::Archive && !f.held;
         let paths: Vec<String> =
-            faulty.iter().filter(refused).filter_map(|one| one.archive.clone()).collect();
+            faulty.iter().filter(refused).filter_map(|f| f.archive.clone()).collect();
         let mut held = Vec::new();
         for path in paths {
-            let members = || faulty.iter().filter(|one| one.archive.as_ref() == Some(&path));
+            let members = || faulty.iter().filter(|f| f.archive.as_ref() == Some(&path));
             let by_path = last.configuration.archives.iter().find(|archive| archive.path == path);
             let Some(archive) = by_path.or_else(|| {
-                members().find_map(|one| {
-                    let span = last.configuration.span(one.kind, one.name.as_deref()?)?;
+                members().find_map(|member| {
+                    let span = last.configuration.span(member.kind, member.name.as_deref()?)?;
                     last.archive_of(span.file)
                 })
             }) else {
                 continue;
             };
-            let is_faulty = members().any(|one| archive.files.contains(&one.span.file));
+            let is_faulty = members().any(|member| archive.files.contains(&member.span.file));
             let in_force = |other: &DeployedArchive| other.path == archive.path || other.id == archive.id;
             if is_faulty || self.archives.iter().any(in_force) {
                 continue;
             }
             let restored = self.restore(archive, last);
-            for one in faulty.iter_mut().filter(|one| one.archive.as_ref() == Some(&path)) {
-                let stays = |written: &Written| written.kind == one.kind && Some(&written.name) == one.name.as_ref();
-                one.held = one.kind == ArtifactKind::Archive || one.whole_file || restored.iter().any(stays);
+            for faulty_artifact in faulty.iter_mut().filter(|f| f.archive.as_ref() == Some(&path)) {
+                let stays = |written: &Written| written.kind == faulty_artifact.kind && Some(&written.name) == faulty_artifact.name.as_ref();
+                faulty_artifact.held = faulty_artifact.kind == ArtifactKind::Archive || faulty_artifact.whole_file || restored.iter().any(stays);
             }
             held.extend(restored);
         }
@@ -323,7 +323,7 @@ impl Configuration {
         archive.replaced.clear();
         let mut restored = Vec::new();
         let all = last.configuration.written().into_iter();
-        for version in all.filter(|one| archive.files.contains(&one.span.file)) {
+        for version in all.filter(|w| archive.files.contains(&w.span.file)) {
             // Its default sequences take the place of the server's, as when it was loaded.
             if version.kind == ArtifactKind::Sequence
                 && matches!(&*version.name, "main" | "fault")
@@ -404,15 +404,15 @@ impl Configuration {
                     && text[at + name.len()..].starts_with(['"', '\'', '<', ' ', '\n', '\t'])
             })
         };
-        let is_named = |one: &Written| {
-            let source = match one.kind {
-                ArtifactKind::DataSource => last.configuration.data_sources.get(&one.name),
+        let is_named = |version: &Written| {
+            let source = match version.kind {
+                ArtifactKind::DataSource => last.configuration.data_sources.get(&version.name),
                 _ => None,
             };
             let jndi = source.and_then(|s| s.jndi.as_deref());
-            (one.kind.shares_keys() || source.is_some() || one.kind == ArtifactKind::MessageStore)
-                && self.span(one.kind, &one.name).is_none()
-                && (stands(&one.name) || jndi.is_some_and(stands))
+            (version.kind.shares_keys() || source.is_some() || version.kind == ArtifactKind::MessageStore)
+                && self.span(version.kind, &version.name).is_none()
+                && (stands(&version.name) || jndi.is_some_and(stands))
         };
         last.configuration.written().into_iter().filter(is_named).collect()
     }
@@ -451,10 +451,10 @@ impl Configuration {
     /// The files that its artifacts and libraries are in.
     pub fn files(&self) -> HashSet<FileId> {
         let libraries = self.libraries.iter().flat_map(|library| {
-            let operations = library.operations.iter().map(|one| one.template.span.file);
-            operations.chain(library.broken.iter().map(|one| one.place.file)).chain([library.place.file])
+            let operations = library.operations.iter().map(|o| o.template.span.file);
+            operations.chain(library.broken.iter().map(|b| b.place.file)).chain([library.place.file])
         });
-        self.written().into_iter().map(|one| one.span.file).chain(libraries).collect()
+        self.written().into_iter().map(|w| w.span.file).chain(libraries).collect()
     }
 
     /// All artifacts, in the order of their kinds.
@@ -462,10 +462,10 @@ impl Configuration {
         let mut all = Vec::new();
         macro_rules! add {
             ($kind:ident $field:ident) => {
-                all.extend(self.$field.names().zip(self.$field.iter()).map(|(name, one)| Written {
+                all.extend(self.$field.names().zip(self.$field.iter()).map(|(name, artifact)| Written {
                     kind: ArtifactKind::$kind,
                     name: name.to_owned(),
-                    span: one.span,
+                    span: artifact.span,
                 }));
             };
         }
@@ -520,15 +520,15 @@ mod tests {
         let options = LoadOptions { sources, running, ..LoadOptions::default() };
         let loaded = load_text("c.xml", &text, std::path::Path::new("."), &options);
         let (mut configuration, mut faulty) = (loaded.configuration, loaded.faulty);
-        let fails = |one: Written| compiled.contains(&one.name.as_str()).then_some(one);
+        let fails = |w: Written| compiled.contains(&w.name.as_str()).then_some(w);
         let failed = configuration.written().into_iter().filter_map(fails);
         let mut failed: Vec<_> =
-            failed.map(|one| FaultyArtifact::new(one.kind, Some(one.name), one.span, "bad")).collect();
+            failed.map(|w| FaultyArtifact::new(w.kind, Some(w.name), w.span, "bad")).collect();
         if let Some(last) = last {
             configuration.fall_back(&mut faulty, &loaded.sources, last, true);
             configuration.fall_back(&mut failed, &loaded.sources, last, false);
         }
-        failed.retain(|one| !one.held);
+        failed.retain(|f| !f.held);
         let good = LastGood::new(configuration, loaded.sources, &failed);
         faulty.extend(failed);
         (good, faulty)
@@ -536,9 +536,9 @@ mod tests {
 
     /// `kind name: text` of what is in force, beside what is built in.
     fn in_force(good: &LastGood) -> Vec<String> {
-        let written = good.configuration.written().into_iter().filter(|one| one.span != Span::BUILT_IN);
-        let text = |one: &Written| good.sources.text(one.span).to_owned();
-        let mut all: Vec<_> = written.map(|one| format!("{} {}", one.kind.element(), text(&one))).collect();
+        let written = good.configuration.written().into_iter().filter(|w| w.span != Span::BUILT_IN);
+        let text = |w: &Written| good.sources.text(w.span).to_owned();
+        let mut all: Vec<_> = written.map(|w| format!("{} {}", w.kind.element(), text(&w))).collect();
         all.sort();
         all
     }
@@ -560,7 +560,7 @@ mod tests {
         ] {
             let (first, _) = reload(&[proxy("A", "1"), proxy("B", "1")].concat(), None, &[]);
             let (second, faulty) = reload(&[nameless, &proxy("B", "2")].concat(), Some(&first), &[]);
-            let held: Vec<_> = faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect();
+            let held: Vec<_> = faulty.iter().map(|f| (f.name.as_deref(), f.held)).collect();
             assert_eq!(held, [(Some("A"), true)], "{nameless}");
             let expected =
                 [("A", "1"), ("B", "2")].map(|(name, text)| format!("proxy {}", proxy(name, text)));
@@ -589,7 +589,7 @@ mod tests {
         if let Some(last) = last {
             configuration.fall_back(&mut faulty, &loaded.sources, last, true);
         }
-        let found = loaded.diagnostics.iter().map(|one| one.message.clone()).collect();
+        let found = loaded.diagnostics.iter().map(|d| d.message.clone()).collect();
         (LastGood::new(configuration, loaded.sources, &[]), faulty, found)
     }
 
@@ -617,7 +617,7 @@ mod tests {
                 [format!("api {}", running[1].1), format!("proxy {old}")],
                 "{file}"
             );
-            let mut left_out: Vec<_> = faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect();
+            let mut left_out: Vec<_> = faulty.iter().map(|f| (f.name.as_deref(), f.held)).collect();
             left_out.sort();
             assert_eq!(left_out, [(Some("A"), false), (Some("X"), false)], "{file}: {found:?}");
             let names = ["two of the kind proxy service are named `A`", "two APIs have the context `/c`"];
@@ -640,7 +640,7 @@ mod tests {
         let broken = "<proxy name='A' nonsense='1'><target/></proxy>";
         let (second, faulty) = reload(&[broken, &proxy("B", "2")].concat(), Some(&first), &[]);
         assert_eq!(
-            faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect::<Vec<_>>(),
+            faulty.iter().map(|f| (f.name.as_deref(), f.held)).collect::<Vec<_>>(),
             [(Some("A"), true)]
         );
         let expected = |artifacts: &[(&str, String)]| {
@@ -678,7 +678,7 @@ mod tests {
         for text in ["<proxy name='A'>", "<prxy name='A'/>", "<proxy><target/></proxy>"] {
             let (next, faulty) =
                 reload(&[text, &api("R", "/r"), "<sequence name='s'/>"].concat(), Some(&first), &[]);
-            assert!(faulty.iter().all(|one| one.held), "{text}: {faulty:?}");
+            assert!(faulty.iter().all(|f| f.held), "{text}: {faulty:?}");
             assert!(in_force(&next).contains(&format!("proxy {}", proxy("A", "1"))), "{text}");
             assert!(in_force(&next).contains(&format!("api {}", api("R", "/r"))), "{text}");
         }
@@ -697,7 +697,7 @@ mod tests {
         ];
         let (second, faulty) = reload(&broken.concat(), Some(&first), &[]);
         assert_eq!(in_force(&second).len(), 3, "{:?}", in_force(&second));
-        assert!(faulty.iter().all(|one| !one.held), "{faulty:?}");
+        assert!(faulty.iter().all(|f| !f.held), "{faulty:?}");
         // Of two with one name the second one is faulty, not the first.
         let (third, faulty) =
             reload(&[proxy("Twice", "3"), proxy("Twice", "4")].concat(), Some(&second), &[]);

@@ -59,13 +59,13 @@ impl Mounts {
     }
 }
 
-fn is_same(one: &Mount, other: &Mount) -> bool {
+fn is_same(first: &Mount, second: &Mount) -> bool {
     let bytes = |mount: &Mount| match mount {
         Mount::File(path) => std::fs::read(path).ok().map(Into::into),
         Mount::Bytes(bytes) => Some(Arc::clone(bytes)),
     };
-    let one: Option<Arc<[u8]>> = bytes(one);
-    one.is_some() && one == bytes(other)
+    let first: Option<Arc<[u8]>> = bytes(first);
+    first.is_some() && first == bytes(second)
 }
 
 /// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.

@@ -53,7 +53,7 @@ fn artifacts(loaded: &Loaded) -> String {
 /// `severity rule message` of each finding.
 fn reported(loaded: &Loaded) -> Vec<String> {
     let shown =
-        |one: &diagnostics::Diagnostic| format!("{} {} {}", one.severity.as_str(), one.rule, one.message);
+        |diagnostic: &diagnostics::Diagnostic| format!("{} {} {}", diagnostic.severity.as_str(), diagnostic.rule, diagnostic.message);
     loaded.diagnostics.iter().map(shown).collect()
 }
 
@@ -502,7 +502,7 @@ fn archives_are_taken_as_a_whole() {
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", reported(&loaded));
     let faulty = ["archive b.car", "sequence good", "archive c.car", "sequence other"];
-    assert_eq!(held(&loaded), faulty.map(|one| format!("{one} is left out")));
+    assert_eq!(held(&loaded), faulty.map(|line| format!("{line} is left out")));
 }
 
 #[test]
@@ -581,10 +581,10 @@ fn reload(root: &Path, last: &LastGood) -> (Loaded, LastGood) {
 }
 
 fn held(loaded: &Loaded) -> Vec<String> {
-    let shown = |one: &busbar_config::FaultyArtifact| {
-        let name = one.name.as_deref().unwrap_or_default();
+    let shown = |faulty: &busbar_config::FaultyArtifact| {
+        let name = faulty.name.as_deref().unwrap_or_default();
         let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
-        format!("{} {file} {}", one.kind, if one.held { "stays" } else { "is left out" })
+        format!("{} {file} {}", faulty.kind, if faulty.held { "stays" } else { "is left out" })
     };
     loaded.faulty.iter().map(shown).collect()
 }

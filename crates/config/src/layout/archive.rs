@@ -320,10 +320,10 @@ impl Reader<'_> {
             "registry/resource" | "config/property" => archived.read(&name),
             "synapse/lib" => {
                 let read = archived.read(&name).and_then(Archived::within).map_err(library::Unread::from);
-                let of = Some(archive.shown.clone());
+                let container = Some(archive.shown.clone());
                 match read.and_then(|nested| library::read_from(&nested, &shown)) {
-                    Ok(library) => archive.libraries.push(LibraryFiles { archive: of, ..library }),
-                    Err(unread) => archive.broken_libraries.push(BrokenFiles { shown, archive: of, unread }),
+                    Ok(library) => archive.libraries.push(LibraryFiles { archive: container, ..library }),
+                    Err(unread) => archive.broken_libraries.push(BrokenFiles { shown, archive: container, unread }),
                 }
                 return;
             }

@@ -61,7 +61,7 @@ impl LibraryFiles {
     /// Whether the operations of another one do the same.
     pub fn is_same(&self, other: &LibraryFiles) -> bool {
         let all = |library: &LibraryFiles| {
-            let operations = library.operations.iter().map(|one| (one.name.clone(), one.bytes.clone()));
+            let operations = library.operations.iter().map(|operation| (operation.name.clone(), operation.bytes.clone()));
             operations.collect::<std::collections::BTreeMap<_, _>>()
         };
         self.package == other.package && self.is_synapse == other.is_synapse && all(self) == all(other)
