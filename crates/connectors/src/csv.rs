@@ -207,7 +207,7 @@ fn separator(text: &str) -> Option<u8> {
         ("\t", _) | (_, "tab" | "TAB" | "\\t") => Some(b'\t'),
         (_, "space" | "SPACE") => Some(b' '),
         (_, "") => Some(b','),
-        (_, one) if one.len() == 1 && one.is_ascii() && one != "\"" => Some(one.as_bytes()[0]),
+        (_, character) if character.len() == 1 && character.is_ascii() && character != "\"" => Some(character.as_bytes()[0]),
         _ => None,
     }
 }
@@ -713,7 +713,7 @@ impl Conversion {
 
     fn list(&self, name: &str, context: &mut Context) -> Result<Option<Vec<String>>, Fault> {
         let text = self.parameters.text(name, context)?;
-        Ok(text.map(|text| text.split(',').map(|one| one.trim().to_owned()).collect()))
+        Ok(text.map(|text| text.split(',').map(|item| item.trim().to_owned()).collect()))
     }
 
     fn fault(&self, why: &str) -> Fault {
@@ -912,7 +912,7 @@ fn pieces(text: &str, separator: char) -> Vec<&str> {
 /// The columns of `1,3:5,!2,!(4,6),7:*,"name"`, from 1: numbers, ranges, names, and all but those behind `!`.
 fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeSet<usize>, String> {
     let mut columns = BTreeSet::new();
-    let one = |text: &str, star: usize| -> Result<usize, String> {
+    let row = |text: &str, star: usize| -> Result<usize, String> {
         let text = text.trim();
         let name = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let position = |name: &str| header.and_then(|header| header.iter().position(|column| column == name));
@@ -929,7 +929,7 @@ fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeS
             let rest = rest.trim();
             let inside = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(rest);
             // No list within a list: whoever sends the text does not say how deep.
-            if pieces(inside, ',').iter().any(|one| one.trim().starts_with('!')) {
+            if pieces(inside, ',').iter().any(|piece| piece.trim().starts_with('!')) {
                 return Err(format!("`{term}` is no column"));
             }
             let kept = skipped(inside, count, header)?;
@@ -938,9 +938,9 @@ fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeS
         }
         let (from, to) = match pieces(term, ':').as_slice() {
             ["*"] => (1, count),
-            [from, to] => (one(from, 1)?, one(to, count)?),
+            [from, to] => (row(from, 1)?, row(to, count)?),
             _ => {
-                let at = one(term, count)?;
+                let at = row(term, count)?;
                 (at, at)
             }
         };

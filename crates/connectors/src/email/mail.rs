@@ -394,9 +394,9 @@ impl Mail {
         let message = parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is no e-mail"))?;
         let list = |address: Option<&mail_parser::Address<'_>>| {
             let mut list = Vec::new();
-            for one in address?.iter() {
-                let email = one.address.as_deref().unwrap_or_default();
-                list.push(match one.name.as_deref() {
+            for address_read in address?.iter() {
+                let email = address_read.address.as_deref().unwrap_or_default();
+                list.push(match address_read.name.as_deref() {
                     Some(name) if !email.is_empty() => format!("{name} <{email}>"),
                     Some(name) => name.to_owned(),
                     None => email.to_owned(),

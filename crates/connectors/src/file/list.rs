@@ -119,7 +119,7 @@ fn listing(parameters: &Parameters, context: &mut Context) -> Result<Listing, Fa
         if !ant {
             return Ok(vec![compiled(name, &text)?]);
         }
-        text.split(',').map(|one| compiled(name, &of_ant(one.trim()))).collect()
+        text.split(',').map(|pattern| compiled(name, &of_ant(pattern.trim()))).collect()
     };
     let (include, exclude) = (patterns("includeFiles")?, patterns("excludeFiles")?);
     let recursive = parameters.is_true("recursive", false, context)?;
@@ -342,13 +342,13 @@ impl Listing {
         list.iter()
             .filter_map(|entry| facts(&entry.path, files).ok().map(|facts| (entry, facts)))
             .map(|(entry, _)| {
-                let mut one = Map::new();
-                one.insert("name".to_owned(), shown(entry).into());
-                one.insert("size".to_owned(), entry.metadata.len().into());
+                let mut members = Map::new();
+                members.insert("name".to_owned(), shown(entry).into());
+                members.insert("size".to_owned(), entry.metadata.len().into());
                 if let Ok(modified) = entry.metadata.modified() {
-                    one.insert("lastModifiedTime".to_owned(), time(modified).into());
+                    members.insert("lastModifiedTime".to_owned(), time(modified).into());
                 }
-                Ok(Json::Object(one))
+                Ok(Json::Object(members))
             })
             .collect()
     }
