@@ -189,8 +189,8 @@ fn collect(
         }
         let name = child.attr("name").unwrap_or_default().trim().to_owned();
         // A service that is not there is reported already.
-        if let Some(of) = compiler.configuration.data_services.get(service) {
-            let names: Vec<String> = of.operations.iter().map(|o| o.name.value.clone()).collect();
+        if let Some(data_service) = compiler.configuration.data_services.get(service) {
+            let names: Vec<String> = data_service.operations.iter().map(|o| o.name.value.clone()).collect();
             if !child.is("operation") || !names.contains(&name) {
                 let found = Diagnostic::warning(
                     "unknown-query",

@@ -54,9 +54,9 @@ pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
     match givens.get_mut(&name.to_ascii_lowercase()) {
         None => _ = givens.insert(name.to_ascii_lowercase(), Given::One(value)),
         Some(Given::Many(all)) => all.push(value),
-        Some(one) => {
-            let first = std::mem::replace(one, Given::Many(Vec::new()));
-            if let (Given::One(first), Given::Many(all)) = (first, one) {
+        Some(given) => {
+            let first = std::mem::replace(given, Given::Many(Vec::new()));
+            if let (Given::One(first), Given::Many(all)) = (first, given) {
                 all.extend([first, value]);
             }
         }
@@ -93,8 +93,8 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     let resource = found(&segments).map(|(at, variables)| (at, variables, false)).or_else(|| {
         // `items_batch_req`: many of the resource `items`.
         let (last, before) = segments.split_last().filter(|_| service.batch)?;
-        let one = [before, &[last.strip_suffix(BATCH)?.to_owned()]].concat();
-        found(&one).map(|(at, variables)| (at, variables, true))
+        let single = [before, &[last.strip_suffix(BATCH)?.to_owned()]].concat();
+        found(&single).map(|(at, variables)| (at, variables, true))
     });
     let by_name = |name: &str| service.operation(name);
     let (at, batch) = match resource {
@@ -252,8 +252,8 @@ pub(crate) fn of_json(
             let Value::Object(inside) = inside else { return wrong("the request_box is no JSON object") };
             let mut all = Vec::new();
             for (name, value) in inside {
-                let one = Value::Object([(name.clone(), value.clone())].into_iter().collect());
-                all.extend(of_json(service, None, false, &one)?);
+                let single = Value::Object([(name.clone(), value.clone())].into_iter().collect());
+                all.extend(of_json(service, None, false, &single)?);
             }
             return Ok(Some(Ask::Box(all)));
         }
@@ -266,7 +266,7 @@ pub(crate) fn of_json(
                 let rows = inside.values().next();
                 let rows: Vec<&Value> = match rows {
                     Some(Value::Array(rows)) => rows.iter().collect(),
-                    Some(one) => vec![one],
+                    Some(item) => vec![item],
                     None => Vec::new(),
                 };
                 let mut all = Vec::new();
@@ -286,7 +286,7 @@ pub(crate) fn of_json(
     Ok(at.map(|at| Ask::One(at, members(root))))
 }
 
-fn members(of: &serde_json::Map<String, Value>) -> Givens {
+fn members(object: &serde_json::Map<String, Value>) -> Givens {
     fn text(value: &Value) -> Option<String> {
         match value {
             Value::Null => None,
@@ -295,7 +295,7 @@ fn members(of: &serde_json::Map<String, Value>) -> Givens {
         }
     }
     let mut all = Givens::new();
-    for (name, value) in of {
+    for (name, value) in object {
         let given = match value {
             Value::Array(values) => Given::Many(values.iter().map(text).collect()),
             other => Given::One(text(other)),

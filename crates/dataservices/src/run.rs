@@ -731,17 +731,17 @@ fn no_column(name: &str) -> Trouble {
 }
 
 fn fill(group: &Group, columns: &Columns, numbers: bool, places: &mut [Option<usize>]) {
-    let mut one = |field: &Field| {
+    let mut place = |field: &Field| {
         if let (Source::Column(name) | Source::Parameter(name), Some(to)) =
             (&field.value, places.get_mut(field.slot))
         {
             *to = place(columns, name, numbers && matches!(field.value, Source::Column(_)));
         }
     };
-    group.attributes.iter().for_each(&mut one);
+    group.attributes.iter().for_each(&mut place);
     group.parts.iter().for_each(|part| {
         if let Part::Field(field) = part {
-            one(field)
+            place(field)
         }
     });
     for part in &group.parts {

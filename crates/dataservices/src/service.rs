@@ -94,11 +94,11 @@ fn form(context: &Context) -> Form {
     }
     let is_json = |text: &str| MediaType::parse(text.trim()).essence.to_ascii_lowercase().ends_with("json");
     let is_xml = |text: &str| MediaType::parse(text.trim()).essence.to_ascii_lowercase().ends_with("xml");
-    for one in context.headers.get("Accept").unwrap_or_default().split(',') {
-        if is_json(one) {
+    for media_range in context.headers.get("Accept").unwrap_or_default().split(',') {
+        if is_json(media_range) {
             return Form::Json;
         }
-        if is_xml(one) {
+        if is_xml(media_range) {
             return Form::Xml;
         }
     }

@@ -10,7 +10,7 @@ use std::str::Chars;
 ///
 /// # Errors
 /// What is wrong with the description.
-pub(crate) fn read(of: &DataResult, json: &Key) -> Result<DataResult, String> {
+pub(crate) fn read(result: &DataResult, json: &Key) -> Result<DataResult, String> {
     let whole: Value = match serde_json::from_str(&json.value) {
         Ok(whole) => whole,
         Err(error) => Lenient::read(&json.value).ok_or_else(|| format!("it is no JSON: {error}"))?,
@@ -31,20 +31,20 @@ pub(crate) fn read(of: &DataResult, json: &Key) -> Result<DataResult, String> {
             _ => return Err(format!("`{name}` has {} entries: one object, a row, is expected", rows.len())),
         },
     };
-    Ok(DataResult { element: element.clone(), row, children: members(inside, json.span)?, ..of.clone() })
+    Ok(DataResult { element: element.clone(), row, children: members(inside, json.span)?, ..result.clone() })
 }
 
-fn members(of: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, String> {
+fn members(object: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, String> {
     let mut all = Vec::new();
-    for (name, value) in of {
+    for (name, value) in object {
         let key = |value: &str| Key { value: value.to_owned(), span };
         all.push(match (name.strip_prefix('@'), value) {
             (Some(query), value) => {
                 let text = value.as_str().unwrap_or_default();
                 let mut parameters = Vec::new();
-                for one in text.split(',').filter(|one| !one.trim().is_empty()) {
-                    let wrong = || format!("`{one}` of `{name}` is not like `$column->parameter`");
-                    let (from, to) = one.split_once("->").ok_or_else(wrong)?;
+                for parameter in text.split(',').filter(|p| !p.trim().is_empty()) {
+                    let wrong = || format!("`{parameter}` of `{name}` is not like `$column->parameter`");
+                    let (from, to) = parameter.split_once("->").ok_or_else(wrong)?;
                     let from = from.trim().strip_prefix('$').ok_or_else(wrong)?;
                     parameters.push((key(to.trim()), DataValue::Column(from.trim().to_owned())));
                 }

@@ -323,7 +323,7 @@ fn a_service_that_is_left_out_answers_for_its_tables() {
         "<data xmlns='' name='Shop'><config id='db' enableOData='true'/><query id='q' useConfig='none'><sql>select 1</sql></query></data>
         <sequence name='main'><payloadFactory media-type='text'><format>main</format><args/></payloadFactory><respond/></sequence>",
     );
-    assert!(tested.found.iter().any(|one| one.contains("has no `url`")), "{:?}", tested.found);
+    assert!(tested.found.iter().any(|finding| finding.contains("has no `url`")), "{:?}", tested.found);
     assert_eq!(ask(&tested, "GET", BASE, &[], "").status, 503);
     let other = ask(&tested, "GET", "/odata/Other/db", &[], "");
     assert_eq!((other.status, other.body.as_str()), (200, "main"));

@@ -93,8 +93,8 @@ pub(crate) fn compile(
     }
     let namespace: Arc<str> = Arc::from(service.namespace.as_str());
     for query in &mut queries {
-        let of = service.query(&query.id)?;
-        if let Some(result) = &of.result {
+        let query_described = service.query(&query.id)?;
+        if let Some(result) = &query_described.result {
             query.result = Some(
                 Shaping { service, numbers: &numbers, slots: 0, is_nested: false }
                     .shape(result, query, compiler)?,
@@ -223,7 +223,7 @@ fn call(
     numbers: &HashMap<String, usize>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Call> {
-    let (Some(&query), Some(of)) = (numbers.get(&data_call.query.value), service.query(&data_call.query)) else {
+    let (Some(&query), Some(described)) = (numbers.get(&data_call.query.value), service.query(&data_call.query)) else {
         let names = service.queries.iter().map(|q| q.id.value.as_str());
         compiler.diagnostics.push(
             Diagnostic::error("unknown-query", format!("there is no query `{}`", data_call.query))
@@ -234,9 +234,9 @@ fn call(
     };
     let mut parameters = Vec::new();
     for (name, value) in &data_call.parameters {
-        if !of.parameters.iter().any(|parameter| parameter.name.value.trim() == name.value.trim()) {
+        if !described.parameters.iter().any(|parameter| parameter.name.value.trim() == name.value.trim()) {
             let message = format!("the query `{}` has no parameter `{name}`", data_call.query);
-            let names = of.parameters.iter().map(|parameter| parameter.name.value.as_str());
+            let names = described.parameters.iter().map(|parameter| parameter.name.value.as_str());
             compiler.diagnostics.push(
                 Diagnostic::warning("unmapped-parameter", message)
                     .at(name.span, "what it is given goes nowhere")
@@ -245,7 +245,7 @@ fn call(
         }
         parameters.push((name.trim().to_ascii_lowercase(), source(value)));
     }
-    for parameter in &of.parameters {
+    for parameter in &described.parameters {
         let is_given = data_call.parameters.iter().any(|(name, _)| name.trim() == parameter.name.trim());
         let needs =
             parameter.direction != DataDirection::Out && parameter.default.is_none() && !parameter.optional;

@@ -239,7 +239,7 @@ fn compile_lines(
     let separator = match separator.as_str() {
         "\\t" | "tab" => b'\t',
         other => match *other.as_bytes() {
-            [one] if one.is_ascii() => one,
+            [byte] if byte.is_ascii() => byte,
             _ => {
                 let message = format!("`csv_columnseperator` cannot be `{other}`");
                 compiler.error("bad-value", message, config.span, "expected one character");
@@ -404,8 +404,8 @@ fn compile_parameter(
         return None;
     }
     let mut checks = Vec::new();
-    for one in &parameter.validators {
-        checks.push(match one {
+    for validator in &parameter.validators {
+        checks.push(match validator {
             DataValidator::Length(least, most) => Check::Length(*least, *most),
             DataValidator::Long(least, most) => Check::Long(*least, *most),
             DataValidator::Double(least, most) => Check::Double(*least, *most),

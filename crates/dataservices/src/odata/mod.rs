@@ -484,7 +484,7 @@ impl Asked<'_> {
         }
         let key = match key.as_slice() {
             [] => return Ok(reply),
-            [(_, one)] => one.clone(),
+            [(_, value)] => value.clone(),
             all => all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","),
         };
         let place = format!("{}/{}({key})", self.base, table.name);

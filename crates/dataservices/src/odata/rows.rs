@@ -72,7 +72,7 @@ pub(super) fn etag(row: &Row, columns: &[Column]) -> String {
 /// Whether an ETag is among those of `If-Match` or `If-None-Match`.
 pub(super) fn is_among(etag: &str, list: &str) -> bool {
     let opaque = |text: &str| text.trim().trim_start_matches("W/").to_owned();
-    list.trim() == "*" || list.split(',').any(|one| opaque(one) == opaque(etag))
+    list.trim() == "*" || list.split(',').any(|e| opaque(e) == opaque(etag))
 }
 
 /// What a member of a request is bound as.
