@@ -69,7 +69,7 @@ fn parameters_go_by_their_types_and_columns_come_by_theirs() {
         ]);
         let nothing: Vec<Vec<u8>> = types
             .iter()
-            .map(|(_, of)| if matches!(of[0], 0xE7 | 0xA5) { vec![0xFF, 0xFF] } else { vec![0] })
+            .map(|(_, type_info)| if matches!(type_info[0], 0xE7 | 0xA5) { vec![0xFF, 0xFF] } else { vec![0] })
             .collect();
         Reply::Tokens([columns(&types), filled, row(&nothing), done(0x10, 2)].concat())
     });

@@ -287,7 +287,7 @@ fn values(row: &tiberius::Row, longest: usize) -> Result<Vec<Value>, Error> {
 }
 
 /// A value of a column.
-fn value(data: &ColumnData<'_>, of: ColumnType) -> Option<Value> {
+fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
     fn one<T: Copy>(value: &Option<T>, read: impl FnOnce(T) -> Option<Value>) -> Option<Value> {
         value.map_or(Some(Value::Null), read)
     }
@@ -298,7 +298,7 @@ fn value(data: &ColumnData<'_>, of: ColumnType) -> Option<Value> {
         ColumnData::I64(value) => one(value, |v| Some(Value::Integer(v))),
         ColumnData::F32(value) => one(value, |v| Some(Value::Real(v))),
         // The library has money as a float.
-        ColumnData::F64(value) if matches!(of, ColumnType::Money | ColumnType::Money4) => {
+        ColumnData::F64(value) if matches!(column_type, ColumnType::Money | ColumnType::Money4) => {
             one(value, |v| Some(Value::Decimal(format!("{v:.4}"))))
         }
         ColumnData::F64(value) => one(value, |v| Some(Value::Double(v))),
@@ -345,9 +345,9 @@ fn value(data: &ColumnData<'_>, of: ColumnType) -> Option<Value> {
 }
 
 /// A number as `BigDecimal.toString` writes it, with all digits behind its point.
-fn decimal(of: Numeric) -> String {
-    let (sign, scale) = (if of.value() < 0 { "-" } else { "" }, usize::from(of.scale()));
-    let digits = format!("{:0>width$}", of.value().unsigned_abs(), width = scale + 1);
+fn decimal(numeric: Numeric) -> String {
+    let (sign, scale) = (if numeric.value() < 0 { "-" } else { "" }, usize::from(numeric.scale()));
+    let digits = format!("{:0>width$}", numeric.value().unsigned_abs(), width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);
     let point = if fraction.is_empty() { "" } else { "." };
     format!("{sign}{whole}{point}{fraction}")
@@ -363,9 +363,9 @@ fn since_midnight(time: time::Time) -> Option<SignedDuration> {
     Some(SignedDuration::from_nanos(i64::try_from(nanos).ok()?))
 }
 
-fn at(of: time::DateTime2) -> Option<DateTime> {
-    let midnight = date(FIRST, of.date().days().into())?.to_datetime(Time::midnight());
-    midnight.checked_add(since_midnight(of.time())?).ok()
+fn at(datetime: time::DateTime2) -> Option<DateTime> {
+    let midnight = date(FIRST, datetime.date().days().into())?.to_datetime(Time::midnight());
+    midnight.checked_add(since_midnight(datetime.time())?).ok()
 }
 
 fn unavailable(error: tiberius::error::Error) -> Error {
@@ -417,7 +417,7 @@ mod tests {
     fn values_are_read_as_java_does() {
         let noon = time::Time::new(12 * 36_000_000_000 + 5_000_000, 7);
         let day = days(Date::constant(2026, 11, 23));
-        for (data, of, wanted) in [
+        for (data, column_type, wanted) in [
             (ColumnData::U8(Some(255)), ColumnType::Int1, Value::Integer(255)),
             (ColumnData::I64(None), ColumnType::Int8, Value::Null),
             (ColumnData::F64(Some(12.5)), ColumnType::Money, Value::Decimal("12.5000".into())),
@@ -446,7 +446,7 @@ mod tests {
                 Value::Text("00000000-0000-0000-0000-00000000ABCD".into()),
             ),
         ] {
-            assert_eq!(value(&data, of), Some(wanted), "{data:?}");
+            assert_eq!(value(&data, column_type), Some(wanted), "{data:?}");
         }
         // What no server sends.
         assert_eq!(value(&ColumnData::Time(Some(time::Time::new(u64::MAX, 0))), ColumnType::Timen), None);

@@ -296,9 +296,9 @@ fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
 /// The value of some bytes in the binary form of their type.
 fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
     match pg_type.kind() {
-        PgTypeKind::Domain(of) => return read(of, bytes),
+        PgTypeKind::Domain(base) => return read(base, bytes),
         PgTypeKind::Enum(_) => return text(bytes),
-        PgTypeKind::Array(of) => return array(of, bytes),
+        PgTypeKind::Array(element_type) => return array(element_type, bytes),
         _ => {}
     }
     Some(match pg_type.oid().map_or(0, |oid| oid.0) {
@@ -381,7 +381,7 @@ fn text(bytes: &[u8]) -> Option<Value> {
 }
 
 /// `{1,2,"a b"}`: as `PgArray.toString`. Arrays of one dimension.
-fn array(of: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+fn array(element_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
     let number = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let mut out = String::from("{");
     match number(0)? {
@@ -398,7 +398,7 @@ fn array(of: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                     out += "NULL";
                     continue;
                 };
-                let element = read(of, bytes.get(at..at + length)?)?;
+                let element = read(element_type, bytes.get(at..at + length)?)?;
                 let is_text = matches!(element, Value::Text(_) | Value::Timestamp(_));
                 let element = element.to_string();
                 at += length;

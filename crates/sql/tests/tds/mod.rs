@@ -209,11 +209,11 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
     while !bytes.is_empty() {
         let name = 1 + 2 * usize::from(bytes[0]);
         // Its name and its flags, then the type.
-        let of = &bytes[name + 1..];
-        let (value, length) = match of[0] {
+        let type_info = &bytes[name + 1..];
+        let (value, length) = match type_info[0] {
             0xE7 => {
-                let most = u16::from_le_bytes([of[1], of[2]]);
-                let rest = &of[8..];
+                let most = u16::from_le_bytes([type_info[1], type_info[2]]);
+                let rest = &type_info[8..];
                 if most == 0xFFFF {
                     // In parts, of which the last one is empty.
                     let (mut at, mut whole) = (8, Vec::new());
@@ -246,10 +246,10 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
                     _ => 2,
                 };
                 let (size, count) = match kind {
-                    0xA5 => (u16::from_le_bytes([of[3], of[4]]).into(), 2),
-                    _ => (usize::from(of[head]), 1),
+                    0xA5 => (u16::from_le_bytes([type_info[3], type_info[4]]).into(), 2),
+                    _ => (usize::from(type_info[head]), 1),
                 };
-                let value = &of[head + count..head + count + size];
+                let value = &type_info[head + count..head + count + size];
                 (
                     format!(
                         "{kind:02x}:{}",
@@ -260,7 +260,7 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
             }
         };
         all.push(value);
-        bytes = &of[length..];
+        bytes = &type_info[length..];
     }
     all
 }
@@ -296,10 +296,10 @@ fn transaction(token: u8) -> Vec<u8> {
 pub fn columns(all: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = vec![0x81];
     out.extend(u16::try_from(all.len()).unwrap().to_le_bytes());
-    for (name, of) in all {
+    for (name, type_info) in all {
         // A user type, and that it may be NULL.
         out.extend([0, 0, 0, 0, 1, 0]);
-        out.extend(*of);
+        out.extend(*type_info);
         out.extend(short(name));
     }
     out
