@@ -268,7 +268,7 @@ fn comes_back(
     let target = reference.and_then(|pointer| root.pointer(pointer));
     let inside = IN_PLACE.iter().filter_map(|name| schema.get(*name)).flat_map(|keyword| match keyword {
         Value::Array(all) => all.iter().collect::<Vec<_>>(),
-        one => vec![one],
+        subschema => vec![subschema],
     });
     let back = target.into_iter().chain(inside).any(|next| comes_back(next, root, open, done));
     open.pop();

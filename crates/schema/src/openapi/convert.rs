@@ -132,7 +132,7 @@ fn convert(schema: &mut Value, dialect: Dialect, direction: Direction) {
     for keyword in SCHEMAS {
         match members.get_mut(*keyword) {
             Some(Value::Array(all)) => all.iter_mut().for_each(|item| convert(item, dialect, direction)),
-            Some(one) => convert(one, dialect, direction),
+            Some(item) => convert(item, dialect, direction),
             None => {}
         }
     }

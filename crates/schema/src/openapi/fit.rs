@@ -113,7 +113,7 @@ impl<'a> Fit<'a> {
             Value::Array(all) => all,
             Value::Null => Vec::new(),
             Value::String(text) if text.is_empty() && is_wrapped => Vec::new(),
-            one => vec![one],
+            value => vec![value],
         };
         let item = |item: &Value| items.map_or_else(|| item.clone(), |items| self.fit(item, items, depth - 1));
         all.iter().map(item).collect()
@@ -123,9 +123,9 @@ impl<'a> Fit<'a> {
         for (name, shape) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let pointer = shape.get("$ref").and_then(Value::as_str).and_then(convert::pointer);
             let resolved = pointer.and_then(|pointer| self.whole.pointer(&pointer)).unwrap_or(shape);
-            let of = [shape, resolved].into_iter().find_map(|s| s.get("xml"));
-            let written = of.and_then(|xml| xml.get("name")).and_then(Value::as_str).unwrap_or(name);
-            let is_attribute = of.and_then(|xml| xml.get("attribute")).is_some_and(|flag| flag == true);
+            let xml_object = [shape, resolved].into_iter().find_map(|s| s.get("xml"));
+            let written = xml_object.and_then(|xml| xml.get("name")).and_then(Value::as_str).unwrap_or(name);
+            let is_attribute = xml_object.and_then(|xml| xml.get("attribute")).is_some_and(|flag| flag == true);
             let written = if is_attribute { format!("@{written}") } else { written.to_owned() };
             let place = members.get(&written).map(|_| written.as_str()).unwrap_or(name).to_owned();
             if let Some(value) = members.get(&place) {

@@ -359,16 +359,16 @@ impl Builder<'_> {
                 // (x (x (x)?)?)?: from the last copy to the first.
                 let mut tail = Fragment { nullable: true, ..Fragment::default() };
                 for copy in (0..copies).rev() {
-                    let one = match copy {
+                    let copied = match copy {
                         0 => std::mem::take(&mut body),
                         _ if copy + 1 == copies && unbounded => {
-                            let one = self.group(*compositor, children, depth)?;
-                            self.link(&one.last, &one.first, id)?;
-                            one
+                            let copied = self.group(*compositor, children, depth)?;
+                            self.link(&copied.last, &copied.first, id)?;
+                            copied
                         }
                         _ => self.group(*compositor, children, depth)?,
                     };
-                    tail = self.concat(one, tail, id)?;
+                    tail = self.concat(copied, tail, id)?;
                     tail.nullable |= copy >= min;
                 }
                 return Ok(tail);
@@ -474,12 +474,12 @@ impl Builder<'_> {
         let follow = std::mem::take(&mut self.follow);
         let starts = std::iter::once((whole.nullable, whole.first, None));
         let nexts = follow.into_iter().enumerate().map(|(at, members)| (ends[at], members, Some(at)));
-        for (accepts, mut members, of) in starts.chain(nexts) {
+        for (accepts, mut members, position) in starts.chain(nexts) {
             let mut seen = std::collections::HashSet::new();
             members.retain(|&m| seen.insert(m));
-            if let Some(of) = of {
+            if let Some(position) = position {
                 // An element that may occur again or be followed by another that it could be as well.
-                let current = &self.positions[of];
+                let current = &self.positions[position];
                 if current.max > current.min
                     && let Some(&other) = members.iter().find(|&&m| {
                         self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
@@ -496,8 +496,8 @@ impl Builder<'_> {
                     sets.len() - 1
                 }
             };
-            if let Some(of) = of {
-                self.positions[of].next = set;
+            if let Some(position) = position {
+                self.positions[position].next = set;
             }
         }
         let _ = top;

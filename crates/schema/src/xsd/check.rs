@@ -141,15 +141,15 @@ fn constants(b: &mut Builder) {
                 continue;
             };
             let Some(constant) = constant.filter(|c| c.value.is_none()) else { continue };
-            let of = b.schema.attributes[attribute].ty;
-            if is_id(b, of) {
+            let attribute_type = b.schema.attributes[attribute].ty;
+            if is_id(b, attribute_type) {
                 b.problem(
                     place,
                     "a-props-correct.3",
                     "an attribute of type ID can have no `default` or `fixed`",
                 );
             }
-            let found = value(b, of, &constant, place, "au-props-correct.1");
+            let found = value(b, attribute_type, &constant, place, "au-props-correct.1");
             if let Some(fixed) = b.schema.attributes[attribute].constant.as_ref().filter(|c| c.fixed)
                 && !(constant.fixed && (found.is_none() || found == fixed.value))
             {

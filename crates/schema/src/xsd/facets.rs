@@ -144,8 +144,8 @@ fn bound_value(b: &Builder, simple: &Simple, text: &str) -> Option<Value> {
     let text = super::simple::normalise(text, simple.facets.white_space.value);
     let value = super::value::parse(&text, primitive, &|_| None)?;
     let _ = b;
-    let of = |f: &Option<Facet<Value>>| f.as_ref().is_some_and(|f| f.value == value);
-    (of(&simple.facets.min_exclusive) || of(&simple.facets.max_exclusive)).then_some(value)
+    let is_bound = |f: &Option<Facet<Value>>| f.as_ref().is_some_and(|f| f.value == value);
+    (is_bound(&simple.facets.min_exclusive) || is_bound(&simple.facets.max_exclusive)).then_some(value)
 }
 
 /// A facet's name, two facets that may be given, and how the one must be to the other.

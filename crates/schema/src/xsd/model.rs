@@ -300,11 +300,11 @@ impl Namespaces {
     }
 
     /// Part 1, 3.10.6, Wildcard Subset.
-    pub fn is_subset(&self, of: &Namespaces) -> bool {
-        match (self, of) {
+    pub fn is_subset(&self, superset: &Namespaces) -> bool {
+        match (self, superset) {
             (_, Namespaces::Any) => true,
             (Namespaces::Not(a), Namespaces::Not(b)) => a == b,
-            (Namespaces::Set(set), of) => set.iter().all(|&ns| of.allows(ns)),
+            (Namespaces::Set(set), superset) => set.iter().all(|&ns| superset.allows(ns)),
             _ => false,
         }
     }

@@ -285,8 +285,8 @@ impl Checker<'_> {
             return Err(format!("`{name}` blocks less than in the base"));
         }
         if !d.constraints.iter().all(|c| {
-            let of = &self.schema.constraints[*c];
-            e.constraints.iter().any(|o| self.schema.constraints[*o].name == of.name)
+            let constraint = &self.schema.constraints[*c];
+            e.constraints.iter().any(|o| self.schema.constraints[*o].name == constraint.name)
         }) {
             return Err(format!("`{name}` has identity constraints that it does not have in the base"));
         }

@@ -346,7 +346,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let text = tree.text(attribute);
-            let of = match allowed.iter().find(|a| a.0 == local) {
+            let kind = match allowed.iter().find(|a| a.0 == local) {
                 Some(allowed) => allowed.1,
                 None if local == "id" && with_id => Of::Id,
                 None => {
@@ -358,10 +358,10 @@ impl<'a> Checker<'a> {
                     continue;
                 }
             };
-            if !fits(of, text) {
+            if !fits(kind, text) {
                 self.problem(node, RULE, format!("`{text}` is not a valid value of attribute `{local}`"));
             }
-            if of == Of::Id && !self.ids.insert(text.trim()) {
+            if kind == Of::Id && !self.ids.insert(text.trim()) {
                 self.problem(node, RULE, format!("the id `{text}` is there twice"));
             }
         }
@@ -494,9 +494,9 @@ fn is_qname(text: &str) -> bool {
     }
 }
 
-fn fits(of: Of, text: &str) -> bool {
+fn fits(kind: Of, text: &str) -> bool {
     let trimmed = text.trim_matches([' ', '\t', '\n', '\r']);
-    match of {
+    match kind {
         Of::Any => true,
         Of::Id | Of::NcName => xml::is_ncname(trimmed),
         Of::QName => is_qname(trimmed),

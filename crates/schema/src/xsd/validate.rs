@@ -469,12 +469,12 @@ impl<'a> Validator<'a> {
                     }
                 }
             };
-            let of = &schema.attributes[declaration];
-            let constant = constant.or(of.constant.as_ref());
+            let declared = &schema.attributes[declaration];
+            let constant = constant.or(declared.constant.as_ref());
             let wanted = self.keeps_values || constant.is_some_and(|c| c.fixed);
             let prefixes = |prefix: &str| doc.lookup_prefix(node, prefix).map(str::to_owned);
             let text = doc.text(attribute);
-            match schema.check(of.ty, text, &prefixes, wanted) {
+            match schema.check(declared.ty, text, &prefixes, wanted) {
                 Ok(checked) => {
                     if let Some(constant) =
                         constant.filter(|c| c.fixed && c.value.is_some() && checked.value != c.value)
