@@ -11,7 +11,7 @@ pub struct Language {
 
 impl Language {
     pub(crate) fn new(registry: &Registry) -> Language {
-        Language { definitions: registry.definitions.iter().map(|one| (one.name, *one)).collect() }
+        Language { definitions: registry.definitions.iter().map(|d| (d.name, *d)).collect() }
     }
 
     /// The definition of a step.
@@ -37,8 +37,8 @@ impl Language {
         let Some(definition) = self.definition(step) else { return Vec::new() };
         let inside = definition.page.inside;
         let mut lists = Vec::new();
-        for one in inside.iter().filter(|one| one.content == "mediator*") {
-            descend(step, one.way(), &mut lists);
+        for child in inside.iter().filter(|c| c.content == "mediator*") {
+            descend(step, child.way(), &mut lists);
         }
         let itself = match definition.children {
             Children::Mediators => true,
@@ -69,11 +69,11 @@ impl Language {
         let Some(definition) = self.definition(step) else { return Vec::new() };
         let mut found = Vec::new();
         add(step, definition.attributes, &wanted, &mut found);
-        for one in definition.page.inside {
+        for child in definition.page.inside {
             let mut elements = Vec::new();
-            descend(step, one.way(), &mut elements);
+            descend(step, child.way(), &mut elements);
             for element in elements {
-                add(element, one.attributes, &wanted, &mut found);
+                add(element, child.attributes, &wanted, &mut found);
             }
         }
         found
@@ -86,8 +86,8 @@ fn add<'e>(
     wanted: &impl Fn(&Values) -> bool,
     found: &mut Vec<(&'e Element, &'e Attribute)>,
 ) {
-    let attributes = attributes.iter().filter(|one| wanted(&one.values));
-    found.extend(attributes.filter_map(|one| Some((element, element.attribute(one.name)?))));
+    let attributes = attributes.iter().filter(|attribute| wanted(&attribute.values));
+    found.extend(attributes.filter_map(|attribute| Some((element, element.attribute(attribute.name)?))));
 }
 
 /// The elements at the end of a way (`target/sequence`) from `element`.

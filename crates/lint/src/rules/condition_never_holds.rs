@@ -185,14 +185,14 @@ fn contradiction(all: &[Expr]) -> Option<Never> {
 }
 
 /// Whether two expressions are written alike, wherever they stand.
-fn same(one: &ExprKind, other: &ExprKind) -> bool {
-    match (one, other) {
-        (ExprKind::Variable(one), ExprKind::Variable(other)) => one == other,
-        (ExprKind::Call(one, first), ExprKind::Call(other, second)) => {
-            one == other
+fn same(first_kind: &ExprKind, second_kind: &ExprKind) -> bool {
+    match (first_kind, second_kind) {
+        (ExprKind::Variable(x), ExprKind::Variable(y)) => x == y,
+        (ExprKind::Call(name, first), ExprKind::Call(other_name, second)) => {
+            name == other_name
                 && first.len() == second.len()
                 && first.iter().zip(second).all(|pair| match (&pair.0.kind, &pair.1.kind) {
-                    (ExprKind::Literal(one), ExprKind::Literal(other)) => one == other,
+                    (ExprKind::Literal(x), ExprKind::Literal(y)) => x == y,
                     _ => false,
                 })
         }

@@ -138,17 +138,17 @@ fn check(look: &mut Look<'_>) {
 }
 
 /// Gathers the names in an element. `labels`: it is a property of a `log`, whose name is no more than a label.
-fn element(one: &Element, names: &mut Names, labels: bool, depth: usize) {
+fn element(step: &Element, names: &mut Names, labels: bool, depth: usize) {
     if depth >= DEEPEST {
         return;
     }
-    let scope = one.attr("scope").map_or("default", str::trim);
-    let space = match one.local() {
+    let scope = step.attr("scope").map_or("default", str::trim);
+    let space = match step.local() {
         "property" if matches!(scope, "default" | "synapse") => Some(Space::Properties),
         "variable" => Some(Space::Variables),
         _ => None,
     };
-    for attribute in one.attributes() {
+    for attribute in step.attributes() {
         let value = &*attribute.value;
         if let Some(space) = space
             && &*attribute.name.local == "name"
@@ -165,8 +165,8 @@ fn element(one: &Element, names: &mut Names, labels: bool, depth: usize) {
         let exact = value.len() == (span.end - span.start) as usize;
         text(value, names, |at, len| if exact { span.part(at, len) } else { span });
     }
-    text(&one.text(), names, |at, len| one.place_in_text(at).part(0, len));
-    one.elements().for_each(|child| element(child, names, one.is("log"), depth + 1));
+    text(&step.text(), names, |at, len| step.place_in_text(at).part(0, len));
+    step.elements().for_each(|child| element(child, names, step.is("log"), depth + 1));
 }
 
 /// Gathers what a text reads, and the words in the rest of it.
@@ -242,8 +242,8 @@ fn is_engine(name: &str) -> bool {
 }
 
 /// Whether two names are one slip apart: a letter too many, missing, wrong, or two swapped. Digits are no slips.
-fn is_slip(one: &str, other: &str) -> bool {
-    let (mut a, mut b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+fn is_slip(first: &str, second: &str) -> bool {
+    let (mut a, mut b): (Vec<char>, Vec<char>) = (first.chars().collect(), second.chars().collect());
     if a.len() < 4 || b.len() < 4 {
         return false;
     }

@@ -142,22 +142,22 @@ fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
     let Some(template) = look.configuration.sequence_templates.get(name) else { return };
     let passed: Vec<_> =
         step.children_named("with-param").filter_map(|child| child.attribute("name")).collect();
-    for one in &passed {
-        if template.parameters.iter().any(|declared| *declared.name == *one.value) {
+    for passed_parameter in &passed {
+        if template.parameters.iter().any(|declared| *declared.name == *passed_parameter.value) {
             continue;
         }
-        let message = format!("the template `{name}` has no parameter `{}`", one.value);
+        let message = format!("the template `{name}` has no parameter `{}`", passed_parameter.value);
         let finding =
-            Finding::new(message, one.value_span, "it is not passed").and(template.name.span, "this one");
+            Finding::new(message, passed_parameter.value_span, "it is not passed").and(template.name.span, "this one");
         let names = template.parameters.iter().map(|declared| &**declared.name);
-        found.push(match did_you_mean(&one.value, names) {
+        found.push(match did_you_mean(&passed_parameter.value, names) {
             Some(help) => finding.help(help),
             None => finding,
         });
     }
     for declared in template.parameters.iter().filter(|declared| declared.mandatory) {
         let defaults = look.settings.synapse_dialect && declared.default.is_some();
-        if !defaults && passed.iter().all(|one| *one.value != **declared.name) {
+        if !defaults && passed.iter().all(|p| *p.value != **declared.name) {
             let message = format!("the parameter `{}` of the template `{name}` is missing", *declared.name);
             found.push(
                 Finding::new(message, step.start_tag(), "the call fails")
@@ -172,7 +172,7 @@ fn instance(look: &Look<'_>, endpoint: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(endpoint, "template") else { return };
     let Some(template) = look.configuration.endpoint_templates.get(name) else { return };
     let declared: Vec<&str> =
-        template.parameters.iter().map(|one| &**one.name).chain(["name", "uri"]).collect();
+        template.parameters.iter().map(|p| &**p.name).chain(["name", "uri"]).collect();
     for passed in endpoint.children_named("parameter").filter_map(|child| child.attribute("name")) {
         if declared.contains(&&*passed.value) {
             continue;

@@ -65,7 +65,7 @@ fn check(look: &mut Look<'_>) {
             found.extend(step.attribute("media-type").and_then(of_payload_factory));
         }
         let beside = step.elements().filter(|_| step.is("propertyGroup"));
-        for property in std::iter::once(step).chain(beside).filter(|one| one.is("property")) {
+        for property in std::iter::once(step).chain(beside).filter(|e| e.is("property")) {
             found.extend(of_property(property));
         }
     }
@@ -124,7 +124,7 @@ fn of_property(property: &Element) -> Option<Finding> {
 
 /// The word that was meant: itself, if it is one of them, or the one that is one slip away.
 fn corrected<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
-    if let Some(exact) = words.iter().copied().find(|one| *one == word) {
+    if let Some(exact) = words.iter().copied().find(|w| *w == word) {
         return Some(exact);
     }
     nearest(word, words.iter().copied()).filter(|near| near.len().abs_diff(word.len()) <= 1)
