@@ -74,7 +74,7 @@ pub struct Attribute<'a> {
 /// The attributes (without namespace declarations) of a start tag, in order.
 #[derive(Copy, Clone)]
 pub struct Attributes<'a> {
-    of: &'a Tokenizer,
+    tokenizer: &'a Tokenizer,
     next: usize,
 }
 
@@ -91,8 +91,8 @@ impl<'a> Attributes<'a> {
 
     /// The namespaces declared in the tag, as (prefix, URI).
     pub fn declarations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let of = self.of;
-        of.bindings.since(of.tag_mark).map(|p| (of.names.prefix_str(p), of.names.uri_str(of.bindings.get(p))))
+        let tokenizer = self.tokenizer;
+        tokenizer.bindings.since(tokenizer.tag_mark).map(|p| (tokenizer.names.prefix_str(p), tokenizer.names.uri_str(tokenizer.bindings.get(p))))
     }
 }
 
@@ -100,10 +100,10 @@ impl<'a> Iterator for Attributes<'a> {
     type Item = Attribute<'a>;
     #[inline]
     fn next(&mut self) -> Option<Attribute<'a>> {
-        let a = self.of.resolved.get(self.next)?;
+        let a = self.tokenizer.resolved.get(self.next)?;
         self.next += 1;
-        let name = Name { names: &self.of.names, id: a.name, prefix: a.prefix };
-        Some(Attribute { name, value: self.of.piece(a.value) })
+        let name = Name { names: &self.tokenizer.names, id: a.name, prefix: a.prefix };
+        Some(Attribute { name, value: self.tokenizer.piece(a.value) })
     }
 }
 
@@ -677,7 +677,7 @@ impl Tokenizer {
         match self.current {
             Token::Start { name: id, prefix, empty } => Event::StartElement {
                 name: name(id, prefix),
-                attributes: Attributes { of: self, next: 0 },
+                attributes: Attributes { tokenizer: self, next: 0 },
                 empty,
             },
             Token::End { name: id, prefix } => Event::EndElement { name: name(id, prefix) },
