@@ -86,7 +86,7 @@ impl<'a> Eval<'a> {
                 from = found.index() + 1;
                 let Some(parent) = doc.parent(found) else { continue };
                 let wanted = match last {
-                    Some((of, wanted)) if of == parent => wanted,
+                    Some((last_parent, wanted)) if last_parent == parent => wanted,
                     _ => {
                         let mut wanted = doc.child_named(parent, name);
                         for _ in 1..nth {

@@ -234,8 +234,8 @@ impl Choices<'_> {
         *first as usize % n
     }
 
-    fn one(&mut self, of: &[&str]) -> String {
-        of[self.next(of.len())].to_string()
+    fn one(&mut self, choices: &[&str]) -> String {
+        choices[self.next(choices.len())].to_string()
     }
 
     fn spend(&mut self) -> bool {

@@ -98,7 +98,7 @@ impl<'a> Eval<'a> {
     pub(super) fn walk<F>(
         &self,
         doc: &'a Document,
-        of: DocId,
+        document: DocId,
         steps: &'a [Step],
         id: NodeId,
         f: &mut F,
@@ -108,21 +108,21 @@ impl<'a> Eval<'a> {
     {
         match steps {
             [] => f(id),
-            [last] => self.walk_step(doc, of, last, id, f),
+            [last] => self.walk_step(doc, document, last, id, f),
             [first, rest @ ..] => {
-                self.walk_step(doc, of, first, id, &mut |n| self.walk(doc, of, rest, n, &mut *f))
+                self.walk_step(doc, document, first, id, &mut |n| self.walk(doc, document, rest, n, &mut *f))
             }
         }
     }
 
     #[inline]
-    fn walk_step<F>(&self, doc: &'a Document, of: DocId, step: &'a Step, id: NodeId, f: &mut F) -> Walk
+    fn walk_step<F>(&self, doc: &'a Document, document: DocId, step: &'a Step, id: NodeId, f: &mut F) -> Walk
     where
         F: FnMut(NodeId) -> Walk,
     {
         let principal = if step.axis == Axis::Attribute { NodeKind::Attribute } else { NodeKind::Element };
         let test = match &step.test {
-            Test::Name(index) => match self.name(*index, of, doc) {
+            Test::Name(index) => match self.name(*index, document, doc) {
                 Some(name) => Simple::Named(principal, name),
                 None => return Ok(true),
             },
@@ -147,7 +147,7 @@ impl<'a> Eval<'a> {
             [Predicate::Boolean(op)] => along(doc, step.axis, test, id, &mut |n| {
                 spend(1)?;
                 // (It does not look at position and size.)
-                let inner = Frame { node: Node::in_document(of, n), position: 1, size: 1 };
+                let inner = Frame { node: Node::in_document(document, n), position: 1, size: 1 };
                 if self.boolean(op, inner)? { f(n) } else { Ok(true) }
             }),
             // `last()` among children.
@@ -210,10 +210,10 @@ impl<'a> Eval<'a> {
 
     /// The string value of a node of the tree.
     #[inline]
-    pub(super) fn text_of(&self, doc: &'a Document, of: DocId, n: NodeId) -> Result<Cow<'a, str>, Fault> {
+    pub(super) fn text_of(&self, doc: &'a Document, document: DocId, n: NodeId) -> Result<Cow<'a, str>, Fault> {
         match doc.whole_text(n) {
             Some(text) => Ok(Cow::Borrowed(text)),
-            None => self.node_string(Node::in_document(of, n)),
+            None => self.node_string(Node::in_document(document, n)),
         }
     }
 }

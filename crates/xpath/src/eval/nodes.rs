@@ -239,7 +239,7 @@ impl<'a> Eval<'a> {
             self.walk(doc, node.doc, &p.steps, node.id, &mut |n| f(node.at(n)))?;
             return Ok(p.from_one);
         }
-        let one = match &p.start {
+        let start = match &p.start {
             From::Root => {
                 let root = at.node.at(self.root(at.node)?);
                 if self.program.version2
@@ -258,12 +258,12 @@ impl<'a> Eval<'a> {
                 let starts = self.starts(p, op, at)?;
                 return match starts.as_slice() {
                     [] => Ok(Shape::ONE),
-                    [one] => self.run(p, &[*one], f).map(|_| p.from_one),
+                    [start] => self.run(p, &[*start], f).map(|_| p.from_one),
                     many => self.run(p, many, f).map(|_| p.from_many),
                 };
             }
         };
-        self.run(p, &[one], f)?;
+        self.run(p, &[start], f)?;
         Ok(p.from_one)
     }
 
@@ -416,12 +416,12 @@ impl<'a> Eval<'a> {
 
     /// Runs the steps of a path, removing duplicates where the analysis asks for it.
     fn run(&self, p: &'a Path, starts: &[Node], f: Each<'_>) -> Walk {
-        let one = starts.len() == 1;
+        let is_single = starts.len() == 1;
         let mut steps = &*p.steps;
         let mut held: Vec<Node> = Vec::new();
         let mut nodes = starts;
-        let breaks = |s: &Step| if one { s.break_one } else { s.break_many };
-        let overlaps = |s: &Step| if one { s.overlaps_one } else { s.overlaps_many };
+        let breaks = |s: &Step| if is_single { s.break_one } else { s.break_many };
+        let overlaps = |s: &Step| if is_single { s.overlaps_one } else { s.overlaps_many };
         while let Some(stop) = steps.iter().position(|s| breaks(s) || overlaps(s)) {
             let overlap = overlaps(&steps[stop]);
             // All nodes that an overlapping step starts from are known before it.

@@ -117,16 +117,16 @@ impl SeqType {
             ItemType::Function(types) => ItemTest::Function(match types {
                 None => None,
                 Some((params, result)) => {
-                    let one =
+                    let param_type =
                         |ty| SeqType::compile(ty, source, namespaces, default_element_namespace).map(Some);
-                    let params = params.iter().map(one).collect::<Result<_, _>>()?;
+                    let params = params.iter().map(param_type).collect::<Result<_, _>>()?;
                     Some(Arc::new(Signature { params, result: one(result)? }))
                 }
             }),
             ItemType::Map(types) => ItemTest::Map(match types {
                 None => None,
                 Some(types) => {
-                    let one = |ty| SeqType::compile(ty, source, namespaces, default_element_namespace);
+                    let compiled = |ty| SeqType::compile(ty, source, namespaces, default_element_namespace);
                     Some(Box::new((one(&types.0)?, one(&types.1)?)))
                 }
             }),
