@@ -352,7 +352,7 @@ impl Compiler<'_> {
         let place = self.place(node);
         let module = self.module.clone();
         let of_function =
-            module.doc.parent(node).is_some_and(|of| module.doc.is_element(of, XSLT, "function"));
+            module.doc.parent(node).is_some_and(|parent| module.doc.is_element(parent, XSLT, "function"));
         let title = self.title(node);
         let declared = self.declared(node, if of_function { "XTTE0790" } else { "XTTE0590" }, &title);
         let required = self.flag(node, "required", false);
@@ -867,8 +867,8 @@ impl Compiler<'_> {
             }
         }
         let Some(name) = self.symbol_attribute(node, "name") else { return };
-        let of = format!("the result of the function {}", self.symbols.show(name));
-        let returns = self.declared(node, "XTTE0780", &of);
+        let title = format!("the result of the function {}", self.symbols.show(name));
+        let returns = self.declared(node, "XTTE0780", &title);
         let arity = self.function_arity(node);
         let (parameters, body) = self.parameterised(node);
         let place = self.place(node);

@@ -584,21 +584,21 @@ impl<'h> ExprHost<'h, '_> {
             }
             Function::UnparsedEntityUri | Function::UnparsedEntityPublicId => {
                 let name = text(0)?;
-                let of = match args.get(1) {
+                let document = match args.get(1) {
                     None => cx.node.doc,
                     Some(_) => set(1)?.first().map_or(DocId::ATOMIC, |node| node.doc),
                 };
-                if of == DocId::ATOMIC {
+                if document == DocId::ATOMIC {
                     let code = if builtin.local.ends_with("uri") { "XTDE1370" } else { "XTDE1380" };
                     return Err(format!("{code}: {}() is about a node in a document", builtin.local));
                 }
-                let found = engine.doc(of).unparsed_entity(&name);
+                let found = engine.doc(document).unparsed_entity(&name);
                 match builtin.function {
                     Function::UnparsedEntityPublicId => {
                         Value::from(found.and_then(|(_, public)| public).unwrap_or_default())
                     }
                     _ => {
-                        let uri = found.map(|(system, _)| crate::resolver::join(engine.docs.uri(of), system));
+                        let uri = found.map(|(system, _)| crate::resolver::join(engine.docs.uri(document), system));
                         let uri = uri.unwrap_or_default();
                         match engine.plan.version2 {
                             true => Value::Atomic(Atomic::Uri(uri.into())),
