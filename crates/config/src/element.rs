@@ -179,7 +179,7 @@ impl From<ElementData> for Element {
 }
 
 impl Element {
-    /// An empty element that no text has.
+    /// An empty element that has no text in a file.
     pub(crate) fn synthetic(name: Name, scope: Scope) -> Element {
         Element::from(ElementData {
             name,
@@ -229,7 +229,7 @@ impl Element {
         self.attribute(local).map(|a| &*a.value)
     }
 
-    /// Everything between the tags.
+    /// The content: all nodes between the tags.
     pub fn children(&self) -> &[Child] {
         &self.0.children
     }

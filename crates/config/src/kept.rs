@@ -1,7 +1,7 @@
-//! A configuration that was in force and is kept to be looked at and to be in force again.
+//! Configurations of earlier generations, which can be inspected and restored.
 //!
-//! A model takes some twenty times the memory of its text. So of artifacts with mediators and endpoints only the texts are kept, which
-//! generations share, and these are read once more when somebody wants the models.
+//! A model takes some twenty times the memory of its text. So artifacts with mediators and endpoints are kept as texts only, which
+//! generations share, and are parsed again on request.
 
 use crate::configuration::{ArtifactKind, Configuration, Named};
 use crate::load::once_more;
@@ -14,28 +14,28 @@ use std::sync::Arc;
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// All but what is read once more.
+    /// The configuration without the artifacts that are parsed again.
     rest: LastGood,
     written: Vec<Written>,
-    /// Definitions that archives pack beside APIs, by their names.
+    /// API definitions that are packed in archives, by API name.
     packed: HashMap<String, Arc<[u8]>>,
 }
 
 /// The text of an artifact or a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArtifactText<'a> {
-    /// What it is; a document is of the registry.
+    /// The kind; a document has that of the registry.
     pub kind: ArtifactKind,
-    /// Its name or its key.
+    /// The name or key.
     pub name: String,
-    /// Where it is; empty for a document.
+    /// The place; empty for a document.
     pub place: String,
-    /// As it is written; what is not UTF-8 in it is replaced.
+    /// The text as written; bytes that are not UTF-8 are replaced.
     pub text: Cow<'a, str>,
 }
 
 impl Kept {
-    /// Keeps a configuration; what it has in common with `before` is there once.
+    /// Keeps a configuration; texts that it shares with `before` are not copied.
     pub fn of(good: &LastGood, before: Option<&Kept>) -> Kept {
         let complete = &good.configuration;
         let configuration = Configuration {
@@ -90,7 +90,7 @@ impl Kept {
         }
     }
 
-    /// The configuration as it was; `None`: its texts give something else by now, such as another value from outside.
+    /// The configuration as it was; `None`: its texts give another one now, for example because an injected value has changed.
     pub fn whole(&self) -> Option<LastGood> {
         let mut whole = self.rest.clone();
         let mut read: HashMap<FileId, Configuration> = HashMap::new();
@@ -130,7 +130,7 @@ impl Kept {
         Some(whole)
     }
 
-    /// The texts of all artifacts and of the documents that were read of the registry, with the places of those that have one.
+    /// The texts of all artifacts and of the registry's documents that were read, with the places of those that have one.
     pub fn texts(&self) -> Vec<ArtifactText<'_>> {
         let LastGood { sources, documents, .. } = &self.rest;
         let written = self.written.iter().filter(|w| w.span != Span::BUILT_IN);
@@ -156,7 +156,7 @@ impl Kept {
         artifacts.chain(operations).chain(documents).collect()
     }
 
-    /// The texts that its places are in.
+    /// The source texts.
     pub fn sources(&self) -> &SourceMap {
         &self.rest.sources
     }
@@ -199,7 +199,7 @@ mod tests {
         same(&first.apis, &second.apis);
         same(&first.endpoints, &second.endpoints);
         assert_eq!((first.apis.len(), first.endpoints.len(), first.proxies.len()), (2, 1, 1));
-        // What is built in stands at the end.
+        // Built-in sequences come last.
         let read = |configuration: &Configuration| {
             let all = configuration.sequences.names().zip(configuration.sequences.iter()).filter(|(_, sequence)| !sequence.built_in);
             format!("{:#?}", all.collect::<Vec<_>>())
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(read(first), read(second));
         assert!(second.sequences.get("fault").is_some_and(|sequence| sequence.built_in));
         assert_eq!(first.written().len(), second.written().len());
-        // Texts that do not change are there once.
+        // Texts that do not change are shared.
         let next = load_text("c.xml", text, std::path::Path::new("."), &LoadOptions::default());
         let next = Kept::of(&LastGood::new(next.configuration, next.sources, &[]), Some(&kept));
         let text = |kept: &Kept| kept.sources().iter().next().map(|(_, file)| Arc::clone(file.text()));

@@ -20,7 +20,7 @@ pub struct Part {
     pub attributes: Vec<&'static str>,
     /// The elements in it.
     pub elements: Vec<&'static str>,
-    /// What else stands in it.
+    /// The content besides the elements.
     pub content: Content,
 }
 
@@ -51,7 +51,7 @@ fn part_with(way: &'static str, attributes: &[&'static str], elements: &[&'stati
     Part { way, attributes: attributes.to_vec(), elements: elements.to_vec(), content }
 }
 
-/// An endpoint's definition: the common part, and what is its own.
+/// A leaf endpoint: the common attributes and elements, and its own ones.
 fn leaf(way: &'static str, attributes: &[&'static str], elements: &[&'static str], content: Content) -> Part {
     let all = |names: &[&'static str], common: &[&'static str]| names.iter().chain(common).copied().collect();
     Part {
@@ -62,7 +62,7 @@ fn leaf(way: &'static str, attributes: &[&'static str], elements: &[&'static str
     }
 }
 
-/// All parts. An element without one of its own is the shared one of its name; where there is none, it holds text.
+/// All parts. An element that is not listed has the shape of the shared one of its name; where there is none, it holds text.
 pub fn parts() -> Vec<Part> {
     use Content::{Any, Elements, Mediators, Text};
     let sequence = sequence::ATTRIBUTES;

@@ -1,8 +1,8 @@
-//! Libraries in a reload: each comes into force as a whole, and stays as it was while its archive is faulty.
+//! Libraries in a reload: each comes into force as a whole, and keeps its last good version while its archive is faulty.
 //!
-//! An archive that nobody can read says nothing of its library, and one with a faulty operation takes away what served. So the version
-//! before stays in both cases, found by the path of the archive, else by the name of the library. What was faulty before and is so now
-//! holds nobody up.
+//! An archive that cannot be read does not tell which library it has, and one with a faulty operation lacks what served. So the last
+//! good version stays in both cases, found by the path of the archive, else by the name of the library. What was faulty in it already
+//! does not block the new version.
 
 use crate::configuration::{
     ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, FaultyArtifact, Library, LibraryOperation,
@@ -12,8 +12,8 @@ use diagnostics::{SourceMap, Span};
 use std::collections::HashMap;
 
 impl Configuration {
-    /// Lets libraries be what they were whose archives cannot be read now, or have operations that cannot be executed any more. Returns
-    /// what is wrong with each.
+    /// Keeps the last good version of libraries whose archives cannot be read, or have operations that cannot be executed any more. Returns
+    /// the reason for each.
     pub fn hold_libraries(&mut self, last: &LastGood) -> Vec<FaultyArtifact> {
         let mut held = Vec::new();
         for old in &last.configuration.libraries {
@@ -30,7 +30,7 @@ impl Configuration {
         held
     }
 
-    /// Lets libraries be what they were of which an operation does not compile any more; `failed`: what does not compile. Returns what is wrong with each.
+    /// Keeps the last good version of libraries with an operation that does not compile any more (`failed`). Returns the reason for each.
     pub fn hold_faulty_operations(
         &mut self,
         failed: &[FaultyArtifact],
@@ -49,7 +49,7 @@ impl Configuration {
             let (library, text) = (&self.libraries[at], sources.text(operation.template.span));
             let mut libraries = last.configuration.libraries.iter();
             let Some(old) = libraries.find(|l| l.name == library.name) else { continue };
-            // The same text is faulty for another reason.
+            // The text is the same, so the reason is outside of the library.
             let served = old
                 .operation(name)
                 .is_some_and(|running| last.serves(running) && last.sources.text(running.template.span) != text);
@@ -60,7 +60,7 @@ impl Configuration {
         held
     }
 
-    /// Puts a library in the place of the one at `new`.
+    /// Replaces the library at `new` by its last good version.
     fn hold(&mut self, new: Option<usize>, old: &Library, place: Span, why: &str) -> FaultyArtifact {
         match new {
             Some(at) => self.libraries[at] = old.clone(),
@@ -98,7 +98,7 @@ impl Library {
         })
     }
 
-    /// What it does: its operations with their texts.
+    /// The texts of its operations, by name.
     fn texts<'a>(&'a self, sources: &'a SourceMap) -> HashMap<&'a str, &'a str> {
         let operations = self.operations.iter();
         operations.map(|operation| (operation.name.as_str(), sources.text(operation.template.span))).collect()
@@ -106,7 +106,7 @@ impl Library {
 }
 
 impl LastGood {
-    /// Whether messages could come through an operation.
+    /// Whether an operation served messages.
     fn serves(&self, operation: &LibraryOperation) -> bool {
         let left_out = &self.left_out_operations;
         operation.class.is_none()
@@ -114,7 +114,7 @@ impl LastGood {
             && !left_out.contains(&operation.template.name.value)
     }
 
-    /// Adds how the libraries of `new` differ from these.
+    /// Adds the differences between the libraries of `new` and these.
     pub(crate) fn changes_of_libraries(&self, new: &LastGood, changes: &mut Changes) {
         let named = |good: &LastGood, name: &str| {
             good.configuration.libraries.iter().find(|l| l.name == name).cloned()
@@ -143,7 +143,7 @@ mod tests {
     /// Names of operations, with their steps.
     type Operations<'a> = &'a [(&'a str, &'a str)];
 
-    /// A directory with libraries, each unpacked: its directory, its name and its operations. A text that is empty is listed and not there.
+    /// A directory with unpacked libraries: directory, name and operations. An operation with an empty text is listed and has no file.
     fn directory(test: &str, libraries: &[(&str, &str, Operations<'_>)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("busbar-libraries-{}-{test}", std::process::id()));
         let _ = std::fs::remove_dir_all(&root);
@@ -187,7 +187,7 @@ mod tests {
         loaded
     }
 
-    /// What is in force after a reload: each operation with its text, what is held and why, and the counts.
+    /// The state after a reload: each operation with its text, what is held and why, and the counts.
     fn reload(
         test: &str,
         libraries: &[(&str, &str, Operations<'_>)],
@@ -247,14 +247,14 @@ mod tests {
                 (as_it_was.clone(), "0 changed, 0 new, 0 removed"),
                 "{test}"
             );
-            // And so it does in the next one; then it is mended.
+            // The same in the next reload, until it is mended.
             let (again, held, _) = reload("stays", &[(place, name, inside)], &next);
             assert!(held.starts_with(why) && operations(&again) == as_it_was, "{test}: {held}");
             let mended: Operations<'_> = &[("a", "<log/>"), ("b", "<drop/>")];
             let (_, held, counts) = reload("stays", &[(place, "lib", mended)], &again);
             assert_eq!((held.as_str(), counts.as_str()), ("", "1 changed, 0 new, 0 removed"), "{test}");
         }
-        // An operation that is taken out, or new and faulty, holds nobody up; nor does one that was faulty before.
+        // An operation that is removed, or new and faulty, does not block the new version; nor does one that was faulty before.
         for (test, inside, wanted) in [
             ("less", &[("b", "<drop/>")][..], "1 changed, 0 new, 0 removed"),
             ("more", &[("a", "<drop/>"), ("b", "<drop/>"), ("c", "")], "0 changed, 0 new, 0 removed"),
@@ -267,7 +267,7 @@ mod tests {
         let before = LastGood::new(first.configuration.clone(), first.sources.clone(), &left_out);
         let (_, held, counts) = reload("stays", &[("lib-1", "lib", &[("a", ""), ("b", "<log/>")])], &before);
         assert_eq!((held.as_str(), counts.as_str()), ("", "1 changed, 0 new, 0 removed"));
-        // What is gone is gone, and what is new is new.
+        // Removed and new operations come into force.
         let (_, held, counts) = reload("stays", &[("other", "other", &[("b", "<drop/>")])], &first);
         assert_eq!((held.as_str(), counts.as_str()), ("", "0 changed, 1 new, 1 removed"));
     }
@@ -278,7 +278,7 @@ mod tests {
         let first = LastGood::new(first.configuration, first.sources, &[]);
         for (name, inside, is_held) in [
             ("lib.a", &[("a", "<property/>"), ("b", "<log/>")][..], true),
-            // The same text is faulty for another reason, and what was never there cannot be held.
+            // The text is the same, so the reason is outside; and what never served cannot be held.
             ("lib.b", &[("a", "<property/>"), ("b", "<drop/>")], false),
             ("lib.c", &[("a", "<drop/>"), ("c", "<property/>")], false),
         ] {
@@ -290,7 +290,7 @@ mod tests {
             assert_eq!(!held.is_empty(), is_held, "{name}");
             let is_old = configuration.libraries[0].place == first.configuration.libraries[0].place;
             assert_eq!(is_old, is_held, "{name}");
-            // It does not go round in circles.
+            // References in a circle end.
             assert!(
                 !is_held || configuration.hold_faulty_operations(&failed, &loaded.sources, &first).is_empty()
             );
@@ -305,10 +305,10 @@ mod tests {
         let libraries = &first.configuration.libraries;
         assert_eq!(libraries.len(), 1);
         assert!(libraries[0].path.ends_with("a-1"));
-        // The one that says the same is no finding.
+        // A library with the same content is not reported.
         let beside: Vec<String> = libraries[0].beside.iter().map(|place| place.place(&first.sources)).collect();
         assert!(beside.len() == 1 && beside[0].contains("b-2"), "{beside:?}");
-        // The one in force stays, wherever another one stands.
+        // The one in force stays, wherever the other one is.
         let last = loaded("twice", &[("b-2", "dup", b)], None);
         let last = LastGood::new(last.configuration, last.sources, &[]);
         let (next, held, counts) = reload("twice", &[("a-1", "dup", a), ("b-2", "dup", b)], &last);

@@ -1,7 +1,7 @@
 //! What a reload puts in force: of each artifact its new version, or the last good one where the new one is faulty.
 //!
-//! What is kept of a version is its model, not what was compiled of it. So a mixture of new and old versions is a
-//! configuration like any other: it is compiled as a whole, keys lead to what is in force now, and the spans of an old
+//! The model of a version is kept, not what was compiled of it. So a mixture of new and old versions is a
+//! configuration like any other: it is compiled as a whole, keys lead to the artifacts in force, and the spans of an old
 //! version still point into the text that it was read from.
 
 use crate::artifacts::Api;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Does something with each kind of artifacts that have names, and the field that has them.
+/// Repeats a statement for each kind of artifacts that have names, with the field of the configuration.
 macro_rules! kinds {
     ($each:ident) => {
         $each!(Proxy proxies);
@@ -34,7 +34,7 @@ macro_rules! kinds {
     };
 }
 
-/// An artifact as a configuration has it.
+/// An artifact of a configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
     /// Its kind.
@@ -45,21 +45,21 @@ pub struct Written {
     pub span: Span,
 }
 
-/// The configuration in force without what is left out of it, and the texts that its spans are in.
+/// The configuration in force without the artifacts that are left out, and its source texts.
 #[derive(Clone, Debug)]
 pub struct LastGood {
     pub(crate) configuration: Configuration,
     pub(crate) sources: SourceMap,
-    /// What was read of the registry until it was in force, by key.
+    /// The documents of the registry that were read until it came into force, by key.
     pub(crate) documents: HashMap<String, Arc<[u8]>>,
-    /// Versions that are in force in place of one in another file: which file that is, by path.
+    /// Artifacts in force whose last good version stands for one in another file: the path of that file.
     pub(crate) stands_for: HashMap<(ArtifactKind, String), String>,
-    /// Names of operations of libraries that were faulty, and of their templates.
+    /// The names of faulty operations of libraries, and of their templates.
     pub(crate) left_out_operations: HashSet<String>,
 }
 
 impl LastGood {
-    /// What of a configuration can be fallen back on: all but these.
+    /// The part of a configuration that a reload can fall back on: all but `left_out`.
     pub fn new(
         mut configuration: Configuration,
         sources: SourceMap,
@@ -80,7 +80,7 @@ impl LastGood {
         LastGood { configuration, sources, documents, stands_for: HashMap::new(), left_out_operations }
     }
 
-    /// The same, where these are the faulty artifacts beside it: their files may become worse, and what stands for them stays.
+    /// The same with these faulty artifacts: their files may become worse, and their last good versions stay in force.
     #[must_use]
     pub fn standing_for(mut self, faulty: &[FaultyArtifact], before: Option<&LastGood>) -> LastGood {
         for faulty_artifact in faulty.iter().filter(|f| f.held) {
@@ -103,17 +103,17 @@ impl LastGood {
         self
     }
 
-    /// A document of the registry as it was.
+    /// The last good content of a document of the registry.
     fn document(&self, key: &str) -> Option<&Arc<[u8]>> {
         self.documents.get(key).or_else(|| self.configuration.registry.packaged(key))
     }
 
-    /// What is in force, without the artifacts that are left out.
+    /// The configuration in force, without the artifacts that are left out.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }
 
-    /// Where what is in force is written.
+    /// Where the artifacts in force are written.
     pub fn running(&self) -> Running {
         let mut running = Running::default();
         self.configuration.archives.iter().for_each(|archive| running.add_archive(archive));
@@ -126,24 +126,24 @@ impl LastGood {
         running
     }
 
-    /// The texts.
+    /// The source texts.
     pub fn sources(&self) -> &SourceMap {
         &self.sources
     }
 
-    /// Whether an artifact of it lies below a directory.
+    /// Whether one of its artifacts lies below a directory.
     pub fn has_below(&self, directory: &Path) -> bool {
         let files = self.configuration.files();
         let mut files = files.iter().filter_map(|file| self.sources.get(*file));
         files.any(|file| Path::new(file.path()).starts_with(directory))
     }
 
-    /// The archive that a file is of.
+    /// The archive of a file.
     fn archive_of(&self, file: FileId) -> Option<&DeployedArchive> {
         self.configuration.archives.iter().find(|archive| archive.files.contains(&file))
     }
 
-    /// The text of a faulty artifact, where that is what it was: what is wrong must lie in what it names.
+    /// The text of a faulty artifact, if it has not changed: then the error lies in something that it refers to.
     pub fn unchanged<'a>(
         &self,
         faulty: &FaultyArtifact,
@@ -156,7 +156,7 @@ impl LastGood {
         (text == before).then_some(text)
     }
 
-    /// How `new` differs from this.
+    /// The differences between this configuration and `new`.
     pub fn changes(&self, new: &LastGood) -> Changes {
         let old = self.configuration.written().into_iter();
         let mut old: HashMap<_, _> = old.map(|w| ((w.kind, w.name.clone()), w)).collect();
@@ -170,7 +170,7 @@ impl LastGood {
                 Some(_) => {}
             }
         }
-        // In the order of their kinds, not in that of the table.
+        // Sorted by kind, not in the order of the table.
         let removed = self.configuration.written().into_iter().map(|w| (w.kind, w.name));
         changes.removed = removed.filter(|key| old.contains_key(key)).collect();
         self.changes_of_libraries(new, &mut changes);
@@ -182,7 +182,7 @@ impl LastGood {
         changes
     }
 
-    /// This configuration, to be in force once more after `last`: with the documents that it had, but for those that flows wrote.
+    /// This configuration, to come into force again after `last`: with the documents that it had, except those that flows wrote.
     pub fn again(&self, last: &LastGood) -> Configuration {
         let mut configuration = self.configuration.clone();
         configuration.follow(last);
@@ -192,7 +192,7 @@ impl LastGood {
         configuration
     }
 
-    /// The versions that stand for a faulty artifact.
+    /// The last good versions that stand for a faulty artifact.
     fn versions(&self, faulty: &FaultyArtifact, new: &Configuration, sources: &SourceMap) -> Vec<Written> {
         let path = |sources: &SourceMap, file: FileId| sources.get(file).map(|file| file.path().to_owned());
         let file = path(sources, faulty.span.file);
@@ -203,9 +203,9 @@ impl LastGood {
         };
         let written = self.configuration.written().into_iter();
         match &faulty.name {
-            // Which of them the file still has cannot be known.
+            // Which of them the file still has is unknown.
             _ if faulty.whole_file => written.filter(gone).collect(),
-            // An element that is no artifact was one.
+            // An element that is not an artifact now was one.
             Some(name) if faulty.kind == ArtifactKind::Definitions => {
                 written.filter(|w| w.name == *name && gone(w)).collect()
             }
@@ -215,16 +215,16 @@ impl LastGood {
     }
 }
 
-/// Which artifacts are others after a reload.
+/// The differences after a reload.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Changes {
-    /// With another text.
+    /// Artifacts with another text.
     pub changed: Vec<(ArtifactKind, String)>,
-    /// Not there before.
+    /// New artifacts.
     pub added: Vec<(ArtifactKind, String)>,
-    /// Not there any more.
+    /// Removed artifacts.
     pub removed: Vec<(ArtifactKind, String)>,
-    /// The keys of documents of the registry that are others, of those that both have read.
+    /// The keys of the registry's documents that have changed, of those that both configurations have read.
     pub documents: Vec<String>,
 }
 
@@ -243,11 +243,11 @@ impl fmt::Display for Changes {
 }
 
 impl Configuration {
-    /// Puts the last good versions of faulty artifacts in their place, and what these need and nothing defines any
-    /// more. Marks the faulty ones that it has found a version for.
+    /// Replaces faulty artifacts by their last good versions, together with what these need and nothing defines any
+    /// more. Marks the faulty ones that are replaced.
     ///
-    /// `read`: the faulty ones are those that could not be read; what this configuration has under such a name is
-    /// another artifact, and good. Otherwise they could not be compiled, and are in it.
+    /// `read`: the faulty artifacts could not be read; an artifact of this configuration with such a name is
+    /// another one, and good. Otherwise they could not be compiled, and are in it.
     pub fn fall_back(
         &mut self,
         faulty: &mut [FaultyArtifact],
@@ -259,7 +259,7 @@ impl Configuration {
         for faulty in faulty.iter_mut().filter(|f| !f.held) {
             if faulty.kind == ArtifactKind::Registry && read {
                 self.registry = last.configuration.registry.clone();
-                // With the resources of the projects and archives of now.
+                // With the resources of the new projects and archives.
                 self.finish();
                 faulty.held = true;
             }
@@ -267,7 +267,7 @@ impl Configuration {
                 let alone = faulty.archive.is_none() || last.archive_of(version.span.file).is_none();
                 if alone && self.take(&version, last, !read) {
                     faulty.held = true;
-                    // One that has lost its name has the one that it had.
+                    // An artifact that has lost its name keeps the one it had.
                     if !faulty.whole_file {
                         faulty.name.get_or_insert_with(|| version.name.clone());
                     }
@@ -278,14 +278,14 @@ impl Configuration {
         let mut at = 0;
         while let Some(artifact) = held.get(at) {
             let needed = self.needed(artifact, last);
-            held.extend(needed.into_iter().filter(|artifact| self.take(w, last, false)));
+            held.extend(needed.into_iter().filter(|w| self.take(w, last, false)));
             at += 1;
         }
         held
     }
 
-    /// Puts the last good versions of refused archives in their place, each as one unit: its artifacts and its resources of
-    /// the registry. It is found by its path, or, where the file was renamed, by its artifacts.
+    /// Restores the last good versions of refused archives, each as one unit: its artifacts and its resources of
+    /// the registry. An archive is found by its path, or, where the file was renamed, by its artifacts.
     fn fall_back_on_archives(&mut self, faulty: &mut [FaultyArtifact], last: &LastGood) -> Vec<Written> {
         let refused = |f: &&FaultyArtifact| f.kind == ArtifactKind::Archive && !f.held;
         let paths: Vec<String> =
@@ -317,14 +317,14 @@ impl Configuration {
         held
     }
 
-    /// Puts an archive back. A name that something else has taken since is the other one's.
+    /// Restores an archive. A name that another artifact has taken since is not restored.
     fn restore(&mut self, archive: &DeployedArchive, last: &LastGood) -> Vec<Written> {
         let mut archive = archive.clone();
         archive.replaced.clear();
         let mut restored = Vec::new();
         let all = last.configuration.written().into_iter();
         for version in all.filter(|w| archive.files.contains(&w.span.file)) {
-            // Its default sequences take the place of the server's, as when it was loaded.
+            // Its sequences replace built-in ones, as when it was loaded.
             if version.kind == ArtifactKind::Sequence
                 && matches!(&*version.name, "main" | "fault")
                 && let Some(sequence) = self.sequences.get(&version.name)
@@ -349,7 +349,7 @@ impl Configuration {
         restored
     }
 
-    /// Puts the last good versions of documents (entries, resources of the registry) in their place: those that a text names, and
+    /// Restores the last good versions of documents (entries, resources of the registry): those that a text names, and
     /// those that these name. Returns the keys of those that differ.
     pub fn fall_back_on_documents(&mut self, text: &str, last: &LastGood) -> Vec<String> {
         let mut texts = vec![text.to_owned()];
@@ -389,12 +389,12 @@ impl Configuration {
         held
     }
 
-    /// Goes on where another configuration was in force: what flows wrote into its registry is not lost.
+    /// Continues after another configuration: keeps what flows wrote into its registry.
     pub fn follow(&mut self, last: &LastGood) {
         self.registry = self.registry.after(&last.configuration.registry);
     }
 
-    /// What a held version names, and nothing defines any more.
+    /// The artifacts that a held version names, and nothing defines any more.
     fn needed(&self, held: &Written, last: &LastGood) -> Vec<Written> {
         let text = last.sources.text(held.span);
         let stands = |name: &str| {
@@ -417,7 +417,7 @@ impl Configuration {
         last.configuration.written().into_iter().filter(is_named).collect()
     }
 
-    /// Takes a version over; `false` where that is not possible, or it is in force already.
+    /// Takes over a version; `false` where that is not possible, or it is in force already.
     fn take(&mut self, version: &Written, last: &LastGood, replaces: bool) -> bool {
         let Written { kind, name, span } = version;
         let free = match self.span(*kind, name) {
@@ -439,7 +439,7 @@ impl Configuration {
         free
     }
 
-    /// Whether no other API is where an API of `last` would be.
+    /// Whether no other API has the context of an API of `last`.
     fn context_is_free(&self, kind: ArtifactKind, name: &str, last: &LastGood) -> bool {
         let Some(api) = last.configuration.apis.get(name).filter(|_| kind == ArtifactKind::Api) else {
             return true;
@@ -448,7 +448,7 @@ impl Configuration {
         !self.apis.iter().any(at)
     }
 
-    /// The files that its artifacts and libraries are in.
+    /// The files of its artifacts and libraries.
     pub fn files(&self) -> HashSet<FileId> {
         let libraries = self.libraries.iter().flat_map(|library| {
             let operations = library.operations.iter().map(|o| o.template.span.file);
@@ -473,7 +473,7 @@ impl Configuration {
         all
     }
 
-    /// Takes an artifact out.
+    /// Removes an artifact.
     pub(crate) fn remove(&mut self, kind: ArtifactKind, name: &str) {
         macro_rules! remove {
             ($kind:ident $field:ident) => {
@@ -485,7 +485,7 @@ impl Configuration {
         kinds!(remove);
     }
 
-    /// Where an artifact is written.
+    /// The place of an artifact.
     fn span(&self, kind: ArtifactKind, name: &str) -> Option<Span> {
         macro_rules! find {
             ($kind:ident $field:ident) => {
@@ -508,7 +508,7 @@ mod tests {
 
     const NAMESPACE: &str = "http://ws.apache.org/ns/synapse";
 
-    /// A configuration that falls back on `last`, as a reload makes it; `compiled`: names that would not compile.
+    /// The configuration after a reload that falls back on `last`; `compiled`: names that would not compile.
     fn reload(
         artifacts: &str,
         last: Option<&LastGood>,
@@ -534,7 +534,7 @@ mod tests {
         (good, faulty)
     }
 
-    /// `kind name: text` of what is in force, beside what is built in.
+    /// `kind name: text` of the artifacts in force, without built-in ones.
     fn in_force(good: &LastGood) -> Vec<String> {
         let written = good.configuration.written().into_iter().filter(|w| w.span != Span::BUILT_IN);
         let text = |w: &Written| good.sources.text(w.span).to_owned();
@@ -568,7 +568,7 @@ mod tests {
         }
     }
 
-    /// Files of a directory, loaded over what is in force.
+    /// Loads the files of a directory after the ones in force.
     fn load_files(
         files: &[(&str, String)],
         last: Option<&LastGood>,
@@ -600,7 +600,7 @@ mod tests {
         let running = [("proxy-services/b.xml", old.clone()), ("api/y.xml", spaced(api("Y", "/c")))];
         let (first, faulty, found) = load_files(&running, None);
         assert!(faulty.is_empty(), "{found:?}");
-        // Files that sort before those that are in force, and behind them.
+        // Files that sort before the ones in force, and after them.
         for file in ["a", "c"] {
             let more = [
                 (format!("proxy-services/{file}.xml"), new.clone()),
@@ -622,11 +622,11 @@ mod tests {
             assert_eq!(left_out, [(Some("A"), false), (Some("X"), false)], "{file}: {found:?}");
             let names = ["two of the kind proxy service are named `A`", "two APIs have the context `/c`"];
             assert!(names.iter().all(|name| found.iter().any(|f| f == name)), "{file}: {found:?}");
-            // The next reload finds it as it was.
+            // The next reload finds the same.
             let (third, ..) = load_files(&files, Some(&second));
             assert_eq!(in_force(&third), in_force(&second), "{file}");
         }
-        // Where the old file is gone, the new one is in force.
+        // Without the old file the new one is in force.
         let (moved, faulty, _) = load_files(&[("proxy-services/a.xml", new.clone())], Some(&first));
         assert!(faulty.is_empty());
         assert_eq!(in_force(&moved), [format!("proxy {new}")]);
@@ -636,7 +636,7 @@ mod tests {
     fn each_artifact_falls_back_on_its_own_last_version() {
         let sequence = |text: &str| format!("<sequence name='s'><log category='{text}'/></sequence>");
         let (first, _) = reload(&[proxy("A", "1"), proxy("B", "1"), sequence("1")].concat(), None, &[]);
-        // A breaks while B changes; what is gone is gone.
+        // A breaks while B changes; removed artifacts stay removed.
         let broken = "<proxy name='A' nonsense='1'><target/></proxy>";
         let (second, faulty) = reload(&[broken, &proxy("B", "2")].concat(), Some(&first), &[]);
         assert_eq!(
@@ -648,16 +648,16 @@ mod tests {
             all.sort();
             all
         };
-        // The old A names the sequence, so that stays too.
+        // The old A names the sequence, so the sequence stays too.
         let kept = [("proxy", proxy("A", "1")), ("proxy", proxy("B", "2")), ("sequence", sequence("1"))];
         assert_eq!(in_force(&second), expected(&kept));
-        // The next one mends A and breaks B, in the compiler.
+        // The next reload mends A and breaks B, in the compiler.
         let (third, faulty) = reload(&[proxy("A", "3"), proxy("B", "3")].concat(), Some(&second), &["B"]);
         let kept = [("proxy", proxy("A", "3")), ("proxy", proxy("B", "2")), ("sequence", sequence("1"))];
         assert_eq!(in_force(&third), expected(&kept));
         assert!(faulty.is_empty());
         assert_eq!(second.changes(&third).to_string(), "1 changed, 0 new, 0 removed");
-        // Texts that no span leads to are dropped by who compiles, so here they are still there.
+        // Unused source texts are dropped by the caller that compiles, so they are still there.
         let (fourth, _) = reload(&proxy("B", "4"), Some(&third), &[]);
         assert_eq!(in_force(&fourth), expected(&[("proxy", proxy("B", "4"))]));
         let changes = third.changes(&fourth);
@@ -687,7 +687,7 @@ mod tests {
     #[test]
     fn a_good_new_artifact_goes_before_an_old_one() {
         let (first, _) = reload(&[api("R", "/r"), "<sequence name='k'/>".to_owned()].concat(), None, &[]);
-        // The context and the key have gone over to others.
+        // Others have taken the context and the key.
         let broken = [
             "<api name='R' context='r'/><sequence xmlns='urn:x' name='k'/>",
             "<endpoint name='k'><default/></endpoint>",

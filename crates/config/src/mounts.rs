@@ -18,7 +18,7 @@ pub(crate) enum Mount {
 pub(crate) struct Mounts(HashMap<String, Mount>);
 
 impl Mounts {
-    /// Adds a resource under a key (`conf:…`, `/_system/config/…`); returns the one whose place it takes.
+    /// Adds a resource under a key (`conf:…`, `/_system/config/…`); returns the one that it replaces.
     pub fn add(&mut self, key: &str, mount: Mount) -> Option<Mount> {
         self.0.insert(path(key), mount)
     }
@@ -38,12 +38,12 @@ impl Mounts {
         self.0.get(&path(key))
     }
 
-    /// Adds all of others, which go before.
+    /// Adds all resources of others, which take precedence.
     pub fn extend(&mut self, others: &Mounts) {
         self.0.extend(others.0.iter().map(|(path, mount)| (path.clone(), mount.clone())));
     }
 
-    /// The paths of resources that others have too, with other content.
+    /// The paths of resources that `others` have with another content.
     pub fn replaced_by(&self, others: &Mounts) -> Vec<String> {
         let differs = |(path, mount): &(&String, &Mount)| {
             others.0.get(*path).is_some_and(|other| !is_same(mount, other))

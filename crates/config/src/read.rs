@@ -47,7 +47,7 @@ impl Shape {
     }
 }
 
-/// Reports text directly in an element that nothing reads, once, whoever looks.
+/// Reports text directly in an element that nothing reads, once, however often it is called.
 pub fn stray_text(element: &Element, diagnostics: &mut Diagnostics) {
     for child in element.children() {
         let Child::Text(text) = child else { continue };
@@ -63,8 +63,8 @@ pub fn stray_text(element: &Element, diagnostics: &mut Diagnostics) {
     const RULE: &str = "stray-text";
 }
 
-/// The finding for a child that its parent cannot have, and that has no effect: the engines look for the children that
-/// they know, by namespace and name.
+/// The finding for a child that its parent cannot have, and that has no effect: the engines look up the children by
+/// namespace and name.
 pub fn ignored_element(parent: &Element, child: &Element, valid: &[&str]) -> Diagnostic {
     if valid.contains(&child.local()) {
         let found = wrong_namespace(child);
@@ -108,7 +108,7 @@ pub fn unknown_element(parent: &Element, child: &Element, valid: &[&str]) -> Dia
     respell_element(found, child, valid.iter().copied())
 }
 
-/// Adds the change of an attribute's name to the one of `valid` that was certainly meant, if the element does not have that too.
+/// Adds the fix that renames an attribute to the one of `valid` that was certainly meant, if the element does not have that too.
 #[must_use]
 pub fn respell_attribute<'a>(
     found: Diagnostic,
@@ -126,7 +126,7 @@ pub fn respell_attribute<'a>(
     }
 }
 
-/// Adds the change of an element's name to the one of `valid` that was certainly meant.
+/// Adds the fix that renames an element to the one of `valid` that was certainly meant.
 #[must_use]
 pub fn respell_element<'a>(
     found: Diagnostic,
@@ -142,7 +142,7 @@ pub fn respell_element<'a>(
     found.fix(format!("write `{meant}`"), edits)
 }
 
-/// Adds the change of an attribute's value to the one of `valid` that was certainly meant.
+/// Adds the fix that changes an attribute's value to the one of `valid` that was certainly meant.
 #[must_use]
 pub fn respell_value<'a>(
     found: Diagnostic,
@@ -181,7 +181,7 @@ pub fn missing_attribute(element: &Element, name: &str) -> Diagnostic {
     let found =
         Diagnostic::error("missing-attribute", format!("`{}` needs the attribute `{name}`", element.local()))
             .at(element.start_tag(), format!("`{name}` is missing"));
-    // A misspelt one is the likely cause.
+    // A misspelt attribute is the likely cause.
     let written = element.attributes().iter().map(|a| &*a.name.local);
     match nearest(name, written) {
         Some(misspelt) => found.help(format!("`{misspelt}` looks like a misspelt `{name}`")),
@@ -293,7 +293,7 @@ pub fn number<T: FromStr>(key: &Key, kind: &str, expected: &str, diagnostics: &m
     value
 }
 
-/// `<enableRM>`, which engines of today ignore: messages go out without WS-ReliableMessaging.
+/// `<enableRM>`, which present engines ignore: messages are sent without WS-ReliableMessaging.
 pub fn reliable_messaging(element: &Element, diagnostics: &mut Diagnostics) {
     if let Some(child) = element.child("enableRM") {
         let message = "`enableRM` has no effect: WS-ReliableMessaging is not executable here";

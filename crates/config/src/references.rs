@@ -93,7 +93,7 @@ impl Check<'_> {
         key.starts_with(['{', '$']) || self.configuration.has_key(key) || self.is_in_registry(key)
     }
 
-    /// What a registry on another server has is seen when it is read.
+    /// A registry on another server is checked when it is read.
     fn is_in_registry(&self, key: &Key) -> bool {
         self.configuration.registry.url.is_some() || self.configuration.registry.has(key)
     }

@@ -1,4 +1,4 @@
-//! The resources of a registry: files that are kept for as long as the registry says, read again when they are others,
+//! The resources of a registry: files that are cached for as long as the registry says, read again when they change,
 //! and written.
 
 use std::collections::{HashMap, HashSet};
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Most bytes of all resources that are kept, and most resources. Beyond, all are read anew.
+/// Most bytes and most resources in the cache. Beyond, all are read again.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_COUNT: usize = 1_000;
 
-/// How long the number of files is taken for right after a write was refused for it.
+/// How long the number of files is trusted after a write was refused for it.
 const RECOUNT: Duration = Duration::from_secs(1);
 
 /// Bounds on what flows write into a registry.
@@ -31,16 +31,16 @@ impl Default for RegistryLimits {
     }
 }
 
-/// What a key gives.
+/// The content of a key.
 #[derive(Debug)]
 pub struct Found {
     /// The content.
     pub bytes: Arc<[u8]>,
-    /// Why it is what it was before: its file cannot be read any more. Said once, until it can be read again.
+    /// Why the last content is served: its file cannot be read any more. Given once, until it can be read again.
     pub stale: Option<io::Error>,
 }
 
-/// What was read, by key.
+/// The cache of what was read, by key.
 #[derive(Default)]
 pub(crate) struct Resources {
     cache: Mutex<Known>,
@@ -66,13 +66,13 @@ struct Known {
 struct Kept {
     bytes: Arc<[u8]>,
     stamp: Stamp,
-    /// When its file was looked at; `None`: it is of the configuration before, and nobody has looked since.
+    /// When its file was checked; `None`: it comes from the configuration before, and was not checked since.
     looked: Option<Instant>,
-    /// It is not what its file is, and that was said.
+    /// It is older than its file, and that was reported.
     stale: bool,
 }
 
-/// What tells a file from the one that it was.
+/// What identifies a version of a file.
 #[derive(Clone, Copy, PartialEq)]
 struct Stamp {
     modified: Option<SystemTime>,
@@ -90,8 +90,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Resources {
-    /// The bytes of a key, whose file `path` finds. `fresh`: for how long nobody looks whether the file is another one;
-    /// `None`: for ever. A file that is there but cannot be read any more is what it was.
+    /// The bytes of a key; `path` finds its file. `fresh`: how long the file is not checked for a change;
+    /// `None`: for ever. The last content is served when the file is there and cannot be read any more.
     pub(crate) fn read(
         &self,
         key: &str,
@@ -135,7 +135,7 @@ impl Resources {
         }
     }
 
-    /// Takes note of what a key gave on another server.
+    /// Caches the content of a key on another server.
     pub(crate) fn note(&self, key: &str, bytes: &Arc<[u8]>) {
         let stamp = Stamp { modified: None, length: bytes.len() as u64 };
         let kept = Kept { bytes: Arc::clone(bytes), stamp, looked: Some(Instant::now()), stale: false };
@@ -154,7 +154,7 @@ impl Resources {
         read.map(|(key, resource)| (key.clone(), Arc::clone(&resource.bytes))).collect()
     }
 
-    /// Resources of the same root, after a reload: what flows wrote goes on to count as that, and each file is looked at once more. If it
+    /// Resources of the same root, after a reload: what flows wrote keeps counting as that, and each file is checked once more. If it
     /// has become unreadable, its last content stays in use.
     pub(crate) fn after(before: &Resources) -> Resources {
         let mut cache = Known::default();
@@ -184,7 +184,7 @@ impl Resources {
         self.write_alone(root, relative, content, limits, &mut lock(&self.writing))
     }
 
-    /// Sets a property in the properties file `relative`. `others`: what is there beside it, where the file was not written before.
+    /// Sets a property in the properties file `relative`. `others`: what it starts with, where no flow has written the file before.
     pub(crate) fn write_property(
         &self,
         root: &Path,
@@ -240,16 +240,16 @@ impl Resources {
         if written.is_ok() {
             lock(&self.written).insert(relative.trim_start_matches('/').to_owned());
         }
-        // The same file may be known by other keys as well.
+        // The same file may be cached under other keys too.
         *lock(&self.cache) = Known::default();
         written
     }
 }
 
-/// How many files and directories there are, if `new` ones still have room.
+/// Whether the limit on files and directories has room for `new` ones.
 fn room(root: &Path, new: usize, limits: &RegistryLimits, count: &mut Option<Count>) -> io::Result<usize> {
     let fits = |count: &Count| count.number.saturating_add(new) <= limits.files;
-    // Others may have removed files since they were counted.
+    // Others may have removed files since the count.
     if !count.as_ref().is_some_and(|count| fits(count) || count.counted.elapsed() < RECOUNT) {
         let mut number = 0;
         entries(root, limits.files, &mut number)?;
@@ -274,7 +274,7 @@ fn entries(directory: &Path, most: usize, number: &mut usize) -> io::Result<()> 
             }
             *number += 1;
             let entry = entry?;
-            // A link is not followed: what is behind it may be anything.
+            // A link is not followed: its target may be anything.
             if entry.file_type()?.is_dir() {
                 directories.push(entry.path());
             }
@@ -314,7 +314,7 @@ fn writable(root: &Path, relative: &str) -> io::Result<PathBuf> {
     std::fs::create_dir_all(root)?;
     let real_root = root.canonicalize()?;
     let path = root.join(relative);
-    // What is there already must be inside before anything is made in it.
+    // What exists must be inside before anything is created in it.
     let there = path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
     if !there.is_some_and(|there| there.starts_with(&real_root)) {
         return Err(refused("it leads out of the registry"));
@@ -360,13 +360,13 @@ mod tests {
         let read =
             |r: &Resources, path: &Path| r.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
-        // It is looked at once more, although it is kept for ever.
+        // It is checked once more, although it is cached for ever.
         std::fs::write(&path, "the second").unwrap();
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
         let resources = Resources::after(&resources);
         assert!(resources.read_so_far().is_empty(), "nobody has read anything yet");
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"the second");
-        // A file that cannot be read, whoever asks.
+        // A file that nobody can read.
         let resources = Resources::after(&resources);
         let found = read(&resources, Path::new("/proc/self/mem")).unwrap();
         assert!(&*found.bytes == b"the second" && found.stale.is_some());
@@ -391,7 +391,7 @@ mod tests {
             let gone = scratch.read(&resources, "a", fresh);
             assert_eq!(gone.is_none(), fresh == Some(Duration::ZERO), "{fresh:?}");
         }
-        // The same bytes as long as it is the same file.
+        // The bytes stay the same as long as the file does.
         std::fs::write(&file, "one").expect("writable");
         let resources = Resources::default();
         let read = || {
@@ -454,7 +454,7 @@ mod tests {
             let error = resources.write(&root, "link/out", b"x", limits).expect_err("outside");
             assert!(error.to_string().contains("out of the registry"), "{error}");
         }
-        // Nothing is left over.
+        // No temporary file is left.
         let names = std::fs::read_dir(root.join("config/a")).expect("a directory");
         assert!(names.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with('.')));
     }
@@ -482,7 +482,7 @@ mod tests {
             written.map_err(|error| error.to_string())
         };
         assert!(property("p").is_err_and(full));
-        // What is there may be changed, and what is removed makes room, as soon as files are counted again.
+        // Existing files may be changed, and removed ones make room as soon as files are counted again.
         assert_eq!(write("a", b"2"), Ok(()));
         std::fs::remove_file(root.join("a")).expect("removable");
         if let Some(count) = &mut *lock(&resources.writing) {
@@ -490,7 +490,7 @@ mod tests {
         }
         assert_eq!(property("p"), Ok(()));
         assert!(property("long-name").is_err_and(|why| why.contains("registry_size")));
-        // Counted by another process that starts: nothing new.
+        // A second registry on the same root counts the same files: there is no room.
         let resources = Resources::default();
         assert!(resources.write(&root, "c", b"1", limits).is_err_and(|error| full(error.to_string())));
     }
@@ -516,7 +516,7 @@ mod tests {
         for _ in 0..2 {
             std::fs::remove_file(&file).expect("removable");
             std::os::unix::fs::symlink(&file, &file).expect("a link to itself");
-            // Said once.
+            // Reported once.
             assert_eq!((read(), read(), read()), (one(true), one(false), one(false)));
             std::fs::remove_file(&file).expect("removable");
             std::fs::write(&file, "one").expect("writable");

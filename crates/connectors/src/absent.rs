@@ -1,5 +1,5 @@
-//! Operations that are not executable here. Loading names each with what it needs; a message that comes to one faults, so that the rest
-//! of its artifact serves.
+//! Connector operations that Busbar cannot execute. Loading reports each with its reason; a message that comes to one faults, so that the
+//! rest of its artifact serves.
 
 use crate::operation::operation;
 use config::{Configuration, Element};
@@ -7,7 +7,7 @@ use diagnostics::Diagnostic;
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
 use std::fmt::Write;
 
-/// Any operation that has no definition of its own.
+/// Any operation without a definition.
 pub(crate) const DEFINITION: Definition = operation(
     flow::OPERATION,
     "An operation of a connector that is not executable here: a message that comes to it faults.",
@@ -15,7 +15,7 @@ pub(crate) const DEFINITION: Definition = operation(
     compile,
 );
 
-/// What connectors need that is not here.
+/// What each connector needs that Busbar does not have.
 const NEEDS: &[(&[&str], &str)] = &[
     (&["gmail", "smtp", "imap", "pop3"], "use `email.…`, the connector for mail servers"),
     (&["mongodb", "db", "cassandra"], "it needs a driver for its database: not in this version"),
@@ -53,7 +53,7 @@ impl Mediator for Absent {
     }
 }
 
-/// Why a library that is here has no such operation; `None`: nothing here is of it, or it has no such operation.
+/// Why a library in the configuration does not have this operation; `None`: no library of this connector is faulty.
 fn reason_in(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
     let in_use = configuration.libraries_in_use().find(|l| l.name == connector);
     if let Some(library) = in_use {
@@ -70,7 +70,7 @@ fn reason_in(name: &str, connector: &str, configuration: &Configuration) -> Opti
             library.path
         ));
     }
-    // What it is named stands inside: the name of the file tells.
+    // The name of the library is inside of its archive, so the name of the file decides.
     let is_named = |path: &str| {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         file.split(|letter: char| !letter.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case(connector))
@@ -79,7 +79,7 @@ fn reason_in(name: &str, connector: &str, configuration: &Configuration) -> Opti
     Some(format!("its library `{}` cannot be read: {}", broken.path, broken.why))
 }
 
-/// Why there is no library of a name.
+/// Why no library has this name.
 fn missing(connector: &str, configuration: &Configuration) -> String {
     let library = match configuration.imports.iter().any(|i| *i.name == connector) {
         true => format!("its library is imported, and no archive of `{connector}`"),
@@ -107,7 +107,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let need = NEEDS.iter().find(|(names, _)| names.contains(&connector)).map(|(_, need)| *need);
     let in_configuration = reason_in(name, connector, compiler.configuration).filter(|_| !is_ours);
     let why = match (&java, in_configuration, need) {
-        // The archive is there, and says it.
+        // The archive is there, and its Java class is the reason.
         (Some(java), _, Some(need)) => format!("{java}: {need}"),
         (Some(java), _, None) => java.clone(),
         (None, Some(why), _) => why,
@@ -125,7 +125,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         found = found.help("use `http.…` with the interface of the service, or a script");
     }
     if java.is_none() && siblings.is_empty() {
-        // A connector that is imported is meant, whatever its name is like.
+        // For a connector that is imported, no other name is suggested.
         if !compiler.configuration.imports.iter().any(|i| *i.name == connector) {
             found = found.did_you_mean(name, crate::definitions().map(|d| d.name));
         }

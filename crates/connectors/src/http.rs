@@ -29,7 +29,7 @@ const PUT: Definition = operation("http.put", "Sends with PUT.", WITH_BODY, comp
 const PATCH: Definition = operation("http.patch", "Sends with PATCH.", WITH_BODY, compile);
 const DELETE: Definition = operation("http.delete", "Sends with DELETE.", WITH_BODY, compile);
 
-/// What a connection is described by.
+/// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
     "connectionType",
@@ -66,7 +66,7 @@ const FIELDS: &[&str] = &[
     "connectionName",
 ];
 
-/// Other names of fields, which the connector's documentation has.
+/// Other names of fields, from the connector's documentation.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("username", "basicCredentialsUsername"),
     ("password", "basicCredentialsPassword"),
@@ -77,7 +77,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("additionalProperties", "oauthAdditionalProperties"),
 ];
 
-/// The name that a description has for a field.
+/// The name of a field in a description.
 fn name_in<'n>(element: &Element, field: &'n str) -> &'n str {
     let other = OTHER_NAMES.iter().find(|(name, other)| *name == field && element.child(other).is_some());
     match other {
@@ -99,7 +99,7 @@ const BODYLESS: &[&str] = parameters!();
 const WITH_BODY: &[&str] =
     parameters!("requestBodyType", "requestBodyJson", "requestBodyXml", "requestBodyText");
 
-/// The parameters that are properties of axis2 scope, and those.
+/// The parameters that set properties of axis2 scope, with these properties.
 const TRANSPORT: &[(&str, &str)] = &[
     ("postToUri", "POST_TO_URI"),
     ("forceScAccepted", "FORCE_SC_ACCEPTED"),
@@ -117,7 +117,7 @@ const TRANSPORT: &[(&str, &str)] = &[
     ("copyContentLengthFromIncoming", "COPY_CONTENT_LENGTH_FROM_INCOMING"),
 ];
 
-/// Those of them that are true or false.
+/// Those of them that are boolean.
 const TRUTHS: &[&str] = &[
     "postToUri",
     "forceScAccepted",
@@ -131,7 +131,7 @@ const TRUTHS: &[&str] = &[
     "copyContentLengthFromIncoming",
 ];
 
-/// The URL of one request, as the endpoint of a connection reads it: properties of axis2-client scope, which end with the request.
+/// Sets the URL of one request for the connection's endpoint: properties of axis2-client scope, which end with the request.
 const BASE: &str = "uri.var.connection.base";
 const PATH: &str = "uri.var.connection.path";
 
@@ -144,7 +144,7 @@ struct Request {
     method: String,
     connections: Connections<Connection>,
     parameters: Parameters,
-    /// The message is to be as it was behind the request.
+    /// The message is restored after the request.
     keeps_message: bool,
 }
 
@@ -197,7 +197,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(Request { method, connections, parameters, keeps_message }))
 }
 
-/// Reports bodies that can never be sent.
+/// Reports bodies that cannot be sent.
 fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     parameters.check_word("requestBodyType", &["JSON", "XML", "TEXT"], element, compiler);
     if parameters.is_literally("requestBodyType", "JSON") {
@@ -213,7 +213,7 @@ fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compile
     }
 }
 
-/// Reports headers that are no list of pairs.
+/// Reports headers that are not a list of pairs.
 fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compiler<'_>) {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return };
     let place = crate::parameter::place_of(element, "headers");
@@ -263,7 +263,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     Some(Connection { endpoint, base })
 }
 
-/// The base as the endpoint is written with: that of an entry which is no expression. Steps may describe connections of one name
+/// The base URL in the endpoint: that of a local entry which is not an expression. Steps may describe connections of one name
 /// with different ones.
 fn fixed_base<'b>(
     base: &'b Option<Parameter>,
@@ -275,7 +275,7 @@ fn fixed_base<'b>(
     (is_entry && !base.contains(['{', '$'])).then(|| base.trim())
 }
 
-/// The endpoint that a connection is, as it would be written; `None` after a recorded error.
+/// The XML of the endpoint of a connection; `None` after a recorded error.
 fn endpoint_of(
     description: &Description<'_>,
     base: Option<&str>,
@@ -289,7 +289,7 @@ fn endpoint_of(
         let mut inside = String::new();
         for (field, target) in fields {
             if let Some(value) = connection::field(element, field, compiler) {
-                // No action is the default of an endpoint.
+                // Without an action the endpoint's default counts.
                 if *field == "timeoutAction" && value.eq_ignore_ascii_case("never") {
                     continue;
                 }
@@ -321,8 +321,8 @@ fn endpoint_of(
     Some(text)
 }
 
-/// The credentials of a connection; `None` after a recorded error. A misspelt word is one: without credentials of the connection the
-/// `Authorization` of the client would go out.
+/// The credentials of a connection; `None` after a recorded error. A misspelt word is an error: without credentials the
+/// client's `Authorization` would be sent.
 fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<String> {
     let kind = connection::word(element, "authType", &["None", "Basic Auth", "OAuth"], compiler).ok()?;
     let grants = &["Authorization Code", "Client Credentials", "Password"];
@@ -364,7 +364,7 @@ fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<Stri
     Some(format!("<authentication>{inside}</authentication>"))
 }
 
-/// `additionalProperties`: a list of names and values for the request for a token, as JSON.
+/// `additionalProperties`: a JSON list of names and values for the token request.
 fn request_parameters(element: &Element, compiler: &mut Compiler<'_>) -> String {
     let name = name_in(element, "additionalProperties");
     let text = element.child(name).map(Element::text).unwrap_or_default();
@@ -400,15 +400,15 @@ pub(crate) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     }
 }
 
-/// Names and values, and the first item that is no pair.
+/// Names and values, and the first item that is not a pair.
 type Pairs = (Vec<(String, String)>, Option<String>);
 
-/// As [`pairs`], without the items that are no pairs, and the first of these.
+/// As [`pairs`], without the items that are not pairs, and the first of these.
 fn read_pairs(text: &str) -> Result<Pairs, String> {
     if text.is_empty() {
         return Ok((Vec::new(), None));
     }
-    // As WSO2 reads it: a comma may be the last character of a list.
+    // As WSO2 reads it: a list may end with a comma.
     let list: serde_json::Value = serde_json::from_str(text)
         .or_else(|why| serde_json::from_str(&without_last_commas(text)).map_err(|_| why))
         .map_err(|why| format!("it is no JSON: {why}"))?;
@@ -437,7 +437,7 @@ fn read_pairs(text: &str) -> Result<Pairs, String> {
     Ok((pairs, other))
 }
 
-/// A JSON text without commas that nothing follows.
+/// A JSON text without trailing commas.
 fn without_last_commas(text: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::with_capacity(text.len()), false, false);
     for c in text.chars() {
@@ -457,7 +457,7 @@ fn without_last_commas(text: &str) -> String {
     out
 }
 
-/// What goes behind a base for a path that is relative to it: with one slash between them.
+/// The path that is appended to a base URL, with one slash between them.
 fn behind(base: &str, path: &str) -> String {
     let (base, path) = (base.trim(), path.trim());
     match (base.ends_with('/'), path.strip_prefix('/')) {
@@ -468,7 +468,7 @@ fn behind(base: &str, path: &str) -> String {
     }
 }
 
-/// The body of a request that has one of its own.
+/// The body of a request that has one.
 enum Body {
     Json(String),
     Xml(Box<Envelope>),
@@ -554,12 +554,12 @@ impl Mediator for Request {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        // First everything is worked out, so that the step can be begun anew.
+        // Everything is evaluated first, so that the step can run again.
         let connection = self.connections.find(context)?;
         let base = connection.base.as_ref().map(|base| base.value(context)).transpose()?.flatten();
         let base = base.map(|base| base.to_string()).unwrap_or_default();
         if base.trim().is_empty() {
-            // Else the path would say which host is asked, and it may come from a message.
+            // Otherwise the path, which may come from a message, could change the host.
             let message = format!("the connection of {} has no baseUrl", self.parameters.operation());
             return Err(Fault::new(message));
         }
@@ -569,7 +569,7 @@ impl Mediator for Request {
             Some(headers) => headers.json_text(context)?.unwrap_or_default(),
             None => String::new(),
         };
-        // What is no pair is left out, as WSO2 does.
+        // As in WSO2, items that are not pairs are left out.
         let (headers, _) = read_pairs(headers.trim()).map_err(|why| {
             Fault::new(format!("the headers of {} are no list of headers", self.parameters.operation()))
                 .because(why)

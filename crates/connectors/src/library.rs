@@ -1,4 +1,4 @@
-//! Operations of libraries: templates of Synapse, with the elements inside as their parameters.
+//! Operations of libraries: sequence templates, with the child elements as their parameters.
 
 use crate::connection::{all, described, report_missing};
 use crate::parameter::{Form, Parameters};
@@ -18,7 +18,7 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The operation that an element calls, if a library has it and it needs no Java; else why not.
+/// The operation that an element calls, if a library has it and it needs no Java; else the reason.
 pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Result<Compiled, String>> {
     let operation = match find(element.local(), compiler)? {
         Ok(operation) => operation,
@@ -56,7 +56,7 @@ fn find(name: &str, compiler: &Compiler<'_>) -> Option<Result<LibraryOperation, 
     Some(operation.class.clone().map_or_else(|| Ok(operation.clone()), Err))
 }
 
-/// The connection that `configKey` names: the `init` of the library runs ahead of the operation, with what the local entry says.
+/// The connection that `configKey` names: the library's `init` runs in front of the operation, with the values of the local entry.
 struct Ahead {
     init: String,
     key: KeyValue,
@@ -64,7 +64,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// `None`: there is no `configKey`, or a recorded error; an error: why `init` is not executable.
+    /// `None`: there is no `configKey`, or an error was recorded; an error: the reason why `init` is not executable.
     fn of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Result<Ahead, String>> {
         let attribute = element.attribute("configKey")?;
         let library = element.local().split('.').next().unwrap_or_default();
@@ -110,7 +110,7 @@ impl Mediator for Ahead {
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {
-        // Each of them has the same.
+        // The parameters of `init` are the same for each.
         self.by_name.values().take(1).flat_map(Call::lists).collect()
     }
 
@@ -185,7 +185,7 @@ impl Mediator for Call {
     }
 }
 
-/// A connection, and what uses it.
+/// A connection, and the operation that uses it.
 struct Both(ListId);
 
 impl Mediator for Both {

@@ -1,7 +1,7 @@
 //! The redis connector: one operation for each command, over connections that are kept.
 //!
-//! Each message has a connection for itself while it waits for an answer, so that a command that blocks (`blPop`) holds up nobody. The
-//! protocol is the library's, the connection that of the bus; nodes of a cluster are connected to by the library.
+//! Each message has a connection for itself until its reply, so that a blocking command (`blPop`) delays no other message. The
+//! protocol is that of the library, the connection that of the bus; nodes of a cluster are connected to by the library.
 
 use crate::connection::{self, Connections, Description, Fields};
 use crate::failure::{Body, Failure, Outcome, Reason};
@@ -32,7 +32,7 @@ const INIT: Definition = operation(
     |element, compiler| connection::init(element, compiler, make),
 );
 
-/// What a connection is described by.
+/// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
     "connectionType",
@@ -61,9 +61,9 @@ const FIELDS: &[&str] = &[
 enum Argument {
     /// A value.
     One(&'static str),
-    /// Values between blanks, or a JSON list of them.
+    /// Values, separated by white space, or a JSON list of them.
     Words(&'static str),
-    /// As `Words`, behind their number.
+    /// As `Words`, after their number.
     Counted(&'static str),
 }
 
@@ -75,14 +75,14 @@ impl Argument {
     }
 }
 
-/// What an answer is.
+/// The form of a reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// A text, a number or a list.
     Plain,
     /// 0 or 1.
     Truth,
-    /// Names and values in turn.
+    /// Names and values alternately.
     Pairs,
 }
 
@@ -196,26 +196,26 @@ commands! {
     "redis.flushDB" "FLUSHDB" [] Plain "Deletes the database.";
 }
 
-// The connector has no codes of its own: the messages tell causes apart.
+// The connector has no error codes: the messages tell causes apart.
 const CONNECTION: Reason = (0, "REDIS:CONNECTION_ERROR");
 const CREDENTIALS: Reason = (0, "REDIS:INVALID_CREDENTIALS");
 const CONFIGURATION: Reason = (0, "REDIS:INVALID_CONFIGURATION");
 const COMMAND: Reason = (0, "REDIS:COMMAND_FAILED");
 const NOTHING: Reason = (0, "REDIS:NO_VALUE");
 
-/// How long connecting and an answer may take, unless the connection says.
+/// Timeout of connecting and of a reply, unless the connection has one.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest of these times, and of a command that blocks.
+/// Upper limit of these timeouts, and of a blocking command.
 const LONGEST: Duration = Duration::from_secs(600);
-/// How long a connection waits for the next message.
+/// How long an idle connection is kept.
 const KEEP: Duration = Duration::from_secs(60);
 /// How long a message waits for a connection.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// A server as a connection describes it.
+/// A server, as a connection describes it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Server {
-    /// Where it is; for a cluster some of its nodes, with sentinels those.
+    /// The address; some nodes of a cluster, or the sentinels.
     nodes: Vec<(String, u16)>,
     kind: Kind,
     secure: bool,
@@ -232,7 +232,7 @@ struct Server {
 enum Kind {
     Single,
     Cluster,
-    /// The name of the master.
+    /// The name of the master, for sentinels.
     Sentinel(String),
 }
 
@@ -240,11 +240,11 @@ struct Connection {
     fields: Fields,
 }
 
-/// A connection that is kept.
+/// An idle connection.
 enum Conversation {
     Single {
         connection: MultiplexedConnection,
-        /// What reads and writes; `None` once it has ended: it must not be polled again.
+        /// The task that reads and writes; `None` once it has ended: it must not be polled again.
         driver: Option<Driver>,
     },
     Cluster(ClusterConnection),
@@ -266,7 +266,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     fields.check_numbers::<u32>(&numbers, element, compiler);
     let no_uri = |text: &&str| (*text).into_connection_info().is_err();
     if fields.literal("redisConnectionURI").filter(|uri| !uri.is_empty()).filter(no_uri).is_some() {
-        // It may have a password in it.
+        // It may contain a password.
         let message = "`redisConnectionURI` is no URI like redis://user:password@host:6379/0";
         let place =
             element.child("redisConnectionURI").map_or_else(|| element.start_tag(), Element::text_span);
@@ -286,7 +286,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let parameters = Parameters::compile(element, form, compiler)?;
     let command = COMMANDS.iter().find(|c| c.name == element.local())?;
-    // A text may be empty; a list of words has one at least.
+    // A text may be empty; a list has at least one word.
     let lacks = |argument: &&Argument| match argument {
         Argument::One(name) => parameters.get(name).is_none(),
         Argument::Words(name) | Argument::Counted(name) => parameters.is_absent(name),
@@ -345,7 +345,7 @@ impl Connection {
             pool,
         };
         if let Some(uri) = text("redisConnectionURI")? {
-            // What the library says of a URI may have its password in it.
+            // The library's message about a URI may contain its password.
             let no_uri =
                 || wrong("`redisConnectionURI` is no URI like redis://user:password@host:6379/0".to_owned());
             let info = uri.into_connection_info().map_err(|_| no_uri())?;
@@ -397,7 +397,7 @@ impl Connection {
 }
 
 impl Server {
-    /// How it is called in messages.
+    /// The name for messages.
     fn name(&self) -> String {
         self.nodes.first().map(|(host, port)| format!("{host}:{port}")).unwrap_or_default()
     }
@@ -411,7 +411,7 @@ impl Server {
         };
         let reason_given = match (why.kind(), why.code()) {
             (ErrorKind::Parse, _) => "the server does not speak the redis protocol".to_owned(),
-            // As the server says it: the code, then the text.
+            // As the server sends it: the code, then the text.
             (_, Some(code)) => {
                 let hint = match (code, &self.kind) {
                     ("MOVED" | "ASK", Kind::Single | Kind::Sentinel(_)) => {
@@ -484,7 +484,7 @@ impl Server {
                 profile.ok_or_else(|| failed("there are no trusted authorities for TLS".to_owned()))?;
             socket = socket.secure(&profile, host).await.map_err(|why| failed(why.to_string()))?;
         }
-        // Each answer has its time here ([`Operation::patience`]).
+        // [`Operation::patience`] limits each reply.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let connected = MultiplexedConnection::new_with_config(&settings, socket, config).await;
         let (connection, driver) = connected.map_err(|why| self.failed(&why))?;
@@ -529,7 +529,7 @@ impl Server {
 }
 
 impl Conversation {
-    /// Whether nobody has ended it while it waited.
+    /// Whether an idle connection is still open.
     async fn is_alive(&mut self) -> bool {
         let Conversation::Single { driver, .. } = self else { return true };
         let Some(running) = driver else { return false };
@@ -542,7 +542,7 @@ impl Conversation {
     }
 
     async fn ask(&mut self, command: &Cmd) -> Result<Reply, RedisError> {
-        // An error that the server says is an answer for the library.
+        // For the library an error of the server is a reply.
         self.reply(command).await?.extract_error()
     }
 
@@ -556,7 +556,7 @@ impl Conversation {
                     reply = &mut asking => return reply,
                     () = driver.as_mut().ok_or_else(ended)? => *driver = None,
                 }
-                // The last answer comes together with the end.
+                // The last reply may come together with the end of the connection.
                 tokio::select! {
                     biased;
                     reply = asking => reply,
@@ -653,7 +653,7 @@ impl Operation {
         }
     }
 
-    /// The command of a message.
+    /// The command for a message.
     fn command(&self, context: &mut Context) -> Result<Cmd, Failure> {
         let mut command = Cmd::new();
         for word in self.command.verb.split(' ') {
@@ -682,7 +682,7 @@ impl Operation {
         Ok(command)
     }
 
-    /// How long an answer may take: a command that blocks says so itself.
+    /// The timeout of a reply: a blocking command has its own.
     fn patience(&self, server: &Server, context: &mut Context) -> Result<Duration, Failure> {
         let blocks = self.command.arguments.iter().find(|a| a.name().ends_with("PopTimeout"));
         let Some(argument) = blocks else { return Ok(server.response_timeout) };
@@ -690,13 +690,13 @@ impl Operation {
         let seconds: f64 = text.parse().map_err(|_| {
             Failure::new(CONFIGURATION, format!("`{}` is no number of seconds: {text}", argument.name()))
         })?;
-        // 0 is without end for the server.
+        // For the server 0 means without end.
         let patience = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);
         Ok(if patience.is_zero() { LONGEST } else { patience.min(LONGEST) } + server.response_timeout)
     }
 }
 
-/// The values of a parameter that has several.
+/// The values of a parameter with several.
 fn words(value: &Value) -> Vec<String> {
     let text = value.to_string();
     if text.trim_start().starts_with('[')
@@ -708,7 +708,7 @@ fn words(value: &Value) -> Vec<String> {
     text.split(' ').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// An answer: numbers are texts, as the connector gives them.
+/// The JSON of a reply: numbers become texts, as in the connector.
 fn json_of(reply: Reply) -> Json {
     let all = |items: Vec<Reply>| items.into_iter().map(json_of).collect::<Vec<Json>>();
     match reply {

@@ -142,7 +142,7 @@ impl Operation {
             Ok(parameters.value("inputString", context)?.map(|value| value.to_string()).unwrap_or_default())
         };
         Ok(match self.action {
-            // As Java counts.
+            // Counts UTF-16 units, as Java does.
             What::Length => input(context)?.encode_utf16().count().to_string(),
             What::LowerCase => input(context)?.to_lowercase(),
             What::UpperCase => input(context)?.to_uppercase(),
@@ -179,7 +179,7 @@ impl Operation {
                     return Err(wrong(format!("there is no number from {from} to {to}")));
                 }
                 let count = u128::from(to.abs_diff(from)) + 1;
-                // 64 bits more than the range has: no number is more likely than another by any measure.
+                // With 64 bits more than the range needs, the bias cannot be measured.
                 let offset = u128::from_le_bytes(random()?) % count;
                 (i128::from(from) + i128::try_from(offset).unwrap_or_default()).to_string()
             }

@@ -17,9 +17,9 @@ pub struct DataService {
     pub name: Key,
     /// The namespace of its requests, and of answers that name none.
     pub namespace: String,
-    /// What people say of it.
+    /// The description.
     pub description: Option<String>,
-    /// `http`, `https`; empty: both.
+    /// The transports (`http`, `https`); empty: both.
     pub transports: Vec<String>,
     /// It serves from the start (`serviceStatus`).
     pub active: bool,
@@ -31,9 +31,9 @@ pub struct DataService {
     pub held: bool,
     /// Where data comes from.
     pub configs: Vec<DataConfig>,
-    /// What is asked.
+    /// The queries.
     pub queries: Vec<DataQuery>,
-    /// What clients may ask for.
+    /// The operations and resources.
     pub operations: Vec<DataOperation>,
     /// Parts that have no effect here, with the reason.
     pub ignored: Vec<(Key, &'static str)>,
@@ -67,38 +67,38 @@ impl DataConfig {
 pub struct DataQuery {
     /// Its id.
     pub id: Key,
-    /// The config that it asks; `None`: the only one.
+    /// The id of the config that it queries; `None`: the only one.
     pub config: Option<Key>,
     /// Statements, each with the databases that it is for; none: for all.
     pub sql: Vec<(Vec<String>, Key)>,
-    /// What it is where it is no SQL: `expression`, `excel`, `sparql`, …
+    /// The element that it has in place of `sql`: `expression`, `excel`, `sparql`, …
     pub other: Option<Key>,
     /// The elements in `excel`: which rows of a workbook are its rows.
     pub excel: Vec<(String, Key)>,
     /// Its parameters.
     pub parameters: Vec<DataParameter>,
-    /// What is said of how it runs, by name.
+    /// Its properties (time limit, fetch size, …), by name.
     pub properties: Vec<(String, Key)>,
-    /// What becomes of its rows; `None`: nothing, and there is no answer.
+    /// The form of its result; `None`: there is no response.
     pub result: Option<DataResult>,
-    /// Its rows are the keys that were made (`returnGeneratedKeys`).
+    /// Its rows are the generated keys (`returnGeneratedKeys`).
     pub generated_keys: bool,
     /// The columns of these keys.
     pub key_columns: Vec<String>,
-    /// Its one row is the number of rows that it changed (`returnUpdatedRowCount`).
+    /// Its one row is the number of changed rows (`returnUpdatedRowCount`).
     pub row_count: bool,
     /// The element.
     pub span: Span,
 }
 
-/// Which way a parameter goes.
+/// The direction of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataDirection {
-    /// To the database.
+    /// To the database (`IN`).
     In,
-    /// Back.
+    /// From the database (`OUT`).
     Out,
-    /// Both.
+    /// Both (`INOUT`).
     InOut,
 }
 
@@ -109,36 +109,36 @@ pub struct DataParameter {
     pub name: Key,
     /// Its type; `None`: a text.
     pub sql_type: Option<Key>,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: DataDirection,
     /// It has many values (`paramType="ARRAY"`).
     pub is_array: bool,
-    /// Which question mark it is, from 1; 0: none says so.
+    /// The number of its question mark, from 1; 0: not given.
     pub ordinal: usize,
-    /// Its value where a request has none.
+    /// The value where a request has none (`defaultValue`).
     pub default: Option<Key>,
     /// A request may leave it out.
     pub optional: bool,
-    /// What its values must be.
+    /// The validators of its values.
     pub validators: Vec<DataValidator>,
     /// The element.
     pub span: Span,
 }
 
-/// What a value must be.
+/// A validator of values.
 #[derive(Clone, Debug)]
 pub enum DataValidator {
-    /// So many characters.
+    /// A length in characters, from the first to the second.
     Length(Option<i64>, Option<i64>),
-    /// A whole number between two.
+    /// A whole number from the first to the second.
     Long(Option<i64>, Option<i64>),
-    /// A number between two.
+    /// A number from the first to the second.
     Double(Option<f64>, Option<f64>),
-    /// A regular expression of Java, which has to match all of it.
+    /// A regular expression of Java, which has to match the whole value.
     Pattern(Key),
 }
 
-/// The form of an answer.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataFormat {
     /// Elements.
@@ -149,7 +149,7 @@ pub enum DataFormat {
     Rdf,
 }
 
-/// What becomes of rows.
+/// The form of a result.
 #[derive(Clone, Debug)]
 pub struct DataResult {
     /// The element around all rows; empty: none.
@@ -158,9 +158,9 @@ pub struct DataResult {
     pub row: String,
     /// The namespace; `None`: that of the service.
     pub namespace: Option<String>,
-    /// Its form.
+    /// Its format.
     pub format: DataFormat,
-    /// What rows of RDF are about: a URI with the names of columns in braces (`rdfBaseURI`).
+    /// The subject of the RDF of a row: a URI with the names of columns in braces (`rdfBaseURI`).
     pub about: Option<Key>,
     /// Columns are named by their numbers.
     pub column_numbers: bool,
@@ -168,7 +168,7 @@ pub struct DataResult {
     pub escape: bool,
     /// The description in JSON.
     pub json: Option<Key>,
-    /// What a row has.
+    /// The parts of a row.
     pub children: Vec<DataOutput>,
     /// The element.
     pub span: Span,
@@ -181,7 +181,7 @@ pub enum DataValue {
     Column(String),
     /// A parameter of the query, or of the request.
     Parameter(String),
-    /// Always the same.
+    /// A constant.
     Constant(String),
     /// A URI with the names of columns in braces, which RDF refers to (`rdf-ref-uri`).
     Reference(String),
@@ -192,15 +192,15 @@ pub enum DataValue {
 pub enum DataOutput {
     /// An element or an attribute with a value.
     Field(DataField),
-    /// An element with parts of its own.
+    /// An element with parts.
     Group {
         /// Its name.
         name: String,
         /// Its namespace; `None`: that around it.
         namespace: Option<String>,
-        /// Who sees it; empty: everybody.
+        /// The roles that see it; empty: everybody does.
         roles: Vec<String>,
-        /// What it has.
+        /// Its parts.
         children: Vec<DataOutput>,
     },
     /// The rows of another query.
@@ -224,39 +224,39 @@ pub struct DataField {
     pub export: Option<(String, bool)>,
     /// Its namespace; `None`: that around it.
     pub namespace: Option<String>,
-    /// Who sees it; empty: everybody.
+    /// The roles that see it; empty: everybody does.
     pub roles: Vec<String>,
     /// The element.
     pub span: Span,
 }
 
-/// That a query is run, with its parameters.
+/// A call of a query, with its parameters.
 #[derive(Clone, Debug)]
 pub struct DataCall {
     /// The query.
     pub query: Key,
     /// Parameters by name.
     pub parameters: Vec<(Key, DataValue)>,
-    /// Who sees what it gives; empty: everybody.
+    /// The roles that see its result; empty: everybody does.
     pub roles: Vec<String>,
     /// The element.
     pub span: Span,
 }
 
-/// What clients may ask for.
+/// An operation or resource.
 #[derive(Clone, Debug)]
 pub struct DataOperation {
     /// Its name; of a resource the path.
     pub name: Key,
     /// The method of a resource.
     pub method: Option<Key>,
-    /// What people say of it.
+    /// The description.
     pub description: Option<String>,
-    /// It answers that it was done, where there is nothing else to say (`returnRequestStatus`).
+    /// It responds with a status where the query has no result (`returnRequestStatus`).
     pub status: bool,
-    /// Its answer is whole before it leaves.
+    /// Its response is complete before it is sent (`disableStreaming`).
     pub held: bool,
-    /// What it runs.
+    /// The call of its query.
     pub call: DataCall,
     /// The element.
     pub span: Span,
@@ -592,7 +592,7 @@ impl DataResult {
     }
 }
 
-/// What stands in a row, or in an element of it.
+/// The parts of a row, or of an element in it.
 fn outputs(element: &Element, reading: &mut Reading<'_>) -> Vec<DataOutput> {
     let mut all = Vec::new();
     for child in element.elements() {
@@ -716,7 +716,7 @@ fn bounds<T>(
     (bound("minimum"), bound("maximum"))
 }
 
-/// A bound of whole numbers: what lies outside of 64 bits bounds nothing that there is. Some write `10.0`.
+/// A bound of whole numbers. One outside of 64 bits bounds nothing. `10.0` is a whole number.
 fn whole(text: &str) -> Option<i64> {
     let real = || text.parse::<f64>().ok().filter(|bound| !bound.is_nan()).map(|bound| bound as i64);
     text.parse().ok().or_else(real)
@@ -730,7 +730,7 @@ fn text(element: &Element, name: &str) -> Option<String> {
     element.attr(name).map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
 }
 
-/// Servers read these files without a schema: what they do not know has no effect there, and is a warning here.
+/// WSO2 reads these files without a schema and ignores what it does not know, so this is a warning.
 fn check(shape: &Shape, element: &Element, reading: &mut Reading<'_>) {
     let warn = |mut found: Diagnostic| {
         found.severity = Severity::Warning;

@@ -32,14 +32,14 @@ pub enum Entry {
     Text(Arc<str>),
     /// The bytes of a file: XML or anything else.
     File(Arc<[u8]>),
-    /// It is on another server, and the configuration is read without the network.
+    /// It is on another server, and the configuration was loaded without the network.
     NotFetched,
 }
 
 pub(crate) const SHAPE: Shape = Shape { attributes: &["key", "src", "description"], elements: &[] };
 
 impl LocalEntry {
-    /// The content as bytes; XML stands alone, with the namespaces in scope declared.
+    /// The content as bytes; XML has all namespaces in scope declared.
     pub fn bytes(&self) -> Vec<u8> {
         match &self.value {
             Entry::Xml(element) => element.to_xml_in_scope().into_bytes(),

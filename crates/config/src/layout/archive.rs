@@ -1,6 +1,6 @@
 //! Archives of artifacts (`.car`), zipped or unpacked.
 //!
-//! An archive is taken as a whole or not at all: what is wrong with its descriptors leaves all of it out.
+//! An archive is deployed as a whole or not at all: an error in its descriptors leaves it out.
 
 use super::descriptor::{self, Described};
 use super::files::Archived;
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The roles of a server; what is for other servers is left out of an archive.
+/// The roles of an ESB server; artifacts for other servers are left out of an archive.
 const ROLES: [&str; 3] = ["EnterpriseIntegrator", "EnterpriseServiceBus", "DataServicesServer"];
 
 /// The types of artifacts with their kinds, in the order in which they are deployed.
@@ -41,9 +41,9 @@ const TYPES: [(&str, ArtifactKind); 18] = [
 /// Other types of artifacts that are read.
 const OTHER_TYPES: [&str; 2] = ["registry/resource", "config/property"];
 
-/// What an archive brings along.
+/// The content of an archive.
 pub(crate) struct Archive {
-    /// The archive as it is shown.
+    /// The path of the archive for messages.
     pub shown: String,
     /// `name_version`.
     pub id: String,
@@ -57,13 +57,13 @@ pub(crate) struct Archive {
     pub mounts: Mounts,
     /// The names of values from outside that it needs (`config.properties`).
     pub configs: Vec<String>,
-    /// The names of its files that are read, or of which it is said that they are not.
+    /// The names of its files that are read or reported.
     settled: HashSet<String>,
 }
 
 /// An artifact of an archive.
 pub(crate) struct Member {
-    /// Where it lies.
+    /// The path for messages.
     pub shown: String,
     pub kind: ArtifactKind,
     pub bytes: Vec<u8>,
@@ -76,7 +76,7 @@ pub(super) fn kind_of(type_name: &str) -> Option<ArtifactKind> {
     TYPES.iter().find(|(name, _)| *name == type_name).map(|(_, kind)| *kind)
 }
 
-/// Why something of a type that holds no artifact of Synapse is not read.
+/// Why an artifact of this type is not read.
 pub(super) fn reason_of(type_name: &str) -> Reason {
     match type_name {
         "synapse/lib" => Reason::Connector,
@@ -100,7 +100,7 @@ impl Reader<'_> {
     /// The archive at `path`.
     ///
     /// # Errors
-    /// The first of the findings for which all of it is left out.
+    /// The first error: the archive is left out.
     pub fn archive(&mut self, path: &Path) -> Result<Archive, Diagnostic> {
         let before = self.problems.len();
         let archive = self.whole(path);
@@ -131,7 +131,7 @@ impl Reader<'_> {
             let why = "neither metadata.xml nor artifacts.xml in it describes an application (`<artifact type=\"carbon/application\">`)";
             return self.refuse(&shown, why, "it is no archive of artifacts");
         };
-        // One of the two is enough.
+        // One of the two files is enough.
         self.problems.iter_mut().skip(before).for_each(|problem| problem.severity = Severity::Warning);
         let mut archive = Archive {
             id: format!("{}_{}", application.name, application.version),
@@ -163,7 +163,7 @@ impl Reader<'_> {
                     Some(bytes.into())
                 });
             }
-            // What an archive makes us read ends here as well.
+            // Files inside an archive count towards its limits.
             if self.error_since(before).is_some() {
                 return None;
             }
@@ -172,13 +172,13 @@ impl Reader<'_> {
         Some(archive)
     }
 
-    /// Says which files of an archive nobody reads: those in directories of which nothing is in use as one.
+    /// Reports the files of an archive that are not read: files in directories in which no file is in use.
     fn left_over(&mut self, archived: &Archived, archive: &Archive) {
         let names = archived.names();
         let left = names.iter().filter(|name| !archive.settled.contains(**name) && !is_metadata(name));
         let mut places: Vec<(&str, Reason)> = Vec::new();
         for name in left {
-            // Metadata have a directory each below one.
+            // Metadata have a directory for each artifact.
             let depth = if name.starts_with("metadata/") { 2 } else { 1 };
             let directory = name.match_indices('/').nth(depth - 1).map(|(at, _)| &name[..=at]);
             let in_use = |path: &str| archive.settled.iter().any(|settled| settled.starts_with(path));
@@ -353,7 +353,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An artifact of a type that no server has, or one of its own.
+    /// Reports an artifact of an unknown type.
     fn unknown_type(&mut self, artifact: &Described, file: &str) {
         let message = format!("the artifact `{}` is not read: no type is named `{}`", artifact.name, artifact.kind);
         self.problems.push(
@@ -443,7 +443,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a file describes resources and is none: `.meta/~x.xml`, `.metadata/x.meta`.
+/// Whether a file is tooling metadata and not a resource: `.meta/~x.xml`, `.metadata/x.meta`.
 pub(super) fn is_metadata(inside: &str) -> bool {
     inside.split('/').any(|part| part == ".meta" || part == ".metadata")
 }

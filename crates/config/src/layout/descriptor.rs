@@ -1,4 +1,4 @@
-//! The files that say what belongs to an archive or a project: `artifacts.xml`, `artifact.xml`, `registry-info.xml`.
+//! Descriptors of archives and projects: `artifacts.xml`, `artifact.xml`, `registry-info.xml`.
 
 use crate::element::Element;
 use diagnostics::Span;
@@ -12,18 +12,18 @@ pub(super) struct Described {
     pub kind: String,
     /// Its file, relative to the descriptor.
     pub file: Option<String>,
-    /// What of the registry it holds (descriptors of projects).
+    /// Its resources of the registry (descriptors of projects).
     pub resources: Vec<Resource>,
     pub dependencies: Vec<Dependency>,
     pub span: Span,
 }
 
-/// `<dependency>`: what an archive consists of.
+/// `<dependency>`: an artifact of an archive.
 pub(super) struct Dependency {
     pub name: String,
     pub version: String,
     pub role: Option<String>,
-    /// Whether it is in the archive.
+    /// Whether it is packed in the archive.
     pub included: bool,
     pub span: Span,
 }
@@ -93,7 +93,7 @@ pub(super) fn resources(element: &Element) -> Vec<Resource> {
 }
 
 impl Resource {
-    /// The keys of an item: its path is that of the collection it lies in; some tools write its own.
+    /// The keys of an item: the path of its collection and its name; some tools write the item's path.
     pub fn keys(&self) -> Vec<String> {
         let path = self.path.trim_end_matches('/');
         let name = Path::new(&self.source).file_name().map(|name| name.to_string_lossy().into_owned());

@@ -1,8 +1,8 @@
 //! Libraries: archives, zipped or unpacked, whose operations are sequence templates.
 //!
-//! There are two forms. That of connectors has `connector.xml`, which names the library and its components, and `COMPONENT/component.xml`
+//! There are two formats. That of connectors has `connector.xml`, which names the library and its components, and `COMPONENT/component.xml`
 //! with the operations of one; that of Apache Synapse has `artifacts.xml`, and `DIRECTORY/artifact.xml`, which is found by the name in it.
-//! Each operation is a file beside that. What is wrong with a file leaves out that operation.
+//! Each operation is a file beside that. An error in a file leaves out that operation.
 
 use super::files::Archived;
 use crate::element::Element;
@@ -14,14 +14,14 @@ const MOST: usize = 5_000;
 
 /// A library as it was read.
 pub(crate) struct LibraryFiles {
-    /// Where it lies.
+    /// Its path for messages.
     pub shown: String,
     pub name: String,
     pub package: String,
-    /// It has the form of Apache Synapse: `call-template` names its templates too.
+    /// It has the format of Apache Synapse: `call-template` finds its templates too.
     pub is_synapse: bool,
     pub operations: Vec<OperationFile>,
-    /// What could not be read.
+    /// The parts that cannot be read.
     pub broken: Vec<BrokenFile>,
     /// The archive of artifacts that it came with.
     pub archive: Option<String>,
@@ -29,13 +29,13 @@ pub(crate) struct LibraryFiles {
 
 /// A part of a library that cannot be read.
 pub(crate) struct BrokenFile {
-    /// The operation, without the name of the library; `None`: which operations it has is not known.
+    /// The operation, without the name of the library; `None`: the operations cannot be determined.
     pub operation: Option<String>,
     pub shown: String,
     pub why: String,
 }
 
-/// What lies where libraries do and is none that can be read.
+/// A file among the libraries that is not one, or cannot be read.
 pub(crate) struct BrokenFiles {
     pub shown: String,
     /// The archive of artifacts that it came with.
@@ -43,11 +43,11 @@ pub(crate) struct BrokenFiles {
     pub unread: Unread,
 }
 
-/// Why something is no library.
+/// Why a file is not a library.
 pub(crate) enum Unread {
     /// It can be read, and is something else.
     Other,
-    /// It cannot be read as one.
+    /// It cannot be read as a library.
     Broken(String),
 }
 
@@ -58,7 +58,7 @@ impl From<String> for Unread {
 }
 
 impl LibraryFiles {
-    /// Whether the operations of another one do the same.
+    /// Whether the operations of another library are the same.
     pub fn is_same(&self, other: &LibraryFiles) -> bool {
         let all = |library: &LibraryFiles| {
             let operations = library.operations.iter().map(|operation| (operation.name.clone(), operation.bytes.clone()));
@@ -76,7 +76,7 @@ pub(crate) struct OperationFile {
     pub bytes: Vec<u8>,
 }
 
-/// The words of a form.
+/// The names in a format.
 struct Form {
     /// The file that describes the library.
     root: &'static str,
@@ -101,16 +101,16 @@ pub(super) fn is_library(path: &Path) -> bool {
 /// Reads a library.
 ///
 /// # Errors
-/// Why it is none.
+/// The file is not a library, or cannot be read.
 pub(super) fn read(path: &Path) -> Result<LibraryFiles, Unread> {
     let archived = if path.is_dir() { Archived::directory(path) } else { Archived::zip(path) };
     read_from(&archived?, &path.display().to_string())
 }
 
-/// Reads the library in an archive that is shown so.
+/// Reads the library in an archive that is shown as `shown`.
 ///
 /// # Errors
-/// Why it is none.
+/// The archive is not a library, or cannot be read.
 pub(super) fn read_from(archived: &Archived, shown: &str) -> Result<LibraryFiles, Unread> {
     let form = [CONNECTOR, SYNAPSE].into_iter().find(|form| archived.has(form.root));
     let form = form.ok_or(Unread::Other)?;
@@ -142,7 +142,7 @@ pub(super) fn read_from(archived: &Archived, shown: &str) -> Result<LibraryFiles
     Ok(library)
 }
 
-/// The description of a part, and the directory that it lies in: that of its name, else the one whose description has the name.
+/// The description of a part, and its directory: that of its name, else the one whose description has the name.
 fn described(archived: &Archived, part: &str, form: &Form) -> (String, Result<Element, String>) {
     let file = format!("{part}/{}", form.part);
     if !archived.has(&file) {

@@ -1,4 +1,4 @@
-//! Projects as tools make them, and directories as people fill them: looks at every file below a path and decides what
+//! Projects as tools make them, and directories that people fill: examines every file below a path and decides what
 //! it is.
 //!
 //! A *configuration root* is a directory with one sub-directory for each kind of artifact (`synapse-config`,
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use xml::{Event, Limits, Tokenizer};
 
-/// Directories of artifacts by the names that people give them, beside those of [`ArtifactKind::directory`].
+/// Names that people give to directories of artifacts, beside those of [`ArtifactKind::directory`].
 const OTHER_NAMES: [(&str, ArtifactKind); 28] = [
     ("apis", ArtifactKind::Api),
     ("rest-apis", ArtifactKind::Api),
@@ -51,7 +51,7 @@ const OTHER_NAMES: [(&str, ArtifactKind); 28] = [
     ("dataservices", ArtifactKind::DataService),
 ];
 
-/// Directories of artifacts whose names mean nothing else.
+/// Names of directories that hold artifacts and nothing else.
 const TELLING: [&str; 6] = [
     "proxy-services",
     "local-entries",
@@ -61,10 +61,10 @@ const TELLING: [&str; 6] = [
     "sequences",
 ];
 
-/// What the directory of a project or of a module of one has.
+/// Files and directories that only a project or a module of one has.
 const MODULE: [&str; 5] = ["pom.xml", "src", "build.gradle", "package.json", "Chart.yaml"];
 
-/// How much of a file is looked at for its root element.
+/// How many bytes of a file are read to find its root element.
 const START: u64 = 64 << 10;
 
 /// Property files of a server that are settings.
@@ -76,7 +76,7 @@ const SETTINGS: [&str; 5] = [
     "deployment.toml",
 ];
 
-/// Looks at the files below a path.
+/// Finds the files below a path.
 pub(super) struct Project<'a> {
     pub layout: Layout,
     pub sources: &'a mut SourceMap,
@@ -85,11 +85,11 @@ pub(super) struct Project<'a> {
     walk: Walk,
     /// XML files with an artifact, outside of configuration roots.
     loose: Vec<PathBuf>,
-    /// Files and directories that are in use already.
+    /// Files and directories that are in use.
     claimed: HashSet<PathBuf>,
-    /// What descriptors list, with the place.
+    /// The artifacts that descriptors list, with the place.
     listed: Vec<(PathBuf, ArtifactKind, Span)>,
-    /// Only what a server reads: one level, `.xml`.
+    /// Only files that a server reads: one level, `.xml`.
     as_a_server: bool,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Project<'a> {
             self.add(file, Some(ArtifactKind::Definitions));
         }
         for entry in self.list(path) {
-            // What configurations of Synapse name relative to its home lies below `repository`.
+            // Configurations of Synapse name files relative to its home that lie below `repository`.
             if !matches!(&*entry.name, "repository" | "registry" | "busbar.toml") {
                 self.tree(&entry, Reason::ServerPart);
             }
@@ -245,7 +245,7 @@ impl<'a> Project<'a> {
                 ("task-manager.xml", _) if !entry.is_directory => {
                     self.add(entry.path, Some(ArtifactKind::TaskManager));
                 }
-                // A link to a disk that is away.
+                // A link to a volume that is not mounted.
                 (_, Some(_)) if entry.path.metadata().is_err() => {
                     let why = entry.path.metadata().err().map_or_else(String::new, |error| in_words(&error));
                     self.unreadable("unreadable-directory", &entry.path, &why);
@@ -269,7 +269,7 @@ impl<'a> Project<'a> {
             let is_xml = entry.extension() == extension;
             if self.claimed.contains(&entry.path) {
             } else if entry.name.starts_with('.') {
-                // Of editors, of version control, and what macOS puts beside each file (`._A.xml`).
+                // Files of editors and of version control, and those that macOS puts beside each file (`._A.xml`).
                 self.tree(&entry, Reason::Tooling);
             } else if entry.is_directory && !self.as_a_server {
                 self.walk_deeper(|walker| walker.artifacts(&entry.path, kind));
@@ -300,7 +300,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// A directory of which nothing is known.
+    /// A directory of unknown content.
     fn open(&mut self, path: &Path) {
         let entries = self.list(path);
         let is_project = self.is_project(path, &entries);
@@ -325,7 +325,7 @@ impl<'a> Project<'a> {
         path == self.layout.root || entries.iter().any(|e| MODULE.contains(&&*e.name))
     }
 
-    /// One entry of a directory that is no root, or of a root that has it beside its artifacts.
+    /// One entry of a directory that is not a root, or of a root that has it beside its artifacts.
     fn open_entry(&mut self, parent: &Path, entry: Entry) {
         if self.claimed.contains(&entry.path) {
             return;
@@ -366,7 +366,7 @@ impl<'a> Project<'a> {
         if self.holds(path, kind) { self.artifacts(path, kind) } else { self.open(path) }
     }
 
-    /// Whether a directory holds artifacts of a kind, or could: it is no module of a project, and has no other XML.
+    /// Whether a directory holds artifacts of a kind, or could: it is not a module of a project, and has no other XML.
     fn holds(&mut self, path: &Path, kind: ArtifactKind) -> bool {
         let entries = self.list(path);
         if entries.iter().any(|entry| MODULE.contains(&&*entry.name)) {
@@ -401,7 +401,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// An XML file in no place that says what it is.
+    /// An XML file outside of the directories of a kind.
     fn xml(&mut self, name: &str, path: PathBuf) {
         let by_name = match by_name(name, "") {
             Reason::Unknown => Reason::NoArtifact,
@@ -464,7 +464,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// Puts a file, or all of a directory, into the registry.
+    /// Mounts a file, or all files of a directory, in the registry.
     fn mount(&mut self, path: &Path, key: &str, is_directory: bool) {
         if !is_directory {
             let replaced = self.layout.mounts.add(key, Mount::File(path.to_owned()));
@@ -493,7 +493,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// Reads the descriptor of a module before the rest of the directory: what it names is in use.
+    /// Reads the descriptor of a module before the rest of the directory: the files that it names are in use.
     fn descriptor_in(&mut self, directory: &Path, entries: &[Entry]) {
         for entry in entries.iter().filter(|e| e.name == "artifact.xml" && !e.is_directory) {
             self.descriptor(directory, &entry.path);
@@ -511,7 +511,7 @@ impl<'a> Project<'a> {
         let root = match crate::parse::parse(file, &text) {
             Ok(root) => root,
             Err(mut error) => {
-                // The artifacts are found without it.
+                // The artifacts are found without the descriptor.
                 error.severity = diagnostics::Severity::Warning;
                 return self.problems.push(error);
             }
@@ -564,7 +564,7 @@ impl<'a> Project<'a> {
         self.layout.files.push(ArtifactFile { path, kind });
     }
 
-    /// A directory of libraries, or one of them that is unpacked.
+    /// A directory of libraries, or an unpacked library.
     fn libraries(&mut self, entry: &Entry) {
         if !entry.is_directory || self.claimed.contains(&entry.path) {
             return self.tree(entry, Reason::Connector);
@@ -581,14 +581,14 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// A file or directory that is not read; nothing is said of a directory without files.
+    /// A file or directory that is not read; a directory without files is not reported.
     fn tree(&mut self, entry: &Entry, reason: Reason) {
         fn has_files(path: &Path, depth: usize) -> bool {
             let Ok(entries) = std::fs::read_dir(path) else { return true };
             entries.flatten().any(|entry| {
                 match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     true => depth == 0 || has_files(&entry.path(), depth - 1),
-                    // What keeps an empty directory in a repository.
+                    // The file that keeps an empty directory in a repository.
                     false => entry.file_name() != ".gitkeep",
                 }
             })
@@ -620,7 +620,7 @@ impl<'a> Project<'a> {
         self.problems.push(Diagnostic::error(rule, message).at(Span::new(file, 0, 0), ""));
     }
 
-    /// What descriptors list beside roots; artifacts that lie anywhere; the order of loading.
+    /// Adds what descriptors list beside roots, adds loose artifacts where there is nothing else, and sorts.
     fn finish(&mut self) {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let listed = std::mem::take(&mut self.listed);
@@ -686,7 +686,7 @@ impl<'a> Project<'a> {
     }
 }
 
-/// The kind of a directory's artifacts, and whether the name is the one that servers read.
+/// The kind of a directory's artifacts, and whether servers read a directory of this name.
 fn kind_of(name: &str) -> Option<(ArtifactKind, bool)> {
     if let Some(kind) =
         ArtifactKind::all().find(|kind| !kind.directory().is_empty() && kind.directory() == name)
@@ -701,7 +701,7 @@ fn kind_of(name: &str) -> Option<(ArtifactKind, bool)> {
         .map(|kind| (kind, false))
 }
 
-/// Whether a sub-directory tells that it is one of a configuration root.
+/// Whether a sub-directory proves that its parent is a configuration root.
 fn is_telling(entry: &Entry) -> bool {
     entry.is_directory && TELLING.contains(&&*entry.name)
 }
@@ -741,11 +741,11 @@ struct Root {
 impl Root {
     /// The artifact that the file holds.
     fn kind(&self) -> Option<ArtifactKind> {
-        // They are no part of Synapse, and are named inside.
+        // They have no Synapse namespace, and a child element names them.
         if matches!(&*self.local, "datasource" | "datasources-configuration") && !self.has_namespace {
             return Some(ArtifactKind::DataSource);
         }
-        // Many other documents have such a root: what a data service is, the name of its file says.
+        // Many other documents have such a root: the extension of a data service decides.
         if &*self.local == "data" {
             return None;
         }
@@ -784,7 +784,7 @@ fn root_element(path: &Path) -> Option<Root> {
     None
 }
 
-/// Whether a file holds an artifact of a kind; one whose first tag is broken does where it begins like one.
+/// Whether a file holds an artifact of a kind. One whose first tag is broken does if it begins like one.
 fn is_of_kind(path: &Path, kind: ArtifactKind) -> bool {
     if kind == ArtifactKind::DataService {
         return true;

@@ -7,22 +7,22 @@ use message::memory::Held;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// How long a connection that waited may take to say that it is alive.
+/// How long a connection that was idle may take to answer NOOP.
 const ALIVE: Duration = Duration::from_secs(5);
-/// Most bytes of the lines of an answer about messages.
+/// Most bytes of the lines of a response about messages.
 const LONGEST: usize = 16 << 20;
-/// Deepest list in an answer.
+/// Deepest list in a response.
 const DEEPEST: usize = 32;
 
-/// A conversation with a server that knows the user.
+/// A session in the authenticated state.
 pub(super) struct Session {
     wire: Wire,
     next: u32,
-    /// What the server can do, in upper case.
+    /// The capabilities of the server, in upper case.
     can: Vec<String>,
 }
 
-/// A value in an answer.
+/// A value in a response.
 #[derive(Debug, PartialEq)]
 enum Item {
     Atom(String),
@@ -30,13 +30,13 @@ enum Item {
     List(Vec<Item>),
 }
 
-/// A line of an answer: text, and blocks of bytes within it.
+/// A line of a response: text, and literals within it.
 enum Piece {
     Text(String),
     Block(Vec<u8>),
 }
 
-/// What is known of a message.
+/// The data of a message.
 #[derive(Default)]
 pub(super) struct Fetched {
     pub uid: u32,
@@ -75,7 +75,7 @@ impl Converse for Session {
 }
 
 impl Session {
-    /// Whether a connection that waited still works.
+    /// Whether an idle connection still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         let before = self.wire.patience(ALIVE);
         let alive = self.ask("NOOP", 0).await.is_ok();
@@ -83,7 +83,7 @@ impl Session {
         alive
     }
 
-    /// Goes to a folder.
+    /// Selects a folder.
     pub(super) async fn select(&mut self, folder: &str, changes: bool) -> Result<(), Failure> {
         let verb = if changes { "SELECT" } else { "EXAMINE" };
         let name = quoted(&utf7(folder)).ok_or_else(|| {
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// The messages that meet all of these, by their numbers.
+    /// The UIDs of the messages that meet all criteria.
     pub(super) async fn search(&mut self, criteria: &str) -> Result<Vec<u32>, Failure> {
         let answers = self.ask(&format!("UID SEARCH {criteria}"), 0).await?;
         let mut found = Vec::new();
@@ -113,7 +113,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The messages whose `Message-ID` is this.
+    /// The UIDs of messages with this `Message-ID`.
     pub(super) async fn find(&mut self, id: &str) -> Result<Vec<u32>, Failure> {
         match quoted(id) {
             Some(id) => self.search(&format!("HEADER Message-ID {id}")).await,
@@ -121,7 +121,7 @@ impl Session {
         }
     }
 
-    /// Facts of messages. `most`: so many bytes an answer may have beside its lines.
+    /// Fetches data items of messages. `most`: the bytes that a response may have beside its lines.
     pub(super) async fn fetch(
         &mut self,
         numbers: &[u32],
@@ -152,7 +152,7 @@ impl Session {
         Ok(())
     }
 
-    /// Removes messages that are flagged as deleted: these, where the server can tell them from others (RFC 4315); all where there are none named.
+    /// Expunges messages that are flagged as deleted: these, where the server has UIDPLUS (RFC 4315); all where no number is given.
     pub(super) async fn expunge(&mut self, numbers: &[u32]) -> Result<(), Failure> {
         if numbers.is_empty() || !self.can("UIDPLUS") {
             return self.ask("EXPUNGE", 0).await.map(|_| ());
@@ -196,7 +196,7 @@ impl Session {
 
     async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
         let shown = super::oauth::shown(user, token);
-        // With the command where the server takes that (RFC 4959), else when it asks.
+        // With the command where the server has SASL-IR (RFC 4959), else after its continuation request.
         let (command, response) = match self.can("SASL-IR") {
             true => (format!("AUTHENTICATE XOAUTH2 {shown}"), None),
             false => ("AUTHENTICATE XOAUTH2".to_owned(), Some(shown)),
@@ -208,7 +208,7 @@ impl Session {
             let line = self.wire.line(left).await?;
             left = left.saturating_sub(line.len() + 64);
             if line.starts_with('+') {
-                // Where it asks again it says why not, and wants to be told that this was read.
+                // A second continuation request has the error, and an empty line acknowledges it.
                 let line = response.take().unwrap_or_default();
                 self.wire.send(format!("{line}\r\n").as_bytes()).await?;
             } else if let Some(end) = line.strip_prefix(&tag) {
@@ -225,32 +225,32 @@ impl Session {
         }
     }
 
-    /// Sends a command with a tag of its own.
+    /// Sends a command with a new tag.
     async fn begin(&mut self, command: &str) -> Result<(), Failure> {
         self.next = self.next.wrapping_add(1);
         self.wire.send(format!("b{} {command}\r\n", self.next).as_bytes()).await
     }
 
-    /// Sends a command and reads its answers.
+    /// Sends a command and reads its responses.
     async fn ask(&mut self, command: &str, most: usize) -> Result<Vec<Vec<Piece>>, Failure> {
         self.begin(command).await?;
         let tag = format!("b{}", self.next);
         let (mut answers, mut left, mut lines) = (Vec::new(), most, 0_usize);
-        // Numbers of messages and facts of many; all other answers are short.
+        // UIDs and data of messages are many; all other responses are short.
         let longest = if command.starts_with("UID ") { LONGEST } else { SHORT };
-        // Counts the answer while it is read.
+        // Counts the memory while the response is read.
         let mut held = Held::NONE;
         loop {
             let mut pieces = Vec::new();
             loop {
                 let line = self.wire.line(longest).await?;
-                // Text costs memory too.
+                // Text takes memory too.
                 lines += line.len() + 64;
                 if lines > longest {
                     return Err(self.wire.broken("the server does not end its answer".to_owned()));
                 }
                 held.try_grow(lines + most - left)?;
-                // What is said to people has no blocks.
+                // Text for people has no literals.
                 let is_remark = pieces.is_empty() && is_remark(&line, &tag);
                 let Some(length) = block_of(&line).filter(|_| !is_remark) else {
                     pieces.push(Piece::Text(line));
@@ -281,29 +281,29 @@ impl Session {
     }
 }
 
-/// What a line of a server says, for a message.
+/// A line of a server without control characters, for a message.
 fn printable(line: &str) -> String {
     line.chars().take(200).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Whether a server understood a command, and does not want to do it.
+/// Whether a server answered a command with NO.
 fn is_refusal(failure: &Failure, verb: &str) -> bool {
     failure.detail.contains(&format!(": {verb}: NO "))
 }
 
-/// Whether a line ends an answer, or tells of the state of the server.
+/// Whether a line is the tagged response or an untagged status response.
 fn is_remark(line: &str, tag: &str) -> bool {
     let rest = line.strip_prefix("* ").or_else(|| line.strip_prefix(tag)?.strip_prefix(' '));
     let word = rest.and_then(|rest| rest.split(' ').next()).unwrap_or_default();
     matches!(word, "OK" | "NO" | "BAD" | "BYE" | "PREAUTH")
 }
 
-/// `{123}` at the end of a line.
+/// The length of a literal: `{123}` at the end of a line.
 fn block_of(line: &str) -> Option<usize> {
     line.strip_suffix('}')?.rsplit_once('{')?.1.parse().ok()
 }
 
-/// A set of numbers, with ranges for those that follow each other.
+/// A sequence set, with ranges for consecutive numbers.
 fn set(numbers: &[u32]) -> String {
     let mut out = String::new();
     let mut at = 0;
@@ -322,7 +322,7 @@ fn set(numbers: &[u32]) -> String {
     out
 }
 
-/// A text between quotes; `None`: it cannot stand there.
+/// A quoted string; `None`: it has characters that a quoted string cannot have.
 fn quoted(text: &str) -> Option<String> {
     if text.contains(['\r', '\n', '\0']) {
         return None;
@@ -330,7 +330,7 @@ fn quoted(text: &str) -> Option<String> {
     Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
-/// The name of a folder as servers have it (RFC 3501, 5.1.3).
+/// The name of a folder in modified UTF-7 (RFC 3501, 5.1.3).
 fn utf7(name: &str) -> String {
     use base64::Engine;
     use base64::alphabet::IMAP_MUTF7;
@@ -358,7 +358,7 @@ fn utf7(name: &str) -> String {
     out
 }
 
-/// The values of an answer; `None`: it is none.
+/// The values of a response; `None`: its syntax is wrong.
 fn parsed(pieces: Vec<Piece>) -> Option<Vec<Item>> {
     let mut open: Vec<Vec<Item>> = vec![Vec::new()];
     for piece in pieces {
@@ -405,7 +405,7 @@ fn parsed(pieces: Vec<Piece>) -> Option<Vec<Item>> {
     if open.len() == 1 { open.pop() } else { None }
 }
 
-/// Where an atom ends; what stands between square brackets is part of it.
+/// The end of an atom; a section in square brackets is part of it.
 fn end_of_atom(text: &str) -> usize {
     let mut inside = false;
     for (at, c) in text.char_indices() {
@@ -419,7 +419,7 @@ fn end_of_atom(text: &str) -> usize {
     text.len()
 }
 
-/// The text behind an opening quote, and what follows.
+/// The text after an opening quote, and the rest.
 fn string(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut chars = text.char_indices();

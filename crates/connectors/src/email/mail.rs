@@ -1,4 +1,4 @@
-//! E-mails: made of parameters, and read.
+//! E-mails: built from parameters, and parsed.
 
 use super::smtp::{Letter, host_name};
 use super::{CONFIGURATION, Failure, RESPONSE};
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// What an e-mail is made of.
+/// The parts of an e-mail to send.
 #[derive(Default)]
 pub(super) struct Draft {
     pub from: String,
@@ -38,11 +38,11 @@ pub(super) struct Draft {
     pub images: Vec<Source>,
 }
 
-/// A file that goes with an e-mail.
+/// An attachment or inline image.
 pub(super) struct Source {
     pub name: Option<String>,
     pub content_type: Option<String>,
-    /// For an image within the text.
+    /// `Content-ID` of an inline image.
     pub id: Option<String>,
     pub from: Content,
 }
@@ -92,7 +92,7 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
     Ok(sources)
 }
 
-/// Reports values of `email.send` that are wrong for every message. Files may be there by then.
+/// Reports literals of `email.send` that are wrong. Files are not checked: they may be there when the message comes.
 pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     for name in ["from", "to", "cc", "bcc", "replyTo"] {
         parameters.check(name, element, compiler, |text| {
@@ -125,7 +125,7 @@ pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut C
 }
 
 impl Draft {
-    /// The e-mail as it is sent. Reads the files that go with it, of at most so many bytes together.
+    /// Builds the e-mail, and reads its files, of `most` bytes together.
     pub(super) fn letter(self, most: usize) -> Result<Letter, Failure> {
         let mut builder = Message::builder().date_now().message_id(Some(message_id()));
         let mut from = mailboxes("from", &self.from)?;
@@ -143,7 +143,7 @@ impl Draft {
             Ok(Some(mailboxes_read))
         };
         let (to, cc) = (list("to", &self.to)?, list("cc", &self.cc)?);
-        // Who gets a blind copy is in the envelope, and in no header.
+        // Blind copies are in the envelope, and not in the header.
         let _: Option<Bcc> = list("bcc", &self.bcc)?.map(Bcc::from);
         if let Some(to) = to {
             builder = builder.header(To::from(to));
@@ -206,7 +206,7 @@ impl Draft {
         let essence = self.content_type.as_deref().unwrap_or("text/html");
         let no_charset = || wrong(format!("`{charset}` is no encoding"));
         let encoding = encoding_rs::Encoding::for_label(charset.as_bytes()).ok_or_else(no_charset)?;
-        // What one writes as UTF-16 would be UTF-8 all the same.
+        // The library writes UTF-16 as UTF-8.
         let (bytes, used, _) = encoding.encode(&self.content);
         let label = if used == encoding { charset } else { used.name() };
         let full = match essence.to_ascii_lowercase().contains("charset=") {
@@ -239,7 +239,7 @@ fn with_line_ends(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether there is a CR without its LF, or the other way round.
+/// Whether there is a CR without LF, or an LF without CR.
 fn has_bare_end(bytes: &[u8]) -> bool {
     let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at));
     bytes.iter().enumerate().any(|(at, byte)| match byte {
@@ -249,12 +249,12 @@ fn has_bare_end(bytes: &[u8]) -> bool {
     })
 }
 
-/// The part of a text.
+/// The MIME part of a text.
 fn single(
     (bytes, kind): (Vec<u8>, ContentType),
     encoding: ContentTransferEncoding,
 ) -> Result<SinglePart, Failure> {
-    // A CR or LF that ends no line may be taken for the end of one, and what follows it for commands.
+    // A bare CR or LF may count as the end of a line, and the text after it as a command.
     let encoding = match encoding {
         ContentTransferEncoding::SevenBit | ContentTransferEncoding::EightBit if has_bare_end(&bytes) => {
             ContentTransferEncoding::Base64
@@ -262,7 +262,7 @@ fn single(
         encoding => encoding,
     };
     let body = Body::new_with_encoding(bytes, encoding);
-    // A text that the encoding cannot carry has one that can.
+    // A text that the encoding cannot carry gets one that can.
     let body = body.unwrap_or_else(Body::new);
     Ok(SinglePart::builder().header(kind).header(ContentDisposition::inline()).body(body))
 }
@@ -317,7 +317,7 @@ impl Source {
     }
 }
 
-/// The type of a file by its name.
+/// The media type of a file by its name.
 fn type_of(name: &str) -> &'static str {
     let extension = name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase()).unwrap_or_default();
     match extension.as_str() {
@@ -346,12 +346,12 @@ fn mailboxes(name: &str, text: &str) -> Result<Mailboxes, Failure> {
         .map_err(|why| wrong(format!("the parameter `{name}` is no list of addresses: {why}")))
 }
 
-/// A value may not begin another header.
+/// A text without line breaks: a value must not begin another header.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
-/// A name for an e-mail that no other one has.
+/// A unique `Message-ID`.
 fn message_id() -> String {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -360,7 +360,7 @@ fn message_id() -> String {
     format!("<{:x}.{:x}.{number:x}@{}>", time.as_nanos(), std::process::id(), host_name())
 }
 
-/// An e-mail that was read.
+/// A parsed e-mail.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Mail {
     pub id: Option<String>,
@@ -373,13 +373,13 @@ pub(super) struct Mail {
     pub html: Option<String>,
     pub text: Option<String>,
     pub attachments: Vec<Attachment>,
-    /// When it was sent, in seconds since 1970.
+    /// `Date`, in seconds since 1970.
     pub sent: Option<i64>,
-    /// When the last server got it.
+    /// When the last server received it.
     pub received: Option<i64>,
 }
 
-/// A file that came with an e-mail.
+/// An attachment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Attachment {
     pub name: Option<String>,
@@ -388,7 +388,7 @@ pub(super) struct Attachment {
 }
 
 impl Mail {
-    /// Reads an e-mail, or the header of one.
+    /// Parses an e-mail, or the header of one.
     pub(super) fn parse(content: &[u8]) -> Result<Mail, Failure> {
         let parsed = MessageParser::default().parse(content);
         let message = parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is no e-mail"))?;
@@ -440,7 +440,7 @@ impl Mail {
     }
 }
 
-/// The text of a part, if it is written so.
+/// The text of a part, if it has one.
 fn part_text<'p>(part: &'p mail_parser::MessagePart<'_>, html: bool) -> Option<&'p str> {
     match &part.body {
         PartType::Html(text) if html => Some(text),

@@ -1,4 +1,4 @@
-//! What is done in a mailbox.
+//! Operations on a mailbox.
 
 use super::mail::Mail;
 use super::{
@@ -12,20 +12,20 @@ use message::memory::{self, Held};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 
-/// Folder where none is named.
+/// The folder where none is given.
 const INBOX: &str = "INBOX";
-/// Headers that are read at a time, and most bytes of one.
+/// How many headers are fetched at a time, and most bytes of one.
 const AT_A_TIME: usize = 100;
 const HEADER: usize = 256 << 10;
-/// What an e-mail takes while it is read, over its bytes.
+/// The memory of an e-mail while it is parsed, as a multiple of its bytes.
 const GROWTH: usize = 3;
 
-/// The e-mails that a list has read: operations behind it name them by index.
+/// The e-mails of the last list: later operations refer to them by index.
 struct Listed(Vec<Mail>);
 
-/// Which e-mails are wanted.
+/// The criteria of a list.
 struct Criteria {
-    /// What a server with flags is asked for.
+    /// The criteria that a server with flags evaluates.
     flags: String,
     subject: Option<Wanted>,
     from: Option<Wanted>,
@@ -36,7 +36,7 @@ struct Criteria {
     deletes: bool,
 }
 
-/// A text, or a regular expression, that is found within another.
+/// A text or a regular expression to search for.
 struct Wanted {
     text: String,
     pattern: Option<Pattern>,
@@ -61,7 +61,7 @@ impl Wanted {
 }
 
 impl Criteria {
-    /// Whether more than flags decides.
+    /// Whether headers must be read, not only flags.
     fn needs_header(&self) -> bool {
         self.subject.is_some()
             || self.from.is_some()
@@ -160,7 +160,7 @@ impl Operation {
             Ok(success())
         };
         let done = done.await;
-        // A conversation that was cut off is not gone on with.
+        // A broken session is not reused.
         if done
             .as_ref()
             .err()
@@ -277,7 +277,7 @@ impl Operation {
         Ok(self.listed(mails, context))
     }
 
-    /// Reads e-mails off the worker.
+    /// Parses e-mails on a thread of its own.
     async fn parsed(
         &self,
         contents: Vec<(Option<i64>, Vec<u8>)>,
@@ -312,7 +312,7 @@ impl Operation {
         Outcome { payload: json!({ "emails": emails }), attributes: Map::new(), body: Body::Xml(xml) }
     }
 
-    /// The result for an e-mail that a list has read; `None`: it is asked for by its id.
+    /// The result for an e-mail of the last list; `None`: the operation gives an id instead.
     pub(super) fn of_listed(&self, context: &mut Context) -> Result<Option<Outcome>, Failure> {
         let Some(index) = self.parameters.text("emailIndex", context)? else { return Ok(None) };
         let listed = context
@@ -328,7 +328,7 @@ impl Operation {
         self.one(mail, context).map(Some)
     }
 
-    /// The texts of an e-mail, or a file of it.
+    /// The result for an e-mail: its texts, or an attachment.
     fn one(&self, mail: &Mail, context: &mut Context) -> Result<Outcome, Failure> {
         if self.action == What::Body {
             let mut email = addresses(mail);
@@ -428,7 +428,7 @@ fn none_of(id: &str) -> Failure {
     Failure::new(NOT_FOUND, format!("there is no e-mail {id}"))
 }
 
-/// Counts the bytes of e-mails before they are read.
+/// Counts the memory of e-mails before they are read.
 fn held_for(bytes: usize, most: usize) -> Result<Held, Failure> {
     if bytes > most {
         let why =
@@ -438,7 +438,7 @@ fn held_for(bytes: usize, most: usize) -> Result<Held, Failure> {
     Ok(memory::try_hold(bytes.saturating_mul(GROWTH))?)
 }
 
-/// The bytes of messages.
+/// Fetches whole messages.
 async fn contents(
     session: &mut imap::Session,
     numbers: &[u32],
@@ -454,7 +454,7 @@ async fn contents(
     let held = held_for(total, most)?;
     let (mut contents, mut left) = (Vec::with_capacity(numbers.len()), total.saturating_mul(2) + (64 << 10));
     for number in numbers {
-        // One that went meanwhile is not there.
+        // A message that was removed meanwhile is skipped.
         if let Some(fetched) = session.fetch(&[*number], "UID BODY.PEEK[]", left).await?.pop() {
             left = left.saturating_sub(fetched.content.len());
             contents.push(fetched.content);
@@ -479,7 +479,7 @@ fn addresses(mail: &Mail) -> Map<String, Json> {
     members
 }
 
-/// When a server got a message: `17-Jul-2026 02:44:25 -0700`.
+/// The INTERNALDATE of a message: `17-Jul-2026 02:44:25 -0700`.
 fn internal_date(text: &str) -> Option<i64> {
     let parsed = jiff::fmt::strtime::parse("%d-%b-%Y %H:%M:%S %z", text).ok()?;
     Some(parsed.to_timestamp().ok()?.as_second())

@@ -1,7 +1,7 @@
 //! The email connector: sending by SMTP, and mailboxes by IMAP and POP3.
 //!
-//! Everything waits without a thread, within the times of its connection. Messages are made and read on threads of their own, since
-//! files are read and texts are decoded for them.
+//! All waiting is asynchronous, within the timeouts of the connection. Messages are built and parsed on other threads, since
+//! that reads files and decodes texts.
 
 mod imap;
 mod mail;
@@ -116,7 +116,7 @@ const EXPUNGE: Definition = operation(
 
 const ONE: &[&str] = &["emailId", "emailID", "folder", "connection", VARIABLE, OVERWRITE];
 
-/// What a connection is described by.
+/// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
     "connectionType",
@@ -159,11 +159,11 @@ const CONFIGURATION: Reason = (700_204, "EMAIL:INVALID_CONFIGURATION");
 const RESPONSE: Reason = (700_205, "EMAIL:RESPONSE_GENERATION");
 const CREDENTIALS: Reason = (700_206, "EMAIL:INVALID_CREDENTIALS");
 
-/// How long connecting, an answer and a block that is sent may take, unless the connection says.
+/// Timeout of connecting, of an answer and of a block that is sent, unless the connection has one.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest of these times.
+/// Upper limit of these timeouts.
 const LONGEST: Duration = Duration::from_secs(600);
-/// How long a connection waits for the next message, unless its description says: servers end it after a while.
+/// How long an idle connection is kept, unless the connection says: servers close it after a while.
 const KEEP: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,23 +173,23 @@ enum Protocol {
     Pop3,
 }
 
-/// A server as a connection describes it.
+/// A server, as a connection describes it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Server {
     protocol: Protocol,
-    /// It begins with TLS.
+    /// Implicit TLS.
     secure: bool,
-    /// It goes on with TLS.
+    /// STARTTLS.
     start_tls: bool,
     host: String,
     port: u16,
     user: Option<String>,
     password: Option<String>,
-    /// A token takes the place of the password.
+    /// A token instead of the password.
     oauth: Option<oauth::Account>,
     authenticates: bool,
     check_name: bool,
-    /// Whatever certificate it shows.
+    /// Every certificate is trusted.
     trusted: bool,
     connect: Duration,
     read: Duration,
@@ -197,18 +197,18 @@ struct Server {
     pool: Limits,
 }
 
-/// How the bus shows who it is.
+/// How the bus authenticates.
 #[derive(Clone, Copy)]
 enum Login<'a> {
-    /// It does not.
+    /// Without authentication.
     Nobody,
     Password(&'a str, &'a str),
     Token(&'a str, &'a str),
 }
 
-/// A conversation with a server.
+/// A session with a server.
 trait Converse: Sized {
-    /// Begins one, up to where the server knows who asks.
+    /// Opens a session, up to the authenticated state.
     fn open(
         server: &Server,
         login: Login<'_>,
@@ -217,7 +217,7 @@ trait Converse: Sized {
 }
 
 impl Server {
-    /// Opens a conversation. Where a token that was kept is refused, a fresh one is tried.
+    /// Opens a session. Where a cached token is refused, a fresh one is tried.
     async fn open<T: Converse>(&self, services: &Services) -> Result<T, Failure> {
         let Some(user) = self.user.as_deref().filter(|_| self.authenticates) else {
             return T::open(self, Login::Nobody, services).await;
@@ -241,11 +241,11 @@ impl Server {
 /// A connection.
 struct Connection {
     fields: Fields,
-    /// Where relative paths of attachments begin.
+    /// The directory that relative paths of attachments start from.
     directory: PathBuf,
 }
 
-/// What is done.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Send,
@@ -295,7 +295,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     Some(Connection { fields, directory: compiler.configuration.root.clone() })
 }
 
-/// Reports what a token needs and the connection does not have.
+/// Reports parameters of a token that the connection lacks.
 fn report_oauth(fields: &Fields, element: &Element, compiler: &mut Compiler<'_>) -> Option<()> {
     let grant = fields.literal("grantType").map(plain);
     if let Some(grant) = &grant
@@ -315,7 +315,7 @@ fn report_oauth(fields: &Fields, element: &Element, compiler: &mut Compiler<'_>)
     Some(())
 }
 
-/// The grants that tokens are asked for with, without case and what is between words.
+/// The grant types, without case and separators.
 const GRANTS: [&str; 2] = ["authorizationcode", "clientcredentials"];
 
 fn plain(text: &str) -> String {
@@ -345,7 +345,7 @@ impl Connection {
         let mut time = |name: &str, default: Duration| -> Result<Duration, Failure> {
             let Some(value) = text(name)? else { return Ok(default) };
             let millis: i64 = value.parse().map_err(|_| wrong(format!("`{name}` is no number: {value}")))?;
-            // No time at all, or one without end, is the one that there is otherwise.
+            // A timeout of 0, or a negative one, is the default.
             let millis = u64::try_from(millis).ok().filter(|millis| *millis > 0);
             Ok(millis.map_or(default, |millis| Duration::from_millis(millis).min(LONGEST)))
         };
@@ -400,7 +400,7 @@ impl Connection {
     }
 }
 
-/// Who asks for tokens.
+/// The account for tokens.
 fn account(text: &mut impl FnMut(&str) -> Result<Option<String>, Fault>) -> Result<oauth::Account, Failure> {
     let mut needed = |name: &str| -> Result<String, Failure> {
         text(name)?.ok_or_else(|| Failure::new(CONFIGURATION, format!("`enableOAuth2` needs `{name}`")))
@@ -427,7 +427,7 @@ fn account(text: &mut impl FnMut(&str) -> Result<Option<String>, Fault>) -> Resu
 
 fn compile(element: &Element, action: What, compiler: &mut Compiler<'_>) -> Compiled {
     let connections = Connections::compile(element, "email", compiler, make)?;
-    // What people write in an e-mail has values of the message in it.
+    // The texts of an e-mail may have values of the message in them.
     let form = |name: &str| match name {
         "subject" | "content" | "to" | "cc" | "bcc" => Form::Template,
         "attachments" | "inlineImages" | "headers" => Form::Json,
@@ -438,7 +438,7 @@ fn compile(element: &Element, action: What, compiler: &mut Compiler<'_>) -> Comp
     Some(Box::new(Operation { action, connections, parameters }))
 }
 
-/// Reports values that are wrong for every message.
+/// Reports literals that are wrong.
 fn check(action: What, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     let truths = ["deleteAfterRetrieve", "seen", "answered", "deleted", "recent"];
     parameters.check_truths(&truths, element, compiler);
@@ -467,7 +467,7 @@ fn check(action: What, parameters: &Parameters, element: &Element, compiler: &mu
     }
 }
 
-/// The conversations that wait for the next message.
+/// The idle sessions.
 type Conversations<T> = Pools<Server, T>;
 
 impl Operation {
@@ -494,7 +494,7 @@ impl Operation {
     }
 
     async fn perform(&self, context: &mut Context) -> Result<Outcome, Failure> {
-        // An e-mail of the list that was read before needs no server.
+        // An e-mail of the last list needs no server.
         if matches!(self.action, What::Body | What::Attachment)
             && let Some(outcome) = self.of_listed(context)?
         {
@@ -565,7 +565,7 @@ impl Operation {
             None => Vec::new(),
         };
         let content = parameters.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
-        // Elements that are written here are of HTML, not of the configuration.
+        // Elements in this value are HTML, not configuration.
         let content = content.replace(&format!(" xmlns=\"{}\"", config::SYNAPSE), "");
         Ok(mail::Draft {
             from,
@@ -586,7 +586,7 @@ impl Operation {
     }
 }
 
-/// Waits for a place among the connections to a server.
+/// Waits for a permit of the pool.
 async fn place<T>(pool: &Pool<T>, server: &Server) -> Result<tokio::sync::OwnedSemaphorePermit, Failure> {
     let busy = || {
         let why = format!(
@@ -614,7 +614,7 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
             list?
         }
     };
-    // Those of the e-mail itself have parameters of their own.
+    // Headers that other parameters set.
     let has_parameter = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.starts_with("content-")

@@ -8,34 +8,34 @@ use base64::engine::general_purpose::STANDARD;
 use flow::Services;
 use std::time::Duration;
 
-/// How long a connection that waited may take to say that it is alive.
+/// How long a connection that was idle may take to answer NOOP.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// A conversation with a server that is ready for a message.
+/// A session that is ready for a message.
 pub(super) struct Session {
     wire: Wire,
-    /// What the server can do, in upper case.
+    /// The extensions of the server, in upper case.
     can: Vec<String>,
 }
 
-/// What is sent.
+/// An e-mail with its envelope.
 pub(super) struct Letter {
-    /// The address that is told when it cannot be delivered.
+    /// The return path.
     pub from: String,
-    /// Who gets it.
+    /// The recipients.
     pub to: Vec<String>,
-    /// With its header, lines ending with CR LF.
+    /// Header and body; lines end with CR LF.
     pub content: Vec<u8>,
 }
 
-/// An answer of a server.
+/// A reply of a server.
 struct Reply {
     code: u16,
     lines: Vec<String>,
 }
 
 impl Reply {
-    /// For messages.
+    /// The text for messages.
     fn text(&self) -> String {
         let text = self.lines.join(" ");
         let text: String = text.chars().take(500).map(|c| if c.is_control() { '?' } else { c }).collect();
@@ -69,7 +69,7 @@ impl Converse for Session {
 }
 
 impl Session {
-    /// Whether a connection that waited still works.
+    /// Whether an idle connection still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         let before = self.wire.patience(ALIVE);
         let alive = matches!(self.ask("RSET").await, Ok(reply) if reply.code == 250);
@@ -77,7 +77,7 @@ impl Session {
         alive
     }
 
-    /// Sends a message to all who get it, or to none.
+    /// Sends a message to all recipients, or to none.
     pub(super) async fn send(&mut self, letter: &Letter) -> Result<(), Failure> {
         let wide = letter.to.iter().chain([&letter.from]).any(|address| !address.is_ascii());
         let utf8 = match (wide, self.can("SMTPUTF8")) {
@@ -104,7 +104,7 @@ impl Session {
     async fn hello(&mut self) -> Result<(), Failure> {
         let name = host_name();
         let mut reply = self.ask(&format!("EHLO {name}")).await?;
-        // 421 is the end of the conversation, whatever was asked (RFC 5321, 3.8).
+        // Code 421 ends the session, whatever the command was (RFC 5321, 3.8).
         if !matches!(reply.code, 250 | 421) {
             reply = self.ask(&format!("HELO {name}")).await?;
         }
@@ -119,7 +119,7 @@ impl Session {
     async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
         let mut reply = self.ask(&format!("AUTH XOAUTH2 {}", shown(user, token))).await?;
         if reply.code == 334 {
-            // It says why not, and wants to be told that this was read.
+            // A second challenge has the error, and an empty line acknowledges it.
             reply = self.ask("").await?;
         }
         match reply.code {
@@ -147,7 +147,7 @@ impl Session {
             }
             reply
         } else if ways.is_empty() {
-            // A server that asks for nothing gets nothing.
+            // A server that does not offer AUTH gets no credentials.
             return Ok(());
         } else {
             let why = format!("{}: the server knows no AUTH PLAIN and no AUTH LOGIN", self.wire.peer());
@@ -160,7 +160,7 @@ impl Session {
     }
 
     async fn ask(&mut self, command: &str) -> Result<Reply, Failure> {
-        // No value may end its command.
+        // A value must not end its command.
         if command.contains(['\r', '\n', '\0']) {
             return Err(self.wire.broken("an address has a line end in it".to_owned()));
         }
@@ -186,7 +186,7 @@ impl Session {
     fn expect(&self, reply: Reply, codes: &[u16]) -> Result<(), Failure> {
         match reply.code {
             code if codes.contains(&code) => Ok(()),
-            // Authentication is required, or was not enough.
+            // Authentication is required or failed.
             530 | 534 | 535 | 538 => {
                 Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), reply.text())))
             }
@@ -195,7 +195,7 @@ impl Session {
     }
 }
 
-/// Content with its end, and with a second dot at each line that begins with one.
+/// The content with dot-stuffing and the final dot.
 fn stuffed(content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len() + content.len() / 64 + 8);
     for line in content.split_inclusive(|byte| *byte == b'\n') {

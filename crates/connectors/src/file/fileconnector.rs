@@ -1,7 +1,7 @@
 //! The file connector before its version 4, `fileconnector.…`: it has no connections, and names files by paths and `file:` addresses.
 //!
-//! What its operations do to files is what those of today do; parameters, names and results are its own. Each result takes the place of the
-//! body: `<success>true</success>`. A source that is not there is no fault of `copy`, `move`, `delete` and `archives`, but a result of
+//! Its operations on files are those of the present connector; parameters, names and results differ. Each result replaces the
+//! body: `<success>true</success>`. A missing source is not a fault of `copy`, `move`, `delete` and `archives`, but a result of
 //! `false`, as in WSO2.
 
 use super::list::{DEEPEST, entries};
@@ -30,7 +30,7 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The parameters of an operation, with those that are about servers and those of all operations.
+/// The parameters of an operation, with those of file servers and those of all operations.
 macro_rules! parameters {
     ($($parameter:literal),*) => {
         &[
@@ -57,7 +57,7 @@ macro_rules! parameters {
 const NAMESPACE: &str = "http://org.wso2.esbconnectors.FileConnector";
 /// The member with a list of files.
 const FILES: &str = "file";
-/// The file in an archive that is made of a text.
+/// The name of the file in an archive of a text.
 const OUTPUT: &str = "output.txt";
 /// The file that `send` writes into a directory.
 const RESPONSE: &str = "response.xml";
@@ -212,7 +212,7 @@ const READ_A_LINE: Definition = operation(
     |element, compiler| compile(element, "readALine", &["source", "lineNumber"], read_a_line, compiler),
 );
 
-/// Compiles an operation. `needed`: the parameters that have to be there.
+/// Compiles an operation. `needed`: its required parameters.
 fn compile(
     element: &Element,
     name: &'static str,
@@ -242,7 +242,7 @@ fn compile(
     }))
 }
 
-/// Reports values that are wrong for every message.
+/// Reports literals that are wrong.
 fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     for name in ["source", "destination", "filePath", "address"] {
         let Some(text) = parameters.literal(name).filter(|t| !t.is_empty()) else { continue };
@@ -297,7 +297,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     });
 }
 
-/// A result as the body: the element of its member, or the list of files.
+/// Makes a result the body: the element of its member, or the list of files.
 pub(super) fn xml(result: &Map<String, Json>) -> String {
     let mut out = String::new();
     if let Some(Json::Array(list)) = result.get(FILES) {
@@ -323,7 +323,7 @@ fn success() -> Done {
     result("success", true)
 }
 
-/// The result where the source is not there; otherwise what failed.
+/// A result of `false` where the source is missing; otherwise the failure.
 fn unless_missing(path: &Path, ran: Result<(), Failure>) -> Result<Done, Failure> {
     match ran {
         Ok(()) => Ok(success()),
@@ -337,7 +337,7 @@ fn unless_missing(path: &Path, ran: Result<(), Failure>) -> Result<Done, Failure
     }
 }
 
-/// A text that is written, in its encoding; `None`: there is none.
+/// The text to write, in its encoding; `None`: there is none.
 fn content(parameters: &Parameters, context: &mut Context) -> Result<Option<Bytes>, Failure> {
     let Some(value) = parameters.value("inputContent", context)? else { return Ok(None) };
     let encoding = parameters.text("encoding", context)?;
@@ -360,7 +360,7 @@ fn append(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
         }
         _ => return Err(gives_nothing("inputContent")),
     };
-    // What is no line of the file means its end.
+    // A line that the file does not have means its end.
     let position = parameters.text("position", context)?;
     let position = position.and_then(|text| text.parse().ok()).filter(|line| *line > 0);
     let writing = Writing::plain(path, Mode::Append, content, position);
@@ -371,7 +371,7 @@ fn append(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     }))
 }
 
-/// Makes an empty file where there is none, and the directories above it.
+/// Creates an empty file where there is none, and its directories.
 fn begin(path: &Path) -> Result<(), Failure> {
     if fs::metadata(path).is_ok() {
         return Ok(());
@@ -392,12 +392,12 @@ fn create(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     Ok(Arc::new(move |files| {
         let place = files.path(&path)?;
         match &content {
-            // What is called like a directory is one.
+            // A name with a slash at the end is a directory.
             _ if !has_extension(&place) => {
                 directories(&place).map_err(|error| Failure::io(&place, &error))?;
             }
             None => begin(&place)?,
-            // As in WSO2, what is there is kept.
+            // As in WSO2, an existing file is kept.
             Some(content) => {
                 let mode = if fs::metadata(&place).is_ok() { Mode::Append } else { Mode::Overwrite };
                 Writing::plain(path.clone(), mode, content.clone(), None).run(files)?;
@@ -407,7 +407,7 @@ fn create(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     }))
 }
 
-/// Whether a name is that of a file, as the connector decides it for what is not there.
+/// Whether a missing path counts as a file: its name has an extension.
 fn has_extension(path: &Path) -> bool {
     path.extension().is_some_and(|extension| !extension.is_empty())
 }
@@ -443,7 +443,7 @@ fn archives(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     }))
 }
 
-/// What `copy` and `move` have in common.
+/// The parameters of `copy` and `move`.
 struct Transfer {
     from: String,
     to: String,
@@ -463,8 +463,8 @@ impl Transfer {
         })
     }
 
-    /// Source and target. The target of a file is in the directory that is named, or is the file that is named; that of a directory is the one
-    /// that is named, or one in it.
+    /// Source and target. The target of a file is the file, or is in the directory, that is named; that of a directory is the directory that
+    /// is named, or one in it.
     fn paths(&self, files: &Files) -> Result<(PathBuf, PathBuf, bool), Failure> {
         let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
         let is_directory = fs::metadata(&from).is_ok_and(|m| m.is_dir());
@@ -495,7 +495,7 @@ fn copied(transfer: &Transfer, from: &Path, to: &Path, is_directory: bool, files
     if !is_directory {
         return copy_all(from, to, None, Existing::Replace, 0, &mut count, files);
     }
-    // What a link names is copied, not the link.
+    // The target of a link is copied, not the link.
     outside(from, to, without_links)?;
     if transfer.deep {
         return copy_all(from, to, transfer.pattern.as_deref(), Existing::Replace, 0, &mut count, files);
@@ -529,7 +529,7 @@ fn moved(transfer: &Transfer, from: &Path, to: &Path, is_directory: bool, files:
     move_members(transfer, from, to, 0, &mut 0, files)
 }
 
-/// Moves what is wanted of a directory; the directories themselves stay where they are.
+/// Moves the wanted files of a directory; the directories themselves stay.
 fn move_members(
     transfer: &Transfer,
     from: &Path,
@@ -599,7 +599,7 @@ fn deleted(
             }
             false => Ok(()),
         };
-        // Somebody else was faster.
+        // Another process was faster.
         if ran.is_err() && fs::symlink_metadata(&entry.path).is_ok() {
             return ran;
         }
@@ -766,7 +766,7 @@ fn split_file(parameters: &Parameters, context: &mut Context) -> Result<Job, Fai
     let from = required(parameters, "source", context)?;
     let to = required(parameters, "destination", context)?;
     let mut size = |name: &str| from_one(number(parameters, name, context)?, name, "number");
-    // Of several the first of these counts, as in WSO2.
+    // As in WSO2, the first of these counts.
     let part = match (size("numberOfLines")?, size("chunkSize")?) {
         (Some(lines), _) => Part::Lines(lines),
         (None, Some(bytes)) => Part::Bytes(bytes),

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Most files and directories that one operation looks at.
+/// Most files and directories that one operation examines.
 pub(super) const MOST: usize = 100_000;
-/// Deepest directory below the one that is named.
+/// Deepest directory below the given one.
 pub(super) const DEEPEST: usize = 64;
 
 /// The member with the files of a directory.
@@ -60,7 +60,7 @@ pub(super) const FETCH: Definition = operation(
     |element, compiler| compile(element, CONTENTS, Body::Kept, fetch, compiler),
 );
 
-/// The operation whose result is the contents of files.
+/// The operation that returns the contents of files.
 pub(super) const CONTENTS: &str = "fetchDirectoryContent";
 
 #[derive(Clone, Copy)]
@@ -70,13 +70,13 @@ enum Order {
     Modified,
 }
 
-/// Which files are listed, and how.
+/// The parameters of a listing.
 struct Listing {
     directory: String,
     pattern: Option<Arc<Pattern>>,
     include: Vec<Arc<Pattern>>,
     exclude: Vec<Arc<Pattern>>,
-    /// Patterns are about the path below the directory, and not about the name.
+    /// Patterns match the path below the directory, not the name.
     by_path: bool,
     oldest: Option<Duration>,
     depth: usize,
@@ -139,7 +139,7 @@ fn listing(parameters: &Parameters, context: &mut Context) -> Result<Listing, Fa
     })
 }
 
-/// The regular expression of a pattern of Ant: `*` and `?` within a name, `**` across directories.
+/// The regular expression of an Ant pattern: `*` and `?` within a name, `**` across directories.
 fn of_ant(pattern: &str) -> String {
     let mut out = String::new();
     let mut rest = pattern;
@@ -173,14 +173,14 @@ pub(super) struct Entry {
     pub(super) metadata: Metadata,
 }
 
-/// The entries of a directory, by name. `count`: how many the operation has looked at so far.
+/// The entries of a directory, by name. `count`: how many the operation has examined so far.
 pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Result<Vec<Entry>, Failure> {
     let failed = |error: std::io::Error| Failure::io(directory, &error);
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
         files.go_on()?;
         let entry = entry.map_err(failed)?;
-        // What is not UTF-8 has replacement characters.
+        // Bytes that are not UTF-8 are replaced.
         let name = entry.file_name().to_string_lossy().into_owned();
         if is_partial(&name) {
             continue;
@@ -190,7 +190,7 @@ pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Res
             let why = format!("there are more than {MOST} files in {}", directory.display());
             return Err(Failure::new(Reason::Configuration, why));
         }
-        // What vanished in the meantime, or is a link to nothing, is not there.
+        // A file that has vanished, or a broken link, is skipped.
         let Ok(metadata) = fs::metadata(entry.path()) else { continue };
         found.push(Entry { path: entry.path(), name, metadata });
     }
@@ -210,7 +210,7 @@ impl Listing {
         }
     }
 
-    /// The contents of the files, as base64, in their order.
+    /// The contents of the files in base64, in their order.
     fn contents(&self, files: &Files) -> Result<Done, Failure> {
         let directory = self.directory(files)?;
         let (mut count, mut all, mut held, mut total) = (0, Vec::new(), Held::NONE, 0);
@@ -220,7 +220,7 @@ impl Listing {
         for entry in &all {
             let (bytes, _own) = match whole(&entry.path, files) {
                 Ok(read) => read,
-                // Somebody took it meanwhile.
+                // Another process has removed it.
                 Err(_) if fs::symlink_metadata(&entry.path).is_err() => continue,
                 Err(failure) => return Err(failure),
             };
@@ -292,7 +292,7 @@ impl Listing {
         }
         for entry in deeper {
             let inside = self.below(top, &entry.path, depth + 1, count, all, files)?;
-            // No name has a slash, so that this one is not the list of the files.
+            // File names have no slash, so this key cannot collide with one.
             let name = if entry.name == FILES { format!("{FILES}/") } else { entry.name };
             members.insert(name, Json::Object(inside));
         }

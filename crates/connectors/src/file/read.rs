@@ -41,11 +41,11 @@ pub(super) const READ: Definition = operation(
     |element, compiler| compile(element, "read", Body::Unread, prepare, compiler),
 );
 
-/// What of a file is read.
+/// Which part of a file is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     All,
-    /// Nothing but what is known of the file.
+    /// Only the attributes of the file.
     Facts,
     /// From a line to a line, both from 1 and included.
     Lines(u64, u64),
@@ -67,7 +67,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     Ok(reading(path, pattern, part, streams, content_type, encoding))
 }
 
-/// Reads a part of a file, or of the first one of a directory that the pattern matches.
+/// Reads a part of a file, or of the first file of a directory that the pattern matches.
 pub(super) fn reading(
     path: String,
     pattern: Option<Arc<flow::Pattern>>,
@@ -98,12 +98,12 @@ pub(super) fn reading(
     })
 }
 
-/// Whether the file becomes a body that is read as it is used. A variable or a property has to have all of it.
+/// Whether the file becomes a body that is read while it is sent. A variable or a property needs the whole content.
 fn streams(parameters: &Parameters, context: &mut Context) -> Result<bool, Failure> {
     Ok(becomes_body(parameters, context)? && parameters.is_true("enableStreaming", false, context)?)
 }
 
-/// Whether what is read becomes the body.
+/// Whether the content becomes the body.
 pub(super) fn becomes_body(parameters: &Parameters, context: &mut Context) -> Result<bool, Failure> {
     let to = parameters.text("includeResultTo", context)?.unwrap_or_default();
     let to_property = to.eq_ignore_ascii_case("Message Property")
@@ -119,11 +119,11 @@ pub(super) fn becomes_body(parameters: &Parameters, context: &mut Context) -> Re
 pub(super) struct Open {
     file: File,
     length: u64,
-    /// Held until the message has ended.
+    /// The lock, held until the message has ended.
     lock: Option<Claim>,
 }
 
-/// Opens a file where the part begins.
+/// Opens a file at the beginning of the part.
 fn open(path: &Path, part: Part, lock: Option<Claim>, files: &Files) -> Result<Open, Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     let mut file = File::open(path).map_err(failed)?;
@@ -135,7 +135,7 @@ fn open(path: &Path, part: Part, lock: Option<Claim>, files: &Files) -> Result<O
     Ok(Open { file, length, lock })
 }
 
-/// Where lines are in a file: their first byte, and how many there are up to the end of the last one.
+/// The position of lines in a file: their first byte, and the bytes up to the end of the last one.
 fn range(file: &File, path: &Path, from: u64, to: u64, files: &Files) -> Result<(u64, u64), Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     let mut reader = BufReader::with_capacity(128 << 10, file);
@@ -190,7 +190,7 @@ fn part(parameters: &Parameters, context: &mut Context) -> Result<Part, Failure>
     }
 }
 
-/// The file that is read: of a directory the first one, by name, that the pattern matches.
+/// The file to read: of a directory the first one, by name, that the pattern matches.
 fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Failure> {
     let metadata = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
     if metadata.is_file() {
@@ -234,7 +234,7 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
         }
         held.try_grow(length)?;
         let mut bytes = Vec::with_capacity(length);
-        // Somebody may add to it meanwhile.
+        // Another process may append meanwhile.
         file.take(files.held as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
         held.try_grow(bytes.capacity())?;
         return if bytes.len() > files.held { Err(too_large()) } else { Ok((bytes, held)) };
@@ -243,7 +243,7 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
     let mut line = Vec::new();
     while number < to {
         line.clear();
-        // A line without end is one that is too long.
+        // A line without end counts as too long.
         let length =
             (&mut reader).take(files.held as u64 + 1).read_until(b'\n', &mut line).map_err(failed)?;
         if length == 0 {
@@ -273,7 +273,7 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
     Ok((bytes, held))
 }
 
-/// What is known of a file.
+/// The attributes of a file.
 pub(super) fn facts(path: &Path, files: &Files) -> Result<Map<String, Json>, Failure> {
     let metadata = fs::metadata(path).map_err(|error| Failure::io(path, &error))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -290,7 +290,7 @@ pub(super) fn facts(path: &Path, files: &Files) -> Result<Map<String, Json>, Fai
     Ok(facts)
 }
 
-/// The content of a file, of which the operation may hold so much.
+/// The content of a file, within the memory limit.
 pub(super) fn whole(path: &Path, files: &Files) -> Result<(Vec<u8>, Held), Failure> {
     if !fs::metadata(path).map_err(|error| Failure::io(path, &error))?.is_file() {
         return Err(Failure::no_file(path));
@@ -304,7 +304,7 @@ pub(super) fn time(time: std::time::SystemTime) -> String {
     stamp.to_zoned(jiff::tz::TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string()
 }
 
-/// The type of a file by its name; what is not known is bytes.
+/// The media type of a file by its name; unknown ones are bytes.
 fn content_type_of(path: &Path) -> &'static str {
     let extension =
         path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -344,7 +344,7 @@ impl Content {
         self.encoding().decode(&self.bytes).0.into_owned()
     }
 
-    /// That of the type; a byte order mark in the content counts more.
+    /// The encoding of the media type; a byte order mark in the content takes precedence.
     fn encoding(&self) -> &'static encoding_rs::Encoding {
         let content_type = MediaType::parse(&self.content_type);
         let encoding = content_type.charset().and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));

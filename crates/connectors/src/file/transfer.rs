@@ -77,7 +77,7 @@ fn check_exist(parameters: &Parameters, context: &mut Context) -> Result<Job, Fa
     }))
 }
 
-/// Whether there is a file or a directory.
+/// Whether a file or a directory exists.
 pub(super) fn is_there(path: &Path) -> Result<bool, Failure> {
     match fs::metadata(path) {
         Ok(_) => Ok(true),
@@ -86,7 +86,7 @@ pub(super) fn is_there(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// Whether an error says that there is no such file or directory.
+/// Whether an error means that the file or directory does not exist.
 pub(super) fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -162,7 +162,7 @@ fn delete_matching(
         } else if is_wanted(&entry.name, Some(pattern))? {
             match fs::remove_file(&entry.path) {
                 Ok(()) => deleted += 1,
-                // Somebody else was faster.
+                // Another process was faster.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(Failure::io(&entry.path, &error)),
             }
@@ -176,7 +176,7 @@ pub(super) fn too_deep(directory: &Path) -> Failure {
     Failure::new(Reason::Configuration, why)
 }
 
-/// The name that a file or directory gets; it has no slash, so that it stays in its directory.
+/// A new name: without a slash, so that the file stays in its directory.
 fn new_name(text: Option<String>) -> Result<Option<String>, Failure> {
     match text {
         Some(name) if name.contains('/') || matches!(name.as_str(), "." | "..") => {
@@ -207,7 +207,7 @@ fn rename(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     }))
 }
 
-/// Moves one file or directory to a path: by a name where both are in one file system, else as a copy.
+/// Moves one file or directory to a path: by rename within a file system, else as a copy.
 pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Result<(), Failure> {
     let metadata = fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
     if files.connection.root.is(from) {
@@ -221,11 +221,11 @@ pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Res
         return Err(Failure::new(Reason::IllegalPath, why));
     }
     if !overwrite && !metadata.is_dir() {
-        // A link fails where there is such a name, at the same instant; a rename does not look.
+        // A hard link fails if the name exists, atomically; a rename would replace it.
         match fs::hard_link(from, to) {
             Ok(()) => return fs::remove_file(from).map_err(|error| Failure::io(from, &error)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists(to)),
-            // Another file system, or one without links.
+            // Another file system, or one without hard links.
             Err(_) => {}
         }
     }
@@ -244,14 +244,14 @@ pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Res
     }
 }
 
-/// Something that a move carries to another place.
+/// A file or directory that is moved as a copy.
 struct Member {
     path: PathBuf,
-    /// Of itself, also where it is a link.
+    /// Of the link itself, if it is one.
     metadata: Metadata,
 }
 
-/// Moves one file or directory as a copy: nothing is deleted before all of it is copied, and nothing that was not copied. What cannot
+/// Moves one file or directory as a copy: nothing is deleted before all of it is copied, and nothing that was not copied. A file that cannot
 /// be copied is a fault before anything is changed.
 fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<(), Failure> {
     let mut members = Vec::new();
@@ -263,11 +263,11 @@ fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<()
     for member in &members {
         copy_member(member, &target(member), existing, files)?;
     }
-    // A directory goes behind what is in it.
+    // The members of a directory come before it.
     for member in members.iter().rev() {
         let failed = |error: std::io::Error| Failure::io(&member.path, &error);
         if member.metadata.is_dir() {
-            // Where that is not allowed the directory is as any new one.
+            // Without the permission the directory keeps the default mode.
             let _ = fs::set_permissions(target(member), member.metadata.permissions());
             fs::remove_dir(&member.path).map_err(failed)?;
             continue;
@@ -278,7 +278,7 @@ fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<()
                 return Err(Failure::new(Reason::Operation, why));
             }
             Ok(_) => fs::remove_file(&member.path).map_err(failed)?,
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
@@ -286,12 +286,12 @@ fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<()
     Ok(())
 }
 
-/// What differs once a file was written to: its length, and the time in seconds and nanoseconds.
+/// What changes when a file is written: its length, and its time in seconds and nanoseconds.
 fn state(metadata: &Metadata) -> (u64, i64, i64) {
     (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// Lists a file or directory with all that is in it, directories ahead of their members.
+/// Lists a file or directory with all its members, a directory in front of its members.
 fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files) -> Result<(), Failure> {
     let metadata = fs::symlink_metadata(&path).map_err(|error| Failure::io(&path, &error))?;
     if !metadata.is_dir() && !metadata.is_file() && !metadata.is_symlink() {
@@ -313,7 +313,7 @@ fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files)
     Ok(())
 }
 
-/// All names in a directory, also those that are no text, sorted.
+/// All names in a directory, also those that are not UTF-8, sorted.
 fn names(directory: &Path, files: &Files) -> Result<Vec<OsString>, Failure> {
     let failed = |error: std::io::Error| Failure::io(directory, &error);
     let mut names = Vec::new();
@@ -333,7 +333,7 @@ fn too_many(directory: &Path) -> Failure {
     Failure::new(Reason::Configuration, why)
 }
 
-/// Copies one member without what is in it. A link stays a link, and one that is in the way is not followed: it may lead back to the source.
+/// Copies one member without its own members. A link stays a link, and an existing one is not followed: it may lead back to the source.
 fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) -> Result<(), Failure> {
     files.go_on()?;
     let (from, metadata) = (member.path.as_path(), &member.metadata);
@@ -367,13 +367,13 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     let mut partial = Partial::begin_at(to.to_owned(), existing)?;
     partial.copy_from(&mut source, &files.cancel)?;
     let file = partial.file()?;
-    // Where that is not allowed the copy is as any new file.
+    // Without the permission the copy keeps the default mode.
     let _ = file.set_permissions(metadata.permissions());
     let _ = metadata.modified().and_then(|time| file.set_modified(time));
     Ok(partial.finish()?)
 }
 
-/// Nothing goes from a directory into itself. `real`: what the paths are compared as.
+/// A directory is not copied into itself. `real`: the resolved paths.
 pub(super) fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -> Result<(), Failure> {
     match real(to).starts_with(real(from)) {
         false => Ok(()),
@@ -384,7 +384,7 @@ pub(super) fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -
     }
 }
 
-/// A path without links, as far as it is there.
+/// A path without links, as far as it exists.
 pub(super) fn without_links(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((fs::canonicalize(above).ok()?, above)));
     match there.map(|(real, above)| (real, path.strip_prefix(above))) {
@@ -393,7 +393,7 @@ pub(super) fn without_links(path: &Path) -> PathBuf {
     }
 }
 
-/// What `file.copy` and `file.move` have in common.
+/// The parameters of `file.copy` and `file.move`.
 struct Transfer {
     from: String,
     to: String,
@@ -415,7 +415,7 @@ impl Transfer {
         })
     }
 
-    /// Source and target. The target of a file is in the directory that is named; of a directory it is that one, or one in it.
+    /// Source and target. The target of a file is in the directory that is named; that of a directory is this directory, or one in it.
     fn paths(&self, files: &Files) -> Result<(PathBuf, PathBuf, bool), Failure> {
         let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
         let metadata = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
@@ -434,7 +434,7 @@ impl Transfer {
         Ok((from, to, metadata.is_dir()))
     }
 
-    /// A directory is refused where one of its members is in the target already, before anything is changed.
+    /// Fails before anything is changed, if a member of the directory exists in the target.
     fn check(&self, members: &[OsString], to: &Path) -> Result<(), Failure> {
         if self.overwrite || fs::symlink_metadata(to).is_err() {
             return Ok(());
@@ -443,7 +443,7 @@ impl Transfer {
         there.map_or(Ok(()), |there| Err(exists(&there)))
     }
 
-    /// The names in a directory that are wanted, whatever they name. Files on their way belong to those who make them.
+    /// The names in a directory that the pattern accepts. Temporary files belong to those who write them.
     fn members(&self, directory: &Path, files: &Files) -> Result<Vec<OsString>, Failure> {
         let mut wanted = Vec::new();
         for name in names(directory, files)? {
@@ -466,7 +466,7 @@ fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
         let (from, to, is_directory) = transfer.paths(files)?;
         let _lock = lock(&from, files)?;
         if is_directory {
-            // What a link names is copied, not the link.
+            // The target of a link is copied, not the link.
             outside(&from, &to, without_links)?;
             transfer.check(&transfer.members(&from, files)?, &to)?;
         }
@@ -476,7 +476,7 @@ fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
     }))
 }
 
-/// Copies a file, or a directory with what is wanted of it.
+/// Copies a file, or the wanted files of a directory.
 pub(super) fn copy_all(
     from: &Path,
     to: &Path,
@@ -496,7 +496,7 @@ pub(super) fn copy_all(
         let mut partial = Partial::begin(to, existing, true)?;
         partial.copy_from(&mut source, &files.cancel)?;
         if partial.file()?.metadata().map_err(failed)?.is_file() {
-            // Where that is not allowed the copy is as any new file.
+            // Without the permission the copy keeps the default mode.
             let _ = partial.file()?.set_permissions(metadata.permissions());
         }
         return Ok(partial.finish()?);

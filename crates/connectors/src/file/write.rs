@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use zip::write::SimpleFileOptions;
 
-/// The parameter with what is written.
+/// The parameter with the content.
 const CONTENT: &str = "contentOrExpression";
 
 pub(super) const WRITE: Definition = operation(
@@ -51,10 +51,10 @@ pub(super) const WRITE: Definition = operation(
     |element, compiler| compile(element, "write", Body::Written, prepare, compiler),
 );
 
-/// What is written.
+/// The content.
 enum Content {
     Bytes(Bytes),
-    /// The body, which lies beside the place already.
+    /// The body, which is in the target directory already.
     Spooled(Spooled),
 }
 
@@ -74,7 +74,7 @@ impl Content {
     }
 }
 
-/// Whether the body is written as it comes.
+/// Whether the body is written while it is received.
 pub(super) fn streams(parameters: &Parameters) -> bool {
     parameters.is_literally("enableStreaming", "true")
         && parameters.is_absent(CONTENT)
@@ -92,14 +92,14 @@ pub(super) struct Writing {
     pub path: String,
     pub mode: Mode,
     content: Content,
-    /// The content was given, and is not the body.
+    /// The content comes from a parameter, not from the body.
     is_text: bool,
     /// The line that an appended text becomes; `None`: the last one.
     position: Option<usize>,
     new_line: bool,
     pub compress: bool,
     pub parents: bool,
-    /// The file keeps the time when it was changed.
+    /// The file keeps its modification time.
     keeps_time: bool,
 }
 
@@ -128,7 +128,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     Ok(Arc::new(move |files| write.run(files)))
 }
 
-/// The job for a body that lies beside the place already.
+/// The job for a body that is in the target directory already.
 pub(super) fn prepare_spooled(
     parameters: &Parameters,
     spooled: &Spooled,
@@ -138,7 +138,7 @@ pub(super) fn prepare_spooled(
     Ok(Arc::new(move |files| write.run(files)))
 }
 
-/// What the parameters say, without a content.
+/// The parameters without the content.
 pub(super) fn described(parameters: &Parameters, context: &mut Context) -> Result<Writing, Failure> {
     writing(parameters, Content::Bytes(Bytes::new()), false, context)
 }
@@ -180,7 +180,7 @@ fn writing(
     })
 }
 
-/// The body as it would be sent, or as `media`. The message stays as it is.
+/// The body as it would be sent, or as `media`. The message is not changed.
 fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
     let media_type = match media {
         Some(media) => media.to_owned(),
@@ -189,7 +189,7 @@ fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
     let limits = context.services().limits.clone();
     let rest = context.is_rest();
     let format = match Format::of(message::MediaType::parse(&media_type).essence, rest) {
-        // The text of JSON is itself; it has no element of which this could be the text.
+        // A JSON body is its own text, not that of an element.
         Format::Text | Format::Binary if context.payload.is_json() => Format::Json,
         format => format,
     };
@@ -217,7 +217,7 @@ pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, F
         "US-ASCII" | "ASCII" => {
             return Ok(text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect());
         }
-        // Not the Windows code page that browsers mean by this name.
+        // ISO-8859-1 itself, not the Windows code page that browsers use for this name.
         "ISO-8859-1" | "ISO8859-1" | "ISO8859_1" | "LATIN1" => {
             return Ok(text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect());
         }
@@ -241,7 +241,7 @@ pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, F
 }
 
 impl Writing {
-    /// Bytes for a file, as they are; `position`: the line that they become of a file that is there.
+    /// The job that writes bytes unchanged; `position`: the line of the file at which they are inserted.
     pub(super) fn plain(path: String, mode: Mode, content: Bytes, position: Option<usize>) -> Writing {
         Writing {
             path,
@@ -256,7 +256,7 @@ impl Writing {
         }
     }
 
-    /// The file that is written, and the name of the content in it where that is an archive.
+    /// The file that is written, and the name of the content in it if it is an archive.
     pub(super) fn place(&self, files: &Files) -> Result<(PathBuf, String), Failure> {
         let mut path = files.path(&self.path)?;
         let entry = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -276,7 +276,7 @@ impl Writing {
 
     pub(super) fn run(&self, files: &Files) -> Result<Done, Failure> {
         let ((path, entry), zips) = (self.place(files)?, self.zips());
-        // The file of a lock is beside the file.
+        // The lock file is beside the file.
         if let (true, true, Some(parent)) =
             (files.lock, self.parents && self.mode != Mode::Append, path.parent())
         {
@@ -289,7 +289,7 @@ impl Writing {
             mode => {
                 let existing = if mode == Mode::CreateNew { Existing::Refuse } else { Existing::Replace };
                 let mut end: &[u8] = if self.new_line { b"\n" } else { b"" };
-                // A body that lies beside the place gets its name there.
+                // The spooled body gets its name.
                 let spooled = match &self.content {
                     Content::Spooled(spool) if !zips => Some(spool.take()?),
                     _ => None,
@@ -325,7 +325,7 @@ impl Writing {
         Ok(done)
     }
 
-    /// Adds to a file that is there: a text as a line, the body as it is.
+    /// Appends to an existing file: a text as a line, the body unchanged.
     fn append(&self, path: &Path, files: &Files) -> Result<u64, Failure> {
         let _turn = turn(path, &files.cancel)?;
         let failed = |error: std::io::Error| Failure::io(path, &error);
@@ -351,13 +351,13 @@ impl Writing {
         let mut added = start.chain(self.content.reader()?).chain(end);
         let copied = copy(&mut added, &mut file, path, &files.cancel);
         if copied.is_err() {
-            // A disk that is full has taken a part of it.
+            // A full disk may have taken a part of it.
             let _ = file.set_len(before);
         }
         Ok(copied?)
     }
 
-    /// Makes the text a line within the file.
+    /// Inserts the text as a line.
     fn insert(&self, path: &Path, position: usize, files: &Files) -> Result<u64, Failure> {
         let failed = |error: std::io::Error| Failure::io(path, &error);
         let length = fs::metadata(path).map_err(failed)?.len();
@@ -394,7 +394,7 @@ impl Writing {
     }
 }
 
-/// Whether what is added to a file begins a line.
+/// Whether appended content begins a new line.
 fn ends_line(file: &mut fs::File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(true);
