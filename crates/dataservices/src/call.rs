@@ -1,4 +1,4 @@
-//! `dataServiceCall`: asks a data service of the same configuration, without HTTP.
+//! `dataServiceCall`: calls a data service of the same configuration, without HTTP.
 
 use crate::plan::Service;
 use crate::request::{self, Ask, add};
@@ -182,13 +182,13 @@ fn collect(
     compiler: &mut Compiler<'_>,
 ) -> Option<()> {
     for child in list.elements() {
-        // A request box may have lists in it.
+        // A request box may have nested lists.
         if child.is("operations") {
             collect(child, service, all, compiler)?;
             continue;
         }
         let name = child.attr("name").unwrap_or_default().trim().to_owned();
-        // A service that is not there is reported already.
+        // An unknown service is reported already.
         if let Some(data_service) = compiler.configuration.data_services.get(service) {
             let names: Vec<String> = data_service.operations.iter().map(|o| o.name.value.clone()).collect();
             if !child.is("operation") || !names.contains(&name) {

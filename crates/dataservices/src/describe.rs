@@ -1,4 +1,4 @@
-//! What a data service says of itself: WSDL, OpenAPI.
+//! The descriptions of a data service: WSDL, OpenAPI.
 
 use crate::output::escape;
 use crate::plan::{Call, Group, Part, Query, Segment, Service, Shape};
@@ -11,7 +11,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The type of XML Schema of a parameter.
+/// The XML Schema type of a parameter.
 fn type_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "string",
@@ -30,7 +30,7 @@ fn type_of(kind: Kind) -> &'static str {
     }
 }
 
-/// The parameters of a request: name, type, how often it may come.
+/// The parameters of a request: name, type, whether it is optional, whether it may be repeated.
 fn parameters(call: &Call, query: &Query) -> Vec<(String, &'static str, bool, bool)> {
     let mut all: Vec<(String, &'static str, bool, bool)> = Vec::new();
     for (name, source) in &call.parameters {
@@ -50,7 +50,7 @@ fn parameters(call: &Call, query: &Query) -> Vec<(String, &'static str, bool, bo
     all
 }
 
-/// What stands in a row.
+/// The content of a row.
 fn content(group: &Group, service: &Service, out: &mut String) {
     out.push_str("<xs:sequence>");
     for part in &group.parts {

@@ -1,4 +1,4 @@
-//! What a message asks for: an operation by the element in its body, its action or its path, a resource by method and path, with parameters from
+//! The request of a message: an operation by the element in its body, its action or its path, a resource by method and path, with parameters from
 //! path, query, form, XML and JSON.
 
 use crate::fault::{Trouble, code};
@@ -10,23 +10,23 @@ use serde_json::Value;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
-/// What is asked for.
+/// A request.
 #[derive(Debug)]
 pub(crate) enum Ask {
     /// An operation, by its number.
     One(usize, Givens),
-    /// One operation many times, all of them or none.
+    /// A batch: one operation several times, all or nothing.
     Batch(usize, Vec<Givens>),
-    /// Several operations, all of them or none.
+    /// A request box: several operations, all or nothing.
     Box(Vec<Ask>),
 }
 
 impl Ask {
-    /// Whether the answer has RDF in it.
+    /// Whether the response has RDF in it.
     pub fn is_rdf(&self, service: &Service) -> bool {
         match self {
             Ask::One(at, _) => service.is_rdf(*at),
-            // What each of them answers is lost.
+            // The responses in a box are dropped.
             Ask::Batch(..) => false,
             Ask::Box(all) => all.iter().any(|ask| ask.is_rdf(service)),
         }
@@ -41,13 +41,13 @@ impl Ask {
     }
 }
 
-/// The end of the name of a request that has many in it.
+/// The suffix of the name of a batch request.
 const BATCH: &str = "_batch_req";
 
-/// The element with several operations in it.
+/// The element of a request box.
 const BOX: &str = "request_box";
 
-/// Operations of sessions, which the boxes of older clients are.
+/// The session operations that older clients use for request boxes.
 const SESSIONS: [&str; 3] = ["begin_boxcar", "end_boxcar", "abort_boxcar"];
 
 pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
@@ -66,10 +66,10 @@ pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
 /// Reads a message.
 ///
 /// # Errors
-/// The body cannot be read; inside: it asks for nothing that there is.
+/// The body cannot be read; inner: the request is not valid.
 pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<Ask, Trouble>, Fault> {
     let postfix = match context.inbound.service_length {
-        // Not of a client: the message is all there is.
+        // A message without a client: only its body counts.
         0 => String::new(),
         _ => context.inbound.postfix().to_owned(),
     };
@@ -87,11 +87,11 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     let found = |segments: &[String]| {
         let all = service.operations.iter().enumerate();
         let all = all.filter_map(|(at, operation)| Some((at, operation.matches(&method, segments)?)));
-        // Literal segments go before variables.
+        // Literal segments take precedence over variables.
         all.min_by_key(|(_, variables)| variables.len())
     };
     let resource = found(&segments).map(|(at, variables)| (at, variables, false)).or_else(|| {
-        // `items_batch_req`: many of the resource `items`.
+        // `items_batch_req`: a batch for the resource `items`.
         let (last, before) = segments.split_last().filter(|_| service.batch)?;
         let single = [before, &[last.strip_suffix(BATCH)?.to_owned()]].concat();
         found(&single).map(|(at, variables)| (at, variables, true))
@@ -159,7 +159,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     }))
 }
 
-/// The body is not what its type says.
+/// The body does not have its media type.
 fn unreadable(why: String) -> Trouble {
     Trouble { status: 400, ..Trouble::new(code::PARAMETERS, format!("the request cannot be read: {why}")) }
 }
@@ -197,7 +197,7 @@ fn of_soap(
     })
 }
 
-/// A request by its element. `at`: the operation that is known already.
+/// A request by its element. `at`: the operation, if it is given already.
 pub(crate) fn of_element(
     service: &Service,
     at: Option<usize>,
@@ -225,7 +225,7 @@ fn elements(document: &Document, node: NodeId) -> impl Iterator<Item = NodeId> +
     document.children(node).filter(|&child| document.kind(child) == NodeKind::Element)
 }
 
-/// The elements inside of a request are its parameters.
+/// The child elements of a request are its parameters.
 fn givens(document: &Document, request: NodeId) -> Givens {
     const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
     let mut all = Givens::new();
@@ -237,7 +237,7 @@ fn givens(document: &Document, request: NodeId) -> Givens {
     all
 }
 
-/// A request in JSON: `{"operation": {…}}`, or for a resource also the parameters alone. `None`: an empty object.
+/// A request in JSON: `{"operation": {…}}`, for a resource also the parameters alone. `None`: an empty object.
 pub(crate) fn of_json(
     service: &Service,
     at: Option<usize>,
@@ -259,7 +259,7 @@ pub(crate) fn of_json(
         }
         let is_batch = service.batch && (batch || name.ends_with(BATCH));
         let stem = if is_batch { name.strip_suffix(BATCH).unwrap_or(name) } else { name };
-        // What the path says goes before what is around the parameters.
+        // The operation of the path takes precedence over the member around the parameters.
         let at = at.or_else(|| service.operation(stem));
         match (inside, at) {
             (Value::Object(inside), Some(at)) if is_batch => {
@@ -306,10 +306,10 @@ fn members(object: &serde_json::Map<String, Value>) -> Givens {
 }
 
 impl Operation {
-    /// The variables of the path, if it is a resource that a method and a path lead to.
+    /// The variables of the path, if method and path match the resource.
     fn matches(&self, method: &str, segments: &[String]) -> Option<Vec<(String, String)>> {
         let (own_method, path) = self.resource.as_ref()?;
-        // HEAD is a GET without its body.
+        // HEAD is GET without a body.
         if (own_method != method && !(own_method == "GET" && method == "HEAD")) || path.len() != segments.len() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Runs what a request asks for: parameters to statements, rows to an answer.
+//! Runs a request: parameters to statements, rows to a response.
 
 use crate::fault::{Trouble, code};
 use crate::output::{Form, Pipe, TooLarge, Writer};
@@ -17,32 +17,32 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// How a request is run.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub form: Form,
-    /// Most bytes of an answer that is whole before it leaves; `None`: it leaves as it is made.
+    /// Most bytes of a response that is complete before it is sent; `None`: it is streamed.
     pub most: Option<usize>,
-    /// Most bytes of rows that are collected because each asks another query.
+    /// Most bytes of rows that are collected because each runs another query.
     pub collected: usize,
 }
 
-/// One request on its way.
+/// A running request.
 struct Run {
     service: Arc<Service>,
     writer: Writer,
     terms: Terms,
-    /// The connections that it has, one for each pool.
+    /// Its connections, one for each pool.
     leases: Vec<Lease>,
-    /// All that it does counts at its end, or nothing of it.
+    /// It is a transaction: all is committed at its end, or nothing.
     together: bool,
     exports: Givens,
 }
 
-/// Does what a request asks for, and writes the answer into a pipe. `false`: there is no answer.
+/// Runs a request, and writes the response into a pipe. `false`: there is no response.
 ///
 /// # Errors
-/// Something fails; what was done together is taken back.
+/// Something failed; a transaction is rolled back.
 pub(crate) async fn perform(
     service: Arc<Service>,
     ask: Ask,
@@ -60,7 +60,7 @@ pub(crate) async fn perform(
         exports: Givens::new(),
     };
     let done = run.ask(&ask).await;
-    // Whoever fails drops its connections in the middle of their transactions, which takes these back; those of memory too.
+    // On failure the connections are dropped within their transactions, which rolls these back; those to memory too.
     let answered = done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new()))?;
     for lease in &mut run.leases {
         if lease.in_transaction() {
@@ -80,7 +80,7 @@ fn too_large(terms: &Terms) -> Trouble {
     )
 }
 
-/// Where the values of parameters and fields are found.
+/// The values of parameters and fields.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     parameters: &'a Givens,
@@ -96,7 +96,7 @@ impl Scope<'_> {
         Some(Given::One(row.values.get(at).and_then(value::text).map(Cow::into_owned)))
     }
 
-    /// Columns and parameters may be taken for each other, as in WSO2.
+    /// As in WSO2, a column may stand for a parameter and the other way round.
     fn value(&self, source: &Source) -> Option<Given> {
         match source {
             Source::Constant(text) => Some(Given::One(Some(text.clone()))),
@@ -107,7 +107,7 @@ impl Scope<'_> {
     }
 }
 
-/// The place of a column. What was made by the database for this request has one, whatever it is called.
+/// The place of a column. A generated key has one, whatever its name is.
 fn place(columns: &Columns, name: &str, numbers: bool) -> Option<usize> {
     if columns.names() == [ANY] {
         return Some(0);
@@ -122,7 +122,7 @@ fn place(columns: &Columns, name: &str, numbers: bool) -> Option<usize> {
     columns.named(name)
 }
 
-/// The name of the one column of keys and counts.
+/// The name of the single column of keys and counts.
 const ANY: &str = "GENERATED_KEY";
 
 impl Run {
@@ -137,7 +137,7 @@ impl Run {
         Ok(answered)
     }
 
-    /// Several operations, with what has answers in one element.
+    /// Runs several operations; those with responses are written into one element.
     async fn several(&mut self, all: &[Ask]) -> Result<bool, Trouble> {
         const AROUND: &str = "DATA_SERVICE_RESPONSE";
         let namespace: Arc<str> = Arc::from(config::DATA_SERVICE_NAMESPACE);
@@ -161,7 +161,7 @@ impl Run {
         let service = Arc::clone(&self.service);
         let operation: &Operation = &service.operations[at];
         for givens in all {
-            // What each of them answers is lost, as it is in WSO2.
+            // As in WSO2, the responses of a batch are dropped.
             let pipe = Pipe::new(usize::MAX);
             let form = Writer::new(Form::Xml, pipe, Some(self.terms.collected));
             let writer_before = std::mem::replace(&mut self.writer, form);
@@ -190,7 +190,7 @@ impl Run {
         Ok(has_result || operation.status)
     }
 
-    /// Runs a query with the parameters that a call gives it.
+    /// Runs a query with the parameters of a call.
     fn call<'a>(
         &'a mut self,
         call: &'a Call,
@@ -205,7 +205,7 @@ impl Run {
         })
     }
 
-    /// The parameters of a query, checked.
+    /// The checked parameters of a query.
     fn parameters(
         &self,
         query: &Query,
@@ -218,7 +218,7 @@ impl Run {
             let with = call.parameters.iter().find(|(name, _)| *name == parameter.name);
             let given = match with {
                 Some((_, source)) => scope.value(source),
-                // Nothing says where it comes from: the request may have it all the same.
+                // A parameter without `with-param`: the request may have it all the same.
                 None if level == 0 => scope.parameters.get(&parameter.name).cloned(),
                 None => None,
             };
@@ -265,7 +265,7 @@ impl Run {
         Ok(all)
     }
 
-    /// The place of the connection for a pool.
+    /// The index of the connection to a pool.
     async fn lease(&mut self, query: &Query) -> Result<usize, Trouble> {
         let none = || Trouble::new(code::UNKNOWN, format!("the query {} asks no database", query.id));
         let pool: &Arc<Pool> = query.pool.as_ref().ok_or_else(none)?;
@@ -335,7 +335,7 @@ impl Run {
         Ok(())
     }
 
-    /// All rows of a query, within a bound.
+    /// Collects all rows of a query, within the limit.
     async fn collect(
         &mut self,
         query: &Query,
@@ -362,7 +362,7 @@ impl Run {
         Ok(rows)
     }
 
-    /// The rows of a procedure of MySQL, each with the parameters that came back.
+    /// The rows of a MySQL procedure, each with the OUT parameters.
     async fn returned(
         &mut self,
         query: &Query,
@@ -414,7 +414,7 @@ impl Run {
         Ok(rows.into_iter().map(with).collect())
     }
 
-    /// Writes rows that are here.
+    /// Writes collected rows.
     async fn rows(
         &mut self,
         shape: &Shape,
@@ -462,7 +462,7 @@ impl Run {
         group.attributes.iter().try_for_each(|field| rowing.field(field, true, row, writer))
     }
 
-    /// What stands in an element of a row, with the rows of other queries.
+    /// Writes the parts of a row, with the rows of other queries.
     fn parts<'a>(
         &'a mut self,
         group: &'a Group,
@@ -499,7 +499,7 @@ fn invalid(name: &str, why: &str) -> Trouble {
 }
 
 fn bound(name: &str, kind: Kind, value: Option<&str>) -> Result<Parameter, Trouble> {
-    // A text may be empty; of all other types an empty text is NULL.
+    // An empty text is a text; for all other types it is NULL.
     if let (Kind::Text, Some("")) = (kind, value) {
         return Ok(Parameter::Text(String::new()));
     }
@@ -509,7 +509,7 @@ fn bound(name: &str, kind: Kind, value: Option<&str>) -> Result<Parameter, Troub
     })
 }
 
-/// The statement of a query and what is bound to it.
+/// The statement of a query and its bound parameters.
 fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), Trouble> {
     let given = |at: usize| givens.get(&query.parameters[at].name);
     let counts = |at: usize| match given(at) {
@@ -537,7 +537,7 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
         let parameter = &query.parameters[at];
         let ParameterKind::Bound(kind) = parameter.kind else { continue };
         match given(at) {
-            // Nothing is equal to NULL, as nothing is in an empty list.
+            // The statement has NULL for an empty list: nothing is equal to NULL.
             Some(Given::Many(values)) if values.is_empty() => {}
             Some(Given::Many(values)) => {
                 for value in values {
@@ -557,7 +557,7 @@ fn start(writer: &mut Writer, shape: &Shape) {
     }
     if !shape.element.is_empty() {
         writer.start(&shape.element, &shape.namespace);
-        // Without rows the attributes of the one row are those of the element around it.
+        // Without an element for rows their attributes belong to the element around them.
         if !shape.row.is_empty() || shape.group.attributes.is_empty() {
             writer.started();
         }
@@ -567,17 +567,17 @@ fn start(writer: &mut Writer, shape: &Shape) {
     }
 }
 
-/// `false`: there is no place for another row.
+/// Begins a row; `false`: there is no place for another one.
 fn start_row(writer: &mut Writer, shape: &Shape, count: usize) -> bool {
     if shape.row.is_empty() {
-        // Without an element for each, an object has room for one.
+        // Without an element for rows an object has place for one row.
         return count == 0 || (!writer.is_json() && shape.group.attributes.is_empty());
     }
     writer.start_row(&shape.row, &shape.namespace);
     true
 }
 
-/// The attributes of a row are written.
+/// Ends the attributes of a row.
 fn started(writer: &mut Writer, shape: &Shape) {
     if !shape.row.is_empty() || (!shape.element.is_empty() && !shape.group.attributes.is_empty()) {
         writer.started();
@@ -605,18 +605,18 @@ fn end(writer: &mut Writer, shape: &Shape, count: usize) {
     }
 }
 
-/// Where the fields of a result are in the rows of a query.
+/// The columns of the fields of a result.
 struct Rowing<'a> {
     shape: &'a Shape,
     givens: &'a Givens,
-    /// For these columns, for each field by its slot: `None` where there is no such column.
+    /// For these columns the index of each field's column, by slot: `None` where the column is absent.
     places: Option<(Arc<Columns>, Vec<Option<usize>>)>,
     together: bool,
     exports: &'a mut Givens,
 }
 
 impl<'a> Rowing<'a> {
-    /// The places for the columns of a row.
+    /// Sets the columns of the next row.
     fn look(&mut self, columns: &Arc<Columns>) {
         if self.places.as_ref().is_some_and(|(c, _)| Arc::ptr_eq(c, columns)) {
             return;
@@ -626,7 +626,7 @@ impl<'a> Rowing<'a> {
         self.places = Some((Arc::clone(columns), places));
     }
 
-    /// The value of a field, `None` of it for NULL; nothing where the field is left out.
+    /// The value of a field, inner `None` for NULL; outer `None` where the field is left out.
     fn value<'r>(&mut self, field: &'r Field, row: &'r Row) -> Result<Option<Option<Cow<'r, str>>>, Trouble>
     where
         'a: 'r,
@@ -669,7 +669,7 @@ impl<'a> Rowing<'a> {
         Ok(())
     }
 
-    /// A URI with columns and parameters in it.
+    /// A URI from a template.
     fn uri(&self, uri: &Template, row: &Row) -> Result<String, Trouble> {
         uri.fill(|name| match place(&row.columns, name, false) {
             Some(at) => Ok(row.values.get(at).and_then(value::text).map(Cow::into_owned)),
@@ -679,7 +679,7 @@ impl<'a> Rowing<'a> {
         })
     }
 
-    /// A row as RDF: what is said of the resource that it is about.
+    /// Writes a row as RDF: the description of its resource.
     fn describe(&mut self, about: &Template, row: &Row, writer: &mut Writer) -> Result<(), Trouble> {
         writer.start_description(&self.uri(about, row)?);
         let shape = self.shape;
@@ -695,7 +695,7 @@ impl<'a> Rowing<'a> {
         Ok(())
     }
 
-    /// All of a row that asks no other query.
+    /// Writes the parts of a row that run no other query.
     fn group(&mut self, group: &Group, row: &Row, writer: &mut Writer) -> Result<(), Trouble> {
         for part in &group.parts {
             match part {
@@ -714,7 +714,7 @@ impl<'a> Rowing<'a> {
     }
 }
 
-/// A parameter as a field shows it.
+/// A parameter as the value of a field.
 fn parameter<'g>(givens: &'g Givens, name: &str) -> Option<Option<Cow<'g, str>>> {
     Some(match givens.get(name)? {
         Given::One(value) => value.as_deref().map(Cow::Borrowed),
@@ -751,7 +751,7 @@ fn fill(group: &Group, columns: &Columns, numbers: bool, places: &mut [Option<us
     }
 }
 
-/// Writes rows as they come.
+/// Writes rows as they arrive.
 struct Writing<'a> {
     row: Rowing<'a>,
     writer: &'a mut Writer,
@@ -780,7 +780,7 @@ impl Writing<'_> {
         self.written()
     }
 
-    /// A row is there; whether another one is wanted.
+    /// Writes a row; returns whether another one is wanted.
     fn written(&mut self) -> Result<bool, Trouble> {
         self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
         self.count += 1;

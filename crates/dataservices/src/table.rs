@@ -1,4 +1,4 @@
-//! Files that queries read as if they were tables: lines with values (CSV), sheets of workbooks (Excel, OpenDocument).
+//! Files that are queried as tables: CSV, and sheets of workbooks (Excel, OpenDocument).
 
 use crate::fault::{Trouble, code};
 use crate::plan::{Table, TableForm};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::sync::Arc;
 
-/// Its rows, of so many bytes at most.
+/// The rows of a table, of at most `most` bytes.
 pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<Row>, Trouble> {
     let (table_read, query) = (table.clone(), query.to_owned());
     let read = tokio::task::spawn_blocking(move || {
@@ -30,7 +30,7 @@ fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
     let mut rows = Rows { table, columns: None, rows: Vec::new(), size: 0, most };
     match &table.form {
         TableForm::Lines(separator) => {
-            // Beyond that nothing fits anyhow, and one value without an end is not read to it.
+            // Reading stops beyond the limit, so that a value without an end is not read to it.
             let file = BufReader::new(file.take(most as u64 + (1 << 20)));
             let mut reader = csv::ReaderBuilder::new()
                 .delimiter(*separator)
@@ -69,7 +69,7 @@ fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
                 ));
             };
             let range = book.worksheet_range(&sheet).map_err(|error| format!("{path}: {error}"))?;
-            // A range begins with its first cell that has something; rows and columns count from that of the sheet.
+            // A range begins with its first cell that is not empty; rows and columns count from that of the sheet.
             let (down, right) = range.start().unwrap_or_default();
             for (number, cells) in range.rows().enumerate() {
                 let left = std::iter::repeat_n(Value::Null, right as usize);
@@ -83,7 +83,7 @@ fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
     Ok(rows.rows)
 }
 
-/// A cell: whole numbers without a point, days and times as they are in databases.
+/// The value of a cell: whole numbers without a decimal point, dates and times as databases write them.
 fn cell(cell: &Data) -> Value {
     match cell {
         Data::Empty | Data::Error(_) => Value::Null,
@@ -101,7 +101,7 @@ fn cell(cell: &Data) -> Value {
             }
         }
         Data::DateTime(span) => Value::Double(span.as_f64()),
-        // What a later version of the library may have.
+        // Variants that a later version of the library may add.
         #[allow(unreachable_patterns)]
         other => Value::Text(other.to_string()),
     }
@@ -117,7 +117,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Takes a line by its number from 1; `false`: no more are wanted.
+    /// Adds a row by its number from 1; `false`: no more are wanted.
     fn add(&mut self, number: usize, values: Vec<Value>) -> Result<bool, String> {
         if self.table.header == Some(number) {
             let names = values.into_iter().map(|value| value.text().unwrap_or_default().trim().to_owned());
@@ -133,7 +133,7 @@ impl Rows<'_> {
         let numbered =
             || Arc::new(Columns::new((1..=values.len()).map(|number| number.to_string()).collect()));
         let columns = Arc::clone(self.columns.get_or_insert_with(numbered));
-        // A row that is too short has no values in its last columns.
+        // A row that is too short has NULL in its last columns.
         let mut values = values;
         values.resize(columns.names().len(), Value::Null);
         let row = Row { columns, values };

@@ -1,4 +1,4 @@
-//! The description of a result in JSON: `{"rows": {"row": [{"id": "$id(type:integer)", "@orders": "$id->customer"}]}}` says the same as elements do.
+//! The description of a result in JSON: `{"rows": {"row": [{"id": "$id(type:integer)", "@orders": "$id->customer"}]}}` stands for elements.
 
 use config::{DataCall, DataField, DataOutput, DataResult, DataValue, Key};
 use diagnostics::Span;
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// What the elements of a result would be.
+/// The result with the elements that the JSON describes.
 ///
 /// # Errors
-/// What is wrong with the description.
+/// The error in the description.
 pub(crate) fn read(result: &DataResult, json: &Key) -> Result<DataResult, String> {
     let whole: Value = match serde_json::from_str(&json.value) {
         Ok(whole) => whole,
@@ -96,8 +96,8 @@ fn members(object: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, S
     Ok(all)
 }
 
-/// JSON as the library reads it that reads these descriptions in WSO2 (`org.json`): texts may stand without quotes or in single ones, and a comma
-/// may stand before a closing bracket. (Messages are read by another library of other rules, see `message::lenient`: there a word has no
+/// JSON in the dialect of `org.json`, which reads these descriptions in WSO2: texts may stand without quotes or in single ones, and a comma
+/// may stand before a closing bracket. (Messages are read in another dialect, see `message::lenient`: there a word has no
 /// blanks, numbers are numbers, and nothing between two commas is null.)
 struct Lenient<'a> {
     text: Peekable<Chars<'a>>,
@@ -105,7 +105,7 @@ struct Lenient<'a> {
 }
 
 impl Lenient<'_> {
-    /// So deep a description may be.
+    /// Deepest nesting of a description.
     const DEPTH: usize = 64;
 
     fn read(text: &str) -> Option<Value> {
@@ -167,7 +167,7 @@ impl Lenient<'_> {
         Some(out.trim().to_owned()).filter(|out| !out.is_empty())
     }
 
-    /// What stands between two parts; `Some(false)`: the end.
+    /// The separator between two parts; `Some(false)`: the end.
     fn next(&mut self, end: char) -> Option<bool> {
         self.space();
         match self.text.next()? {

@@ -1,12 +1,12 @@
-//! The rules by which what is read and compiled is reported (`config`, `flow`, `mediators`, `connectors`, `endpoints`, `cli`), for the index and for
-//! SARIF. `tests/pages.rs` holds the table to the sources.
+//! The rules of findings while loading (`config`, `flow`, `mediators`, `connectors`, `endpoints`, `cli`), for the index and for
+//! SARIF. `tests/pages.rs` compares the table with the sources.
 
 /// A rule of the loader.
 #[derive(Clone, Copy, Debug)]
 pub struct Loading {
     /// Its id.
     pub id: &'static str,
-    /// What it says, in half a sentence.
+    /// The summary, half a sentence.
     pub meaning: &'static str,
 }
 
@@ -14,7 +14,7 @@ const fn rule(id: &'static str, meaning: &'static str) -> Loading {
     Loading { id, meaning }
 }
 
-/// All of them, by id.
+/// All rules, by id.
 #[rustfmt::skip] // one line each
 pub const LOADING: &[Loading] = &[
     rule("bad-address", "an address is no URL, or one that this bus cannot send to"),

@@ -1,4 +1,4 @@
-//! Which elements are steps, which lists are inside of them, and what their attributes hold: by the definitions of the mediators.
+//! Which elements are steps, which lists they contain, and what their attributes hold: by the definitions of the mediators.
 
 use config::{Attribute, Element};
 use flow::{Children, Definition, Registry, Values};
@@ -19,9 +19,9 @@ impl Language {
         self.definitions.get(step.local()).copied()
     }
 
-    /// The steps of a list, in order. What is in a list and no mediator that can be executed is a step too.
+    /// The steps of a list, in order. An element of a list that is not a known mediator is a step too.
     pub fn steps<'e>(&self, list: &'e Element) -> Vec<&'e Element> {
-        // Where the mediator is the list itself, its other parts stand beside the steps.
+        // If the mediator itself is the list, its other parts stand beside the steps.
         let parts: &[&str] = match self.definition(list).map(|definition| definition.children) {
             Some(Children::Elements(names)) if names.contains(&"#mediators") => names,
             _ => &[],
@@ -32,7 +32,7 @@ impl Language {
             .collect()
     }
 
-    /// The lists inside of a step.
+    /// The lists within a step.
     pub fn lists<'e>(&self, step: &'e Element) -> Vec<&'e Element> {
         let Some(definition) = self.definition(step) else { return Vec::new() };
         let inside = definition.page.inside;
@@ -51,12 +51,12 @@ impl Language {
         lists
     }
 
-    /// The attributes of a step, and of the elements inside of it that hold no mediators, that are expressions.
+    /// The attributes of a step, and of its child elements without mediators, that are expressions.
     pub fn expressions<'e>(&self, step: &'e Element) -> Vec<(&'e Element, &'e Attribute)> {
         self.attributes(step, |values| matches!(values, Values::Expression))
     }
 
-    /// As [`Language::expressions`] those that are keys, which may be expressions in braces.
+    /// As [`Language::expressions`], for attributes that are keys, which may be expressions in braces.
     pub fn keys<'e>(&self, step: &'e Element) -> Vec<(&'e Element, &'e Attribute)> {
         self.attributes(step, |values| matches!(values, Values::Key))
     }

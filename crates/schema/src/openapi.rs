@@ -1,5 +1,5 @@
 //! OpenAPI definitions (2.0, 3.0, 3.1, as JSON) as checks of requests and responses: parameters of path, query and header, and bodies:
-//! JSON, and XML and forms, whose texts are taken for what the schema says that they are.
+//! JSON, and XML and forms, whose texts get the types of the schema.
 //!
 //! Each schema of a definition becomes a [`JsonSchema`] of its own when the definition is loaded, with those of the components that it
 //! leads to. What the definition does not describe (a path, a status, a body of another type) is not checked.
@@ -13,7 +13,7 @@ use convert::{Dialect, Direction};
 use path::PathTemplate;
 use serde_json::{Map, Value, json};
 
-/// A definition, ready to check.
+/// A compiled definition.
 #[derive(Debug)]
 pub struct OpenApi {
     /// Those whose paths have the fewest variables first, so that `/pet/mine` is taken before `/pet/{id}`.
@@ -37,21 +37,21 @@ struct Parameter {
     place: Place,
     required: bool,
     written: Written,
-    /// Its schema says that it is a string.
+    /// Its schema has the type string.
     is_text: bool,
     schema: Option<Checked>,
 }
 
-/// How the value of a parameter is written.
+/// The serialization of a parameter's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Written {
-    /// As it is.
+    /// A single text.
     Scalar,
-    /// Items with this between them. Empty: each item is a parameter of its own.
+    /// Items with this separator. Empty: each item is a parameter of its own.
     Array(&'static str),
     /// `name[member]=value`.
     Deep,
-    /// Each member is a parameter of its own: their names.
+    /// Each member is a parameter; their names.
     Members(Vec<String>),
     /// `member,value,member,value`, or `member=value,…`.
     Pairs { equals: bool },
@@ -72,20 +72,20 @@ struct RequestBody {
     content: Content,
 }
 
-/// Media types (`application/json`, `text/*`) with the schemas of those that are looked into. Empty: any.
+/// Media types (`application/json`, `text/*`) with the schemas of those that are validated. Empty: any.
 type Content = Vec<(String, Option<Checked>)>;
 
 /// A schema, or why it cannot be used.
 type Checked = Result<Described, String>;
 
-/// A schema, and what it is made of.
+/// A compiled schema, and its source.
 #[derive(Debug)]
 struct Described {
     schema: JsonSchema,
     whole: Value,
 }
 
-/// A request, as far as a definition speaks of it.
+/// A request.
 pub struct Asked<'a> {
     /// The path below the API, as sent: percent-encoded, without the query.
     pub path: &'a str,
@@ -105,9 +105,9 @@ pub enum Sent<'a> {
     Nothing,
     /// JSON.
     Json(&'a Value),
-    /// XML or a form as JSON: what is in the root element, or the fields. What is a number and what a list says the schema.
+    /// XML or a form as JSON: the content of the root element, or the fields. The schema decides what is a number or a list.
     Texts(&'a Value),
-    /// Of another type, which is not looked into.
+    /// Another media type, which is not validated.
     Other,
 }
 
@@ -117,7 +117,7 @@ impl OpenApi {
     /// Loads a definition.
     ///
     /// # Errors
-    /// It is not JSON, or no definition; a text that says so.
+    /// It is not JSON, or not a definition; a text with the reason.
     pub fn load(bytes: &[u8]) -> Result<OpenApi, String> {
         let root: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
         let dialect = Dialect::of(&root).ok_or("it is neither `openapi` 3 nor `swagger` 2")?;
@@ -146,7 +146,7 @@ impl OpenApi {
         self.operations.get(number)
     }
 
-    /// What of the definition cannot be used, a line each.
+    /// The parts of the definition that cannot be used, one per line.
     pub fn faults(&self) -> Vec<String> {
         self.operations.iter().flat_map(Operation::faults).collect()
     }
@@ -158,25 +158,25 @@ impl Operation {
         format!("{} {}", self.method.to_ascii_uppercase(), self.path.source())
     }
 
-    /// Whether there is anything to check of a request.
+    /// Whether requests have anything to validate.
     pub fn checks_requests(&self) -> bool {
         !self.parameters.is_empty() || self.body.is_some()
     }
 
-    /// Whether there is anything to check of a response of a status.
+    /// Whether responses of this status have anything to validate.
     pub fn checks_responses(&self, status: u16) -> bool {
         self.response(status).is_some_and(|content| content.iter().any(|(_, schema)| schema.is_some()))
     }
 
-    /// Whether there is anything to check of some response.
+    /// Whether any response has something to validate.
     pub fn describes_answers(&self) -> bool {
         self.responses.iter().any(|(_, content)| content.iter().any(|(_, schema)| schema.is_some()))
     }
 
-    /// What of a request does not fit.
+    /// The violations of a request.
     ///
     /// # Errors
-    /// A schema of the definition cannot be used; a text that says why.
+    /// A schema of the definition cannot be used; a text with the reason.
     pub fn request(&self, sent: &Asked<'_>) -> Result<Vec<Violation>, String> {
         let mut found = Vec::new();
         let variables = self.path.values(sent.path).unwrap_or_default();
@@ -209,7 +209,7 @@ impl Operation {
         Ok(found)
     }
 
-    /// Whether the body of a request of this media type is looked into.
+    /// Whether the body of a request of this media type is validated.
     pub fn checks_body(&self, media: &str) -> bool {
         self.body.as_ref().is_some_and(|body| chosen(&body.content, media).is_some())
     }
@@ -219,7 +219,7 @@ impl Operation {
         self.response(status).is_some_and(|content| chosen(content, media).is_some())
     }
 
-    /// What of the body of a response does not fit; `media` as in [`Asked`], `texts`: it is XML or a form, as [`Sent::Texts`] has it.
+    /// The violations of the body of a response; `media` as in [`Asked`], `texts`: it is XML or a form, as in [`Sent::Texts`].
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -257,7 +257,7 @@ impl Operation {
 }
 
 impl Parameter {
-    /// `sent`: names and values of its place.
+    /// Validates a parameter. `sent`: the names and values at its place.
     fn check(&self, sent: &[(&str, String)], found: &mut Vec<Violation>) -> Result<(), String> {
         let place = format!("{} {}", self.place.label(), self.name);
         let values: Vec<&str> =
@@ -273,7 +273,7 @@ impl Parameter {
         let Described { schema, whole } =
             described.as_ref().map_err(|why| format!("the schema of {place} cannot be used: {why}"))?;
         let first = values.first().copied().unwrap_or_default();
-        // A text may mean itself or the number, truth value or null that it is.
+        // A text may be a string, or the number, boolean or null that it spells.
         let scalar = |text: &str| match serde_json::from_str(text) {
             Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,
             _ => Value::from(text),
@@ -312,7 +312,7 @@ impl Parameter {
         Ok(())
     }
 
-    /// The object that a parameter is, where it is one and there; its members are texts.
+    /// The object of a parameter, if it has one; its members are texts.
     fn object(&self, sent: &[(&str, String)], first: Option<&str>) -> Option<Value> {
         let members: Vec<(&str, &str)> = match &self.written {
             Written::Deep => {
@@ -364,7 +364,7 @@ fn takes(content: &Content, media: &str) -> bool {
     content.is_empty() || content.iter().any(|(range, _)| covers(range, media))
 }
 
-/// The schema of the media type that says most.
+/// The schema of the most specific media range.
 fn chosen<'a>(content: &'a Content, media: &str) -> Option<&'a Checked> {
     let exact = content.iter().find(|(range, _)| range == media);
     let chosen = exact.or_else(|| {
@@ -375,7 +375,7 @@ fn chosen<'a>(content: &'a Content, media: &str) -> Option<&'a Checked> {
     chosen?.1.as_ref()
 }
 
-/// Checks a body by that; `texts`: as [`Sent::Texts`].
+/// Validates a body with it; `texts`: as [`Sent::Texts`].
 fn check(
     content: &Content,
     media: &str,
@@ -409,7 +409,7 @@ fn covers(range: &str, media: &str) -> bool {
     }
 }
 
-/// Whether bodies of this media type, or some of this range, are looked into: JSON, XML and forms.
+/// Whether bodies of this media type, or some of this range, are validated: JSON, XML and forms.
 fn is_read(media: &str) -> bool {
     media.ends_with("json") || media.ends_with("/*") || media.ends_with("xml") || is_form(media)
 }
@@ -424,11 +424,11 @@ struct Document<'a> {
     dialect: Dialect,
 }
 
-/// Longest way from a reference to what it refers to.
+/// Longest chain of references.
 const MAX_REFERENCES: usize = 32;
 
 impl<'a> Document<'a> {
-    /// What a value refers to, or itself.
+    /// The target of a reference, or the value itself.
     fn resolved(&self, value: &'a Value) -> &'a Value {
         let mut value = value;
         for _ in 0..MAX_REFERENCES {
@@ -442,7 +442,7 @@ impl<'a> Document<'a> {
     }
 
     fn operation(&self, path: &str, method: &str, item: &'a Value, operation: &'a Value) -> Operation {
-        // Those of the operation stand in for those of the path.
+        // Parameters of the operation replace those of the path.
         let mut written: Vec<&Value> = Vec::new();
         for parameter in list(operation, "parameters").chain(list(item, "parameters")) {
             let parameter = self.resolved(parameter);
@@ -465,7 +465,7 @@ impl<'a> Document<'a> {
         let place = match parameter.get("in")?.as_str()? {
             "path" => Place::Path,
             "query" => Place::Query,
-            // What these say is said elsewhere in a definition.
+            // A definition describes these headers elsewhere.
             "header"
                 if ["accept", "content-type", "authorization"]
                     .iter()
@@ -476,7 +476,7 @@ impl<'a> Document<'a> {
             "header" => Place::Header,
             _ => return None,
         };
-        // Swagger 2 has no `schema` here: the parameter is one.
+        // In Swagger 2 the parameter itself is the schema.
         let schema = match self.dialect {
             Dialect::Swagger2 => Some(parameter),
             _ => parameter.get("schema").or_else(|| in_json(parameter)),
@@ -519,7 +519,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// How an object is written.
+    /// The serialization of an object.
     fn object(&self, parameter: &Value, place: Place, schema: Option<&'a Value>) -> Written {
         let style = parameter.get("style").and_then(Value::as_str);
         let explode = parameter.get("explode").and_then(Value::as_bool);
@@ -550,7 +550,7 @@ impl<'a> Document<'a> {
         Some(RequestBody { required: required(body), content })
     }
 
-    /// The form that parameters of Swagger 2 make.
+    /// The form of Swagger 2's `formData` parameters.
     fn form(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
         let fields = || parameters.iter().filter(|parameter| parameter.get("in").is_some_and(|place| place == "formData"));
         fields().next()?;
@@ -608,7 +608,7 @@ impl<'a> Document<'a> {
             .collect()
     }
 
-    /// Swagger 2 lists the media types apart, of an operation or of all.
+    /// Swagger 2 lists the media types separately, per operation or globally.
     fn content_of_swagger(
         &self,
         operation: &'a Value,
@@ -641,7 +641,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The schema of a parameter that is written as JSON.
+/// The schema of a parameter with JSON content.
 fn in_json(parameter: &Value) -> Option<&Value> {
     let content = parameter.get("content")?.as_object()?;
     content.iter().find(|(media, _)| essence(media).ends_with("json"))?.1.get("schema")

@@ -1,9 +1,9 @@
-//! JDBC URLs: which database, where, and what its driver is told.
+//! JDBC URLs: database, address, and options for the driver.
 
 use message::form::decode_percent;
 use std::fmt;
 
-/// A database that there is a driver for.
+/// A database with a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// PostgreSQL.
@@ -27,10 +27,10 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// Where a URL leads. It has no password in it that could be logged.
+/// The target of a URL, without the password.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Which database.
+    /// The dialect.
     pub dialect: Dialect,
     /// The host; empty for SQLite.
     pub host: String,
@@ -38,9 +38,9 @@ pub struct Target {
     pub port: u16,
     /// The database; the file of SQLite, `None`: in memory, under the name in `host`.
     pub database: Option<String>,
-    /// Made for H2 or Derby, and run on SQLite.
+    /// The URL is one of H2 or Derby, and SQLite replaces it.
     pub stands_in: bool,
-    /// What the URL says beyond that, decoded, in order.
+    /// Further options of the URL, decoded, in order.
     pub(crate) options: Vec<(String, String)>,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Databases that users have and that there is no driver for: the beginning of the URL, what it is, and what to do.
+/// Databases without a driver: the prefix of the URL, the name, and what to do.
 const OTHERS: &[(&str, &str, &str)] = &[
     ("jdbc:jtds:sybase:", "Sybase", NO_DRIVER),
     ("jdbc:oracle:", "Oracle", NO_DRIVER),
@@ -86,13 +86,13 @@ const OTHERS: &[(&str, &str, &str)] = &[
 
 const NO_DRIVER: &str = "there are drivers for PostgreSQL, MySQL, MariaDB, SQL Server and SQLite: put a service in front of the other database and `call` it";
 
-/// The way out for databases that live in a Java machine.
+/// The help for databases that run in a Java virtual machine.
 const EMBEDDED: &str = "it runs inside of a Java machine: sql.embedded = \"sqlite\" in busbar.toml runs its statements on SQLite, as far as its SQL allows";
 
-/// Reads a URL; `embedded`: URLs of H2 and Derby are SQLite's.
+/// Parses a URL; `embedded`: URLs of H2 and Derby mean SQLite.
 ///
 /// # Errors
-/// What is wrong with it, and what to do about that. Neither repeats the URL, which may have a password in it.
+/// The error and what to do. Neither repeats the URL, which may contain a password.
 pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String)> {
     let url = url.trim();
     let lower = url.to_ascii_lowercase();
@@ -200,7 +200,7 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
     Ok(target)
 }
 
-/// `//host\instance:port;name=value`, as the driver of Microsoft has it, and `//host:port/database;name=value` of jTDS.
+/// `//host\instance:port;name=value`, as in Microsoft's driver, and `//host:port/database;name=value` of jTDS.
 fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
     let wrong = |message: &str, help: &str| Err((message.to_owned(), help.to_owned()));
     let (place, properties) = rest.split_once(';').unwrap_or((rest, ""));
@@ -217,7 +217,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
         stands_in: false,
         options: braced(properties),
     };
-    // What the properties say goes before what the address says, as in the drivers.
+    // Properties take precedence over the address, as in the drivers.
     let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or("")),
         None => place.split_once(':').unwrap_or((place, "")),
@@ -249,7 +249,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
         return wrong("`encrypt` of this URL is not known", "write encrypt=true, false or strict");
     }
     if jtds && target.option("encrypt").is_none() {
-        // Its name there is `ssl`, and it is off.
+        // jTDS calls it `ssl`, and it is off by default.
         let encrypt = match first(&["ssl"]).map(|value| value.to_ascii_lowercase()).as_deref() {
             None | Some("off" | "request") => "false",
             Some("require") => {
@@ -296,7 +296,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
     Ok(target)
 }
 
-/// `name=value;name={va;lue}`: what stands in braces is taken as it is, `}}` is one of them.
+/// `name=value;name={va;lue}`: text in braces is taken as it is, with `}}` for a brace.
 fn braced(text: &str) -> Vec<(String, String)> {
     let (mut all, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
@@ -333,7 +333,7 @@ fn braced(text: &str) -> Vec<(String, String)> {
 
 fn options(query: &str, separator: char) -> Vec<(String, String)> {
     let pairs = query.split(separator).filter(|pair| !pair.is_empty());
-    // What was written `&amp;` in a place that is no XML.
+    // `&amp;` was written outside of XML.
     let pairs = pairs.map(|pair| pair.trim_start_matches("amp;"));
     pairs
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
@@ -342,18 +342,18 @@ fn options(query: &str, separator: char) -> Vec<(String, String)> {
 }
 
 impl Target {
-    /// An option of the URL, whose name has no case.
+    /// An option of the URL, by its name in any case.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
         let found = self.options.iter().rev().find(|(option_name, _)| option_name.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whether it lies in the memory of this process.
+    /// Whether the database is in memory.
     pub fn is_in_memory(&self) -> bool {
         self.dialect == Dialect::Sqlite && self.database.is_none()
     }
 
-    /// Options of the URL that mean something here and are not honoured, each with the reason.
+    /// Options of the URL that would have an effect and are not supported, each with the reason.
     pub fn not_honoured(&self) -> Vec<(&str, &'static str)> {
         let mut found = Vec::new();
         for (name, _) in &self.options {

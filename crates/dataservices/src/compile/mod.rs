@@ -1,4 +1,4 @@
-//! From the model of a data service to what runs: statements with the places of their parameters, results as plans of output.
+//! From the model of a data service to its plan: statements with the positions of their parameters, results as plans of output.
 
 mod query;
 mod result;
@@ -49,7 +49,7 @@ pub(crate) fn compile(
     let mut queries = Vec::new();
     let mut is_whole = true;
     for (at, query) in service.queries.iter().enumerate() {
-        // What nothing runs may be what it likes.
+        // A query that nothing runs may be faulty.
         if is_replaced(at) || !used.contains(query.id.value.as_str()) {
             continue;
         }
@@ -79,7 +79,7 @@ pub(crate) fn compile(
         }
     }
     if !is_whole {
-        // What else is wrong is said with it.
+        // The operations are compiled for their errors only.
         let numbers =
             service.queries.iter().enumerate().map(|(at, query)| (query.id.value.clone(), at)).collect();
         for operation in &service.operations {
@@ -211,7 +211,7 @@ fn source(value: &DataValue) -> Source {
         DataValue::Column(name) => Source::Column(name.trim().to_ascii_lowercase()),
         DataValue::Parameter(name) => Source::Parameter(name.trim().to_ascii_lowercase()),
         DataValue::Constant(text) => Source::Constant(text.clone()),
-        // Of a result of RDF it is a template (`result`); anywhere else nobody refers to anything.
+        // In a result of RDF it is a template (`result`); elsewhere a reference has no meaning.
         DataValue::Reference(text) => Source::Constant(text.clone()),
     }
 }

@@ -1,4 +1,4 @@
-//! Queries: the databases that they ask, their statements, and where the parameters of these stand.
+//! Queries: their databases, their statements, and the positions of the parameters in these.
 
 use crate::plan::{Parameter, ParameterKind, Query, Rows, Table, TableForm};
 use crate::value::{Check, Given};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names of properties of older services, and what they are now.
+/// Names of properties in older services, and the present ones.
 const OLD: [(&str, &str); 10] = [
     ("org.wso2.ws.dataservice.driver", "driverClassName"),
     ("org.wso2.ws.dataservice.protocol", "url"),
@@ -24,7 +24,7 @@ const OLD: [(&str, &str); 10] = [
     ("org.wso2.ws.dataservice.transaction_isolation", "defaultTransactionIsolation"),
 ];
 
-/// Properties that say what a config is where it is no database, and what that is.
+/// Properties of a config that is not a database, and what it is.
 const OTHERS: [(&str, &str); 11] = [
     ("gspread_datasource", "a Google spreadsheet"),
     ("rdf_datasource", "an RDF file"),
@@ -110,7 +110,7 @@ pub(super) fn compile_query<'a>(
         return compile_sheet(file, query, compiler);
     }
     let pool = config.and_then(|config| pool_of(config, &service.name.value, pools, compiler));
-    // Where there is none, the rest is checked all the same, so that all that is wrong is said at once.
+    // Without a pool the rest is checked all the same, so that all errors are reported at once.
     let dialect = pool.as_ref().map_or(Dialect::MySql, |pool| pool.dialect());
     let names: &[&str] = match dialect {
         Dialect::Postgres => &["postgresql"],
@@ -140,7 +140,7 @@ pub(super) fn compile_query<'a>(
         let found =
             match name {
                 Some(name) => number(name),
-                // Those without an ordinal are numbered in order.
+                // Parameters without an ordinal are numbered in order.
                 None => query.parameters.iter().position(|parameter| parameter.ordinal == at + 1).or_else(|| {
                     (at < query.parameters.len() && query.parameters[at].ordinal == 0).then_some(at)
                 }),
@@ -313,7 +313,7 @@ fn of_table(table: Table, query: &DataQuery, compiler: &mut Compiler<'_>) -> Opt
     })
 }
 
-/// The names of types, for the message about one that is none.
+/// The names of types, for the message about an unknown one.
 const TYPES: [&str; 27] = [
     "STRING",
     "CHAR",

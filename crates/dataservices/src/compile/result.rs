@@ -41,10 +41,10 @@ impl Shaping<'_> {
         if result.format == DataFormat::Rdf {
             about = Some(self.about(result, query, compiler)?);
         }
-        // Without rows, a column that is not there is none.
+        // Without an element for rows, a field whose column is absent is left out.
         let optional = result.row.is_empty() && about.is_none();
         let group = self.group("", &namespace, &result.children, optional, compiler)?;
-        // Of RDF the element around all rows and those of the rows are those of RDF.
+        // In RDF the element around all rows and those of the rows are given by RDF.
         let name = |name: &str| if about.is_some() { String::new() } else { name.to_owned() };
         Some(Shape {
             element: name(&result.element),
@@ -58,7 +58,7 @@ impl Shaping<'_> {
         })
     }
 
-    /// What the rows of a result of RDF are about.
+    /// The subject of the rows of an RDF result.
     fn about(
         &self,
         result: &DataResult,

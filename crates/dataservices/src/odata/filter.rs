@@ -1,10 +1,10 @@
-//! `$filter`, `$orderby` and keys: expressions of OData as SQL. Names are those of columns that the database has told, all values are bound.
+//! `$filter`, `$orderby` and keys: expressions of OData as SQL. Names are those of columns that the database reported, all values are bound.
 
 use super::expression::{Node, Parser, Token, is_guid, tokens};
 use super::model::{Column, Table, quoted};
 use sql::{Dialect, Kind, Parameter};
 
-/// What a value is to be bound as.
+/// The type that a value is bound as.
 #[derive(Clone, Debug)]
 struct Hint {
     kind: Kind,
@@ -29,7 +29,7 @@ pub(super) struct Sql<'a> {
     pub parameters: Vec<Parameter>,
 }
 
-/// What a literal is for a column.
+/// The parameter of a literal, for a column of this type.
 fn literal(text: &str, quoted: bool, kind: Kind) -> Result<Parameter, String> {
     let is_number = !quoted && text.parse::<f64>().is_ok_and(f64::is_finite);
     let wrong = |expected: &str| Err(format!("`{text}` stands where {expected} is expected"));
@@ -59,7 +59,7 @@ fn literal(text: &str, quoted: bool, kind: Kind) -> Result<Parameter, String> {
     }
 }
 
-/// Base64 of URLs as base64.
+/// Base64url as base64.
 pub(super) fn standard(text: &str) -> String {
     text.replace('-', "+").replace('_', "/")
 }
@@ -69,7 +69,7 @@ impl<'a> Sql<'a> {
         Sql { table, dialect, text: String::new(), parameters: Vec::new() }
     }
 
-    /// A value for a column, with its mark.
+    /// Adds a parameter for a column, with its mark.
     pub fn value(&mut self, parameter: Parameter, column: &Column) {
         self.bind(parameter, column.cast.as_deref());
     }
@@ -96,7 +96,7 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// What rows are ordered by (`$orderby`).
+    /// The order of rows (`$orderby`).
     pub fn order(&mut self, text: &str) -> Result<(), String> {
         let mut parser = Parser::new(self.table, text)?;
         for number in 0.. {
@@ -162,7 +162,7 @@ impl<'a> Sql<'a> {
         Ok(())
     }
 
-    /// What the values that a part is compared with are bound as; `None`: it is a value itself.
+    /// The type of the values that an operand is compared with; `None`: it is a value itself.
     fn hint(&self, node: &Node) -> Option<Hint> {
         match node {
             Node::Column(at) => Some(Hint::of(&self.table.columns[*at])),
@@ -182,7 +182,7 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// A part that is true or false.
+    /// A boolean expression.
     fn truth(&mut self, node: &Node) -> Result<(), String> {
         match node {
             Node::Truth(value) => {
@@ -236,7 +236,7 @@ impl<'a> Sql<'a> {
                     }
                     self.node(item, hint.as_ref())?;
                 }
-                // Nothing is in an empty list.
+                // An empty list contains nothing.
                 self.text.push_str(if list.is_empty() { "NULL))" } else { "))" });
             }
             Node::Call(name, arguments) => self.function(name, arguments)?,
@@ -288,7 +288,7 @@ impl<'a> Sql<'a> {
                     self.text.push_str("NOT ");
                 }
                 self.node(left, hint.as_ref())?;
-                // Nothing is not equal to something.
+                // A NULL is not equal to a value.
                 self.text.push_str(match (word, self.dialect) {
                     ("eq", _) => " = ",
                     ("ne", Dialect::Postgres) => " IS DISTINCT FROM ",
@@ -306,7 +306,7 @@ impl<'a> Sql<'a> {
         Ok(())
     }
 
-    /// The arguments with something between them, the texts among them bound as texts.
+    /// The arguments with `between` between them; texts are bound as texts.
     fn call(&mut self, name: &str, arguments: &[&Node], between: &str) -> Result<(), String> {
         self.text.push_str(name);
         self.text.push('(');
@@ -320,7 +320,7 @@ impl<'a> Sql<'a> {
         Ok(())
     }
 
-    /// A part that is a text.
+    /// A text expression.
     fn text_of(&mut self, node: &Node) -> Result<(), String> {
         let is_text = match (node, self.hint(node)) {
             (Node::Text(_), _) => true,
@@ -416,7 +416,7 @@ impl<'a> Sql<'a> {
         Ok(())
     }
 
-    /// A part that is a day or a time, within something.
+    /// A date or time expression, within a function.
     fn day(&mut self, node: &Node, before: &str, after: &str) -> Result<(), String> {
         let is_day = self
             .hint(node)
@@ -431,7 +431,7 @@ impl<'a> Sql<'a> {
     }
 }
 
-/// What a literal without quotes is where nothing says so.
+/// The type of a literal without quotes that is compared with no column.
 fn kind_of(text: &str) -> Kind {
     match () {
         () if text.parse::<i64>().is_ok() => Kind::BigInt,
@@ -528,7 +528,7 @@ mod tests {
         ] {
             assert!(sql(text, Dialect::Postgres).is_err(), "{text}");
         }
-        // What looks like SQL in a text is a text.
+        // SQL within a text stays a text.
         let (text, count) = sql("name eq '''; drop table items; --'", Dialect::Sqlite).unwrap();
         assert_eq!((text.as_str(), count), ("(\"name\" = ?)", 1));
     }

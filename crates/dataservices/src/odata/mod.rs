@@ -1,6 +1,6 @@
 //! OData 4.0 of the tables of a config (`enableOData="true"`): `/odata/SERVICE/CONFIG/…`.
 //!
-//! Names of tables and columns are those that the database tells ([`model`]); values are bound ([`expression`], [`filter`]); rows leave as they come ([`rows`]).
+//! Names of tables and columns are those that the database reports ([`model`]); values are bound ([`expression`], [`filter`]); rows are streamed ([`rows`]).
 
 mod expression;
 mod filter;
@@ -22,13 +22,13 @@ use std::sync::Arc;
 
 pub(crate) use self::model::Source;
 
-/// Before the names of services whose tables are asked for.
+/// The prefix of the paths of OData services.
 const PREFIX: &str = "/odata/";
 
 const JSON: &str = "application/json;odata.metadata=minimal;charset=UTF-8";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
 
-/// Whether a request is one for tables.
+/// Whether a request is one for OData.
 pub(crate) fn is_asked(context: &Context) -> bool {
     let before = context.inbound.target.get(..context.inbound.service_length).unwrap_or_default();
     let path = match before.split_once("://") {
@@ -38,7 +38,7 @@ pub(crate) fn is_asked(context: &Context) -> bool {
     path.starts_with(PREFIX)
 }
 
-/// What is asked for, behind the config.
+/// The path after the config, and the options.
 struct Asked<'a> {
     service: &'a Service,
     source: &'a Source,
@@ -58,7 +58,7 @@ fn failed(status: u16, message: impl Into<String>) -> Trouble {
     Trouble { status, ..Trouble::new(code::UNKNOWN, message) }
 }
 
-/// What the database refuses because of what the request has is the client's.
+/// An error of the database that the request has caused is a client error.
 fn of(error: &sql::Error, table: &str) -> Trouble {
     let class = error.state.as_deref().and_then(|state| state.get(..2));
     let is_constraint = match (class, error.number) {
@@ -68,7 +68,7 @@ fn of(error: &sql::Error, table: &str) -> Trouble {
     };
     let trouble = Trouble::of(error, table);
     match () {
-        // A constraint, or another transaction that was faster.
+        // A constraint, or a concurrent transaction.
         () if is_constraint || class == Some("40") => Trouble { status: 409, ..trouble },
         () if class == Some("22") => Trouble { status: 400, ..trouble },
         () => trouble,
@@ -158,10 +158,10 @@ async fn read<'a>(
     Ok(Ok(Asked { service, source, method, segments, options, body, base, if_match, if_none_match }))
 }
 
-/// What a path leads to in a table.
+/// The target of a path in a table.
 struct Place<'a> {
     table: Arc<Table>,
-    /// What stands in the parentheses; `None`: all rows.
+    /// The key in parentheses; `None`: all rows.
     key: Option<String>,
     rest: &'a [String],
 }
@@ -176,7 +176,7 @@ impl Asked<'_> {
         found.map(|(_, value)| value.trim())
     }
 
-    /// Options that are there and mean nothing here.
+    /// Refuses system query options that are not supported here.
     fn check_options(&self, supported: &[&str]) -> Result<(), Trouble> {
         for (name, value) in &self.options {
             let plain = name.strip_prefix('$').unwrap_or(name);
@@ -254,7 +254,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The columns that are wanted.
+    /// The selected columns.
     fn columns(&self, table: &Table) -> Result<Vec<Column>, Trouble> {
         let Some(list) = self.option("select").filter(|list| *list != "*" && !list.is_empty()) else {
             return Ok(table.columns.clone());
@@ -317,7 +317,7 @@ impl Asked<'_> {
                 sql.text.push_str(" ORDER BY ");
                 sql.order(order).map_err(|why| failed(400, format!("$orderby: {why}")))?;
             }
-            // Pages need an order.
+            // Paging needs an order.
             None if top.is_some() || skip.is_some() => {
                 let keys: Vec<Column> = table.keys().cloned().collect();
                 if !keys.is_empty() {
@@ -361,7 +361,7 @@ impl Asked<'_> {
         Ok(Reply { body, ..Reply::new(200, JSON, String::new()) })
     }
 
-    /// What a context URL says of an answer.
+    /// The context URL of a response.
     fn context(&self, table: &Table, columns: &[Column], is_entity: bool) -> String {
         let mut out = format!("{}/$metadata#{}", self.base, table.name);
         if columns.len() < table.columns.len() {
@@ -384,7 +384,7 @@ impl Asked<'_> {
         Ok(if is_known { Reply::nothing(304) } else { reply }.with("ETag", &etag))
     }
 
-    /// Whether the row is still the one that the client has read (`If-Match`). It stays so until the transaction ends.
+    /// Whether the row is still the one that the client has read (`If-Match`). It cannot change until the transaction ends.
     async fn unchanged(&self, lease: &mut Lease, table: &Table, key: &str) -> Result<(), Trouble> {
         let Some(list) = &self.if_match else { return Ok(()) };
         let row = by_key(lease, table, &table.columns, key, true).await?;
@@ -491,7 +491,7 @@ impl Asked<'_> {
         Ok(reply.with("OData-EntityId", &place).with("Location", &place))
     }
 
-    /// The row that MySQL has made: by the key that was given, or that it made.
+    /// The row that was inserted into MySQL: by the key that was given, or by the generated one.
     async fn created(
         &self,
         lease: &mut Lease,
@@ -526,7 +526,7 @@ impl Asked<'_> {
     async fn change(&self, lease: &mut Lease, table: &Table, key: &str) -> Result<Reply, Trouble> {
         self.check_options(&[])?;
         let dialect = lease.pool().dialect();
-        // A key does not change.
+        // The key does not change.
         let given: Vec<_> = self.given(table)?.into_iter().filter(|(column, _)| !column.key).collect();
         self.unchanged(lease, table, key).await?;
         let mut sql = Sql::new(table, dialect);
@@ -543,7 +543,7 @@ impl Asked<'_> {
             sql.text.push_str(" = ");
             match value {
                 Some((column, parameter)) => sql.value(parameter.clone(), column),
-                // What a PUT does not have is as it was in a new row.
+                // PUT resets what it does not give to the defaults of a new row.
                 None if dialect != Dialect::Sqlite => sql.text.push_str("DEFAULT"),
                 None if column.nullable => sql.text.push_str("NULL"),
                 None => return Err(failed(400, format!("`{}` is missing", column.name))),
@@ -579,18 +579,18 @@ fn no_row(table: &Table, key: &str) -> Trouble {
     failed(404, format!("`{}` has no row {key}", table.name))
 }
 
-/// Does something that counts as a whole.
+/// Runs something in a transaction.
 async fn within(
     lease: &mut Lease,
     work: impl AsyncFnOnce(&mut Lease) -> Result<Reply, Trouble>,
 ) -> Result<Reply, Trouble> {
     lease.begin().await.map_err(|error| of(&error, "begin"))?;
-    // Whoever fails drops the connection in the middle, which takes all back.
+    // On failure the connection is dropped, which rolls back.
     let reply = work(lease).await;
     match reply {
         Ok(reply) => lease.commit().await.map(|()| reply).map_err(|error| of(&error, "commit")),
         Err(trouble) => {
-            // The connection may be gone.
+            // The connection may be broken.
             if lease.in_transaction() {
                 _ = lease.roll_back().await;
             }
@@ -616,7 +616,7 @@ async fn changed(lease: &mut Lease, sql: &Sql<'_>, table: &str) -> Result<Outcom
     lease.run(&statement, &sql.parameters, |_| Ok(true)).await.map_err(|error| of(&error, table))
 }
 
-/// The row of a key. `locks`: nobody else changes it until the transaction ends; whoever writes into SQLite is alone already.
+/// The row of a key. `locks`: it cannot change until the transaction ends (a writer of SQLite is alone already).
 async fn by_key(
     lease: &mut Lease,
     table: &Table,
@@ -638,7 +638,7 @@ fn names(columns: &[Column], dialect: Dialect) -> String {
     columns.iter().map(|column| quoted(&column.name, dialect)).collect::<Vec<_>>().join(", ")
 }
 
-/// The columns of a result. Those of types that are no others' are texts.
+/// The columns of a result. Columns of types without an OData type are cast to text.
 fn selected(columns: &[Column], dialect: Dialect) -> String {
     let select = |column: &Column| {
         let name = quoted(&column.name, dialect);
@@ -647,7 +647,7 @@ fn selected(columns: &[Column], dialect: Dialect) -> String {
     columns.iter().map(select).collect::<Vec<_>>().join(", ")
 }
 
-/// A text as a part of a path.
+/// Percent-encodes a text as a path segment.
 fn percent(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -661,7 +661,7 @@ fn percent(text: &str) -> String {
     out
 }
 
-/// The namespace of a model: names with points between.
+/// The namespace of a model: names, separated by dots.
 fn namespace(service: &str, config: &str) -> String {
     let name = |text: &str| {
         let namespace: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

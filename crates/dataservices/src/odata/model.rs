@@ -1,4 +1,4 @@
-//! The tables of a database as OData has them: entity sets with properties and keys, as the database itself says.
+//! The entity data model of a database: entity sets with properties and keys, as the database reports them.
 
 use crate::fault::Trouble;
 use sql::{Dialect, Error, Kind, Lease, Pool, Reason, Row, Statement, Value};
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So long what the database says of its tables counts; a table that is unknown is asked for again after a shorter time.
+/// How long the reported tables are cached; for an unknown table the database is queried again after a shorter time.
 const FRESH: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -26,7 +26,7 @@ impl Source {
         Source { config: config.to_owned(), pool, model: Mutex::default() }
     }
 
-    /// The tables, which are asked for where they are not known or too old. `wanted`: a table that should be among them.
+    /// The tables, from the cache or from the database. `wanted`: a table that should be among them.
     pub async fn model(&self, lease: &mut Lease, wanted: Option<&str>) -> Result<Arc<Model>, Trouble> {
         let cached = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((since, model)) = cached {
@@ -60,15 +60,15 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     pub name: String,
     pub edm: Edm,
-    /// What values for it are bound as.
+    /// The type of its parameters.
     pub kind: Kind,
-    /// The type that a value is cast to, as the database writes it.
+    /// The type to cast its parameters to, as the database writes it.
     pub cast: Option<String>,
     pub nullable: bool,
     pub key: bool,
 }
 
-/// A primitive type of OData.
+/// A primitive type of the Entity Data Model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edm {
     Boolean,
@@ -104,7 +104,7 @@ impl Edm {
     }
 }
 
-/// A name in a statement. It is one that the database has told.
+/// A quoted name in a statement. It is one that the database reported.
 pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
     match dialect {
         Dialect::MySql => format!("`{}`", name.replace('`', "``")),
@@ -175,7 +175,7 @@ const SQLITE: &str = "SELECT m.name, p.name, p.type, p.type, CASE WHEN p.\"notnu
      FROM sqlite_schema m, pragma_table_info(m.name) p WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
      ORDER BY m.name, p.cid";
 
-/// Asks the database for its tables.
+/// Queries the database for its tables.
 async fn read(lease: &mut Lease) -> Result<Model, Error> {
     let dialect = lease.pool().dialect();
     let text = match dialect {
@@ -197,7 +197,7 @@ async fn read(lease: &mut Lease) -> Result<Model, Error> {
     let mut table = Table::default();
     for row in rows {
         let [name, column, plain, full, not_null, key] = row.as_slice() else { continue };
-        // What cannot be a name there is not served.
+        // A name that OData does not allow is not served.
         if !is_name(name) || !is_name(column) {
             continue;
         }
@@ -274,7 +274,7 @@ fn of_mysql(name: &str, full: &str) -> Of {
     (edm, kind, None)
 }
 
-/// SQLite takes any name for a type, and goes by what is in it.
+/// SQLite allows any type name, and derives the affinity from it.
 fn of_sqlite(name: &str) -> Of {
     let name = name.to_ascii_uppercase();
     let has = |part: &str| name.contains(part);

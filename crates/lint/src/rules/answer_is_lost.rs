@@ -56,7 +56,7 @@ fn check(look: &mut Look<'_>) {
         if walk.list(flow.list, Ways::BEGIN) != Ways::BEGIN || !walk.incomplete.is_empty() {
             continue;
         }
-        // Answers come to the out sequence of what is sent with `send`, or to the endpoint of the proxy service.
+        // Responses come to the out sequence if the message is sent with `send`, or to the endpoint of the proxy service.
         let request = flows.iter().find(|f| f.phase == Phase::In && f.artifact == flow.artifact);
         let sent = flow.endpoint || request.is_some_and(|request| sends(look, request.list));
         let one_way = request.is_some_and(|request| is_one_way(look, request.list));
@@ -73,7 +73,7 @@ fn check(look: &mut Look<'_>) {
     }
 }
 
-/// An in sequence that changes the answer of a `call`, and ends.
+/// An in sequence that changes the response of a `call`, and ends.
 fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     let steps = look.language.steps(flow.list);
     let Some(call) = steps.iter().rposition(|step| calls(step)) else { return };
@@ -82,9 +82,9 @@ fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
         prepares(step) || matches!(step.local(), "log" | "property" | "propertyGroup" | "variable")
     };
     let is_get = steps[call].local() == "http.get";
-    // Nobody calls `http.get` for anything but its answer.
+    // `http.get` is called for its response.
     let prepared = behind.iter().find(|step| prepares(step)).or(is_get.then_some(&steps[call]));
-    // Who says what the client gets, or keeps the answer, means it.
+    // A flow that sets the client's response, or keeps the response of the call, means it.
     if !behind.iter().all(keeps_answer)
         || steps[call].child("target").is_some()
         || is_one_way(look, flow.list)
@@ -101,7 +101,7 @@ fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     );
 }
 
-/// Whether a `send` without a receiving sequence of its own is written in a list, or in a sequence that it leads to.
+/// Whether a list, or a sequence that it runs, has a `send` without a receiving sequence.
 fn sends<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     let (mut names, mut waiting) = (HashSet::new(), vec![list]);
     while let Some(list) = waiting.pop() {
@@ -123,7 +123,7 @@ fn sends<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     false
 }
 
-/// Whether the client or the backend is told that there is no answer.
+/// Whether the flow tells the client or the backend that there is no response.
 fn is_one_way<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     let names = ["OUT_ONLY", "FORCE_SC_ACCEPTED", "RESPONSE", "ClientApiNonBlocking"];
     let is_set = |step: &Element| step.attr("name").is_some_and(|name| names.contains(&name.trim()));

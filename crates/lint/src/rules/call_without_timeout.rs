@@ -1,4 +1,4 @@
-//! `call-without-timeout`: a `call` that waits as long as the bus allows.
+//! `call-without-timeout`: a `call` that waits for the global timeout.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -53,7 +53,7 @@ fn check(look: &mut Look<'_>) {
             None => parsed(written).filter(|endpoint| waits(&endpoint.kind)).map(|_| None),
         };
         let Some(named) = waits else { continue };
-        // One that many calls name is reported once.
+        // An endpoint that many calls name is reported once.
         let place = named.as_ref().map_or(written.start_tag(), Element::start_tag);
         if reported.contains(&place) {
             continue;
@@ -75,7 +75,7 @@ fn parsed(element: &Element) -> Option<Endpoint> {
     Endpoint::parse(element, &mut diagnostics::Diagnostics::new())
 }
 
-/// Whether a fixed address, and no timeout, are written.
+/// Whether it has a fixed address and no timeout.
 fn waits(kind: &EndpointKind) -> bool {
     match kind {
         EndpointKind::Address(endpoint) => {

@@ -1,4 +1,4 @@
-//! `circular-sequence`: sequences that run each other without end.
+//! `circular-sequence`: sequences that run each other in a circle.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -28,7 +28,7 @@ Only steps that every message reaches count: a sequence that names itself inside
     check,
 };
 
-/// The most that is followed.
+/// Most sequences that are followed.
 const LONGEST: usize = 100;
 
 fn check(look: &mut Look<'_>) {
@@ -72,7 +72,7 @@ fn check(look: &mut Look<'_>) {
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// The first sequence or template that each message in a list comes into.
+/// The first sequence or template that every message in a list reaches.
 fn next<'a>(look: &Look<'a>, list: &'a Element) -> Option<(&'static str, String, Span)> {
     for step in look.language.steps(list) {
         match step.local() {

@@ -1,4 +1,4 @@
-//! `condition-never-holds`: an XPath that can select or match nothing, whatever message comes.
+//! `condition-never-holds`: an XPath that selects or matches nothing, whatever the message is.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -43,13 +43,13 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// What is wrong, where in the source, and what to write.
+/// A finding in an expression: message, place in the source, and remedy.
 struct Never {
     message: String,
     at: xpath::Span,
     label: &'static str,
     help: &'static str,
-    /// The text that `at` should be.
+    /// The replacement of the text at `at`.
     instead: Option<String>,
 }
 
@@ -66,7 +66,7 @@ fn check(look: &mut Look<'_>) {
             found.extend(all.into_iter().map(|never| {
                 let place = xpath.place(never.at);
                 let finding = Finding::new(never.message, place, never.label).help(never.help);
-                // An attribute with one kind of quotes in it stands in the other kind.
+                // An attribute that contains quotes of one kind is in quotes of the other kind.
                 let quote = match (attribute.value.contains('\''), attribute.value.contains('"')) {
                     (true, false) => '\'',
                     (false, true) => '"',
@@ -94,7 +94,7 @@ fn inspect(expression: &Expr, found: &mut Vec<Never>) {
     }
 }
 
-/// `/order`.
+/// A path from the root: `/order`.
 fn root(first: &Step) -> Option<Never> {
     match &first.test {
         NodeTest::Name(name) if first.axis == Axis::Child && name.local != "Envelope" => Some(Never {
@@ -122,7 +122,7 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
                 at: side.span,
                 label: "no message has such an element",
                 help: "compare with a text in quotes, or write `true()` or `false()`",
-                // A property is compared as a text.
+                // A property is compared as a string.
                 instead: is_single(other).then(|| name.local.clone()),
             });
         }
@@ -184,7 +184,7 @@ fn contradiction(all: &[Expr]) -> Option<Never> {
     None
 }
 
-/// Whether two expressions are written alike, wherever they stand.
+/// Whether two expressions are the same, apart from their places.
 fn same(first_kind: &ExprKind, second_kind: &ExprKind) -> bool {
     match (first_kind, second_kind) {
         (ExprKind::Variable(x), ExprKind::Variable(y)) => x == y,
@@ -200,7 +200,7 @@ fn same(first_kind: &ExprKind, second_kind: &ExprKind) -> bool {
     }
 }
 
-/// Whether it has one value: a property, or a variable that is one.
+/// Whether it has a single value: a property, or a variable for one.
 fn is_single(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::Variable(name) => {
@@ -215,7 +215,7 @@ fn is_call(expression: &Expr, name: &str) -> bool {
     matches!(&expression.kind, ExprKind::Call(function, _) if function.local == name)
 }
 
-/// The name, where an expression is nothing but one.
+/// The name, if an expression is a bare name.
 fn bare_name(expression: &Expr) -> Option<&QName> {
     match &expression.kind {
         ExprKind::Path(Start::Context, steps) => match &steps[..] {
@@ -230,10 +230,10 @@ fn bare_name(expression: &Expr) -> Option<&QName> {
     }
 }
 
-/// The methods of requests.
+/// The HTTP methods.
 const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"];
 
-/// Whether it is the method of the request.
+/// Whether it is the HTTP method of the request.
 fn is_method(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::Variable(name) => {
@@ -246,7 +246,7 @@ fn is_method(expression: &Expr) -> bool {
     }
 }
 
-/// A `source` that gives a truth or a method, and a pattern that fits none.
+/// A `source` that gives a boolean or a method, with a pattern that matches no such value.
 fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option<Finding> {
     let (is_truth, is_method) = (is_truth(expression), is_method(expression));
     if &*attribute.name.local != "source" || !(is_truth || is_method) {

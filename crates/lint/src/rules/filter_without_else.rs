@@ -1,4 +1,4 @@
-//! `filter-without-else`: what no branch is for is lost.
+//! `filter-without-else`: messages without a branch are lost.
 
 use crate::Rule;
 use crate::look::{Finding, Look, Phase};

@@ -1,4 +1,4 @@
-//! `json-of-xml`: a JSONPath on a payload that a step before has made XML.
+//! `json-of-xml`: a JSONPath on a payload that an earlier step has made XML.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -60,11 +60,11 @@ fn check(look: &mut Look<'_>) {
             }
             made = match step.local() {
                 "payloadFactory" if is_xml(step) => Some(step),
-                // These leave the payload as it is.
+                // These steps do not change the payload.
                 "log" | "property" | "variable" | "header" | "propertyGroup" => made,
                 _ => None,
             };
-            // From here on it may be JSON for who asks.
+            // After this step it may be JSON.
             if step.attr("name") == Some("messageType") {
                 made = None;
             }

@@ -1,4 +1,4 @@
-//! `template-parameter`: parameters that a template does not have, or does not get.
+//! `template-parameter`: unknown or missing parameters of a template.
 
 use crate::Rule;
 use crate::look::{Finding, Look, Phase};
@@ -91,7 +91,7 @@ fn check(look: &mut Look<'_>) {
             .flatten();
         let nowhere = match flow.phase {
             Phase::In | Phase::Out => true,
-            // A fault may come from inside of a template.
+            // The fault may come from a template.
             Phase::Fault => false,
             Phase::Named if flow.owner.kind == "sequence" => {
                 led_to.as_ref().is_some_and(|names| !names.contains(flow.owner.name))
@@ -136,7 +136,7 @@ fn check(look: &mut Look<'_>) {
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// A call of a template: what it passes and leaves out.
+/// A call of a template: parameters that are passed, and missing ones.
 fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(step, "target") else { return };
     let Some(template) = look.configuration.sequence_templates.get(name) else { return };
@@ -167,7 +167,7 @@ fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
     }
 }
 
-/// An endpoint that is made of a template: what it passes. Each has `name` and `uri`.
+/// An endpoint that is an instance of a template: parameters that are passed. `name` and `uri` always exist.
 fn instance(look: &Look<'_>, endpoint: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(endpoint, "template") else { return };
     let Some(template) = look.configuration.endpoint_templates.get(name) else { return };
@@ -198,7 +198,7 @@ fn parameter(expression: &Expr) -> Option<(&str, xpath::Span)> {
     }
 }
 
-/// The parameters that a `${…}` names, and where.
+/// The parameters that a `${…}` names, with their places.
 fn named(attribute: &Attribute) -> Vec<(String, Span)> {
     const MARK: &str = "params.functionParams.";
     let (value, span) = (&*attribute.value, attribute.value_span);
@@ -215,7 +215,7 @@ fn named(attribute: &Attribute) -> Vec<(String, Span)> {
     names.filter(|(name, _)| !name.is_empty()).collect()
 }
 
-/// The sequences that templates lead to; `None`: an expression says which.
+/// The sequences that a template calls; `None`: an expression gives one.
 fn led_to(look: &Look<'_>) -> Option<HashSet<String>> {
     let mut names = HashSet::new();
     let mut waiting: Vec<&Element> =

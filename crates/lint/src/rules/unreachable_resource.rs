@@ -1,4 +1,4 @@
-//! `unreachable-resource`: a resource of an API behind one that takes all its requests.
+//! `unreachable-resource`: a resource of an API after one that takes all its requests.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -60,7 +60,7 @@ fn check(look: &mut Look<'_>) {
     }
 }
 
-/// Whether nothing but the path keeps a request of `second` from `first`.
+/// Whether, apart from its path, `first` takes every request of `second`.
 fn takes(first: &Resource, second: &Resource) -> bool {
     let methods = first.methods.is_empty()
         || (!second.methods.is_empty() && second.methods.iter().all(|method| first.methods.contains(method)));
@@ -89,7 +89,7 @@ fn plain(resource: &Resource) -> Option<(&Key, Vec<Segment<'_>>)> {
 
 fn segment(text: &str) -> Option<Segment<'_>> {
     if !text.contains(['{', '}']) {
-        // What a variable takes: letters and digits, no reserved characters.
+        // Characters that a variable matches: letters and digits, no reserved characters.
         let is_plain =
             !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._~".contains(&c));
         return is_plain.then_some(Segment::Literal(text));

@@ -1,4 +1,4 @@
-//! Content models as automata: positions, and which may follow which (the construction of Glushkov).
+//! Content models as automata: positions and their follow sets (the construction of Glushkov).
 //!
 //! A schema's models are deterministic (Unique Particle Attribution, checked here), so that running one is a look-up
 //! by name for each element. Elements and wildcards that repeat are counted; groups that repeat a bounded number of times
@@ -48,13 +48,13 @@ pub struct Position {
     term: What,
     min: u32,
     max: u32,
-    /// The set of what may follow.
+    /// The follow set.
     next: usize,
     /// The particle it comes from: unrolled copies share it.
     origin: ParticleId,
     /// The names it takes, and the declarations they mean: an element's own and those of its substitutes.
     names: Vec<(Name, ElementId)>,
-    /// The counted groups that it is in, outermost first.
+    /// The counted groups around it, outermost first.
     groups: Vec<usize>,
 }
 
@@ -64,10 +64,10 @@ enum What {
     Any(Arc<Wildcard>),
 }
 
-/// What may come.
+/// A follow set.
 #[derive(Debug, Default)]
 pub struct Set {
-    /// Whether the content may end.
+    /// Whether the content may end here.
     accepts: bool,
     by_name: HashMap<Name, (usize, ElementId)>,
     wildcards: Vec<usize>,
@@ -75,24 +75,24 @@ pub struct Set {
     all: Vec<usize>,
 }
 
-/// What an element of the content was recognised as.
+/// The match of an element of the content.
 #[derive(Clone, Debug)]
 pub enum Match {
     Element(ElementId),
     Any(Arc<Wildcard>),
 }
 
-/// How far a content has been read.
+/// The state of a run.
 #[derive(Debug)]
 pub enum State {
     All {
         seen: Vec<bool>,
     },
-    /// Before anything: `position` is `None`. Else the position and how often it has occurred.
+    /// Before the first element `position` is `None`. Else the position and how often it has occurred.
     At {
         position: Option<usize>,
         count: u32,
-        /// Which time it is of each of the position's groups.
+        /// The iteration of each of the position's groups.
         times: Vec<u32>,
     },
 }
@@ -106,7 +106,7 @@ impl Model {
         }
     }
 
-    /// Takes an element; `None`: it must not come here.
+    /// Takes an element; `None`: it is not allowed here.
     pub fn step(&self, state: &mut State, name: Name) -> Option<Match> {
         match (self, state) {
             (Model::All { by_name, .. }, State::All { seen }) => {
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// What may come, for messages.
+    /// What may come next, for messages.
     pub fn expected(&self, state: &State, schema: &Components) -> Vec<String> {
         let element = |id: ElementId| schema.names.show(schema.elements[id].name);
         let show = |positions: &[Position], at: usize| match &positions[at].term {
@@ -199,7 +199,7 @@ impl Model {
 }
 
 impl Loops {
-    /// Which time it is of each group of position `to`, gone to from `from` where it is the `times`-th; `None`: a group has
+    /// The iteration of each group of position `to`, reached from `from` in the iterations `times`; `None`: a group has
     /// occurred too seldom, or too often.
     fn step(
         &self,
@@ -212,7 +212,7 @@ impl Loops {
         let Some(from) = from else { return Some(vec![1; inside.len()]) };
         let outside = &positions[from].groups;
         let again = self.again.get(&(from, to)).copied();
-        // The groups that go on: those of both, but what is in a group that begins anew begins too.
+        // Groups of both go on, but a group within one that begins anew begins too.
         let shared = inside.iter().zip(outside).take_while(|(a, b)| a == b).count();
         let kept = match again {
             Some(group) => inside[..shared].iter().position(|g| *g == group)?,
@@ -237,7 +237,7 @@ impl Loops {
 }
 
 impl Position {
-    /// What an element with this name is here.
+    /// The match of an element with this name.
     fn takes(&self, name: Name) -> Option<Match> {
         match &self.term {
             What::Any(any) => any.namespaces.allows(name.ns).then(|| Match::Any(any.clone())),
@@ -245,7 +245,7 @@ impl Position {
         }
     }
 
-    /// Whether an element could be taken by both.
+    /// Whether both could match some element.
     fn overlaps(&self, other: &Position) -> bool {
         match (&self.term, &other.term) {
             (What::Any(a), What::Any(b)) => a.namespaces.overlaps(&b.namespaces),
@@ -258,7 +258,7 @@ impl Position {
     }
 }
 
-/// Why there is no model.
+/// Why there is no automaton.
 #[derive(Debug)]
 pub struct Refused {
     pub rule: &'static str,
@@ -305,13 +305,13 @@ fn ambiguous<T>(part: &str, particle: ParticleId) -> Result<T, Refused> {
     Err(Refused { rule: "cos-nonambig", message, particle })
 }
 
-/// The names that an element of a model takes.
+/// The names that an element of a model matches.
 fn names(schema: &Components, element: ElementId) -> Vec<(Name, ElementId)> {
     let members = schema.members.get(&element).into_iter().flatten();
     std::iter::once(&element).chain(members).map(|&id| (schema.elements[id].name, id)).collect()
 }
 
-/// A part of a model: where it begins, where it may end, whether it may be empty.
+/// A part of a model: first and last positions, and whether it may be empty.
 #[derive(Default)]
 struct Fragment {
     first: Vec<usize>,
@@ -384,8 +384,8 @@ impl Builder<'_> {
         Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
     }
 
-    /// A group that is counted, not unrolled; its positions are those from `before` on. What may be empty may occur any number of
-    /// times without anything.
+    /// A group that is counted, not unrolled; its positions are those from `before` on. One that may be empty may occur any number of
+    /// times without content.
     fn counted(
         &mut self,
         body: Fragment,
@@ -396,13 +396,13 @@ impl Builder<'_> {
         let group = self.loops.bounds.len();
         let least = if body.nullable { 0 } else { min };
         self.loops.bounds.push((least, max));
-        // Outermost first: groups within were there before.
+        // Outermost first: inner groups were added before.
         for position in &mut self.positions[before..] {
             position.groups.insert(0, group);
         }
         for &from in &body.last {
             for &to in &body.first {
-                // What may follow within goes on within.
+                // Links within the group stay within an iteration.
                 if self.follow[from].contains(&to) {
                     if self.loops.again.contains_key(&(from, to)) {
                         let message = "groups that repeat many times are within one another";
@@ -467,7 +467,7 @@ impl Builder<'_> {
 
     fn finish(mut self, whole: Fragment, top: ParticleId) -> Result<Model, Refused> {
         let mut sets = Vec::new();
-        // Sets with the same members are one.
+        // Equal sets are shared.
         let mut numbers: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
         let mut ends = vec![false; self.positions.len()];
         whole.last.iter().for_each(|&at| ends[at] = true);
@@ -478,7 +478,7 @@ impl Builder<'_> {
             let mut seen = std::collections::HashSet::new();
             members.retain(|&m| seen.insert(m));
             if let Some(position) = position {
-                // An element that may occur again or be followed by another that it could be as well.
+                // An element that may occur again or be followed by another position that matches it too.
                 let current = &self.positions[position];
                 if current.max > current.min
                     && let Some(&other) = members.iter().find(|&&m| {
@@ -556,7 +556,7 @@ fn show_wildcard(namespaces: &Namespaces, schema: &Components) -> String {
 }
 
 impl Model {
-    /// How much it holds: positions and links.
+    /// Its size: positions and links.
     pub fn size(&self) -> usize {
         match self {
             Model::All { items, .. } => items.len(),

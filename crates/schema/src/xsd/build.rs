@@ -1,7 +1,7 @@
 //! From schema documents to components: references resolved, types derived.
 //!
 //! Types get their number when they are first mentioned and are built later, so that elements may contain elements of
-//! their own type. What a type needs to be built (its base, items, members) is built first; a circle there is an error.
+//! their own type. The types that a type needs to be built (base, items, members) are built first; a circle there is an error.
 
 mod attributes;
 mod complex;
@@ -35,7 +35,7 @@ pub struct Builder {
 
 /// A check that needs all types.
 pub enum Later {
-    /// An attribute of a restriction, and the one of the base that it restricts.
+    /// An attribute of a restriction, and the attribute of the base that it restricts.
     Attribute { derived: AttributeUse, old: AttributeUse },
 }
 
@@ -62,7 +62,7 @@ impl Builder {
         }
     }
 
-    /// Builds everything that is listed.
+    /// Builds all listed components.
     pub fn build(&mut self) {
         let mut globals: Vec<(Kind, Name, Place)> =
             self.docs.globals.iter().map(|(k, &place)| (k.0, k.1, place)).collect();
@@ -142,7 +142,7 @@ impl Builder {
         self.children(place).into_iter().find(|c| c.0 == local).map(|c| c.1)
     }
 
-    /// Runs `work` for a component that must not need itself; `None` where it does.
+    /// Runs `work` for a component that must not depend on itself; `None` where it does.
     fn chain<T>(&mut self, place: Place, work: impl FnOnce(&mut Builder) -> T) -> Option<T> {
         if self.open.contains(&place) || self.open.len() > MAX_CHAIN {
             let name = self.attr(place, "name").unwrap_or_default();
@@ -157,7 +157,7 @@ impl Builder {
 
     // References
 
-    /// The expanded name that a QName means there.
+    /// The expanded name of a QName.
     pub fn qname(&mut self, place: Place, text: &str) -> Option<Name> {
         let doc = &self.docs.list[place.doc];
         let (prefix, local) = text.split_once(':').unwrap_or(("", text));
@@ -186,14 +186,14 @@ impl Builder {
         Some(name)
     }
 
-    /// The component that attribute `attribute` refers to.
+    /// The component that the attribute `attribute` refers to.
     fn refer(&mut self, place: Place, kind: Kind, text: &str) -> Option<(Name, Place)> {
         let name = self.qname(place, text)?;
         let Some(&found) = self.docs.globals.get(&(kind, name)) else {
             self.missing(place, kind, name);
             return None;
         };
-        // Inside a redefinition its own name is what was there before.
+        // In a redefinition its own name means the component that is redefined.
         let mut at = Some(place.node);
         while let Some(node) = at {
             let around = self.at(place, node);
@@ -273,7 +273,7 @@ impl Builder {
         id
     }
 
-    /// Builds a type now. `false`: it cannot be.
+    /// Builds a type now. `false`: it cannot be built.
     fn need(&mut self, id: TypeId) -> bool {
         match self.schema.types[id].place {
             Some(place) if matches!(self.schema.types[id].body, Body::Pending) => self.complete(id, place),

@@ -1,4 +1,4 @@
-//! Checks of a schema whose components are all there, and the content models made ready.
+//! Checks of a schema with all components, and compilation of the content models.
 
 use super::automaton;
 use super::build::{Builder, Later};
@@ -7,7 +7,7 @@ use super::restrict;
 use super::value::Primitive;
 use std::collections::HashSet;
 
-/// Positions of all content models together.
+/// Most positions of all content models together.
 const MAX_MODELS: usize = 20_000;
 
 /// Checks everything and compiles the content models.
@@ -24,7 +24,7 @@ pub fn finish(b: &mut Builder) {
     models(b);
 }
 
-/// Substitution groups: circles, types, and who may stand for whom.
+/// Substitution groups: circles, types, and members.
 fn heads(b: &mut Builder) {
     for id in 0..b.schema.elements.len() {
         let mut seen = HashSet::from([id]);
@@ -63,7 +63,7 @@ fn substitutable(schema: &Components, member: ElementId, head: ElementId) -> boo
         return false;
     }
     let block = schema.complex(top.ty).map_or(Ways::NONE, |c| c.block).with(top.block);
-    // What types on the way block counts as well.
+    // The block of types on the way counts too.
     let mut blocked = block;
     let mut at = schema.elements[member].ty;
     while at != top.ty && at != ANY_TYPE {
@@ -162,7 +162,7 @@ fn constants(b: &mut Builder) {
     }
 }
 
-/// `NOTATION` itself is the type of nothing.
+/// `NOTATION` itself must not be used as a type.
 fn notation(b: &mut Builder, ty: TypeId, place: Place) {
     let bare = b.schema.simple(ty).is_some_and(|s| {
         matches!(s.variety, Variety::Atomic(Primitive::Notation)) && s.facets.enumeration.is_none()
@@ -229,7 +229,7 @@ fn types(b: &mut Builder) {
     }
 }
 
-/// A group that is redefined without what it was must restrict it.
+/// A group that is redefined without a reference to itself must restrict the original.
 fn redefined_groups(b: &mut Builder) {
     let pairs: Vec<(Place, Place)> = b.docs.redefined.iter().map(|(&new, &old)| (new, old)).collect();
     for (new, old) in pairs {
@@ -248,7 +248,7 @@ fn redefined_groups(b: &mut Builder) {
     }
 }
 
-/// An attribute against the one of the base that it restricts.
+/// Checks an attribute against that of the base.
 fn attribute(b: &mut Builder, derived: &AttributeUse, old: &AttributeUse) {
     let name = b.schema.names.show(derived.name);
     let (own_type, old_type) = (b.schema.attributes[derived.attribute].ty, b.schema.attributes[old.attribute].ty);
@@ -283,7 +283,7 @@ fn attribute(b: &mut Builder, derived: &AttributeUse, old: &AttributeUse) {
     }
 }
 
-/// Compiles content models; ambiguous and inconsistent ones are problems.
+/// Compiles content models; ambiguous and inconsistent ones are errors.
 fn models(b: &mut Builder) {
     let mut built = 0;
     for id in 0..b.schema.types.len() {

@@ -1,10 +1,10 @@
-//! What a restriction must be to its base (Part 1, 3.4.6 and 3.9.6): attributes, and particles case by case.
+//! Valid restrictions of a base (Part 1, 3.4.6 and 3.9.6): attributes, and particles case by case.
 
 use super::build::Builder;
 use super::model::*;
 use super::names::Name;
 
-/// How many elements a particle has at least.
+/// Least number of elements of a particle.
 pub fn least(schema: &Components, particle: ParticleId) -> u64 {
     range(schema, particle, 0).0
 }
@@ -41,7 +41,7 @@ fn range(schema: &Components, particle: ParticleId, depth: usize) -> (u64, Optio
     occurs(low, high)
 }
 
-/// Attributes of a restriction against those of the base.
+/// Checks the attributes of a restriction against those of the base.
 pub fn attributes(
     b: &mut Builder,
     place: Place,
@@ -105,7 +105,7 @@ pub fn attributes(
     }
 }
 
-/// Particles at work: those of the schema, and those made of them.
+/// The particles of the schema, and those that the check derives from them.
 #[derive(Clone, Debug)]
 struct P {
     min: u32,
@@ -120,7 +120,7 @@ enum T {
     Group(Compositor, Vec<P>),
 }
 
-/// Nodes that a check may look at.
+/// Most nodes that a check may visit.
 const MAX_STEPS: usize = 2_000_000;
 
 struct Checker<'a> {
@@ -128,7 +128,7 @@ struct Checker<'a> {
     steps: usize,
 }
 
-/// Whether a particle is a valid restriction of that of the base; why not.
+/// Whether a particle is a valid restriction of that of the base; else the reason.
 pub fn particle(schema: &Components, derived: ParticleId, base: ParticleId) -> Result<(), String> {
     let mut checker = Checker { schema, steps: 0 };
     let (derived, base) = (checker.read(derived, 0), checker.read(base, 0));
@@ -177,7 +177,7 @@ impl Checker<'_> {
     fn restricts(&mut self, r: &P, b: &P, depth: usize) -> Result<(), String> {
         self.steps += 1;
         if self.steps > MAX_STEPS || depth > 500 {
-            return Ok(()); // too large to be judged; it is used as it is
+            return Ok(()); // too large to be judged; it is accepted
         }
         use Compositor::*;
         // An element with substitutes is a choice of them.
@@ -223,7 +223,7 @@ impl Checker<'_> {
                 if !fits {
                     return Err("a group occurs more or less often than the wildcard of the base".into());
                 }
-                // Each member may be anywhere in it: their number was counted above.
+                // Each member may be at any place in it: their number was counted above.
                 let free = P { min: 0, max: UNBOUNDED, term: b.term.clone() };
                 parts.iter().try_for_each(|p| self.restricts(p, &free, depth + 1))
             }
@@ -241,7 +241,7 @@ impl Checker<'_> {
             (T::Group(Sequence, _), T::Group(All, members)) => self.ordered(r, b, members, true, depth),
             (T::Group(Choice, _), T::Group(Choice, members)) => self.choice(r, b, members, depth),
             (T::Group(Sequence, parts), T::Group(Choice, members)) => {
-                // MapAndSum: each part restricts some member, all of them together occur as often as the choice may.
+                // MapAndSum: each part restricts some member, and the sum of their occurrences is within that of the choice.
                 let n = parts.len() as u32;
                 let sum = P {
                     min: r.min.saturating_mul(n),
@@ -299,7 +299,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Recurse and RecurseUnordered: the parts map to members of the base; what is left out is emptiable.
+    /// Recurse and RecurseUnordered: the parts map to members of the base; members without a part are emptiable.
     fn ordered(&mut self, r: &P, b: &P, members: &[P], any_order: bool, depth: usize) -> Result<(), String> {
         within(r, b)?;
         let T::Group(_, parts) = &r.term else { return Ok(()) };
@@ -388,7 +388,7 @@ fn total(p: &P) -> (u64, Option<u64>) {
     (u64::from(p.min).saturating_mul(low), most)
 }
 
-/// Elements with the same name in a content must have the same type (Part 1, 3.8.6). The name that does not.
+/// Elements with the same name in a content must have the same type (Part 1, 3.8.6). Returns a name that violates this.
 pub fn inconsistent(schema: &Components, particle: ParticleId) -> Option<Name> {
     let mut types: std::collections::HashMap<Name, TypeId> = std::collections::HashMap::new();
     let mut pending = vec![particle];

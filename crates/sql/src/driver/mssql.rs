@@ -19,12 +19,12 @@ use tiberius::{
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
 
-/// What the days of `DATE` and `DATETIME2` are counted from.
+/// Day 0 of `DATE` and `DATETIME2`.
 const FIRST: Date = Date::constant(1, 1, 1);
-/// What the days of `DATETIME` and `SMALLDATETIME` are counted from.
+/// Day 0 of `DATETIME` and `SMALLDATETIME`.
 const OLD_FIRST: Date = Date::constant(1900, 1, 1);
 
-/// The columns of the result that says what a statement did, which is added behind it.
+/// The columns of the added result with the count of changed rows and the generated key.
 const CHANGED: &str = "busbar_changed";
 const KEY: &str = "busbar_key";
 
@@ -33,7 +33,7 @@ const DIGITS: usize = 38;
 
 pub(crate) struct Session {
     client: Client<Compat<TcpStream>>,
-    /// The columns of the last statement: the same one comes again and again.
+    /// The columns of the last statement: mostly the next one is the same.
     columns: Arc<Columns>,
     /// Most bytes of a value.
     longest: usize,
@@ -43,7 +43,7 @@ impl Session {
     pub async fn open(source: &Source) -> Result<Session, Error> {
         let mut config = config(source)?;
         let mut client = None;
-        // A server may send its clients to another one, once.
+        // A server may redirect its clients, once.
         for _ in 0..2 {
             let stream = TcpStream::connect_named(&config).await.map_err(unavailable)?;
             match Client::connect(config.clone(), stream.compat_write()).await {
@@ -61,7 +61,7 @@ impl Session {
         let none = || Error::new(Reason::Unavailable, "the server sends its clients in a circle");
         let longest = source.options.longest;
         let mut session = Session { client: client.ok_or_else(none)?, columns: Arc::default(), longest };
-        // What is longer than the limit is cut by the server behind it, so that it never comes as a whole; a character has two bytes there.
+        // The server cuts longer values just beyond the limit, so that they never come as a whole; a character has two bytes there.
         let mut first = format!("SET TEXTSIZE {};", (2 * longest.saturating_add(1)).min(i32::MAX as usize));
         if let Some(isolation) = source.options.isolation {
             _ = write!(first, "SET TRANSACTION ISOLATION LEVEL {};", isolation.sql());
@@ -86,7 +86,7 @@ impl Session {
             false => Cow::Borrowed(&**statement.text()),
         };
         let mut stream = match all.as_slice() {
-            // As a batch: what it sets and the temporary tables that it makes stay.
+            // As a batch, so that its settings and temporary tables stay.
             [] => self.client.simple_query(text).await,
             all => self.client.query(text, all).await,
         }
@@ -140,7 +140,7 @@ fn config(source: &Source) -> Result<Config, Error> {
     let mut config = Config::new();
     config.host(&target.host);
     match target.option("instanceName") {
-        // The port is asked of the server's browser.
+        // The SQL Server Browser gives the port.
         Some(instance) if target.port == 0 => config.instance_name(instance),
         _ => config.port(target.port),
     }
@@ -154,7 +154,7 @@ fn config(source: &Source) -> Result<Config, Error> {
     config.lossy_utf16_decoding(true);
     let is = |name: &str| target.option(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let encryption = match target.option("encrypt").map(str::to_ascii_lowercase).as_deref() {
-        // As the driver of Java has it since its version 10.2.
+        // The default of Microsoft's JDBC driver since version 10.2.
         None | Some("" | "true" | "yes" | "mandatory") => EncryptionLevel::Required,
         Some("false" | "no" | "optional") => EncryptionLevel::Off,
         Some("strict") => EncryptionLevel::Strict,
@@ -163,7 +163,7 @@ fn config(source: &Source) -> Result<Config, Error> {
         }
     };
     config.encryption(encryption);
-    // The login alone goes to whoever is there, as with the driver of Java.
+    // As in the JDBC driver, encryption of the login alone accepts every certificate.
     if is("trustServerCertificate") || encryption == EncryptionLevel::Off {
         config.trust_cert();
     } else if let Some(roots) = target.option("sslrootcert") {
@@ -175,7 +175,7 @@ fn config(source: &Source) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// Whether a statement changes rows, so that it is asked how many.
+/// Whether a statement changes rows, so that their number must be queried.
 fn changes(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
@@ -192,7 +192,7 @@ fn changes(text: &str) -> bool {
     matches!(&*word.to_ascii_uppercase(), "INSERT" | "UPDATE" | "DELETE" | "MERGE")
 }
 
-/// A parameter, checked.
+/// A checked parameter.
 #[derive(Debug)]
 struct Bound<'a> {
     parameter: &'a Parameter,
@@ -212,7 +212,7 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// A plain number of at most [`DIGITS`] digits, of which one at least stands before the point.
+/// A plain number of at most [`DIGITS`] digits, with at least one before the point.
 fn numeric(text: &str) -> Option<Numeric> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = whole.trim_start_matches('-').len() + fraction.len();
@@ -221,7 +221,7 @@ fn numeric(text: &str) -> Option<Numeric> {
     (digits <= DIGITS && usize::from(scale) < DIGITS).then(|| Numeric::new_with_scale(value, scale))
 }
 
-/// Ticks of a ten-millionth of a second since midnight.
+/// Time since midnight in units of 100 ns.
 fn ticks(time: Time) -> time::Time {
     let nanos = Time::midnight().duration_until(time).as_nanos();
     time::Time::new(u64::try_from(nanos / 100).unwrap_or(0), 7)
@@ -297,7 +297,7 @@ fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
         ColumnData::I32(value) => one(value, |v| Some(Value::Integer(v.into()))),
         ColumnData::I64(value) => one(value, |v| Some(Value::Integer(v))),
         ColumnData::F32(value) => one(value, |v| Some(Value::Real(v))),
-        // The library has money as a float.
+        // The library converts money to a float.
         ColumnData::F64(value) if matches!(column_type, ColumnType::Money | ColumnType::Money4) => {
             one(value, |v| Some(Value::Decimal(format!("{v:.4}"))))
         }
@@ -329,7 +329,7 @@ fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
             Some(Value::Timestamp(timestamp_text(zoned.with_time_zone(TimeZone::system()).datetime())))
         }),
         ColumnData::DateTime(value) => one(value, |datetime| {
-            // Three-hundredths of a second, as whole milliseconds.
+            // Units of 1/300 s as whole milliseconds.
             let millis = (i64::from(datetime.seconds_fragments()) * 10 + 1) / 3;
             let midnight = date(OLD_FIRST, datetime.days().into())?.to_datetime(Time::midnight());
             Some(Value::Timestamp(timestamp_text(
@@ -344,7 +344,7 @@ fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
     }
 }
 
-/// A number as `BigDecimal.toString` writes it, with all digits behind its point.
+/// A number as `BigDecimal.toString` writes it, with all digits of its scale.
 fn decimal(numeric: Numeric) -> String {
     let (sign, scale) = (if numeric.value() < 0 { "-" } else { "" }, usize::from(numeric.scale()));
     let digits = format!("{:0>width$}", numeric.value().unsigned_abs(), width = scale + 1);
@@ -377,12 +377,12 @@ fn unavailable(error: tiberius::error::Error) -> Error {
     Error { reason: Reason::Unavailable, message: broken.unwrap_or(error.message), ..error }
 }
 
-/// What the library reports, without the texts that it puts around it.
+/// The error for an error of the library, without the texts that it adds.
 fn failed(error: tiberius::error::Error) -> Error {
     use tiberius::error::Error as Tds;
     match error {
         Tds::Server(token) => {
-            // From this class on the server closes the connection.
+            // From severity class 20 on the server closes the connection.
             let reason = if token.class() >= 20 { Reason::Interrupted } else { Reason::Refused };
             Error { number: Some(token.code().into()), ..Error::new(reason, token.message()) }
         }
@@ -448,7 +448,7 @@ mod tests {
         ] {
             assert_eq!(value(&data, column_type), Some(wanted), "{data:?}");
         }
-        // What no server sends.
+        // Values that no server sends.
         assert_eq!(value(&ColumnData::Time(Some(time::Time::new(u64::MAX, 0))), ColumnType::Timen), None);
         assert_eq!(value(&ColumnData::Time(Some(time::Time::new(1, 200))), ColumnType::Timen), None);
         assert_eq!(value(&ColumnData::Date(Some(time::Date::new(0x00FF_FFFF))), ColumnType::Daten), None);

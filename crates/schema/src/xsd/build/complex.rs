@@ -87,7 +87,7 @@ impl Builder {
             .into_iter()
             .find(|c| matches!(c.0.as_str(), "group" | "all" | "choice" | "sequence"))?;
         let particle = self.particle(model.1)?;
-        // Nothing at all, or nothing that can occur.
+        // Empty, or particles that cannot occur.
         let Particle { max, term, .. } = &self.schema.particles[particle];
         match term {
             Term::Group(Compositor::Choice, children)
@@ -174,7 +174,7 @@ impl Builder {
             }
             Body::Complex(Complex { content: Content::Empty, .. }) => (false, None, true),
             Body::Complex(_) if derivation == Ways::EXTENSION && own_particle.is_none() && !mixed => {
-                // Nothing added to simple content.
+                // Simple content without an addition.
                 return match self.schema.content_type(base) {
                     Some(ty) => Content::Simple(ty),
                     None => Content::Empty,
