@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         Ok(name)
     }
 
-    /// A quoted literal: the offsets of what is inside.
+    /// A quoted literal: the offsets of its content.
     fn literal(&mut self) -> Res<(usize, usize)> {
         let quote = match self.peek() {
             Some(q @ (b'"' | b'\'')) => q,
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `SYSTEM …` or `PUBLIC …` ([75]); the system literal may be missing behind PUBLIC in notations ([83]).
+    /// `SYSTEM …` or `PUBLIC …` ([75]); the system literal may be missing after PUBLIC in notations ([83]).
     pub fn external_id(&mut self, need_system: bool) -> Res<(Option<String>, Option<String>)> {
         let text = |c: &Cursor<'_>, (a, b): (usize, usize)| lex::text(&c.input[a..b]).to_owned();
         if self.eat(b"SYSTEM") {
@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl DtdState {
-    /// A subset from `at`. The `internal` one ends at its `]` (the offset behind it is the answer), others at the end
+    /// A subset from `at`. The `internal` one ends at its `]` (returns the offset after it), others at the end
     /// of the input. `inside`: parameter entities may stand inside declarations.
     pub(super) fn subset(&mut self, input: &[u8], at: usize, internal: bool, inside: bool) -> Res<usize> {
         let mut c = Cursor::new(input, at);
@@ -196,7 +196,7 @@ impl DtdState {
         result.map(|_| ()).map_err(|f| within(*f, &format!("the parameter entity `{name}`"), at))
     }
 
-    /// Appends the declaration at `at` with the parameter entities in it replaced; what is quoted stays.
+    /// Appends the declaration at `at` with its parameter entities replaced; quoted text stays.
     fn expand(&mut self, input: &[u8], at: usize, out: &mut String) -> Res<usize> {
         let mut p = at;
         loop {
@@ -333,7 +333,7 @@ impl DtdState {
         self.model(c)
     }
 
-    /// `(#PCDATA | a | b)*` ([51]), behind `#PCDATA`.
+    /// `(#PCDATA | a | b)*` ([51]), after `#PCDATA`.
     fn mixed(&mut self, c: &mut Cursor<'_>) -> Res<()> {
         let mut names = false;
         loop {
@@ -355,7 +355,7 @@ impl DtdState {
         }
     }
 
-    /// A content model of elements ([47]), behind its first `(`; without recursion.
+    /// A content model of elements ([47]), after its first `(`; without recursion.
     fn model(&mut self, c: &mut Cursor<'_>) -> Res<()> {
         // The separator of each open group, once known.
         let mut groups: Vec<Option<u8>> = vec![None];
@@ -372,7 +372,7 @@ impl DtdState {
             if matches!(c.peek(), Some(b'?' | b'*' | b'+')) {
                 c.at += 1;
             }
-            // Behind a particle: separators and ends.
+            // After a particle: separators and ends.
             loop {
                 c.skip_space();
                 match c.peek() {
@@ -431,7 +431,7 @@ impl DtdState {
 
     /// Whether declarations are only checked: an entity that could have changed them was not read.
     fn unread_declarations(&self) -> bool {
-        // An external subset comes last, whatever is in it.
+        // An external subset comes last, whatever its content is.
         self.unread && !self.standalone && self.facts.system_id.is_none()
     }
 

@@ -1,7 +1,7 @@
 //! The document type declaration (XML 1.0, 2.8): entities, attribute defaults and types. Only read when asked for;
 //! validity is not checked, well-formedness is.
 //!
-//! This file: what a declaration leaves behind, and entities as they are used. [`declarations`] is the grammar.
+//! This file: the result of a declaration, and the use of entities. [`declarations`] is the grammar.
 
 mod declarations;
 
@@ -22,7 +22,7 @@ pub(crate) struct AttributeDecl {
     pub kind: AttributeKind,
 }
 
-/// What the type of an attribute means here.
+/// The effect of the type of an attribute.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttributeKind {
     /// CDATA: spaces stay.
@@ -57,13 +57,13 @@ pub(crate) struct DtdState {
     general: HashMap<Box<str>, Entity>,
     parameter: HashMap<Box<str>, Entity>,
     attributes: HashMap<Box<str>, Rc<Vec<AttributeDecl>>>,
-    /// Something external was referred to and not read: what is not declared may be declared there.
+    /// An external part was not read: undeclared names may be declared there.
     unread: bool,
     /// Entities being expanded, innermost last; parameter entities with their `%`.
     open: Vec<String>,
-    /// Bytes that references have added.
+    /// The bytes that references have added.
     expanded: usize,
-    /// The base URI of what is being read.
+    /// The base URI of the present text.
     base_of_entity: Option<String>,
     /// Inside the external subset or a parameter entity.
     outside: bool,
@@ -92,7 +92,7 @@ impl DtdState {
         }
     }
 
-    /// The whole declaration ([28]); `at` is its `<`. Returns the offset behind its `>`.
+    /// The whole declaration ([28]); `at` is its `<`. Returns the offset after its `>`.
     pub fn doctype(&mut self, input: &[u8], at: usize) -> Res<usize> {
         let mut c = Cursor::new(input, at + 9);
         c.need_space()?;
@@ -127,7 +127,7 @@ impl DtdState {
         Ok(c.at)
     }
 
-    /// What is declared for the attributes of an element.
+    /// The declared attributes of an element.
     pub fn attributes_of(&self, element: &str) -> Option<Rc<Vec<AttributeDecl>>> {
         self.attributes.get(element).cloned()
     }
@@ -159,7 +159,7 @@ impl DtdState {
                 self.base_of_entity = outer;
                 let (text, base) = loaded?;
                 let text: Rc<str> = text.into();
-                // Read once; its own references are relative to itself, which its declarations remember.
+                // Read once; relative references in it are resolved against its own base, which its declarations remember.
                 let _ = base;
                 let value = Value::Internal(text.clone());
                 self.general.insert(name.into(), Entity { value, outside: entity.outside });
@@ -294,7 +294,7 @@ impl DtdState {
     }
 }
 
-/// A fault inside something that was expanded at `at`.
+/// A fault inside a text that was expanded at `at`.
 fn within(f: Fault, entity: &str, at: usize) -> Box<Fault> {
     let kind = if f.kind == ErrorKind::UnexpectedEnd { ErrorKind::Syntax } else { f.kind };
     let message =
