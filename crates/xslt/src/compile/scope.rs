@@ -240,7 +240,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Where the expression of a template ends: braces in its string literals do not count, nor do, in 3.0 (`nests`), those within others and
+/// The end of the expression in a template: braces in its string literals do not count, nor do, in 3.0 (`nests`), those within others and
 /// comments.
 fn expression_end(source: &str, nests: bool) -> Option<usize> {
     let mut quote = None;
@@ -275,7 +275,7 @@ fn expression_end(source: &str, nests: bool) -> Option<usize> {
     None
 }
 
-/// Whether there is nothing but blanks and comments.
+/// Whether the text is only white space and comments.
 fn is_blank(source: &str) -> bool {
     let mut depth = 0usize;
     let mut rest = source.trim_start();

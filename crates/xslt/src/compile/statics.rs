@@ -1,4 +1,4 @@
-//! What a stylesheet says before it is read (XSLT 3.0 sections 3.6, 3.12 and 3.13): static variables and parameters, shadow attributes
+//! Static processing before compilation (XSLT 3.0 sections 3.6, 3.12 and 3.13): static variables and parameters, shadow attributes
 //! (`_name="{…}"`) and `use-when`.
 
 use super::XSLT;
@@ -14,7 +14,7 @@ pub(crate) type StaticVariable = (String, String, Value);
 /// Most braces in a shadow attribute.
 const MAX_BRACES: usize = 1000;
 
-/// Reads a module: takes out what is not to be used, and fills in shadow attributes. `given`: parameters from outside, by local name or
+/// Prepares a module: removes excluded elements, and evaluates shadow attributes. `given`: parameters from outside, by local name or
 /// `{uri}local`; `always`: by a processor of 3.0, whatever the version. Errors: sentences.
 pub(super) fn prepare(
     doc: &mut Document,
@@ -26,14 +26,14 @@ pub(super) fn prepare(
         doc.descendants(Document::ROOT).filter(|n| doc.kind(*n) == NodeKind::Element).collect();
     let mut doomed: Vec<NodeId> = Vec::new();
     for node in nodes {
-        // What holds an element that is taken out is asked no more.
+        // Elements within an excluded one are not evaluated.
         if !doc.is_attached(node) || is_gone(doc, node, &doomed) || version_of(doc, node) < 2.0 && !always {
             continue;
         }
         let version3 = always || version_of(doc, node) >= 3.0;
         let of_xslt = doc.namespace(node) == XSLT;
         let ns = if of_xslt { "" } else { XSLT };
-        // In an element of a version that is still to come nothing is known, nor whether it is to be used.
+        // In an element of an unknown version there is no `use-when` either.
         let forwards = version_of(doc, node) > if version3 { 3.0 } else { 2.0 };
         if let Some(source) = doc.attribute(node, ns, "use-when").map(str::to_owned) {
             match evaluate(&source, doc, node, variables, version3).and_then(|value| truth(&value)) {
@@ -88,7 +88,7 @@ pub(super) fn prepare(
     }
     for node in doomed {
         if doc.namespace(node) == XSLT && matches!(doc.local(node), "stylesheet" | "transform") {
-            // A module that is not to be used is one without declarations.
+            // A module that is excluded becomes one without declarations.
             let children: Vec<NodeId> = doc.children(node).collect();
             children.into_iter().for_each(|child| doc.detach(child));
             continue;
@@ -97,7 +97,7 @@ pub(super) fn prepare(
     }
 }
 
-/// Whether no version of the language that is here has an element of that name.
+/// Whether no implemented version has an element of that name.
 fn is_unknown(doc: &Document, node: NodeId) -> bool {
     let local = doc.local(node);
     !super::is_available_in_2(local)
@@ -190,7 +190,7 @@ fn declare(
         let cx = Context::without_document(&names);
         value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
     }
-    // What was declared before has the higher precedence.
+    // The variable that was declared first has the higher precedence.
     if !variables.iter().any(|(u, l, _)| u == uri && l == local) {
         variables.push((uri.to_owned(), local.to_owned(), value));
     }
@@ -221,7 +221,7 @@ fn evaluate(
     expression.evaluate(&cx).map_err(|e| e.sentence())
 }
 
-/// `xpath-default-namespace` as it is at an element.
+/// `xpath-default-namespace` in effect at an element.
 fn default_namespace(doc: &Document, node: NodeId) -> String {
     let mut at = Some(node);
     while let Some(element) = at {
@@ -286,7 +286,7 @@ fn filled(template: &str, doc: &Document, node: NodeId, variables: &[StaticVaria
     Err(format!("there are more than {MAX_BRACES} braces"))
 }
 
-/// Where the expression that `text` begins with ends: the brace that closes it.
+/// The end of the expression at the start of `text`: the brace that closes it.
 fn end_of_expression(text: &str) -> Option<usize> {
     let (mut open, mut quote) = (0usize, None);
     for (at, c) in text.char_indices() {

@@ -12,9 +12,9 @@ use xpath::{BoundNames, DocId};
 /// A document beside the source.
 pub(super) struct Entry<'a> {
     doc: OnceLock<Box<Document>>,
-    /// Of a fragment that is only text: `doc` is made when its nodes are wanted.
+    /// Of a fragment that is only text: `doc` is made when its nodes are used.
     text: Option<String>,
-    /// Its URI; of a fragment that of the stylesheet.
+    /// Its URI; for a fragment that of the stylesheet.
     pub uri: Cow<'a, str>,
     /// A result tree fragment.
     pub fragment: bool,
@@ -40,7 +40,7 @@ pub(super) struct Bound {
 }
 
 /// The last bindings of this thread: which stylesheet, which names of documents. Messages of one kind follow one another,
-/// and documents inherit their names from those before them, so that binding is seldom done.
+/// and documents inherit their names from those before them, so that binding is rare.
 const REMEMBERED: usize = 16;
 
 struct Remembered {

@@ -13,7 +13,7 @@ use xml::NodeKind;
 use xpath::atomic::{Atomic, NameValue};
 use xpath::{Item, Map, Node, Value};
 
-/// What an iteration of `xsl:iterate` ended with.
+/// The outcome of an iteration of `xsl:iterate`.
 pub(super) enum Control {
     /// The next one, with values of its parameters by slot.
     Next(Vec<(usize, Value)>),
@@ -92,7 +92,7 @@ impl<'e> Engine<'e> {
             }
             Version3::Try { content, catches } => {
                 let mark = self.mark();
-                // What it writes goes where the instruction stands, when it is known not to fail.
+                // Its output is written when it is known not to fail.
                 let destination = match out.destination() {
                     Destination::Temporary => Destination::Temporary,
                     _ => Destination::Further,
@@ -106,10 +106,10 @@ impl<'e> Engine<'e> {
                     Err(error) => error,
                 };
                 self.release(mark);
-                // A run that has to end is not caught.
+                // An error that ends the transformation is not caught.
                 meter::spend(1).map_err(|stop| self.fail(place, stop.to_string()))?;
                 let (code, description) = parted(&error.message);
-                // Where it is, is said by the other variables.
+                // The place is in the other variables.
                 let description = description.split(" (in the expression \"").next().unwrap_or_default();
                 let Some(catch) = catches.iter().find(|catch| catch.is_about(&code)) else {
                     return Err(error);
@@ -218,7 +218,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// What `select` or a body gives.
+    /// The value of `select` or a body.
     pub(super) fn content_value(
         &self,
         content: &Content,
@@ -300,7 +300,7 @@ impl<'e> Engine<'e> {
         })
     }
 
-    /// Whether an item says nothing (`xsl:on-empty`, section 8.4.2).
+    /// Whether an item is empty (`xsl:on-empty`, section 8.4.2).
     fn is_vacuous(&self, item: &Item) -> Res<bool> {
         Ok(match item {
             Item::Atomic(Atomic::Array(array)) => {
@@ -422,7 +422,7 @@ impl<'e> Engine<'e> {
                 let mut merged: Vec<Merged> = Vec::with_capacity(nodes.len());
                 for node in nodes {
                     self.tick(out)?;
-                    // Each by itself (section 15.4).
+                    // Each source by itself (section 15.4).
                     let focus = Focus { node, position: 1, size: 1, rule: NO_RULE, ..focus };
                     let (mut keys, mut values) = (Vec::new(), Vec::new());
                     for key in &source.keys {
@@ -505,7 +505,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// Where the items of a source are selected from.
+    /// The context of a source's selection.
     fn starts(&self, source: &MergeSource, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
         if let Some(each) = &source.each {
             return self.items(each, focus, frame, place);
@@ -530,7 +530,7 @@ impl Catch {
     fn is_about(&self, (namespace, local): &(&str, String)) -> bool {
         self.errors.is_empty()
             || self.errors.iter().any(|ErrorTest { namespace: n, local: l }| {
-                // Of a code that is none of the specifications only the local name is known.
+                // For a code outside of the specifications only the local name is known.
                 let named =
                     n.as_ref().is_none_or(|n| **n == **namespace || namespace.is_empty() && **n != *ERRORS);
                 named && l.as_ref().is_none_or(|l| **l == **local)
