@@ -2,7 +2,7 @@
 
 use super::numbering::{NumberFormat, format_list};
 
-/// Writes an integer by a picture. Errors: what is wrong with the picture (FODF1310).
+/// Formats an integer by a picture. Errors: the error in the picture (FODF1310).
 pub fn format(number: i64, picture: &str) -> Result<String, String> {
     let (primary, modifier) = picture.rsplit_once(';').unwrap_or((picture, ""));
     if primary.is_empty() {
@@ -27,7 +27,7 @@ pub fn format(number: i64, picture: &str) -> Result<String, String> {
         None => {
             let how = NumberFormat { format: primary, version2: true, ordinal, grouping: None };
             let single = primary.chars().count() == 1;
-            // Of a format that is not known: as digits.
+            // An unknown format: as digits.
             let is_alphabetic = single && primary.chars().all(char::is_alphabetic) && value > 0;
             let format = if is_alphabetic { primary } else { "1" };
             format_list(&[value as f64], &NumberFormat { format, ..how })
@@ -36,7 +36,7 @@ pub fn format(number: i64, picture: &str) -> Result<String, String> {
     Ok(if number < 0 { format!("-{text}") } else { text })
 }
 
-/// Whether it asks for ordinals; `None`: it is none.
+/// Whether it demands ordinals; `None`: it is not a modifier.
 fn modifier_of(modifier: &str) -> Option<bool> {
     let mut rest = modifier;
     let mut ordinal = false;
@@ -62,7 +62,7 @@ fn suffix(n: u64) -> &'static str {
     }
 }
 
-/// A picture of digits: how many there are at least, and what stands between them.
+/// A digit picture: the least number of digits, and separators.
 pub(super) struct Digits {
     pub(super) zero: char,
     pub(super) least: usize,
@@ -74,7 +74,7 @@ pub(super) struct Digits {
     regular: Option<(usize, char)>,
 }
 
-/// The zero of the family of digits that a character is of.
+/// The zero of the digit family of a character.
 pub(super) fn zero_of(c: char) -> Option<char> {
     if c.is_ascii_digit() {
         return Some('0');
@@ -88,7 +88,7 @@ pub(super) fn zero_of(c: char) -> Option<char> {
     })
 }
 
-/// `None`: there are no digits in it.
+/// `None`: it contains no digits.
 pub(super) fn digits_picture(picture: &str) -> Result<Option<Digits>, String> {
     let Some(zero) = picture.chars().find_map(zero_of) else {
         return Ok(None);
@@ -132,7 +132,7 @@ pub(super) fn digits_picture(picture: &str) -> Result<Option<Digits>, String> {
         [(size, sign), ..] => {
             let even =
                 separators.iter().enumerate().all(|(at, (place, c))| *place == size * (at + 1) && c == sign);
-            // None is missing to the left.
+            // No separator is missing to the left.
             let whole = right <= size * (separators.len() + 1);
             (even && whole).then_some((*size, *sign))
         }

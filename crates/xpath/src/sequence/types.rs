@@ -20,7 +20,7 @@ pub struct SeqType {
     item: ItemTest,
     optional: bool,
     many: bool,
-    /// As it was written.
+    /// The source text.
     shown: Box<str>,
 }
 
@@ -31,7 +31,7 @@ enum ItemTest {
     Atomic(&'static AtomicType),
     /// `xs:numeric` (XPath 3.1).
     Numeric,
-    /// `xs:error` (XPath 3.1): no value is of it.
+    /// `xs:error` (XPath 3.1): no value has this type.
     Error,
     Node(KindTest),
     Function(Option<Arc<Signature>>),
@@ -50,11 +50,11 @@ enum KindTest {
     Instruction(Option<Box<str>>),
     Element(Option<Name>),
     Attribute(Option<Name>),
-    /// Whether there must be exactly one element, and its name.
+    /// A document test: with exactly one element, and its name.
     Document(Option<Option<Name>>),
 }
 
-/// The namespace of a prefix as names have it.
+/// The namespace of a prefix.
 fn resolved<'n>(namespaces: &'n dyn NamespaceResolver, prefix: &'n str) -> Option<&'n str> {
     prefix.strip_prefix('{').or_else(|| namespaces.namespace(prefix))
 }
@@ -94,7 +94,7 @@ pub(crate) fn atomic_type(
 }
 
 impl SeqType {
-    /// Compiles a sequence type as parsed from `source`. Errors: names that mean nothing.
+    /// Compiles a sequence type as parsed from `source`. Errors: unknown names.
     pub fn compile(
         ty: &SequenceType,
         source: &str,
@@ -147,7 +147,7 @@ impl SeqType {
         Ok(SeqType { item, optional: ty.optional, many: ty.many, shown })
     }
 
-    /// Whether a value is of the type.
+    /// Whether a value has the type.
     pub fn matches(&self, value: &Value, cx: &Context<'_>) -> bool {
         self.matches_in(value, &Eval::new(&crate::compile::NOTHING, cx)).unwrap_or(false)
     }
@@ -172,8 +172,8 @@ impl SeqType {
         }
     }
 
-    /// The value as one of this type, by the function conversion rules: nodes become what they hold where an atomic type
-    /// is wanted, untyped values are cast, numbers and URIs promoted. Errors: it cannot become one.
+    /// Converts a value to this type, by the function conversion rules: nodes are atomized where an atomic type
+    /// is required, untyped values are cast, numbers and URIs promoted. Errors: it cannot be converted.
     pub fn convert(&self, value: Value, cx: &Context<'_>) -> Result<Value, XPathError> {
         self.convert_in(value, &Eval::new(&crate::compile::NOTHING, cx)).map_err(|e| *e)
     }
@@ -252,17 +252,17 @@ impl SeqType {
         atom.cast(ty).map_err(|e| Box::new(XPathError::new(e.message, Span::default()).with_code(e.code)))
     }
 
-    /// Whether it is `xs:string` with whatever number of items, or the like: values of it are atomic.
+    /// Whether it is `xs:string` with any cardinality, or similar: its values are atomic.
     pub fn is_atomic(&self) -> bool {
         matches!(self.item, ItemTest::Atomic(_))
     }
 
-    /// Whether all values are of the type: `item()*`.
+    /// Whether every value has the type: `item()*`.
     pub fn is_anything(&self) -> bool {
         self.item == ItemTest::Item && self.optional && self.many
     }
 
-    /// Whether a single element of that name is of the type.
+    /// Whether a single element of that name has the type.
     pub fn admits_element(&self, namespace: &str, local: &str) -> bool {
         match &self.item {
             ItemTest::Item | ItemTest::Node(KindTest::Any | KindTest::Element(None)) => true,
@@ -271,7 +271,7 @@ impl SeqType {
         }
     }
 
-    /// Whether all values of it are of the other type.
+    /// Whether it is a subtype of the other type.
     pub(crate) fn is_within(&self, other: &SeqType) -> bool {
         if self.item == ItemTest::Nothing {
             return other.optional;
@@ -279,12 +279,12 @@ impl SeqType {
         (!self.optional || other.optional) && (!self.many || other.many) && self.item.is_within(&other.item)
     }
 
-    /// As it was written.
+    /// The source text.
     pub fn text(&self) -> &str {
         &self.shown
     }
 
-    /// Whether the empty sequence is of the type.
+    /// Whether the empty sequence has the type.
     pub fn allows_empty(&self) -> bool {
         self.optional
     }
@@ -382,12 +382,12 @@ impl ItemTest {
     }
 }
 
-/// Whether a function is of a type: as many parameters, each of which takes at least what the type says, and a result that is what
-/// the type says. What is not known of a function of the language counts as any.
+/// Whether a function has a type: as many parameters, each of which accepts at least the required type, and a result of at most the
+/// required type. Unknown types of a function of the language match all.
 fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Result<bool, Fault> {
     let function = match atom {
         Atomic::Function(function) => function,
-        // A map is a function of any atomic value; of a key that it does not have it gives nothing.
+        // A map is a function of any atomic value; for an absent key it returns the empty sequence.
         Atomic::Map(map) => {
             let [param] = &*wanted.params else { return Ok(false) };
             let takes = param.as_ref().is_none_or(|ty| {

@@ -55,7 +55,7 @@ fn read(c: &Call<'_, '_>, uri: &str) -> Result<String, Fault> {
     })
 }
 
-/// The document of a text that may have several elements, or none.
+/// A document fragment: it may have several top-level elements, or none.
 fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
     spend_bytes(text.len() * 16)?;
     let wrong = |why: String| c.fail("FODC0006", format!("parse-xml-fragment(): {why}"));
@@ -69,7 +69,7 @@ fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
         }
         body = &body[end + 2..];
     }
-    // Within an element everything may stand that a fragment may have; but no declaration of a document type.
+    // An element may have the same content as a fragment; but a document type declaration is not allowed.
     if body.trim_start().starts_with("<!DOCTYPE") {
         return Err(wrong("a fragment has no document type declaration".into()));
     }
@@ -105,7 +105,7 @@ fn analyze(c: &Call<'_, '_>) -> Answer {
     adopted(c, doc)
 }
 
-/// The text from `from` to `to` with an element for each of the groups in it, which are in the order they begin.
+/// The text from `from` to `to` with an element for each of its groups, which are in the order of their beginnings.
 fn groups(
     text: &str,
     from: usize,
@@ -114,7 +114,7 @@ fn groups(
     doc: &mut Document,
     top: NodeId,
 ) {
-    // Elements that are open, and where they end.
+    // Open elements, and their ends.
     let mut open: Vec<(NodeId, usize)> = vec![(top, to)];
     let mut at = from;
     let push = |doc: &mut Document, element: NodeId, at: &mut usize, end: usize| {

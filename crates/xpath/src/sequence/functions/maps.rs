@@ -86,7 +86,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
     if !matches!(&*rule, "reject" | "use-first" | "use-last" | "use-any" | "combine") {
         return Err(c.fail("FOJS0005", format!("the option duplicates cannot be \"{rule}\"")));
     }
-    // What stands for a key in two maps.
+    // The value of a key that two maps have.
     let chosen = |key: &Atomic, old: &Value, value: &Value| -> Answer {
         match &*rule {
             "use-first" | "use-any" => Ok(old.clone()),
@@ -101,7 +101,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
     };
     let maps = maps_of(c, 0)?;
     let Some((first, others)) = maps.split_first() else { return map_value(Ok(Map::new()), c.span) };
-    // Some entries more for a large map, or many maps that become one.
+    // A few entries are added to a large map, or many maps are merged into one.
     if others.iter().map(|map| map.len()).sum::<usize>() <= first.len() {
         let mut merged = (**first).clone();
         for map in others {
@@ -129,7 +129,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
     map_value(merged.finish(), c.span)
 }
 
-/// All values of a key in maps, however deep.
+/// All values of a key in nested maps.
 fn find(c: &Call<'_, '_>, value: &Value, wanted: &Atomic, found: &mut Vec<Value>) -> Result<(), Fault> {
     for item in value.items() {
         spend(1)?;

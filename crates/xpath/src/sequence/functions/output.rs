@@ -13,11 +13,11 @@ use xml::{Document, NodeKind, WriteOptions};
 /// The namespace of the parameters as an element.
 const OUTPUT: &str = "http://www.w3.org/2010/xslt-xquery-serialization";
 
-/// How values are written.
+/// The serialization parameters.
 #[derive(Clone)]
 pub(super) struct Params {
     method: String,
-    /// How nodes within JSON are written.
+    /// The method for nodes within JSON.
     node_method: String,
     options: WriteOptions,
     item_separator: Option<String>,
@@ -111,7 +111,7 @@ impl Params {
                     };
                     params.set(c, name, &text)?;
                 }
-                // Others are those of other processors.
+                // Parameters of other processors.
                 _ => {}
             }
         }
@@ -254,7 +254,7 @@ impl Params {
     }
 }
 
-/// A value as text.
+/// Serializes a value.
 pub(super) fn written(c: &Call<'_, '_>, value: &Value, params: &Params) -> Result<String, Fault> {
     match &*params.method {
         "json" => {
@@ -370,7 +370,7 @@ fn json_text(text: &str, params: &Params, out: &mut String) {
     }
 }
 
-/// What holds the same again and again is short in memory and long as text.
+/// Shared values are short in memory and long as text.
 fn not_too_long(c: &Call<'_, '_>, out: &str) -> Result<(), Fault> {
     match out.len() > crate::eval::MAX_STRING {
         true => Err(c.fail(
@@ -381,7 +381,7 @@ fn not_too_long(c: &Call<'_, '_>, out: &str) -> Result<(), Fault> {
     }
 }
 
-/// A value as JSON.
+/// Serializes a value as JSON.
 pub(super) fn json(
     c: &Call<'_, '_>,
     value: &Value,
@@ -482,7 +482,7 @@ fn name_text(name: &NameValue) -> String {
     format!("Q{{{}}}{}", name.namespace, name.local)
 }
 
-/// An item as the method adaptive writes it (section 10).
+/// An item by the method adaptive (section 10).
 fn adaptive(c: &Call<'_, '_>, item: &Item, params: &Params, out: &mut String) -> Result<(), Fault> {
     spend(2)?;
     not_too_long(c, out)?;

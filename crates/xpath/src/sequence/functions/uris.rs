@@ -79,7 +79,7 @@ fn split(uri: &str) -> Parts<'_> {
     }
 }
 
-/// A reference resolved against a base; `None`: it is no URI reference.
+/// Resolves a reference against a base; `None`: it is not a URI reference.
 pub(crate) fn resolve(reference: &str, base: &str) -> Option<String> {
     if reference.contains([' ', '<', '>', '"', '{', '}', '\\', '^', '`']) || reference.contains("%%") {
         return None;
@@ -122,7 +122,7 @@ pub(crate) fn resolve(reference: &str, base: &str) -> Option<String> {
     Some(out)
 }
 
-/// `.` and `..` segments taken out.
+/// Removes `.` and `..` segments.
 fn without_dots(path: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     let mut segments = path.split('/').peekable();

@@ -1,4 +1,4 @@
-//! What the findings mean: scopes are opened, evaluated in three values, and decided.
+//! Scopes are opened, evaluated in three-valued logic, and decided.
 
 use super::super::known::Known;
 use super::super::{Decision, Item, ItemTest, Leaf, LeafKind, ScopePlan, StepKind, StreamOp, StreamStep};
@@ -38,7 +38,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Decides what can be decided, from the innermost scope outwards, until nothing changes.
+    /// Decides scopes from the innermost outwards, until nothing changes.
     pub(super) fn settle(&mut self) {
         while self.dirty && !self.is_decided() {
             self.dirty = false;
@@ -239,7 +239,7 @@ impl<'p> Run<'p> {
         &self.plan.scopes[scope as usize].leaves[index as usize]
     }
 
-    /// The value a leaf compares with: it is a constant by construction.
+    /// The value that a leaf compares with: it is a constant by construction.
     pub(super) fn constant<'r>(&'r self, op: &'r StreamOp) -> &'r Known {
         match op {
             StreamOp::Literal(k) => k,
@@ -258,7 +258,7 @@ impl<'p> Run<'p> {
         (BinaryOp::Equal, "")
     }
 
-    /// Nothing found for this leaf or candidate matters any more.
+    /// Results for this leaf or candidate have no effect any more.
     pub(super) fn is_settled(&self, leaf: u32, candidate: u32) -> bool {
         let state = &self.s.leaves[leaf as usize];
         state.value.is_some()
@@ -266,7 +266,7 @@ impl<'p> Run<'p> {
             || candidate != NONE && self.s.candidates[candidate as usize].dead
     }
 
-    /// Only an element can bring this cursor further.
+    /// Only an element can advance this cursor.
     pub(super) fn only_finds_elements(&self, c: Cursor) -> bool {
         let path = &self.leaf_plan(c.leaf).path;
         let needs_parent = |s: &StreamStep| {
@@ -280,7 +280,7 @@ impl<'p> Run<'p> {
     }
 }
 
-/// Where the values of leaves come from.
+/// The source of the values of leaves.
 enum Source<'i> {
     /// The states from this index.
     Leaves(usize),
