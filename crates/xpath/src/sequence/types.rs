@@ -120,14 +120,14 @@ impl SeqType {
                     let param_type =
                         |ty| SeqType::compile(ty, source, namespaces, default_element_namespace).map(Some);
                     let params = params.iter().map(param_type).collect::<Result<_, _>>()?;
-                    Some(Arc::new(Signature { params, result: one(result)? }))
+                    Some(Arc::new(Signature { params, result: param_type(result)? }))
                 }
             }),
             ItemType::Map(types) => ItemTest::Map(match types {
                 None => None,
                 Some(types) => {
                     let compiled = |ty| SeqType::compile(ty, source, namespaces, default_element_namespace);
-                    Some(Box::new((one(&types.0)?, one(&types.1)?)))
+                    Some(Box::new((compiled(&types.0)?, compiled(&types.1)?)))
                 }
             }),
             ItemType::Array(member) => ItemTest::Array(match member {
