@@ -201,14 +201,18 @@ impl Configuration {
     pub fn libraries_in_use(&self) -> impl Iterator<Item = &Library> {
         self.libraries.iter().filter(|library| {
             let mut imports = self.imports.iter();
-            !imports
-                .any(|import| !import.enabled && *import.name == library.name && *import.package == library.package)
+            !imports.any(|import| {
+                !import.enabled && *import.name == library.name && *import.package == library.package
+            })
         })
     }
 
     /// The templates of libraries that `call-template` finds: those whose names no other template has.
     pub fn library_templates(&self) -> impl Iterator<Item = &LibraryOperation> {
-        let operations = self.libraries_in_use().filter(|library| library.is_synapse).flat_map(|library| library.operations.iter());
+        let operations = self
+            .libraries_in_use()
+            .filter(|library| library.is_synapse)
+            .flat_map(|library| library.operations.iter());
         operations.filter(|operation| self.sequence_templates.get(&operation.template.name.value).is_none())
     }
 

@@ -201,7 +201,11 @@ mod tests {
         assert_eq!((first.apis.len(), first.endpoints.len(), first.proxies.len()), (2, 1, 1));
         // Built-in sequences come last.
         let read = |configuration: &Configuration| {
-            let all = configuration.sequences.names().zip(configuration.sequences.iter()).filter(|(_, sequence)| !sequence.built_in);
+            let all = configuration
+                .sequences
+                .names()
+                .zip(configuration.sequences.iter())
+                .filter(|(_, sequence)| !sequence.built_in);
             format!("{:#?}", all.collect::<Vec<_>>())
         };
         assert_eq!(read(first), read(second));

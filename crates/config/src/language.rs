@@ -47,7 +47,12 @@ fn part(way: &'static str, shape: &Shape, content: Content) -> Part {
     Part { way, attributes: shape.attributes.to_vec(), elements: shape.elements.to_vec(), content }
 }
 
-fn part_with(way: &'static str, attributes: &[&'static str], elements: &[&'static str], content: Content) -> Part {
+fn part_with(
+    way: &'static str,
+    attributes: &[&'static str],
+    elements: &[&'static str],
+    content: Content,
+) -> Part {
     Part { way, attributes: attributes.to_vec(), elements: elements.to_vec(), content }
 }
 

@@ -39,7 +39,8 @@ impl Configuration {
     ) -> Vec<FaultyArtifact> {
         let mut held = Vec::new();
         for faulty in failed.iter().filter(|f| f.kind == ArtifactKind::Template) {
-            let Some(name) = faulty.name.as_deref().filter(|name| self.sequence_templates.get(name).is_none())
+            let Some(name) =
+                faulty.name.as_deref().filter(|name| self.sequence_templates.get(name).is_none())
             else {
                 continue;
             };
@@ -50,9 +51,9 @@ impl Configuration {
             let mut libraries = last.configuration.libraries.iter();
             let Some(old) = libraries.find(|l| l.name == library.name) else { continue };
             // The text is the same, so the reason is outside of the library.
-            let served = old
-                .operation(name)
-                .is_some_and(|running| last.serves(running) && last.sources.text(running.template.span) != text);
+            let served = old.operation(name).is_some_and(|running| {
+                last.serves(running) && last.sources.text(running.template.span) != text
+            });
             if served && old.place != library.place {
                 held.push(self.hold(Some(at), old, faulty.span, &faulty.message));
             }
@@ -74,8 +75,9 @@ impl Configuration {
 impl Library {
     /// The operation of a name, or the one whose template has it.
     fn operation(&self, name: &str) -> Option<&LibraryOperation> {
-        let is_named =
-            |operation: &&LibraryOperation| operation.name == name || self.is_synapse && operation.template.name.value == name;
+        let is_named = |operation: &&LibraryOperation| {
+            operation.name == name || self.is_synapse && operation.template.name.value == name
+        };
         self.operations.iter().find(is_named)
     }
 
@@ -89,8 +91,9 @@ impl Library {
                     Some((new.template.span, why))
                 }
                 None => {
-                    let may_be =
-                        |broken: &&BrokenOperation| broken.name.as_ref().is_none_or(|name| *name == operation.name);
+                    let may_be = |broken: &&BrokenOperation| {
+                        broken.name.as_ref().is_none_or(|name| *name == operation.name)
+                    };
                     let broken = self.broken.iter().find(may_be)?;
                     Some((broken.place, format!("`{}` cannot be read: {}", operation.name, broken.why)))
                 }
@@ -200,7 +203,11 @@ mod tests {
             .map(|faulty| {
                 let file = faulty.span.place(&loaded.sources);
                 let name = faulty.name.as_deref().unwrap_or_default();
-                format!("{name} {} {}", file.split("synapse-libs/").last().unwrap_or_default(), faulty.message)
+                format!(
+                    "{name} {} {}",
+                    file.split("synapse-libs/").last().unwrap_or_default(),
+                    faulty.message
+                )
             })
             .collect();
         let good = LastGood::new(loaded.configuration, loaded.sources, &[]);
@@ -210,8 +217,11 @@ mod tests {
 
     fn operations(good: &LastGood) -> String {
         let all = good.configuration.libraries.iter().flat_map(|library| &library.operations);
-        let text = |operation: &LibraryOperation| good.sources.text(operation.template.sequence.element.span()).len();
-        let all: Vec<String> = all.map(|operation| format!("{}:{}", operation.name, text(operation))).collect();
+        let text = |operation: &LibraryOperation| {
+            good.sources.text(operation.template.sequence.element.span()).len()
+        };
+        let all: Vec<String> =
+            all.map(|operation| format!("{}:{}", operation.name, text(operation))).collect();
         all.join(" ")
     }
 
@@ -306,7 +316,8 @@ mod tests {
         assert_eq!(libraries.len(), 1);
         assert!(libraries[0].path.ends_with("a-1"));
         // A library with the same content is not reported.
-        let beside: Vec<String> = libraries[0].beside.iter().map(|place| place.place(&first.sources)).collect();
+        let beside: Vec<String> =
+            libraries[0].beside.iter().map(|place| place.place(&first.sources)).collect();
         assert!(beside.len() == 1 && beside[0].contains("b-2"), "{beside:?}");
         // The one in force stays, wherever the other one is.
         let last = loaded("twice", &[("b-2", "dup", b)], None);

@@ -121,7 +121,8 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
         // Of two with one id the one in force stays, wherever the other one stands.
         let runs = |archive: &Archive| loader.running.is_archive(&archive.id, &archive.shown);
         let (archive, behind) = (&archives[at], archives.iter().enumerate().skip(at + 1));
-        let other = behind.filter(|(_, other)| other.id == archive.id && runs(other)).map(|(at, _)| at).next();
+        let other =
+            behind.filter(|(_, other)| other.id == archive.id && runs(other)).map(|(at, _)| at).next();
         if let Some(other) = other {
             archives.swap(at, other);
         }
@@ -167,7 +168,12 @@ pub(crate) fn once_more(
     configuration: &Configuration,
 ) -> Configuration {
     let registry = configuration.root.join("registry");
-    let mut loader = Loader::new(configuration.root.clone(), registry, configuration.injector.clone(), &LoadOptions::default());
+    let mut loader = Loader::new(
+        configuration.root.clone(),
+        registry,
+        configuration.injector.clone(),
+        &LoadOptions::default(),
+    );
     let text = sources.get(file).map(|source| source.text().clone()).unwrap_or_default();
     if let Ok(root) = crate::parse::parse(file, &text) {
         let all = std::iter::once(&root).chain(root.elements());
@@ -294,7 +300,9 @@ impl Loader {
             } else if let Some(shown) = differs {
                 let place = self.whole(&shown);
                 let mut all = self.configuration.libraries.iter_mut();
-                all.find(|library| library.name == files.name).into_iter().for_each(|library| library.beside.push(place));
+                all.find(|library| library.name == files.name)
+                    .into_iter()
+                    .for_each(|library| library.beside.push(place));
             }
         }
     }
@@ -746,7 +754,8 @@ impl Loader {
         let runs = |kind, name: &str, file| {
             self.sources.get(file).is_some_and(|source| self.running.is(kind, name, source.path()))
         };
-        let in_archive = self.configuration.archives.iter().any(|archive| archive.files.contains(&first_file));
+        let in_archive =
+            self.configuration.archives.iter().any(|archive| archive.files.contains(&first_file));
         !in_archive && runs(kind, name, file) && !runs(first_kind, first, first_file)
     }
 
@@ -762,7 +771,8 @@ impl Loader {
     /// Replaces the server's built-in sequence by that of an archive.
     fn make_way(&mut self, name: &str) {
         let key = (None, name.to_owned());
-        let of_an_archive = |file| self.configuration.archives.iter().any(|archive| archive.files.contains(&file));
+        let of_an_archive =
+            |file| self.configuration.archives.iter().any(|archive| archive.files.contains(&file));
         if self.in_archive
             && let Some((ArtifactKind::Sequence, span)) = self.defined.get(&key)
             && !of_an_archive(span.file)

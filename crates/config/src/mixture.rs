@@ -84,7 +84,8 @@ impl LastGood {
     #[must_use]
     pub fn standing_for(mut self, faulty: &[FaultyArtifact], before: Option<&LastGood>) -> LastGood {
         for faulty_artifact in faulty.iter().filter(|f| f.held) {
-            let Some(path) = self.sources.get(faulty_artifact.span.file).map(|file| file.path().to_owned()) else {
+            let Some(path) = self.sources.get(faulty_artifact.span.file).map(|file| file.path().to_owned())
+            else {
                 continue;
             };
             let mut stand = |key: (ArtifactKind, String)| {
@@ -198,7 +199,8 @@ impl LastGood {
         let file = path(sources, faulty.span.file);
         let stands_for = |w: &Written| self.stands_for.get(&(w.kind, w.name.clone()));
         let gone = |version: &Written| {
-            (path(&self.sources, version.span.file) == file || file.is_some() && stands_for(version) == file.as_ref())
+            (path(&self.sources, version.span.file) == file
+                || file.is_some() && stands_for(version) == file.as_ref())
                 && new.span(version.kind, &version.name).is_none()
         };
         let written = self.configuration.written().into_iter();
@@ -288,8 +290,7 @@ impl Configuration {
     /// the registry. An archive is found by its path, or, where the file was renamed, by its artifacts.
     fn fall_back_on_archives(&mut self, faulty: &mut [FaultyArtifact], last: &LastGood) -> Vec<Written> {
         let refused = |f: &&FaultyArtifact| f.kind == ArtifactKind::Archive && !f.held;
-        let paths: Vec<String> =
-            faulty.iter().filter(refused).filter_map(|f| f.archive.clone()).collect();
+        let paths: Vec<String> = faulty.iter().filter(refused).filter_map(|f| f.archive.clone()).collect();
         let mut held = Vec::new();
         for path in paths {
             let members = || faulty.iter().filter(|f| f.archive.as_ref() == Some(&path));
@@ -309,8 +310,13 @@ impl Configuration {
             }
             let restored = self.restore(archive, last);
             for faulty_artifact in faulty.iter_mut().filter(|f| f.archive.as_ref() == Some(&path)) {
-                let stays = |written: &Written| written.kind == faulty_artifact.kind && Some(&written.name) == faulty_artifact.name.as_ref();
-                faulty_artifact.held = faulty_artifact.kind == ArtifactKind::Archive || faulty_artifact.whole_file || restored.iter().any(stays);
+                let stays = |written: &Written| {
+                    written.kind == faulty_artifact.kind
+                        && Some(&written.name) == faulty_artifact.name.as_ref()
+                };
+                faulty_artifact.held = faulty_artifact.kind == ArtifactKind::Archive
+                    || faulty_artifact.whole_file
+                    || restored.iter().any(stays);
             }
             held.extend(restored);
         }

@@ -98,8 +98,10 @@ impl Resources {
         fresh: Option<Duration>,
         path: impl FnOnce() -> io::Result<Option<PathBuf>>,
     ) -> io::Result<Option<Found>> {
-        let cached =
-            lock(&self.cache).resources.get(key).map(|resource| (Arc::clone(&resource.bytes), resource.stamp, resource.looked));
+        let cached = lock(&self.cache)
+            .resources
+            .get(key)
+            .map(|resource| (Arc::clone(&resource.bytes), resource.stamp, resource.looked));
         if let Some((bytes, _, looked)) = &cached
             && looked.is_some_and(|looked| fresh.is_none_or(|fresh| looked.elapsed() < fresh))
         {
@@ -127,8 +129,10 @@ impl Resources {
             }
             (Err(error), Some((bytes, ..))) => {
                 let mut cache = lock(&self.cache);
-                let was_stale =
-                    cache.resources.get_mut(key).is_some_and(|resource| std::mem::replace(&mut resource.stale, true));
+                let was_stale = cache
+                    .resources
+                    .get_mut(key)
+                    .is_some_and(|resource| std::mem::replace(&mut resource.stale, true));
                 Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!was_stale).then_some(error) }))
             }
             (Err(error), None) => Err(error),
@@ -159,8 +163,12 @@ impl Resources {
     pub(crate) fn after(before: &Resources) -> Resources {
         let mut cache = Known::default();
         for (key, resource) in &lock(&before.cache).resources {
-            let kept =
-                Kept { bytes: Arc::clone(&resource.bytes), stamp: resource.stamp, looked: None, stale: resource.stale };
+            let kept = Kept {
+                bytes: Arc::clone(&resource.bytes),
+                stamp: resource.stamp,
+                looked: None,
+                stale: resource.stale,
+            };
             cache.keep(key, kept);
         }
         Resources { cache: Mutex::new(cache), written: Arc::clone(&before.written), ..Resources::default() }
@@ -357,8 +365,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("busbar-resource-{}", std::process::id()));
         std::fs::write(&path, "first").unwrap();
         let resources = Resources::default();
-        let read =
-            |r: &Resources, path: &Path| r.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
+        let read = |r: &Resources, path: &Path| r.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
         // It is checked once more, although it is cached for ever.
         std::fs::write(&path, "the second").unwrap();

@@ -52,8 +52,9 @@ fn artifacts(loaded: &Loaded) -> String {
 
 /// `severity rule message` of each finding.
 fn reported(loaded: &Loaded) -> Vec<String> {
-    let shown =
-        |diagnostic: &diagnostics::Diagnostic| format!("{} {} {}", diagnostic.severity.as_str(), diagnostic.rule, diagnostic.message);
+    let shown = |diagnostic: &diagnostics::Diagnostic| {
+        format!("{} {} {}", diagnostic.severity.as_str(), diagnostic.rule, diagnostic.message)
+    };
     loaded.diagnostics.iter().map(shown).collect()
 }
 
@@ -138,7 +139,10 @@ fn modules_of_a_studio_project() {
     ] {
         assert!(reported.iter().any(|line| line.contains(wanted)), "{wanted}: {reported:#?}");
     }
-    assert!(reported.iter().all(|line| !line.starts_with("error") && !line.contains("Empty")), "{reported:#?}");
+    assert!(
+        reported.iter().all(|line| !line.starts_with("error") && !line.contains("Empty")),
+        "{reported:#?}"
+    );
 }
 
 #[test]
@@ -189,7 +193,10 @@ fn a_project_of_the_newer_tools() {
     assert!(format!("{endpoint:?}").contains("http://from.env"), "{endpoint:?}");
     let reported = reported(&loaded);
     assert!(reported.iter().any(|line| line.contains("`ABSENT` has no value")), "{reported:#?}");
-    assert!(reported.iter().any(|line| line == "warning broken-library a library cannot be read"), "{reported:#?}");
+    assert!(
+        reported.iter().any(|line| line == "warning broken-library a library cannot be read"),
+        "{reported:#?}"
+    );
     assert!(reported.iter().all(|line| !line.starts_with("error")), "{reported:#?}");
     assert_eq!(loaded.configuration.settings.len(), 1);
 }
@@ -382,7 +389,10 @@ fn what_a_server_has_unpacked_is_no_second_deployment() {
     assert_eq!(artifacts(&loaded), "api/A");
     let reported = reported(&loaded);
     assert!(reported.iter().all(|line| !line.starts_with("error")), "{reported:#?}");
-    assert!(reported.iter().any(|line| line.contains("(archives that a server has unpacked)")), "{reported:#?}");
+    assert!(
+        reported.iter().any(|line| line.contains("(archives that a server has unpacked)")),
+        "{reported:#?}"
+    );
 }
 
 /// The files of an archive with these sequences.
@@ -720,7 +730,11 @@ fn descriptors_are_read_as_far_as_they_are_good() {
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", reported(&loaded));
     assert!(!loaded.diagnostics.has_errors(), "{:#?}", reported(&loaded));
-    assert!(reported(&loaded).iter().any(|line| line.contains("is listed twice")), "{:#?}", reported(&loaded));
+    assert!(
+        reported(&loaded).iter().any(|line| line.contains("is listed twice")),
+        "{:#?}",
+        reported(&loaded)
+    );
 }
 
 #[test]
@@ -883,7 +897,11 @@ fn a_faulty_registry_does_not_bring_old_resources_back() {
     write(&root.join("elsewhere/config/t.txt"), b"found");
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(resource(&loaded, "conf:t.txt").as_deref(), Some("found"));
-    assert!(reported(&loaded).iter().any(|line| line.contains("`registry` is not read")), "{:#?}", reported(&loaded));
+    assert!(
+        reported(&loaded).iter().any(|line| line.contains("`registry` is not read")),
+        "{:#?}",
+        reported(&loaded)
+    );
 }
 
 /// The files of an archive with an API `A`, its definition, and what nobody reads.
@@ -946,7 +964,10 @@ fn nothing_of_an_archive_is_left_out_in_silence() {
             assert!(shown.iter().any(|line| line.contains(wanted)), "{wanted}: {shown:#?}");
         }
         let reported = reported(&loaded);
-        assert!(reported.iter().any(|line| line.starts_with("warning") && line.contains("4 paths")), "{reported:#?}");
+        assert!(
+            reported.iter().any(|line| line.starts_with("warning") && line.contains("4 paths")),
+            "{reported:#?}"
+        );
         assert!(
             !shown.iter().any(|line| line.contains("A_swagger") || line.contains("A-1.0.0.xml")),
             "{shown:#?}"

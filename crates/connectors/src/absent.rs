@@ -100,7 +100,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         None => None,
     };
     let of_library = crate::library::names(connector, compiler);
-    let dummy = crate::definitions().map(|dummy| dummy.name).filter(|dummy| dummy.split('.').next() == Some(connector));
+    let names = crate::definitions().map(|d| d.name).filter(|name| name.split('.').next() == Some(connector));
     let mut siblings: Vec<&str> = names.collect();
     let is_ours = !siblings.is_empty();
     siblings.extend(of_library.iter().map(String::as_str));

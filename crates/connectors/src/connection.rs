@@ -61,7 +61,11 @@ impl<T: Send + Sync + 'static> Connections<T> {
                         make(&Description { key: key.clone(), element: &element, is_step: false }, compiler);
                     by_name.extend(made.map(|made| (key.value, Arc::new(made))));
                 }
-                KeyValue::Dynamic(compiler.expression_text(&expression.source, expression.span, &expression.scope)?)
+                KeyValue::Dynamic(compiler.expression_text(
+                    &expression.source,
+                    expression.span,
+                    &expression.scope,
+                )?)
             }
         };
         Some(Connections { connector, key: Some(key), by_name })
@@ -237,7 +241,9 @@ impl Fields {
     /// # Errors
     /// The payload cannot be read.
     pub(crate) fn text(&self, name: &str, context: &mut Context) -> Result<Option<String>, Fault> {
-        let Some((_, field)) = self.0.iter().find(|(field_name, _)| *field_name == name) else { return Ok(None) };
+        let Some((_, field)) = self.0.iter().find(|(field_name, _)| *field_name == name) else {
+            return Ok(None);
+        };
         let text = field.value(context)?.map(|value| value.to_string());
         Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
     }

@@ -167,8 +167,7 @@ impl Types {
         let list: Vec<serde_json::Map<String, Json>> =
             serde_json::from_str(text).map_err(|why| format!("expected a list of objects: {why}"))?;
         for item in &list {
-            let text =
-                |name: &str| item.get(name).map(|v| v.as_str().map_or(v.to_string(), str::to_owned));
+            let text = |name: &str| item.get(name).map(|v| v.as_str().map_or(v.to_string(), str::to_owned));
             let column = text("Column Name Or Index").ok_or("an item has no `Column Name Or Index`")?;
             let kind = type_named(&text("Data Type").ok_or("an item has no `Data Type`")?)?;
             match text("Is Column Name").is_some_and(|value| value.eq_ignore_ascii_case("no")) {
@@ -207,7 +206,9 @@ fn separator(text: &str) -> Option<u8> {
         ("\t", _) | (_, "tab" | "TAB" | "\\t") => Some(b'\t'),
         (_, "space" | "SPACE") => Some(b' '),
         (_, "") => Some(b','),
-        (_, character) if character.len() == 1 && character.is_ascii() && character != "\"" => Some(character.as_bytes()[0]),
+        (_, character) if character.len() == 1 && character.is_ascii() && character != "\"" => {
+            Some(character.as_bytes()[0])
+        }
         _ => None,
     }
 }
@@ -430,7 +431,8 @@ impl Conversion {
         };
         let types = types.of(table.header.as_deref());
         let keys_given = self.list("jsonKeys", context)?;
-        let mut keys = Keys::new(keys_given.as_ref().or(table.header.as_ref()).map_or(&[][..], Vec::as_slice));
+        let mut keys =
+            Keys::new(keys_given.as_ref().or(table.header.as_ref()).map_or(&[][..], Vec::as_slice));
         let empty = self.parameters.text("csvEmptyValues", context)?.unwrap_or_default();
         let empty: &[u8] = if empty.eq_ignore_ascii_case("empty") { b"\"\"" } else { b"null" };
         let root = self.parameters.text("rootJsonKey", context)?;
@@ -972,7 +974,9 @@ mod tests {
             ("x", None),
             ("\"z\"", None),
         ] {
-            let found = skipped(text, 4, Some(&header)).ok().map(|skipped_rows| skipped_rows.into_iter().collect::<Vec<_>>());
+            let found = skipped(text, 4, Some(&header))
+                .ok()
+                .map(|skipped_rows| skipped_rows.into_iter().collect::<Vec<_>>());
             assert_eq!(found, wanted, "{text}");
         }
     }

@@ -487,7 +487,7 @@ impl Request {
                 "requestBodyXml" => parameter.xml_text(context)?,
                 _ => parameter.value(context)?.map(|value| value.to_string()),
             };
-            if let Some(given) = t.filter(|t| !t.is_empty()) {
+            if let Some(given) = given.filter(|t| !t.is_empty()) {
                 text = given;
                 break;
             }

@@ -92,7 +92,8 @@ impl Ahead {
                     (KeyValue::Literal(Arc::from(value)), entries)
                 }
                 config::Value::Expression(expression) => {
-                    let key = compiler.expression_text(&expression.source, expression.span, &expression.scope)?;
+                    let key =
+                        compiler.expression_text(&expression.source, expression.span, &expression.scope)?;
                     (KeyValue::Dynamic(key), all(library, compiler))
                 }
             };

@@ -294,7 +294,8 @@ impl Parameters {
 
     /// Whether a parameter is absent or empty.
     pub(crate) fn is_absent(&self, name: &str) -> bool {
-        self.get(name).is_none_or(|parameter| matches!(parameter, Parameter::Literal(text) if text.trim().is_empty()))
+        self.get(name)
+            .is_none_or(|parameter| matches!(parameter, Parameter::Literal(text) if text.trim().is_empty()))
     }
 
     /// The value of a parameter; `None` where it is absent or gives nothing.

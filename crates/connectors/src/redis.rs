@@ -296,7 +296,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.warning("bad-value", message, element.start_tag(), "messages that come here fault");
     }
     for name in ["redisBlPopTimeout", "redisBrPopTimeout"] {
-        if command.arguments.iter().any(|argument| argument.name() == name) && parameters.get(name).is_some() {
+        if command.arguments.iter().any(|argument| argument.name() == name) && parameters.get(name).is_some()
+        {
             parameters.check_given(&[name], element, compiler);
         }
         parameters.check(name, element, compiler, |text| match text.parse::<f64>() {

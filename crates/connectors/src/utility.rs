@@ -147,8 +147,9 @@ impl Operation {
             What::LowerCase => input(context)?.to_lowercase(),
             What::UpperCase => input(context)?.to_uppercase(),
             What::Regex => {
-                let text =
-                    parameters.text("regex", context)?.ok_or_else(|| wrong("`regex` is not given".to_owned()))?;
+                let text = parameters
+                    .text("regex", context)?
+                    .ok_or_else(|| wrong("`regex` is not given".to_owned()))?;
                 let pattern = Pattern::compile(&text).map_err(|why| wrong(format!("`regex`: {why}")))?;
                 let input = input(context)?;
                 pattern.matches(&input).map_err(|stop| wrong(stop.to_string()))?.to_string()
@@ -162,7 +163,8 @@ impl Operation {
                 parts.join("-")
             }
             What::Date => {
-                let format = parameters.text("format", context)?.unwrap_or_else(|| "yyyy-MM-dd HH:mm:ss".to_owned());
+                let format =
+                    parameters.text("format", context)?.unwrap_or_else(|| "yyyy-MM-dd HH:mm:ss".to_owned());
                 let pattern =
                     DatePattern::simple(&format).map_err(|why| wrong(format!("`format`: {why}")))?;
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -201,18 +203,21 @@ impl Operation {
         let parameters = &self.parameters;
         let wrong = |why: String| Fault::new(format!("{}: {why}", parameters.operation()));
         let algorithm = parameters.text("algorithm", context)?.unwrap_or_else(|| "HMACSHA1".to_owned());
-        let secret =
-            secret.value("secret", context)?.map(|value| value.to_string()).filter(|secret| !secret.is_empty());
+        let secret = parameters
+            .value("secret", context)?
+            .map(|value| value.to_string())
+            .filter(|secret| !secret.is_empty());
         let secret = secret.ok_or_else(|| wrong("`secret` is not given".to_owned()))?;
-        let payload = match parameters.text("payload", context)?.unwrap_or_default().to_ascii_lowercase().as_str() {
-            "" | "body" => body(context)?,
-            "custom payload" => parameters
-                .value("customPayload", context)?
-                .map(|value| value.to_string())
-                .unwrap_or_default()
-                .into_bytes(),
-            other => return Err(wrong(format!("there is no payload `{other}`"))),
-        };
+        let payload =
+            match parameters.text("payload", context)?.unwrap_or_default().to_ascii_lowercase().as_str() {
+                "" | "body" => body(context)?,
+                "custom payload" => parameters
+                    .value("customPayload", context)?
+                    .map(|value| value.to_string())
+                    .unwrap_or_default()
+                    .into_bytes(),
+                other => return Err(wrong(format!("there is no payload `{other}`"))),
+            };
         meter::spend(payload.len() as u64 / 16)?;
         let kind = match algorithm.to_ascii_uppercase().as_str() {
             "HMACSHA1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,

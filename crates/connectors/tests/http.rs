@@ -346,7 +346,8 @@ fn a_connection_that_is_late_slow_or_absent() {
         let tested =
             main(&format!("{operation}{}<localEntry key='text'>x</localEntry>", entry(&backend, "")));
         assert!(
-            found.is_empty() == tested.found.is_empty() && tested.found.iter().all(|finding| finding == found),
+            found.is_empty() == tested.found.is_empty()
+                && tested.found.iter().all(|finding| finding == found),
             "{operation}: {:?}",
             tested.found
         );

@@ -166,7 +166,11 @@ fn templates_of_a_library_are_operations() {
                 tested.found
             );
             let end = tested.run(&[XML], "<a><who>Ann</who></a>");
-            assert_eq!((end.fault(), end.property("said").as_deref()), (None, Some(expected)), "{place} {steps}");
+            assert_eq!(
+                (end.fault(), end.property("said").as_deref()),
+                (None, Some(expected)),
+                "{place} {steps}"
+            );
         }
     }
 }

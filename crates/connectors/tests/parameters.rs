@@ -194,7 +194,10 @@ fn connections_of_http_fetch_tokens_and_are_suspended() {
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         assert_eq!(tested.run(&[JSON], "{}").fault(), None);
         let requests = requests.lock().unwrap();
-        assert!(requests[0].contains("audience=a+b") || requests[0].contains("audience=a%20b"), "{requests:?}");
+        assert!(
+            requests[0].contains("audience=a+b") || requests[0].contains("audience=a%20b"),
+            "{requests:?}"
+        );
         assert_eq!(requests[0].contains("client_id=me"), in_body, "{requests:?}");
     }
     // The first failure suspends the connection; one that is only marked is tried once more.

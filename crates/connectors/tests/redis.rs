@@ -262,8 +262,8 @@ fn what_fails_says_why() {
         assert_eq!(main(&steps(server.port, cache, &set)).run(&[XML], "<a/>").fault(), None);
     }
     for (port, more, step, message, detail) in rows {
-        let step = operation(step).replace("</redis.", "<responseVariable>r</responseVariable></redis.");
-        let end = main(&steps(port, more, &step)).run(&[XML], "<a/>");
+        let xml = operation(step).replace("</redis.", "<responseVariable>r</responseVariable></redis.");
+        let end = main(&steps(port, more, &xml)).run(&[XML], "<a/>");
         let why = end.property("ERROR_DETAIL").unwrap_or_default();
         assert_eq!(end.property("ERROR_MESSAGE").as_deref(), Some(message), "{step} {more}: {why}");
         assert!(why.contains(detail) && !why.contains("secret"), "{step} {more}: {why}");
@@ -311,7 +311,8 @@ fn scripted(answers: &'static [&'static str]) -> u16 {
                         .filter_map(|_| lines.next().and_then(|_| lines.next()))
                         .collect();
                     let is_answered = ["GET", "EXISTS", "HGETALL"].contains(&words[0].as_str());
-                    let reply = if is_answered { answers.lock().unwrap().next().copied() } else { Some("+OK") };
+                    let reply =
+                        if is_answered { answers.lock().unwrap().next().copied() } else { Some("+OK") };
                     let Some(reply) = reply else { return };
                     let text = format!("{}\r\n", reply.trim_end_matches('!').replace('|', "\r\n"));
                     if stream.write_all(text.as_bytes()).is_err() || reply.ends_with('!') {

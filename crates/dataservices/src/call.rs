@@ -244,7 +244,10 @@ impl DataServiceCall {
                 add(&mut givens, name, text);
             }
             let at = service.operation(&operation.name);
-            all.push((at.ok_or_else(|| Fault::new(format!("there is no operation {}", operation.name)))?, givens));
+            all.push((
+                at.ok_or_else(|| Fault::new(format!("there is no operation {}", operation.name)))?,
+                givens,
+            ));
         }
         Ok(match (kind, all.first().map(|(at, _)| *at)) {
             (Kind::Batch, Some(at)) if all.iter().all(|(number, _)| *number == at) => {

@@ -45,7 +45,12 @@ fn parameters(call: &Call, query: &Query) -> Vec<(String, &'static str, bool, bo
             crate::plan::ParameterKind::Bound(kind) => type_of(kind),
             crate::plan::ParameterKind::Written => "string",
         };
-        all.push((outer.clone(), kind, parameter.optional || parameter.default.is_some(), parameter.is_array));
+        all.push((
+            outer.clone(),
+            kind,
+            parameter.optional || parameter.default.is_some(),
+            parameter.is_array,
+        ));
     }
     all
 }
@@ -178,7 +183,8 @@ pub(crate) fn wsdl(service: &Service) -> String {
         port.push_str("</operation>");
         for (binding, prefix) in bindings.iter_mut().zip(["soap", "soap12"]) {
             let body = format!("<{prefix}:body use=\"literal\"/>");
-            let output = if result_part.is_some() { format!("<output>{body}</output>") } else { String::new() };
+            let output =
+                if result_part.is_some() { format!("<output>{body}</output>") } else { String::new() };
             let _ = write!(
                 binding,
                 "<operation name=\"{operation_name}\"><{prefix}:operation soapAction=\"urn:{operation_name}\" style=\"document\"/><input>{body}</input>{output}</operation>"
@@ -231,20 +237,26 @@ pub(crate) fn openapi(service: &Service, address: &str) -> serde_json::Value {
         let has_body = matches!(method.as_str(), "POST" | "PUT" | "PATCH");
         let (mut listed, mut members, mut required) = (Vec::new(), Map::new(), Vec::new());
         for (name, kind, optional, many) in parameters(&operation.call, query) {
-            let value_schema = if many { json!({ "type": "array", "items": schema(kind) }) } else { schema(kind) };
+            let value_schema =
+                if many { json!({ "type": "array", "items": schema(kind) }) } else { schema(kind) };
             if variables.contains(&name) {
                 let written = segments.iter().find_map(|segment| match segment {
-                    Segment::Variable(variable) if variable.eq_ignore_ascii_case(&name) => Some(variable.as_str()),
+                    Segment::Variable(variable) if variable.eq_ignore_ascii_case(&name) => {
+                        Some(variable.as_str())
+                    }
                     _ => None,
                 });
-                listed.push(json!({ "name": written, "in": "path", "required": true, "schema": value_schema }));
+                listed
+                    .push(json!({ "name": written, "in": "path", "required": true, "schema": value_schema }));
             } else if has_body {
                 if !optional {
                     required.push(Value::from(name.as_str()));
                 }
                 members.insert(name, value_schema);
             } else {
-                listed.push(json!({ "name": name, "in": "query", "required": !optional, "schema": value_schema }));
+                listed.push(
+                    json!({ "name": name, "in": "query", "required": !optional, "schema": value_schema }),
+                );
             }
         }
         let (status, text) = match query.result.is_some() || operation.status {

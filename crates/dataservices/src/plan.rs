@@ -227,8 +227,7 @@ impl Query {
 
     /// Whether it has OUT parameters, which MySQL returns in user variables.
     pub fn has_variables(&self) -> bool {
-        self.dialect() == Dialect::MySql
-            && self.parameters.iter().any(|p| p.direction != DataDirection::In)
+        self.dialect() == Dialect::MySql && self.parameters.iter().any(|p| p.direction != DataDirection::In)
     }
 }
 

@@ -230,8 +230,9 @@ fn givens(document: &Document, request: NodeId) -> Givens {
     const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
     let mut all = Givens::new();
     for child in elements(document, request) {
-        let nil =
-            document.attribute(child, INSTANCE, "nil").is_some_and(|nil_text| matches!(nil_text.trim(), "true" | "1"));
+        let nil = document
+            .attribute(child, INSTANCE, "nil")
+            .is_some_and(|nil_text| matches!(nil_text.trim(), "true" | "1"));
         add(&mut all, document.local(child), (!nil).then(|| document.string_value(child).to_string()));
     }
     all
@@ -310,7 +311,9 @@ impl Operation {
     fn matches(&self, method: &str, segments: &[String]) -> Option<Vec<(String, String)>> {
         let (own_method, path) = self.resource.as_ref()?;
         // HEAD is GET without a body.
-        if (own_method != method && !(own_method == "GET" && method == "HEAD")) || path.len() != segments.len() {
+        if (own_method != method && !(own_method == "GET" && method == "HEAD"))
+            || path.len() != segments.len()
+        {
             return None;
         }
         let mut variables = Vec::new();

@@ -222,8 +222,9 @@ impl Run {
                 None if level == 0 => scope.parameters.get(&parameter.name).cloned(),
                 None => None,
             };
-            let given =
-                given.or_else(|| self.exports.get(&parameter.name).cloned()).or_else(|| parameter.default.clone());
+            let given = given
+                .or_else(|| self.exports.get(&parameter.name).cloned())
+                .or_else(|| parameter.default.clone());
             let given = match given {
                 Some(given) => given,
                 None if parameter.optional || parameter.direction == DataDirection::Out => Given::One(None),
@@ -242,7 +243,9 @@ impl Run {
                 Given::One(value) if parameter.is_array => Given::Many(vec![value]),
                 Given::Many(values) if !parameter.is_array => match <[_; 1]>::try_from(values) {
                     Ok([value]) => Given::One(value),
-                    Err(_) => return Err(invalid(&parameter.name, "it is expected once, and came more often")),
+                    Err(_) => {
+                        return Err(invalid(&parameter.name, "it is expected once, and came more often"));
+                    }
                 },
                 given => given,
             };
@@ -348,7 +351,8 @@ impl Run {
         let take = |row: Row| {
             size += row.size();
             if size > most {
-                let message = format!("the rows, each of which asks another query, take more than {most} bytes");
+                let message =
+                    format!("the rows, each of which asks another query, take more than {most} bytes");
                 return Err(Error::new(Reason::Value, message));
             }
             rows.push(row);
@@ -688,7 +692,9 @@ impl<'a> Rowing<'a> {
             let Some(value) = self.value(field, row)? else { continue };
             match (&field.value, value) {
                 (Source::Reference(_), Some(uri)) => writer.reference(&field.name, &field.namespace, &uri),
-                (_, value) => writer.literal(&field.name, &field.namespace, value.as_deref(), &field.xsd_name),
+                (_, value) => {
+                    writer.literal(&field.name, &field.namespace, value.as_deref(), &field.xsd_name)
+                }
             }
         }
         writer.end_description();

@@ -117,10 +117,15 @@ fn promises(properties: &str, dialect: &str) {
     );
     let response = soap(&tested, "<byId><id>3</id></byId>");
     assert!(
-        response.status == 200 && response.body.contains(&around(&whole[2])) && response.body.contains("Envelope"),
+        response.status == 200
+            && response.body.contains(&around(&whole[2]))
+            && response.body.contains("Envelope"),
         "{response:?}"
     );
-    assert!(response.headers.get("Content-Type").is_some_and(|value| value.starts_with("text/xml")), "{response:?}");
+    assert!(
+        response.headers.get("Content-Type").is_some_and(|value| value.starts_with("text/xml")),
+        "{response:?}"
+    );
 
     // Arrays, and texts that are part of a statement.
     let some = soap(&tested, "<some><ids>1</ids><ids>4</ids><ids>9</ids></some>");
@@ -891,7 +896,10 @@ fn soap_has_two_versions() {
         let response = send(body);
         let kind = response.headers.get("Content-Type").unwrap_or_default();
         assert!(response.status == status && response.body.contains(says), "{body}: {response:?}");
-        assert!(kind.starts_with("application/soap+xml") && response.body.contains(V12), "{body}: {response:?}");
+        assert!(
+            kind.starts_with("application/soap+xml") && response.body.contains(V12),
+            "{body}: {response:?}"
+        );
     }
     let session = get(&tested, "begin_boxcar");
     assert!(session.status == 404 && session.body.contains("`request_box`"), "{session:?}");

@@ -241,14 +241,20 @@ impl Operation {
         let (exact, class) = (status.to_string(), format!("{}XX", status / 100));
         let written = [exact.as_str(), class.as_str(), "default"];
         let mut found = written.iter().filter_map(|name| {
-            self.responses.iter().find(|(range, _)| range.eq_ignore_ascii_case(name)).map(|(_, content)| content)
+            self.responses
+                .iter()
+                .find(|(range, _)| range.eq_ignore_ascii_case(name))
+                .map(|(_, content)| content)
         });
         found.next()
     }
 
     fn faults(&self) -> Vec<String> {
-        let bodies =
-            self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, content)| content));
+        let bodies = self
+            .body
+            .iter()
+            .map(|body| &body.content)
+            .chain(self.responses.iter().map(|(_, content)| content));
         let bodies = bodies.flatten().filter_map(|(media, schema)| Some((media, schema.as_ref()?)));
         let parameters = self.parameters.iter().filter_map(|p| Some((&p.name, p.schema.as_ref()?)));
         let all = parameters.chain(bodies).filter_map(|(part, schema)| Some((part, schema.as_ref().err()?)));
@@ -307,7 +313,9 @@ impl Parameter {
         }
         let violations = schema.validate(if self.is_text { &texts } else { &scalars });
         found.extend(
-            violations.into_iter().map(|violation| Violation { place: format!("{place}{}", violation.place), ..violation }),
+            violations
+                .into_iter()
+                .map(|violation| Violation { place: format!("{place}{}", violation.place), ..violation }),
         );
         Ok(())
     }
@@ -552,9 +560,12 @@ impl<'a> Document<'a> {
 
     /// The form of Swagger 2's `formData` parameters.
     fn form(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
-        let fields = || parameters.iter().filter(|parameter| parameter.get("in").is_some_and(|place| place == "formData"));
+        let fields = || {
+            parameters.iter().filter(|parameter| parameter.get("in").is_some_and(|place| place == "formData"))
+        };
         fields().next()?;
-        let name = |parameter: &Value| parameter.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name =
+            |parameter: &Value| parameter.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let is_required = |parameter: &Value| parameter.get("required").is_some_and(|flag| flag == true);
         let is_file = |parameter: &Value| parameter.get("type").is_some_and(|kind| kind == "file");
         let shape = |parameter: &Value| if is_file(parameter) { json!({}) } else { parameter.clone() };
@@ -623,8 +634,7 @@ impl<'a> Document<'a> {
             listed.push("*/*".to_owned());
         }
         let schema = body.get("schema").filter(|s| s.get("type").is_none_or(|kind| kind != "file"));
-        let checked =
-            |media: &String| schema.filter(|_| is_read(media)).map(|s| self.schema(s, direction));
+        let checked = |media: &String| schema.filter(|_| is_read(media)).map(|s| self.schema(s, direction));
         listed.into_iter().map(|media| (media.clone(), checked(&media))).collect()
     }
 
@@ -724,8 +734,11 @@ mod tests {
         body: Sent<'_>,
     ) -> Vec<String> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let query: Vec<(&str, String)> =
-            query.split('&').filter_map(|pair| pair.split_once('=')).map(|(n, v)| (n, v.to_owned())).collect();
+        let query: Vec<(&str, String)> = query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(n, v)| (n, v.to_owned()))
+            .collect();
         let header = |name: &str| (name == "X-Key" && !key.is_empty()).then(|| key.to_owned());
         let operation =
             api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");

@@ -37,7 +37,8 @@ fn violations(schema: &JsonSchema, value: &str) -> String {
     let value: Value = serde_json::from_str(value).expect("the table has JSON");
     let found = schema.validate(&value);
     assert_eq!(found.is_empty(), schema.is_valid(&value), "{value}");
-    let mut found: Vec<String> = found.iter().map(|violation| format!("{} {}", violation.place, violation.rule)).collect();
+    let mut found: Vec<String> =
+        found.iter().map(|violation| format!("{} {}", violation.place, violation.rule)).collect();
     found.sort();
     found.join(", ")
 }

@@ -233,7 +233,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
     let instance = first(&["instanceName", "instance"]);
     let login = first(&["authentication"]).map(|method| method.to_ascii_lowercase());
     let is = |name: &str, value: &str| {
-        target.option(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(value))
+        target.option(name).is_some_and(|given| given.trim().eq_ignore_ascii_case(value))
     };
     let is_own_login = is("integratedSecurity", "true")
         || first(&["domain"]).is_some()

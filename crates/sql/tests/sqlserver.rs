@@ -69,7 +69,9 @@ fn parameters_go_by_their_types_and_columns_come_by_theirs() {
         ]);
         let nothing: Vec<Vec<u8>> = types
             .iter()
-            .map(|(_, type_info)| if matches!(type_info[0], 0xE7 | 0xA5) { vec![0xFF, 0xFF] } else { vec![0] })
+            .map(
+                |(_, type_info)| if matches!(type_info[0], 0xE7 | 0xA5) { vec![0xFF, 0xFF] } else { vec![0] },
+            )
             .collect();
         Reply::Tokens([columns(&types), filled, row(&nothing), done(0x10, 2)].concat())
     });
@@ -177,7 +179,11 @@ fn what_changes_rows_says_how_many_and_which_key() {
         let of_transactions: Vec<&str> = seen
             .iter()
             .map(String::as_str)
-            .filter(|statement| statement.starts_with("BEGIN") || statement.starts_with("COMMIT") || statement.starts_with("ROLL"))
+            .filter(|statement| {
+                statement.starts_with("BEGIN")
+                    || statement.starts_with("COMMIT")
+                    || statement.starts_with("ROLL")
+            })
             .collect();
         assert_eq!(of_transactions, ["BEGIN TRANSACTION", "COMMIT", "BEGIN TRANSACTION", "ROLLBACK"]);
         assert_eq!((pool.status().opened.0, pool.status().idle), (1, 1));

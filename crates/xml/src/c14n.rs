@@ -385,7 +385,8 @@ impl<'a> Canonicalizer<'a> {
     fn inherit(&mut self, n: NodeId) {
         let doc = self.doc;
         let is_xml = |a: NodeId| doc.names.uri_id_of(doc.node(a).name) == XML_URI;
-        let mut inherited: Vec<&str> = doc.attributes(n).filter(|&a| is_xml(a)).map(|a| doc.local(a)).collect();
+        let mut inherited: Vec<&str> =
+            doc.attributes(n).filter(|&a| is_xml(a)).map(|a| doc.local(a)).collect();
         let v11 = self.algorithm == Algorithm::Inclusive11;
         let mut bases: Vec<&str> = Vec::new();
         let mut contiguous = true;

@@ -92,7 +92,10 @@ impl<'a> Attributes<'a> {
     /// The namespaces declared in the tag, as (prefix, URI).
     pub fn declarations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let tokenizer = self.tokenizer;
-        tokenizer.bindings.since(tokenizer.tag_mark).map(|p| (tokenizer.names.prefix_str(p), tokenizer.names.uri_str(tokenizer.bindings.get(p))))
+        tokenizer
+            .bindings
+            .since(tokenizer.tag_mark)
+            .map(|p| (tokenizer.names.prefix_str(p), tokenizer.names.uri_str(tokenizer.bindings.get(p))))
     }
 }
 

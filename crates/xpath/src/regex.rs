@@ -565,7 +565,8 @@ fn property(name: &str, negated: bool) -> Result<String, RegexError> {
         }
         return Ok(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' }));
     }
-    let block = name.strip_prefix("Is").and_then(|block| BLOCKS.iter().find(|(block_name, ..)| *block_name == block));
+    let block =
+        name.strip_prefix("Is").and_then(|block| BLOCKS.iter().find(|(block_name, ..)| *block_name == block));
     match block {
         Some((_, first, last)) => {
             Ok(format!("[{}\\u{{{first:X}}}-\\u{{{last:X}}}]", if negated { "^" } else { "" }))

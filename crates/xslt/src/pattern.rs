@@ -128,7 +128,9 @@ pub(crate) struct PatternContext<'a> {
 impl Pattern {
     /// Whether a match depends on the node alone, not on variables and positions.
     pub fn is_plain(&self) -> bool {
-        self.alternatives.iter().all(|alternative| alternative.steps.iter().all(|step| step.predicates.is_empty()))
+        self.alternatives
+            .iter()
+            .all(|alternative| alternative.steps.iter().all(|step| step.predicates.is_empty()))
     }
 
     /// Compiles `source`. Errors: a message.

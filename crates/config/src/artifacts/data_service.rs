@@ -470,7 +470,10 @@ impl DataQuery {
             (dialects, Key { value: statement.text().trim().to_owned(), span: statement.text_span() })
         });
         let other = element.elements().find(|child| {
-            matches!(child.local(), "excel" | "gspread" | "sparql" | "expression" | "query" | "scraperVariable")
+            matches!(
+                child.local(),
+                "excel" | "gspread" | "sparql" | "expression" | "query" | "scraperVariable"
+            )
         });
         let excel = element.child("excel").into_iter().flat_map(|e| e.elements());
         let excel = excel
@@ -481,10 +484,14 @@ impl DataQuery {
             .collect();
         let properties = element.child("properties").into_iter().flat_map(|p| p.elements());
         let properties = properties
-            .map(|property| (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading)))
+            .map(|property| {
+                (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading))
+            })
             .collect();
-        let parameters =
-            element.children_named("param").filter_map(|param| DataParameter::parse(param, reading)).collect();
+        let parameters = element
+            .children_named("param")
+            .filter_map(|param| DataParameter::parse(param, reading))
+            .collect();
         let result = element.child("result").map(|r| DataResult::parse(r, reading));
         Some(DataQuery {
             id,
@@ -507,8 +514,9 @@ impl DataParameter {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataParameter> {
         check(&PARAM, element, reading);
         let name = read::required(element, "name", reading.diagnostics)?;
-        let word =
-            |name: &str| element.attr(name).map(|value| value.trim().to_ascii_uppercase()).unwrap_or_default();
+        let word = |name: &str| {
+            element.attr(name).map(|value| value.trim().to_ascii_uppercase()).unwrap_or_default()
+        };
         let direction = match &*word("type") {
             "" | "IN" => DataDirection::In,
             "OUT" => DataDirection::Out,
@@ -569,11 +577,12 @@ impl DataParameter {
 impl DataResult {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> DataResult {
         check(&RESULT, element, reading);
-        let format = match element.attr("outputType").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
-            Some("json") => DataFormat::Json,
-            Some("rdf") => DataFormat::Rdf,
-            _ => DataFormat::Xml,
-        };
+        let format =
+            match element.attr("outputType").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
+                Some("json") => DataFormat::Json,
+                Some("rdf") => DataFormat::Rdf,
+                _ => DataFormat::Xml,
+            };
         let json = (format == DataFormat::Json)
             .then(|| Key { value: element.text().trim().to_owned(), span: element.text_span() });
         let name = |name: &str| element.attr(name).unwrap_or_default().trim().to_owned();

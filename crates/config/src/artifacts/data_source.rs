@@ -50,8 +50,7 @@ impl DataSource {
             element.child("jndiConfig").and_then(|j| read::child_text(j, "name")).map(|name| name.value);
         let mut values = Vec::new();
         let definition = element.child("definition");
-        for child in
-            definition.and_then(|d| d.child("configuration")).into_iter().flat_map(Element::elements)
+        for child in definition.and_then(|d| d.child("configuration")).into_iter().flat_map(Element::elements)
         {
             if child.local() == "dataSourceProps" {
                 for property in child.children_named("property") {
@@ -79,7 +78,9 @@ impl DataSource {
         let Some(DeValue::Array(list)) = list else { return Vec::new() };
         let mut all = Vec::new();
         for table_entry in list.iter() {
-            let (DeValue::Table(table), span) = (table_entry.get_ref(), at(table_entry.span())) else { continue };
+            let (DeValue::Table(table), span) = (table_entry.get_ref(), at(table_entry.span())) else {
+                continue;
+            };
             let (mut values, mut name) = (Vec::new(), None);
             for (key, value) in table.iter() {
                 let span = at(value.span());

@@ -243,7 +243,8 @@ impl Reader<'_> {
         for name in descriptors {
             let directory = name.strip_suffix("artifact.xml").unwrap_or_default().to_owned();
             for artifact in self.descriptor(archived, shown, &name).ok()? {
-                described.insert((artifact.name.clone(), artifact.version.clone()), (directory.clone(), artifact));
+                described
+                    .insert((artifact.name.clone(), artifact.version.clone()), (directory.clone(), artifact));
             }
         }
         let mut resolved = Vec::new();
@@ -297,8 +298,9 @@ impl Reader<'_> {
                 Diagnostic::warning("empty-archive", message).at(application.span, "no dependency applies"),
             );
         }
-        let order =
-            |artifact: &Described| TYPES.iter().position(|(name, _)| *name == artifact.kind).unwrap_or(TYPES.len());
+        let order = |artifact: &Described| {
+            TYPES.iter().position(|(name, _)| *name == artifact.kind).unwrap_or(TYPES.len())
+        };
         resolved.sort_by_key(|(_, artifact)| order(artifact));
         is_complete.then_some(resolved)
     }
@@ -323,7 +325,9 @@ impl Reader<'_> {
                 let container = Some(archive.shown.clone());
                 match read.and_then(|nested| library::read_from(&nested, &shown)) {
                     Ok(library) => archive.libraries.push(LibraryFiles { archive: container, ..library }),
-                    Err(unread) => archive.broken_libraries.push(BrokenFiles { shown, archive: container, unread }),
+                    Err(unread) => {
+                        archive.broken_libraries.push(BrokenFiles { shown, archive: container, unread })
+                    }
                 }
                 return;
             }
@@ -339,7 +343,8 @@ impl Reader<'_> {
             Err(why) => {
                 let message =
                     format!("the file `{file}` of the artifact `{}` cannot be read: {why}", artifact.name);
-                self.problems.push(Diagnostic::error("broken-archive", message).at(artifact.span, "named here"));
+                self.problems
+                    .push(Diagnostic::error("broken-archive", message).at(artifact.span, "named here"));
                 return;
             }
         };
@@ -355,7 +360,8 @@ impl Reader<'_> {
 
     /// Reports an artifact of an unknown type.
     fn unknown_type(&mut self, artifact: &Described, file: &str) {
-        let message = format!("the artifact `{}` is not read: no type is named `{}`", artifact.name, artifact.kind);
+        let message =
+            format!("the artifact `{}` is not read: no type is named `{}`", artifact.name, artifact.kind);
         self.problems.push(
             Diagnostic::warning("not-read", message)
                 .at(artifact.span, format!("`{file}` is left out"))

@@ -57,8 +57,13 @@ fn artifact(element: &Element) -> Described {
     let dependencies = children(element, "dependency").map(|dependency| Dependency {
         name: attribute(dependency, "artifact"),
         version: attribute(dependency, "version"),
-        role: dependency.attr("serverRole").map(|role| role.trim().to_owned()).filter(|role| !role.is_empty()),
-        included: dependency.attr("include").is_none_or(|include| !include.trim().eq_ignore_ascii_case("false")),
+        role: dependency
+            .attr("serverRole")
+            .map(|role| role.trim().to_owned())
+            .filter(|role| !role.is_empty()),
+        included: dependency
+            .attr("include")
+            .is_none_or(|include| !include.trim().eq_ignore_ascii_case("false")),
         span: dependency.start_tag(),
     });
     Described {
@@ -85,7 +90,9 @@ pub(super) fn resources(element: &Element) -> Vec<Resource> {
             source: source.trim_matches('/').to_owned(),
             is_collection: resource.local() == "collection",
             path: child_text(resource, "path")?,
-            properties: properties.map(|property| (attribute(property, "key"), attribute(property, "value"))).collect(),
+            properties: properties
+                .map(|property| (attribute(property, "key"), attribute(property, "value")))
+                .collect(),
             span: resource.start_tag(),
         })
     });

@@ -61,7 +61,8 @@ impl LibraryFiles {
     /// Whether the operations of another library are the same.
     pub fn is_same(&self, other: &LibraryFiles) -> bool {
         let all = |library: &LibraryFiles| {
-            let operations = library.operations.iter().map(|operation| (operation.name.clone(), operation.bytes.clone()));
+            let operations =
+                library.operations.iter().map(|operation| (operation.name.clone(), operation.bytes.clone()));
             operations.collect::<std::collections::BTreeMap<_, _>>()
         };
         self.package == other.package && self.is_synapse == other.is_synapse && all(self) == all(other)
@@ -169,7 +170,9 @@ fn operations(
 ) {
     let Some(list) = named(described, form.list).next() else { return };
     for component in named(list, form.element) {
-        let (Some(name), Some(file)) = (component.attr("name"), named(component, "file").next()) else { continue };
+        let (Some(name), Some(file)) = (component.attr("name"), named(component, "file").next()) else {
+            continue;
+        };
         let file = format!("{directory}/{}", file.text().trim());
         let shown = archived.shown(&library.shown, &file);
         if library.operations.len() >= MOST {

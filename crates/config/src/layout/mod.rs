@@ -76,10 +76,9 @@ pub(crate) fn find(path: &Path, sources: &mut SourceMap, problems: &mut Vec<Diag
     };
     if !metadata.is_dir() {
         let mut layout = Layout::at(path.parent().unwrap_or(Path::new("")).to_owned());
-        if path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("car") || extension.eq_ignore_ascii_case("zip"))
-        {
+        if path.extension().is_some_and(|extension| {
+            extension.eq_ignore_ascii_case("car") || extension.eq_ignore_ascii_case("zip")
+        }) {
             layout.archives.push(path.to_owned());
             let mut project = Project::new(layout, sources, problems);
             project.read_archives();

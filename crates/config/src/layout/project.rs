@@ -772,8 +772,9 @@ fn root_element(path: &Path) -> Option<Root> {
     }
     while let Some(event) = tokenizer.next().ok()? {
         let Event::StartElement { name, attributes, .. } = event else { continue };
-        let is_named =
-            attributes.into_iter().any(|attribute| matches!(attribute.name.local(), "name" | "key" | "provider"));
+        let is_named = attributes
+            .into_iter()
+            .any(|attribute| matches!(attribute.name.local(), "name" | "key" | "provider"));
         return Some(Root {
             local: name.local().to_owned(),
             is_synapse: [SYNAPSE, SYNAPSE_2_0].contains(&name.namespace()),

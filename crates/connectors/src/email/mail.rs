@@ -61,8 +61,12 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
     let path = |text: &str| directory.join(text.trim().strip_prefix("file://").unwrap_or(text.trim()));
     if !text.trim_start().starts_with('[') {
         let paths = text.split(',').map(str::trim).filter(|path_text| !path_text.is_empty());
-        let source =
-            |path_text| Source { name: None, content_type: None, id: None, from: Content::File(path(path_text)) };
+        let source = |path_text| Source {
+            name: None,
+            content_type: None,
+            id: None,
+            from: Content::File(path(path_text)),
+        };
         return Ok(paths.map(source).collect());
     }
     let no_list = |why: String| wrong(format!("the parameter `{name}` is no list of files: {why}"));
@@ -487,8 +491,7 @@ mod tests {
         assert_eq!(mail.to.as_deref(), Some("Ann Ä <ann@example.org>, b@example.org"));
         assert_eq!(mail.text.as_deref(), Some("Hällo\r\n.\r\nend"));
         assert_eq!((mail.html, mail.bcc), (None, None));
-        let names: Vec<_> =
-            mail.attachments.iter().map(|a| (a.name.as_deref(), a.content.len())).collect();
+        let names: Vec<_> = mail.attachments.iter().map(|a| (a.name.as_deref(), a.content.len())).collect();
         assert!(names.contains(&(Some("ü.txt"), 2)), "{names:?}");
         assert!(mail.sent.is_some() && mail.id.is_some());
     }
@@ -509,7 +512,9 @@ mod tests {
             ),
             (|draft| draft.attachments = sources("attachments", "/tmp", "/".as_ref()).unwrap(), "is no file"),
             (
-                |draft| draft.attachments = sources("a", r#"[{"content":"AAECAwQF"}]"#, "/".as_ref()).unwrap(),
+                |draft| {
+                    draft.attachments = sources("a", r#"[{"content":"AAECAwQF"}]"#, "/".as_ref()).unwrap()
+                },
                 "larger than a flow may hold",
             ),
         ] {

@@ -363,7 +363,11 @@ impl Operation {
         attributes.insert("ATTACHMENT_NAME".to_owned(), attachment.name.clone().unwrap_or_default().into());
         attributes.insert("ATTACHMENT_TYPE".to_owned(), attachment.content_type.clone().into());
         let payload = json!({ "base64Content": STANDARD.encode(&attachment.content) });
-        Ok(Outcome { payload, attributes, body: Body::Bytes(attachment.content.clone(), attachment.content_type.clone()) })
+        Ok(Outcome {
+            payload,
+            attributes,
+            body: Body::Bytes(attachment.content.clone(), attachment.content_type.clone()),
+        })
     }
 
     fn id(&self, context: &mut Context) -> Result<String, Failure> {

@@ -368,7 +368,9 @@ impl Connection {
         let fails =
             text("exhaustedAction")?.is_some_and(|value| value.eq_ignore_ascii_case("WHEN_EXHAUSTED_FAIL"));
         let trusted = text("trustedHosts")?.is_some_and(|hosts| {
-            hosts.split([',', ' ']).any(|trusted_host| trusted_host == "*" || trusted_host.eq_ignore_ascii_case(&host))
+            hosts
+                .split([',', ' '])
+                .any(|trusted_host| trusted_host == "*" || trusted_host.eq_ignore_ascii_case(&host))
         });
         let (user, password) = (text("username")?, text("password")?);
         let oauth = match text("enableOAuth2")?.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
@@ -456,8 +458,10 @@ fn check(action: What, parameters: &Parameters, element: &Element, compiler: &mu
     if action == What::Attachment {
         parameters.check_given(&["attachmentIndex"], element, compiler);
     }
-    let takes_one_mail =
-        matches!(action, What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead);
+    let takes_one_mail = matches!(
+        action,
+        What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead
+    );
     let is_named = ["emailId", "emailID", "emailIndex"].iter().any(|name| !parameters.is_absent(name));
     if takes_one_mail && !is_named {
         parameters.check_given(&["emailId"], element, compiler);
@@ -564,7 +568,8 @@ impl Operation {
             Some(text) => headers(&text)?,
             None => Vec::new(),
         };
-        let content = parameters.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
+        let content =
+            parameters.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
         // Elements in this value are HTML, not configuration.
         let content = content.replace(&format!(" xmlns=\"{}\"", config::SYNAPSE), "");
         Ok(mail::Draft {

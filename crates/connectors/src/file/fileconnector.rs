@@ -490,7 +490,13 @@ fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
     }))
 }
 
-fn copied(transfer: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
+fn copied(
+    transfer: &Transfer,
+    from: &Path,
+    to: &Path,
+    is_directory: bool,
+    files: &Files,
+) -> Result<(), Failure> {
     let mut count = 0;
     if !is_directory {
         return copy_all(from, to, None, Existing::Replace, 0, &mut count, files);
@@ -518,7 +524,13 @@ fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     }))
 }
 
-fn moved(transfer: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
+fn moved(
+    transfer: &Transfer,
+    from: &Path,
+    to: &Path,
+    is_directory: bool,
+    files: &Files,
+) -> Result<(), Failure> {
     fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
     if !is_directory || (transfer.with_parent && transfer.pattern.is_none() && transfer.deep) {
         if let Some(above) = to.parent() {

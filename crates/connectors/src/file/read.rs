@@ -205,8 +205,7 @@ fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Fai
         let entry = entry.map_err(|error| Failure::io(&path, &error))?;
         let Ok(name) = entry.file_name().into_string() else { continue };
         let is_first = first.as_ref().is_none_or(|first| name < *first);
-        let is_file =
-            is_first && !is_partial(&name) && fs::metadata(entry.path()).is_ok_and(|m| m.is_file());
+        let is_file = is_first && !is_partial(&name) && fs::metadata(entry.path()).is_ok_and(|m| m.is_file());
         if is_file && is_wanted(&name, pattern)? {
             first = Some(name);
         }
@@ -306,8 +305,10 @@ pub(super) fn time(time: std::time::SystemTime) -> String {
 
 /// The media type of a file by its name; unknown ones are bytes.
 fn content_type_of(path: &Path) -> &'static str {
-    let extension =
-        path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
     match extension.as_str() {
         "xml" | "xsd" | "wsdl" | "xsl" | "xslt" => "application/xml",
         "json" => "application/json",
@@ -347,7 +348,8 @@ impl Content {
     /// The encoding of the media type; a byte order mark in the content takes precedence.
     fn encoding(&self) -> &'static encoding_rs::Encoding {
         let content_type = MediaType::parse(&self.content_type);
-        let encoding = content_type.charset().and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+        let encoding =
+            content_type.charset().and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
         encoding.unwrap_or(encoding_rs::UTF_8)
     }
 

@@ -104,7 +104,9 @@ pub(super) struct Writing {
 }
 
 fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let media = parameters.text("mimeType", context)?.filter(|media_type| !media_type.eq_ignore_ascii_case("automatic"));
+    let media = parameters
+        .text("mimeType", context)?
+        .filter(|media_type| !media_type.eq_ignore_ascii_case("automatic"));
     let text = match parameters.is_absent(CONTENT) {
         true => None,
         false => parameters.value(CONTENT, context)?.map(|value| value.to_string()),

@@ -376,7 +376,9 @@ fn with(operation: &str, parameter: &str) -> Vec<(String, String)> {
     let scopes = [format!("{operation} {parameter}"), format!("{connector} {parameter}")];
     scopes
         .iter()
-        .find_map(|scope| WITH.iter().find(|(row_scope, _)| row_scope == scope).map(|(_, values)| pairs(values)))
+        .find_map(|scope| {
+            WITH.iter().find(|(row_scope, _)| row_scope == scope).map(|(_, values)| pairs(values))
+        })
         .unwrap_or_default()
 }
 
@@ -656,9 +658,18 @@ fn base(operation: &str) -> Vec<(String, String)> {
         let all = parameters(operation).into_iter().filter(|parameter| parameter.starts_with("redis"));
         return all.map(|parameter| (parameter.to_owned(), good(operation, parameter).unwrap())).collect();
     }
-    let names = BASE.iter().find(|(parameter, _)| *parameter == operation).map_or(&[][..], |(_, parameter)| parameter);
-    names.iter()
-        .map(|parameter| ((*parameter).to_owned(), good(operation, parameter).unwrap_or_else(|| panic!("{operation} {parameter}"))))
+    let names = BASE
+        .iter()
+        .find(|(parameter, _)| *parameter == operation)
+        .map_or(&[][..], |(_, parameter)| parameter);
+    names
+        .iter()
+        .map(|parameter| {
+            (
+                (*parameter).to_owned(),
+                good(operation, parameter).unwrap_or_else(|| panic!("{operation} {parameter}")),
+            )
+        })
         .collect()
 }
 
@@ -680,8 +691,7 @@ fn every_parameter_of_every_operation() {
     let around = Surroundings::new();
     let (mut table, mut absent, mut unsaid) = (String::new(), Vec::new(), Vec::new());
     let only = std::env::var("BUSBAR_PARAMETERS_OF").unwrap_or_default();
-    for definition in definitions().filter(|d| !d.name.starts_with("csv.") && d.name.starts_with(&only))
-    {
+    for definition in definitions().filter(|d| !d.name.starts_with("csv.") && d.name.starts_with(&only)) {
         let operation = definition.name;
         let connector = operation.split('.').next().unwrap();
         if connector == "redis" && around.redis.is_none() {

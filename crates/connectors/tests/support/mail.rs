@@ -410,7 +410,9 @@ impl Conversation {
             "SEARCH" => {
                 let found =
                     mailbox.messages.iter().filter(|message| match rest.strip_prefix("HEADER Message-ID ") {
-                        Some(id) => message.content.contains(&format!("Message-ID: {}", id.trim_matches('"'))),
+                        Some(id) => {
+                            message.content.contains(&format!("Message-ID: {}", id.trim_matches('"')))
+                        }
                         None => rest.split(' ').all(|own_flag| match own_flag {
                             "ALL" => true,
                             "UNSEEN" => !message.flags.contains(&"\\Seen".to_owned()),
@@ -441,7 +443,8 @@ impl Conversation {
             }
             _ => {
                 let mut out = String::new();
-                for (at, message) in mailbox.messages.iter().enumerate().filter(|(_, message)| chosen(&set, message.uid))
+                for (at, message) in
+                    mailbox.messages.iter().enumerate().filter(|(_, message)| chosen(&set, message.uid))
                 {
                     let header =
                         message.content.split("\r\n\r\n").next().unwrap_or_default().to_owned() + "\r\n\r\n";

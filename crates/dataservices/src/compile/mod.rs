@@ -160,7 +160,8 @@ fn used(service: &config::DataService) -> HashSet<&str> {
         }
     }
     let mut used: HashSet<&str> = HashSet::new();
-    let mut open: Vec<&str> = service.operations.iter().map(|operation| operation.call.query.value.as_str()).collect();
+    let mut open: Vec<&str> =
+        service.operations.iter().map(|operation| operation.call.query.value.as_str()).collect();
     while let Some(id) = open.pop() {
         let Some(query) = service.query(id) else { continue };
         if !used.insert(query.id.value.as_str()) {
@@ -171,7 +172,8 @@ fn used(service: &config::DataService) -> HashSet<&str> {
         // A description in JSON names queries too.
         if let Some(json) = &result.json {
             open.extend(
-                service.queries
+                service
+                    .queries
                     .iter()
                     .map(|q| q.id.value.as_str())
                     .filter(|id| json.value.contains(&format!("@{id}"))),
@@ -223,7 +225,9 @@ fn call(
     numbers: &HashMap<String, usize>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Call> {
-    let (Some(&query), Some(described)) = (numbers.get(&data_call.query.value), service.query(&data_call.query)) else {
+    let (Some(&query), Some(described)) =
+        (numbers.get(&data_call.query.value), service.query(&data_call.query))
+    else {
         let names = service.queries.iter().map(|q| q.id.value.as_str());
         compiler.diagnostics.push(
             Diagnostic::error("unknown-query", format!("there is no query `{}`", data_call.query))

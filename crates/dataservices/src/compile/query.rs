@@ -118,8 +118,9 @@ pub(super) fn compile_query<'a>(
         Dialect::Sqlite => &["sqlite", "h2", "derby"],
         Dialect::SqlServer => &["sqlserver", "mssql", "jtds"],
     };
-    let is_ours =
-        |dialects: &[String]| dialects.iter().any(|dialect_name| names.contains(&dialect_name.to_ascii_lowercase().as_str()));
+    let is_ours = |dialects: &[String]| {
+        dialects.iter().any(|dialect_name| names.contains(&dialect_name.to_ascii_lowercase().as_str()))
+    };
     let sql = query.sql.iter().find(|(dialects, _)| is_ours(dialects));
     let sql = sql.or_else(|| query.sql.iter().find(|(dialects, _)| dialects.is_empty() || pool.is_none()));
     let Some((_, sql)) = sql.filter(|(_, sql)| !sql.value.is_empty()) else {
@@ -137,14 +138,15 @@ pub(super) fn compile_query<'a>(
     let mut text = Named::new(&sql.value, dialect, |name| number(name).is_some());
     let mut marks = Vec::new();
     for (at, name) in text.names.iter().enumerate() {
-        let found =
-            match name {
-                Some(name) => number(name),
-                // Parameters without an ordinal are numbered in order.
-                None => query.parameters.iter().position(|parameter| parameter.ordinal == at + 1).or_else(|| {
+        let found = match name {
+            Some(name) => number(name),
+            // Parameters without an ordinal are numbered in order.
+            None => {
+                query.parameters.iter().position(|parameter| parameter.ordinal == at + 1).or_else(|| {
                     (at < query.parameters.len() && query.parameters[at].ordinal == 0).then_some(at)
-                }),
-            };
+                })
+            }
+        };
         let Some(found) = found else {
             let message = format!("question mark {} of the query `{}` has no parameter", at + 1, query.id);
             compiler.error("parameter-count", message, sql.span, "each needs a `param`, by name or in order");
@@ -200,7 +202,9 @@ pub(super) fn compile_query<'a>(
         found.map(|(_, value)| value.value.trim().to_owned()).filter(|value| !value.is_empty())
     };
     let is_same = parameters.iter().all(|parameter: &Parameter| {
-        !parameter.is_array && parameter.kind != ParameterKind::Written && parameter.direction == DataDirection::In
+        !parameter.is_array
+            && parameter.kind != ParameterKind::Written
+            && parameter.direction == DataDirection::In
     });
     let longest = property("query_timeout")
         .and_then(|value| value.parse().ok())
@@ -271,8 +275,9 @@ fn compile_sheet(file: &Key, query: &DataQuery, compiler: &mut Compiler<'_>) -> 
         );
         return None;
     }
-    let text =
-        |name: &str| query.excel.iter().find(|(field_name, _)| field_name == name).map(|(_, key)| key.value.as_str());
+    let text = |name: &str| {
+        query.excel.iter().find(|(field_name, _)| field_name == name).map(|(_, key)| key.value.as_str())
+    };
     let number = |name: &str| text(name).and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
     let has_header = text("hasheader").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let table = Table {

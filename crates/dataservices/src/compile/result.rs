@@ -69,7 +69,8 @@ impl Shaping<'_> {
             compiler.error("bad-value", message, span, label);
             None
         };
-        let is_value = |output: &DataOutput| matches!(output, DataOutput::Field(field) if !field.is_attribute);
+        let is_value =
+            |output: &DataOutput| matches!(output, DataOutput::Field(field) if !field.is_attribute);
         if !result.children.iter().all(is_value) {
             let message = format!("the result of the query `{}` is RDF and has more than values", query.id);
             return wrong(
@@ -140,7 +141,10 @@ impl Shaping<'_> {
                     let field = Field {
                         slot: self.slots,
                         name: data_field.name.value.clone(),
-                        namespace: data_field.namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from),
+                        namespace: data_field
+                            .namespace
+                            .as_deref()
+                            .map_or_else(|| Arc::clone(namespace), Arc::from),
                         value,
                         xsd_type: Type::named(&data_field.xsd_type),
                         xsd_name: data_field.xsd_type.clone(),
@@ -154,7 +158,8 @@ impl Shaping<'_> {
                     }
                 }
                 DataOutput::Group { name, namespace: group_namespace, children, .. } => {
-                    let inner_namespace = group_namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from);
+                    let inner_namespace =
+                        group_namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from);
                     let inner = self.group(name, &inner_namespace, children, optional, compiler)?;
                     group.parts.push(Part::Group(inner));
                 }

@@ -172,7 +172,10 @@ impl Asked<'_> {
     }
 
     fn option(&self, name: &str) -> Option<&str> {
-        let found = self.options.iter().find(|(option_name, _)| option_name.strip_prefix('$').unwrap_or(option_name) == name);
+        let found = self
+            .options
+            .iter()
+            .find(|(option_name, _)| option_name.strip_prefix('$').unwrap_or(option_name) == name);
         found.map(|(_, value)| value.trim())
     }
 
@@ -664,8 +667,13 @@ fn percent(text: &str) -> String {
 /// The namespace of a model: names, separated by dots.
 fn namespace(service: &str, config: &str) -> String {
     let name = |text: &str| {
-        let namespace: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        if namespace.starts_with(|c: char| c.is_ascii_alphabetic()) { namespace } else { format!("_{namespace}") }
+        let namespace: String =
+            text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        if namespace.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            namespace
+        } else {
+            format!("_{namespace}")
+        }
     };
     format!("{}.{}", name(service), name(config))
 }

@@ -79,7 +79,9 @@ fn parsed(element: &Element) -> Option<Endpoint> {
 fn waits(kind: &EndpointKind) -> bool {
     match kind {
         EndpointKind::Address(endpoint) => {
-            endpoint.definition.timeout.is_none() && !endpoint.uri.starts_with("local:") && !endpoint.uri.starts_with('$')
+            endpoint.definition.timeout.is_none()
+                && !endpoint.uri.starts_with("local:")
+                && !endpoint.uri.starts_with('$')
         }
         EndpointKind::Http(endpoint) => endpoint.definition.timeout.is_none(),
         EndpointKind::Wsdl(endpoint) => endpoint.definition.timeout.is_none(),

@@ -147,8 +147,8 @@ fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
             continue;
         }
         let message = format!("the template `{name}` has no parameter `{}`", passed_parameter.value);
-        let finding =
-            Finding::new(message, passed_parameter.value_span, "it is not passed").and(template.name.span, "this one");
+        let finding = Finding::new(message, passed_parameter.value_span, "it is not passed")
+            .and(template.name.span, "this one");
         let names = template.parameters.iter().map(|declared| &**declared.name);
         found.push(match did_you_mean(&passed_parameter.value, names) {
             Some(help) => finding.help(help),
@@ -171,8 +171,7 @@ fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
 fn instance(look: &Look<'_>, endpoint: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(endpoint, "template") else { return };
     let Some(template) = look.configuration.endpoint_templates.get(name) else { return };
-    let declared: Vec<&str> =
-        template.parameters.iter().map(|p| &**p.name).chain(["name", "uri"]).collect();
+    let declared: Vec<&str> = template.parameters.iter().map(|p| &**p.name).chain(["name", "uri"]).collect();
     for passed in endpoint.children_named("parameter").filter_map(|child| child.attribute("name")) {
         if declared.contains(&&*passed.value) {
             continue;

@@ -152,8 +152,13 @@ fn convert(schema: &mut Value, dialect: Dialect, direction: Direction) {
 fn without_absent(members: &mut Map<String, Value>, direction: Direction) {
     let absent: Vec<String> = match members.get("properties") {
         Some(Value::Object(properties)) => {
-            let is_absent = |property: &Value| property.get(direction.absent()).is_some_and(|flag| flag == true);
-            properties.iter().filter(|(_, property)| is_absent(property)).map(|(name, _)| name.clone()).collect()
+            let is_absent =
+                |property: &Value| property.get(direction.absent()).is_some_and(|flag| flag == true);
+            properties
+                .iter()
+                .filter(|(_, property)| is_absent(property))
+                .map(|(name, _)| name.clone())
+                .collect()
         }
         _ => return,
     };

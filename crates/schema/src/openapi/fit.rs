@@ -115,7 +115,8 @@ impl<'a> Fit<'a> {
             Value::String(text) if text.is_empty() && is_wrapped => Vec::new(),
             value => vec![value],
         };
-        let item = |item: &Value| items.map_or_else(|| item.clone(), |items| self.fit(item, items, depth - 1));
+        let item =
+            |item: &Value| items.map_or_else(|| item.clone(), |items| self.fit(item, items, depth - 1));
         all.iter().map(item).collect()
     }
 
@@ -125,7 +126,8 @@ impl<'a> Fit<'a> {
             let resolved = pointer.and_then(|pointer| self.whole.pointer(&pointer)).unwrap_or(shape);
             let xml_object = [shape, resolved].into_iter().find_map(|s| s.get("xml"));
             let written = xml_object.and_then(|xml| xml.get("name")).and_then(Value::as_str).unwrap_or(name);
-            let is_attribute = xml_object.and_then(|xml| xml.get("attribute")).is_some_and(|flag| flag == true);
+            let is_attribute =
+                xml_object.and_then(|xml| xml.get("attribute")).is_some_and(|flag| flag == true);
             let written = if is_attribute { format!("@{written}") } else { written.to_owned() };
             let place = members.get(&written).map(|_| written.as_str()).unwrap_or(name).to_owned();
             if let Some(value) = members.get(&place) {

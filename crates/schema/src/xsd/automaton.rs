@@ -186,8 +186,8 @@ impl Model {
             (Model::Automaton { positions, sets, .. }, State::At { position: Some(at), count, .. }) => {
                 let current = &positions[*at];
                 let again = (*count < current.max).then(|| show(positions, *at));
-                let next =
-                    (*count >= current.min).then(|| sets[current.next].all.iter().map(|&at| show(positions, at)));
+                let next = (*count >= current.min)
+                    .then(|| sets[current.next].all.iter().map(|&at| show(positions, at)));
                 again.into_iter().chain(next.into_iter().flatten()).collect()
             }
             _ => Vec::new(),
@@ -522,9 +522,9 @@ impl Builder<'_> {
         }
         for &wildcard in &set.wildcards {
             let current = &self.positions[wildcard];
-            let other = all
-                .iter()
-                .find(|&&m| self.positions[m].origin != current.origin && current.overlaps(&self.positions[m]));
+            let other = all.iter().find(|&&m| {
+                self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
+            });
             if let Some(&other) = other {
                 return ambiguous(&self.show(other), self.positions[other].origin);
             }

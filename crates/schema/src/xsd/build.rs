@@ -229,7 +229,8 @@ impl Builder {
             .map(|k| names.text(k.1.local));
         let mut candidates: Vec<&str> = of_schema.collect();
         if kind == Kind::Type && name.ns == XS {
-            candidates.extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
+            candidates
+                .extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
         }
         candidates.sort_unstable();
         diagnostics::nearest(names.text(name.local), candidates.iter().copied()).map(str::to_owned)

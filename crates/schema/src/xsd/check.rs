@@ -251,7 +251,8 @@ fn redefined_groups(b: &mut Builder) {
 /// Checks an attribute against that of the base.
 fn attribute(b: &mut Builder, derived: &AttributeUse, old: &AttributeUse) {
     let name = b.schema.names.show(derived.name);
-    let (own_type, old_type) = (b.schema.attributes[derived.attribute].ty, b.schema.attributes[old.attribute].ty);
+    let (own_type, old_type) =
+        (b.schema.attributes[derived.attribute].ty, b.schema.attributes[old.attribute].ty);
     let banned = b.schema.derivation(own_type, old_type).is_none();
     if banned && old_type != ANY_SIMPLE {
         b.problem(

@@ -304,7 +304,8 @@ impl<'a> Checker<'a> {
                     self.problem(node, RULE, format!("text stands in `{}`", tree.qname(node)));
                 }
                 NodeKind::Element => {
-                    let child_letter = if tree.namespace(child) == XS_NS { letter(tree.local(child)) } else { None };
+                    let child_letter =
+                        if tree.namespace(child) == XS_NS { letter(tree.local(child)) } else { None };
                     match child_letter {
                         Some(letter) => letters.push(letter),
                         None => {

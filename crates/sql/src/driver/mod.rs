@@ -111,8 +111,8 @@ impl<'a> Handing<'a> {
             return None;
         }
         let columns = self.columns.get_or_insert_with(|| {
-            let is_same =
-                count == self.last.0.len() && names.clone().zip(&self.last.0).all(|(name, last)| name == last);
+            let is_same = count == self.last.0.len()
+                && names.clone().zip(&self.last.0).all(|(name, last)| name == last);
             if !is_same {
                 *self.last = Arc::new(Columns(names.map(str::to_owned).collect()));
             }

@@ -149,8 +149,9 @@ fn config(source: &Source) -> Result<Config, Error> {
     }
     config.authentication(AuthMethod::sql_server(&source.user, &source.password));
     config.application_name(target.option("applicationName").unwrap_or("busbar"));
-    config
-        .readonly(target.option("applicationIntent").is_some_and(|value| value.eq_ignore_ascii_case("readonly")));
+    config.readonly(
+        target.option("applicationIntent").is_some_and(|value| value.eq_ignore_ascii_case("readonly")),
+    );
     config.lossy_utf16_decoding(true);
     let is = |name: &str| target.option(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let encryption = match target.option("encrypt").map(str::to_ascii_lowercase).as_deref() {
@@ -323,7 +324,9 @@ fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
             let time = Time::midnight().checked_add(since_midnight(t)?).ok()?;
             Some(Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())))
         }),
-        ColumnData::DateTime2(value) => one(value, |datetime| Some(Value::Timestamp(timestamp_text(at(datetime)?)))),
+        ColumnData::DateTime2(value) => {
+            one(value, |datetime| Some(Value::Timestamp(timestamp_text(at(datetime)?))))
+        }
         ColumnData::DateTimeOffset(value) => one(value, |datetime| {
             let zoned = at(datetime.datetime2())?.to_zoned(TimeZone::UTC).ok()?;
             Some(Value::Timestamp(timestamp_text(zoned.with_time_zone(TimeZone::system()).datetime())))

@@ -290,7 +290,8 @@ fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
     }
     let bytes = raw.as_bytes().map_err(|error| error.to_string())?;
     let pg_type = raw.type_info();
-    read(&pg_type, bytes).ok_or_else(|| format!("its type {} is not known here; cast it to text", pg_type.name()))
+    read(&pg_type, bytes)
+        .ok_or_else(|| format!("its type {} is not known here; cast it to text", pg_type.name()))
 }
 
 /// The value of bytes in the binary format of their type.

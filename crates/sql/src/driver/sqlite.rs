@@ -203,8 +203,8 @@ fn serve(
     let mut turn: Option<Turn> = None;
     let running = Arc::new(AtomicU64::new(0));
     let (statement_number, given_up) = (Arc::clone(&running), Arc::clone(given_up));
-    if let Err(error) =
-        connection.progress_handler(STEPS, Some(move || statement_number.load(Relaxed) <= given_up.load(Relaxed)))
+    if let Err(error) = connection
+        .progress_handler(STEPS, Some(move || statement_number.load(Relaxed) <= given_up.load(Relaxed)))
     {
         tracing::warn!(target: "busbar::sql", "statements of SQLite run to their ends when nobody waits: {error}");
     }

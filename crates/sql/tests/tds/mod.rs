@@ -178,7 +178,7 @@ fn serve(
                     "BEGIN TRANSACTION" => send(stream, &transaction(8), true),
                     "COMMIT" => send(stream, &transaction(9), true),
                     "ROLLBACK" => send(stream, &transaction(10), true),
-                    statement => match answer(statement) {
+                    statement => match reply(statement) {
                         Reply::Tokens(tokens) => send(stream, &tokens, true),
                         Reply::Cut(tokens) => {
                             send(stream, &tokens, false);
@@ -268,7 +268,8 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
 /// A text with its length in characters before it, in a byte.
 fn short(text: &str) -> Vec<u8> {
     let units: Vec<u16> = text.encode_utf16().collect();
-    [&[units.len() as u8][..], &units.iter().flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>()].concat()
+    [&[units.len() as u8][..], &units.iter().flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>()]
+        .concat()
 }
 
 /// The end of a statement, which changed so many rows.

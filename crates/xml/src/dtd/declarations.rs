@@ -189,7 +189,8 @@ impl DtdState {
             return c.unexpected("expected `;` at the end of a reference");
         }
         let Some((text, base)) = self.parameter(name, at)? else { return Ok(()) };
-        let outer = (std::mem::replace(&mut self.base_of_entity, base), std::mem::replace(&mut self.outside, true));
+        let outer =
+            (std::mem::replace(&mut self.base_of_entity, base), std::mem::replace(&mut self.outside, true));
         let result = self.subset(text.as_bytes(), 0, false, true);
         (self.base_of_entity, self.outside) = outer;
         self.leave();

@@ -54,7 +54,8 @@ impl Ledger {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let mut lines = text.lines();
         let known_passed = lines.next().and_then(|l| l.strip_prefix("passed ")).and_then(|n| n.parse().ok());
-        let recorded = lines.filter_map(|l| l.split_once('\t')).map(|(id, why)| (id.to_owned(), why.to_owned()));
+        let recorded =
+            lines.filter_map(|l| l.split_once('\t')).map(|(id, why)| (id.to_owned(), why.to_owned()));
         Ledger {
             path,
             recorded: recorded.collect(),

@@ -210,7 +210,12 @@ impl<'a> Eval<'a> {
 
     /// The string value of a node of the tree.
     #[inline]
-    pub(super) fn text_of(&self, doc: &'a Document, document: DocId, n: NodeId) -> Result<Cow<'a, str>, Fault> {
+    pub(super) fn text_of(
+        &self,
+        doc: &'a Document,
+        document: DocId,
+        n: NodeId,
+    ) -> Result<Cow<'a, str>, Fault> {
         match doc.whole_text(n) {
             Some(text) => Ok(Cow::Borrowed(text)),
             None => self.node_string(Node::in_document(document, n)),

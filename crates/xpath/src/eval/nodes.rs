@@ -271,10 +271,9 @@ impl<'a> Eval<'a> {
     ///
     /// [`Host::paths_from_values`]: crate::Host::paths_from_values
     pub(super) fn may_filter_value(&self, p: &Path) -> bool {
-        let positions = p
-            .filter
-            .iter()
-            .all(|predicate| matches!(predicate, Predicate::Position(_) | Predicate::Last | Predicate::Never));
+        let positions = p.filter.iter().all(|predicate| {
+            matches!(predicate, Predicate::Position(_) | Predicate::Last | Predicate::Never)
+        });
         p.steps.is_empty()
             && positions
             && matches!(p.start, From::Op(Op::Variable(..) | Op::Extension(..)))
@@ -285,7 +284,8 @@ impl<'a> Eval<'a> {
     /// or nothing is left.
     pub(super) fn filtered_value(&self, p: &'a Path, at: Frame) -> Result<Option<Value>, Fault> {
         let From::Op(op) = &p.start else { return Ok(None) };
-        let kept = p.filter.iter().all(|predicate| matches!(predicate, Predicate::Position(1) | Predicate::Last));
+        let kept =
+            p.filter.iter().all(|predicate| matches!(predicate, Predicate::Position(1) | Predicate::Last));
         let value = self.value(op, at)?;
         Ok(Some(value).filter(|value| kept && !matches!(value, Value::NodeSet(_) | Value::Empty)))
     }

@@ -72,7 +72,8 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
         MomentKind::Time => (false, true),
         _ => (true, true),
     };
-    let missing = |component: &str| format!("XTDE1350: [{marker}] asks for a {component} that the value does not have");
+    let missing =
+        |component: &str| format!("XTDE1350: [{marker}] asks for a {component} that the value does not have");
     if "YMDdFWwECx".contains(specifier) && !has_date {
         return Err(missing("part of a date"));
     }

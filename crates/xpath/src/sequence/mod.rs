@@ -221,7 +221,9 @@ impl<'a> Eval<'a> {
 
     /// The effective boolean value (XPath 2.0 section 2.4.3).
     pub(crate) fn truth_of(&self, value: &Value, span: Span) -> Result<bool, Fault> {
-        let none = |value_kind: &str| failed("FORG0006", format!("{value_kind} has no effective boolean value"), span);
+        let none = |value_kind: &str| {
+            failed("FORG0006", format!("{value_kind} has no effective boolean value"), span)
+        };
         match value {
             Value::Atomic(atom) => atom.to_boolean().ok_or_else(|| none(&atom.describe())),
             Value::Sequence(items) => match items.first() {

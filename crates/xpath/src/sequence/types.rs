@@ -179,7 +179,8 @@ impl SeqType {
     }
 
     pub(crate) fn convert_in(&self, value: Value, eval: &Eval<'_>) -> Result<Value, Fault> {
-        let wrong = |message: String| Box::new(XPathError::new(message, Span::default()).with_code("XPTY0004"));
+        let wrong =
+            |message: String| Box::new(XPathError::new(message, Span::default()).with_code("XPTY0004"));
         let value = match &self.item {
             ItemTest::Atomic(ty) => {
                 let mut items = Vec::with_capacity(value.len());

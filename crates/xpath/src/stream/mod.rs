@@ -163,7 +163,8 @@ impl StreamPlan {
         for op in &self.constants {
             constants.push(eval.value(op, eval.frame()).map_err(|e| *e)?);
         }
-        let comparable = constants.iter().map(|v| Known::from_value(v, &cx)).collect::<Result<Vec<_>, _>>()?;
+        let comparable =
+            constants.iter().map(|v| Known::from_value(v, &cx)).collect::<Result<Vec<_>, _>>()?;
         Ok(Run::new(self, constants, comparable))
     }
 }

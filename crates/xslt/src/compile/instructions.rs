@@ -349,9 +349,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
-        if self.locals[self.depth..].iter().any(|(n, _)| *n == name)
-            && !self.forwards
-            && !self.plan.version2
+        if self.locals[self.depth..].iter().any(|(n, _)| *n == name) && !self.forwards && !self.plan.version2
         {
             let shown = self.symbols.show(name);
             self.error(node, format!("the variable ${shown} hides another one of this template"));

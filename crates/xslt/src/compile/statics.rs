@@ -58,7 +58,8 @@ pub(super) fn prepare(
             for (name, template) in shadows {
                 match filled(&template, doc, node, variables) {
                     Ok(text) if name == "use-when" => {
-                        match evaluate(&text, doc, node, variables, version3).and_then(|value| truth(&value)) {
+                        match evaluate(&text, doc, node, variables, version3).and_then(|value| truth(&value))
+                        {
                             Ok(true) => {}
                             Ok(false) => doomed.push(node),
                             Err(message) => errors.push(format!("use-when=\"{text}\": {message}")),
@@ -174,7 +175,9 @@ fn declare(
             Value::from(Atomic::Untyped(text.as_str().into()))
         }
         (None, _) if required => return Err(format!("XTDE0050: the parameter ${name} is required")),
-        (_, Some(select)) => evaluate(select, doc, node, variables, true).map_err(|e| format!("${name}: {e}"))?,
+        (_, Some(select)) => {
+            evaluate(select, doc, node, variables, true).map_err(|e| format!("${name}: {e}"))?
+        }
         (_, None) if doc.local(node) == "variable" => {
             return Err(format!("XTSE0010: ${name} is static: it needs select"));
         }
@@ -248,7 +251,12 @@ fn truth(value: &Value) -> Result<bool, String> {
 }
 
 /// A text with expressions in braces.
-fn filled(template: &str, doc: &Document, node: NodeId, variables: &[StaticVariable]) -> Result<String, String> {
+fn filled(
+    template: &str,
+    doc: &Document,
+    node: NodeId,
+    variables: &[StaticVariable],
+) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = template;
     for _ in 0..MAX_BRACES {

@@ -120,7 +120,8 @@ fn is_pattern(tree: &ast::Expr) -> bool {
             }) && steps.iter().all(|step| downwards(step.axis))
         }
         ExprKind::Call(name, arguments) => {
-            let is_function_of_patterns = matches!(name.local.as_str(), "doc" | "id" | "element-with-id" | "key" | "root");
+            let is_function_of_patterns =
+                matches!(name.local.as_str(), "doc" | "id" | "element-with-id" | "key" | "root");
             is_function_of_patterns
                 && arguments.iter().all(|argument| {
                     matches!(

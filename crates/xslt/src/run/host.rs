@@ -277,7 +277,9 @@ impl<'h> ExprHost<'h, '_> {
             NodeKind::Attribute => {
                 let (namespace, local) = (from.namespace(node.id), from.local(node.id));
                 let mut attributes = doc.attributes(parent);
-                attributes.find(|id| doc.local(*id) == local && doc.namespace(*id) == namespace).unwrap_or(parent)
+                attributes
+                    .find(|id| doc.local(*id) == local && doc.namespace(*id) == namespace)
+                    .unwrap_or(parent)
             }
             _ => doc.copy_from(parent, from, node.id),
         };
@@ -598,7 +600,8 @@ impl<'h> ExprHost<'h, '_> {
                         Value::from(found.and_then(|(_, public)| public).unwrap_or_default())
                     }
                     _ => {
-                        let uri = found.map(|(system, _)| crate::resolver::join(engine.docs.uri(document), system));
+                        let uri =
+                            found.map(|(system, _)| crate::resolver::join(engine.docs.uri(document), system));
                         let uri = uri.unwrap_or_default();
                         match engine.plan.version2 {
                             true => Value::Atomic(Atomic::Uri(uri.into())),

@@ -71,7 +71,13 @@ impl Builder {
                 (
                     base,
                     derivation,
-                    Complex { is_abstract, block, attributes: attributes.uses, wildcard: attributes.wildcard, content },
+                    Complex {
+                        is_abstract,
+                        block,
+                        attributes: attributes.uses,
+                        wildcard: attributes.wildcard,
+                        content,
+                    },
                 )
             }
         };
@@ -214,7 +220,8 @@ impl Builder {
                 "content with `all` cannot be extended by more content",
             );
         }
-        let both = self.add(derive, 1, 1, Term::Group(Compositor::Sequence, vec![base_particle, own_particle]));
+        let both =
+            self.add(derive, 1, 1, Term::Group(Compositor::Sequence, vec![base_particle, own_particle]));
         content_of(Some(both), mixed)
     }
 
