@@ -367,7 +367,7 @@ impl Loader {
                     });
                 }
                 _ => {
-                    let why = "it is no sequence template".to_owned();
+                    let why = "it is not a sequence template".to_owned();
                     let place = self.broken_library(&operation.shown, PART, why.clone());
                     broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
                 }

@@ -545,7 +545,7 @@ fn bombs_and_loops_have_bounds() {
     assert_eq!(reported.iter().filter(|line| line.contains("more than 64 MiB")).count(), 1, "{reported:#?}");
     assert!(reported.iter().any(|line| line.contains("a broken link")), "{reported:#?}");
     assert!(reported.iter().any(|line| line.contains("lead in a circle")), "{reported:#?}");
-    assert!(reported.iter().any(|line| line.contains("it is no file")), "{reported:#?}");
+    assert!(reported.iter().any(|line| line.contains("it is not a file")), "{reported:#?}");
 }
 
 #[test]

@@ -266,7 +266,7 @@ impl Fields {
         for name in names {
             if let Some(text) = self.literal(name).filter(|text| text.parse::<N>().is_err()) {
                 let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
-                let message = format!("`{name}` is no number: {text}");
+                let message = format!("`{name}` is not a number: {text}");
                 compiler.warning("bad-value", message, place, "messages that come to it fault");
             }
         }

@@ -156,7 +156,7 @@ impl Types {
         let mut types = Types::default();
         let type_named = |kind: &str| match &*kind.trim().to_ascii_lowercase() {
             type_name @ ("string" | "number" | "integer" | "boolean" | "") => Ok(type_name.to_owned()),
-            _ => Err(format!("`{kind}` is no type: expected string, number, integer, boolean")),
+            _ => Err(format!("`{kind}` is not a type: expected string, number, integer, boolean")),
         };
         if !text.trim_start().starts_with('[') {
             for (at, kind) in text.split(',').enumerate() {
@@ -173,7 +173,7 @@ impl Types {
             match text("Is Column Name").is_some_and(|value| value.eq_ignore_ascii_case("no")) {
                 true => match column.trim().parse::<usize>() {
                     Ok(position @ 1..) => types.by_position.push((position - 1, kind)),
-                    _ => return Err(format!("`{column}` is no column from 1")),
+                    _ => return Err(format!("`{column}` is not a column from 1")),
                 },
                 false => types.by_name.push((column, kind)),
             }
@@ -237,7 +237,7 @@ impl Table {
     }
 
     fn next(&self, reader: &mut Reader<'_>, record: &mut StringRecord) -> Result<bool, Fault> {
-        let wrong = |why: String| Fault::new(format!("{}: the body is no CSV", self.operation)).because(why);
+        let wrong = |why: String| Fault::new(format!("{}: the body is not CSV", self.operation)).because(why);
         let more = reader.read_record(record).map_err(|why| wrong(why.to_string()))?;
         // A quote that does not close takes the rest of the text.
         if more
@@ -346,7 +346,7 @@ impl Converted {
         let held = memory::try_hold(self.bytes.len().saturating_add(more)).map_err(PayloadError::Shortage)?;
         let value = match self.kind {
             Kind::Json => serde_json::from_slice(&self.bytes)
-                .map_err(|why| Fault::new(format!("the result is no JSON: {why}")))?,
+                .map_err(|why| Fault::new(format!("the result is not JSON: {why}")))?,
             Kind::Xml | Kind::Csv => Json::from(self.text()),
         };
         Ok((value, held))
@@ -515,7 +515,7 @@ impl Conversion {
             .map(|(at, _)| format!("<{}/>", key_of(names, at).trim()))
             .collect();
         let names = format!("<{root}><{group}>{columns}</{group_end}></{root_end}>");
-        result::element(&names).map_err(|why| self.fault("the result is no XML").because(why))?;
+        result::element(&names).map_err(|why| self.fault("the result is not XML").because(why))?;
         Ok(made)
     }
 
@@ -561,7 +561,7 @@ impl Conversion {
         }
         let (mut reader, mut record) = (table.reader(), StringRecord::new());
         for (_, at) in keys {
-            reader.seek(at).map_err(|why| self.fault("the body is no CSV").because(why.to_string()))?;
+            reader.seek(at).map_err(|why| self.fault("the body is not CSV").because(why.to_string()))?;
             table.next(&mut reader, &mut record)?;
             out.row(&mut table.cells(&record))?;
         }
@@ -573,7 +573,7 @@ impl Conversion {
         let separator = self.separator("customValueSeparator", context)?;
         let limits = context.services().limits.clone();
         let value = context.payload.json_view(&limits)?;
-        let none = || self.fault("the body is no list of JSON objects");
+        let none = || self.fault("the body is not a list of JSON objects");
         let Json::Array(items) = value else { return Err(none()) };
         self.of_rows(custom, separator, |row| {
             for item in items {
@@ -705,12 +705,14 @@ impl Conversion {
     fn separator(&self, name: &str, context: &mut Context) -> Result<u8, Fault> {
         let Some(value) = self.parameters.value(name, context)? else { return Ok(b',') };
         let text = value.to_string();
-        separator(&text).ok_or_else(|| self.fault(&format!("{name} is no character: {text}")))
+        separator(&text).ok_or_else(|| self.fault(&format!("{name} is not a character: {text}")))
     }
 
     fn number(&self, name: &str, context: &mut Context) -> Result<Option<usize>, Fault> {
         let Some(text) = self.parameters.text(name, context)? else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| self.fault(&format!("{name} is no number of at least 0: {text}")))
+        text.parse()
+            .map(Some)
+            .map_err(|_| self.fault(&format!("{name} is not a number of at least 0: {text}")))
     }
 
     fn list(&self, name: &str, context: &mut Context) -> Result<Option<Vec<String>>, Fault> {
@@ -923,7 +925,7 @@ fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeS
                 position(name).map(|at| at + 1).ok_or_else(|| format!("there is no column {name}"))
             }
             (None, "*") => Ok(star),
-            (None, text) => text.parse().map_err(|_| format!("`{text}` is no column")),
+            (None, text) => text.parse().map_err(|_| format!("`{text}` is not a column")),
         }
     };
     for term in pieces(text, ',').into_iter().map(str::trim).filter(|term| !term.is_empty()) {
@@ -932,7 +934,7 @@ fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeS
             let inside = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(rest);
             // No list within a list, which would bound the depth by the sender only.
             if pieces(inside, ',').iter().any(|piece| piece.trim().starts_with('!')) {
-                return Err(format!("`{term}` is no column"));
+                return Err(format!("`{term}` is not a column"));
             }
             let kept = skipped(inside, count, header)?;
             columns.extend((1..=count).filter(|at| !kept.contains(at)));

@@ -203,12 +203,12 @@ fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compile
     if parameters.is_literally("requestBodyType", "JSON") {
         parameters.check("requestBodyJson", element, compiler, |text| {
             let parsed = serde_json::from_str::<&serde_json::value::RawValue>(text);
-            parsed.map(|_| ()).map_err(|why| format!("it is no JSON: {why}"))
+            parsed.map(|_| ()).map_err(|why| format!("it is not JSON: {why}"))
         });
     }
     if parameters.is_literally("requestBodyType", "XML") {
         parameters.check("requestBodyXml", element, compiler, |text| {
-            crate::result::first_envelope(text).map(|_| ()).map_err(|why| format!("it is no XML: {why}"))
+            crate::result::first_envelope(text).map(|_| ()).map_err(|why| format!("it is not XML: {why}"))
         });
     }
 }
@@ -220,7 +220,7 @@ fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compile
     match read_pairs(&text) {
         Ok((_, None)) => {}
         Ok((_, Some(other))) => {
-            let message = format!("`{other}` in `headers` is no header: it is left out");
+            let message = format!("`{other}` in `headers` is not a header: it is left out");
             compiler.warning(
                 "bad-value",
                 message,
@@ -228,7 +228,7 @@ fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compile
                 "a header is a list of its own: [[\"name\", \"value\"]]",
             );
         }
-        Err(why) => compiler.warning("bad-value", "`headers` is no list of headers", place, why),
+        Err(why) => compiler.warning("bad-value", "`headers` is not a list of headers", place, why),
     }
 }
 
@@ -373,7 +373,7 @@ fn request_parameters(element: &Element, compiler: &mut Compiler<'_>) -> String 
         found => {
             let why = found.err().unwrap_or_else(|| "expected pairs: [[\"name\", \"value\"]]".to_owned());
             let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
-            compiler.warning("bad-value", format!("`{name}` is no list of names and values"), place, why);
+            compiler.warning("bad-value", format!("`{name}` is not a list of names and values"), place, why);
             return String::new();
         }
     };
@@ -411,7 +411,7 @@ fn read_pairs(text: &str) -> Result<Pairs, String> {
     // As WSO2 reads it: a list may end with a comma.
     let list: serde_json::Value = serde_json::from_str(text)
         .or_else(|why| serde_json::from_str(&without_last_commas(text)).map_err(|_| why))
-        .map_err(|why| format!("it is no JSON: {why}"))?;
+        .map_err(|why| format!("it is not JSON: {why}"))?;
     let text_of = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.trim().to_owned(),
         other => other.to_string(),
@@ -493,7 +493,7 @@ impl Request {
             }
         }
         let wrong = |why: String| {
-            Fault::new(format!("the body of {} is no {kind}", self.parameters.operation())).because(why)
+            Fault::new(format!("the body of {} is not {kind}", self.parameters.operation())).because(why)
         };
         Ok(Some(match kind.to_ascii_uppercase().as_str() {
             "JSON" => {
@@ -571,7 +571,7 @@ impl Mediator for Request {
         };
         // As in WSO2, items that are not pairs are left out.
         let (headers, _) = read_pairs(headers.trim()).map_err(|why| {
-            Fault::new(format!("the headers of {} are no list of headers", self.parameters.operation()))
+            Fault::new(format!("the headers of {} are not a list of headers", self.parameters.operation()))
                 .because(why)
         })?;
         let body = self.body(context)?;
@@ -597,7 +597,7 @@ impl Mediator for Request {
         });
         for (name, _) in &headers {
             if !name.bytes().all(message::is_token_byte) {
-                return Err(Fault::new(format!("`{name}` is no header name")));
+                return Err(Fault::new(format!("`{name}` is not a header name")));
             }
         }
         for (name, value) in headers {

@@ -267,7 +267,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     let no_uri = |text: &&str| (*text).into_connection_info().is_err();
     if fields.literal("redisConnectionURI").filter(|uri| !uri.is_empty()).filter(no_uri).is_some() {
         // It may contain a password.
-        let message = "`redisConnectionURI` is no URI like redis://user:password@host:6379/0";
+        let message = "`redisConnectionURI` is not a URI like redis://user:password@host:6379/0";
         let place =
             element.child("redisConnectionURI").map_or_else(|| element.start_tag(), Element::text_span);
         compiler.warning("bad-value", message, place, "messages that come to it fault");
@@ -314,7 +314,7 @@ impl Connection {
         let mut text = |name: &str| self.fields.text(name, context);
         let mut number = |name: &str, default: u64| -> Result<u64, Failure> {
             let Some(value) = text(name)? else { return Ok(default) };
-            value.parse().map_err(|_| wrong(format!("`{name}` is no number: {value}")))
+            value.parse().map_err(|_| wrong(format!("`{name}` is not a number: {value}")))
         };
         let millis = |time: u64| match time {
             0 => PATIENCE,
@@ -347,8 +347,9 @@ impl Connection {
         };
         if let Some(uri) = text("redisConnectionURI")? {
             // The library's message about a URI may contain its password.
-            let no_uri =
-                || wrong("`redisConnectionURI` is no URI like redis://user:password@host:6379/0".to_owned());
+            let no_uri = || {
+                wrong("`redisConnectionURI` is not a URI like redis://user:password@host:6379/0".to_owned())
+            };
             let info = uri.into_connection_info().map_err(|_| no_uri())?;
             match info.addr() {
                 redis::ConnectionAddr::Tcp(host, port) => server.nodes.push((host.clone(), *port)),
@@ -689,7 +690,7 @@ impl Operation {
         let Some(argument) = blocks else { return Ok(server.response_timeout) };
         let text = self.parameters.text(argument.name(), context)?.unwrap_or_default();
         let seconds: f64 = text.parse().map_err(|_| {
-            Failure::new(CONFIGURATION, format!("`{}` is no number of seconds: {text}", argument.name()))
+            Failure::new(CONFIGURATION, format!("`{}` is not a number of seconds: {text}", argument.name()))
         })?;
         // For the server 0 means without end.
         let patience = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);

@@ -174,7 +174,7 @@ impl Operation {
             What::Random => {
                 let mut bound = |name: &str, default: i64| -> Result<i64, Fault> {
                     let Some(text) = parameters.text(name, context)? else { return Ok(default) };
-                    text.parse().map_err(|_| wrong(format!("`{name}` is no whole number: {text}")))
+                    text.parse().map_err(|_| wrong(format!("`{name}` is not a whole number: {text}")))
                 };
                 let (from, to) = (bound("lowerBound", 0)?, bound("upperBound", i64::from(i32::MAX))?);
                 if from > to {

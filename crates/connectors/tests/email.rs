@@ -303,7 +303,7 @@ fn what_fails_has_the_codes_of_the_connector() {
             "",
             "<email.send configKey=\"Mail\"><to>a</to></email.send>".to_owned(),
             "700204",
-            "`to` is no list",
+            "`to` is not a list",
         ),
         ("smtp", Mood::Good, "SMTP", "", send("<attachments>/none.txt</attachments>"), "700204", "/none.txt"),
         (
@@ -331,7 +331,7 @@ fn what_fails_has_the_codes_of_the_connector() {
             "",
             "<email.list configKey=\"Mail\"><limit>x</limit></email.list>".to_owned(),
             "700204",
-            "`limit` is no number",
+            "`limit` is not a number",
         ),
         (
             "imap",
@@ -340,7 +340,7 @@ fn what_fails_has_the_codes_of_the_connector() {
             "",
             "<email.list configKey=\"Mail\"><sentSince>x</sentSince></email.list>".to_owned(),
             "700204",
-            "is no time",
+            "is not a time",
         ),
         (
             "imap",
@@ -408,7 +408,7 @@ fn loading_says_what_is_wrong() {
         Server { port: 25, mailbox: Arc::default(), certificate: start("smtps", Mood::Good).certificate };
     for (kind, more, wanted) in [
         ("SMPT", "", "bad-value: there is no connectionType `SMPT`"),
-        ("SMTP", "<readTimeout>soon</readTimeout>", "bad-value: `readTimeout` is no number: soon"),
+        ("SMTP", "<readTimeout>soon</readTimeout>", "bad-value: `readTimeout` is not a number: soon"),
         ("SMTP", "<usernam>x</usernam>", "ignored-element: `usernam` has no effect in `email.init`"),
         ("SMTP", "<enableOAuth2>true</enableOAuth2>", "bad-value: `enableOAuth2` needs `refreshToken`"),
         (

@@ -484,7 +484,7 @@ fn what_is_no_file_is_not_packed() {
             "<sourceDirectoryPath>{from}</sourceDirectoryPath><targetFilePath>o.zip</targetFilePath>"
         );
         let (code, detail) = failed(&place.run(&operation("compress", &inside)));
-        assert!(code == "700102" && detail.contains("is no file"), "{from}: {code} {detail}");
+        assert!(code == "700102" && detail.contains("is not a file"), "{from}: {code} {detail}");
         assert_eq!(place.names(), ["d/s/a.txt", "d/s/zero", "socket", "zero"], "{from}");
     }
 }
@@ -730,7 +730,7 @@ fn what_fails_has_the_code_of_the_connector() {
             "700107",
             "before",
         ),
-        ("read", "<path>no.json</path><responseVariable>v</responseVariable>", "700108", "no JSON"),
+        ("read", "<path>no.json</path><responseVariable>v</responseVariable>", "700108", "not JSON"),
         ("read", "<path>closed</path>", "700108", "filePattern"),
         (
             "write",
@@ -1012,7 +1012,7 @@ fn a_document_is_split_by_the_elements_that_are_selected() {
     for (from, xpath, code, says) in [
         ("in.xml", "//p:order", "700107", "prefix"),
         ("in.xml", "1 + 1", "700107", "selects no elements"),
-        ("in.xml", "//@n", "700108", "no element"),
+        ("in.xml", "//@n", "700108", "not an element"),
         ("in.xml", "{${vars.none}}", "700107", "not given"),
         ("bad.xml", "//a", "700108", "bad.xml"),
         ("d.xml", "//a", "700108", "d.xml"),

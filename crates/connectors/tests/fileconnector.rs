@@ -447,7 +447,7 @@ fn what_loading_says() {
         ),
         (
             "<fileconnector.read><source>a.txt</source></fileconnector.read>",
-            "is no path of this machine",
+            "is not a path of this machine",
             "absolute path",
         ),
         ("<fileconnector.read/>", "has no `source`", "fault"),
@@ -471,7 +471,7 @@ fn what_loading_says() {
         (
             "<fileconnector.delete><source>/a</source><filePattern>(</filePattern></fileconnector.delete>",
             "`filePattern` of `fileconnector.delete` cannot be `(`",
-            "no regular expression",
+            "not a regular expression",
         ),
     ] {
         let tested = main(step);

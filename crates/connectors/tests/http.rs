@@ -318,8 +318,8 @@ fn a_connection_that_is_late_slow_or_absent() {
         ("<http.get/>", "", "0: the operation has no connection"),
         (
             "<http.get configKey='conn'><headers>x</headers></http.get>",
-            "bad-value: `headers` is no list of headers",
-            "0: the headers of http.get are no list of headers",
+            "bad-value: `headers` is not a list of headers",
+            "0: the headers of http.get are not a list of headers",
         ),
         (
             "<http.post configKey='conn'><requestBodyType>YAML</requestBodyType></http.post>",
@@ -329,17 +329,17 @@ fn a_connection_that_is_late_slow_or_absent() {
         (
             "<http.post configKey='conn'><requestBodyType>JSON</requestBodyType><requestBodyJson>{\"a\":</requestBodyJson></http.post>",
             "bad-value: `requestBodyJson` of `http.post` cannot be `{\"a\":`",
-            "0: the body of http.post is no JSON",
+            "0: the body of http.post is not JSON",
         ),
         (
             "<http.post configKey='conn'><requestBodyType>XML</requestBodyType><requestBodyXml>a</requestBodyXml></http.post>",
             "bad-value: `requestBodyXml` of `http.post` cannot be `a`",
-            "0: the body of http.post is no XML",
+            "0: the body of http.post is not XML",
         ),
         (
             "<http.post configKey='conn'><headers>[[\"a b\",\"1\"]]</headers></http.post>",
             "",
-            "0: `a b` is no header name",
+            "0: `a b` is not a header name",
         ),
         ("<http.post configKey='{$ctx:none}'/>", "", "0: there is no connection "),
     ] {
@@ -397,7 +397,7 @@ fn what_is_misspelt_is_said() {
     let tested = main(&format!("<file.delete configKey='F'><path>a</path></file.delete><!--top-->{entry}"));
     assert_eq!(tested.found.len(), 1, "{:?}", tested.found);
     let tested = main(r#"<http.get configKey='conn'><headers>["a","b"]</headers></http.get>"#);
-    assert!(tested.reports("in `headers` is no header: it is left out"), "{:?}", tested.found);
+    assert!(tested.reports("in `headers` is not a header: it is left out"), "{:?}", tested.found);
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn what_a_connection_lacks_is_said_and_nothing_goes_elsewhere() {
         (
             "<authType>OAuth</authType><oauthClientId>a</oauthClientId><oauthClientSecret>b</oauthClientSecret><oauthTokenUrl>http://h/t</oauthTokenUrl>\
              <oauthRefreshToken>r</oauthRefreshToken><oauthAdditionalProperties>x=1</oauthAdditionalProperties>",
-            "`oauthAdditionalProperties` is no list of names and values",
+            "`oauthAdditionalProperties` is not a list of names and values",
         ),
     ] {
         let found = main(&format!("<http.get configKey='conn'/>{}", entry(&backend, more))).found;

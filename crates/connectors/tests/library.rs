@@ -187,7 +187,7 @@ fn what_a_library_cannot_do_is_named() {
             "cut",
             "truncated",
             "<greet.hello/>",
-            "greet-connector-1.0.0.zip` cannot be read: it is no readable zip file",
+            "greet-connector-1.0.0.zip` cannot be read: it is not a readable zip file",
         ),
         (
             "elsewhere",

@@ -52,7 +52,7 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
         ("greeting", "SMTP", SEND, vec![many(&format!("220-{long}\r\n"), 40)], too_much),
         ("greeting of short lines", "SMTP", SEND, vec![many("220-x\r\n", 90_000)], too_much),
         ("greeting without end", "SMTP", SEND, vec![long.clone()], too_much),
-        ("no greeting", "SMTP", SEND, vec!["hello\r\n".to_owned()], "no SMTP"),
+        ("no greeting", "SMTP", SEND, vec!["hello\r\n".to_owned()], "not SMTP"),
         ("half a greeting", "SMTP", SEND, vec!["220 h".to_owned()], closed),
         ("an answer", "SMTP", SEND, vec!["220 hi\r\n".to_owned(), many("250-x\r\n", 90_000)], too_much),
         ("gone ahead of the end", "SMTP", SEND, after("SMTP", &[""]), closed),
@@ -117,7 +117,7 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
                 "IMAP",
                 &["* SEARCH 1\r\nb5 OK\r\n", &format!("* 1 FETCH {}\r\nb6 OK\r\n", "(".repeat(100_000))],
             ),
-            "no IMAP",
+            "not IMAP",
         ),
         ("greeting", "POP3", LIST, vec![format!("+OK {long}\r\n")], too_much),
         (
@@ -125,9 +125,9 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
             "POP3",
             LIST,
             after("POP3", &[&format!("+OK\r\n{}", many("1 1\r\n", 1_100_000))]),
-            "no POP3",
+            "not POP3",
         ),
-        ("list of nonsense", "POP3", LIST, after("POP3", &["+OK\r\n1 -1\r\n.\r\n"]), "no POP3"),
+        ("list of nonsense", "POP3", LIST, after("POP3", &["+OK\r\n1 -1\r\n.\r\n"]), "not POP3"),
         ("gone in a list", "POP3", LIST, after("POP3", &["+OK\r\n1 5\r\n"]), closed),
         (
             "a header without end",
@@ -312,7 +312,7 @@ fn a_token_that_does_not_come_is_a_fault() {
     for (response, code, wanted) in [
         (&[r#"400 {"error":"invalid_grant"}"#], "700206", "it answered with 400"),
         (&["503 busy"], "700203", "it answered with 503"),
-        (&["200 <html/>"], "700206", "its answer is no JSON"),
+        (&["200 <html/>"], "700206", "its answer is not JSON"),
         (&[r#"200 {"access_token":"a\u0001b"}"#], "700206", "its answer has no access_token"),
         (&[r#"200 {}"#], "700206", "its answer has no access_token"),
     ] {

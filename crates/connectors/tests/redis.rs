@@ -220,7 +220,7 @@ fn what_fails_says_why() {
             "<redisConnectionURI>secret</redisConnectionURI>",
             "ping",
             "REDIS:INVALID_CONFIGURATION",
-            "is no URI",
+            "is not a URI",
         ),
         (
             1,

@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_when_loading_and_is_a_fault() {
             "math.GetRandomInt",
             "<lowerBound>x</lowerBound>",
             "bad-value",
-            "`lowerBound` is no whole number: x",
+            "`lowerBound` is not a whole number: x",
         ),
         (
             "math.GetRandomInt",

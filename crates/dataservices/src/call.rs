@@ -298,8 +298,8 @@ impl Mediator for DataServiceCall {
                     let wrap = move |context: &mut Context| {
                         let options = xml::ParseOptions::default();
                         let envelope = Envelope::wrap(bytes.into(), version, &options);
-                        let envelope =
-                            envelope.map_err(|error| Fault::new(format!("the answer is no XML: {error}")))?;
+                        let envelope = envelope
+                            .map_err(|error| Fault::new(format!("the answer is not XML: {error}")))?;
                         context.payload.set_envelope(envelope);
                         Ok(())
                     };

@@ -246,11 +246,11 @@ pub(crate) fn of_json(
     json: &Value,
 ) -> Result<Option<Ask>, Trouble> {
     let wrong = |why: &str| Err(Trouble { status: 400, ..Trouble::new(code::PARAMETERS, why.to_owned()) });
-    let Value::Object(root) = json else { return wrong("the request is no JSON object") };
+    let Value::Object(root) = json else { return wrong("the request is not a JSON object") };
     let only = root.iter().next().filter(|_| root.len() == 1);
     if let Some((name, inside)) = only {
         if name == BOX && service.boxcarring {
-            let Value::Object(inside) = inside else { return wrong("the request_box is no JSON object") };
+            let Value::Object(inside) = inside else { return wrong("the request_box is not a JSON object") };
             let mut all = Vec::new();
             for (name, value) in inside {
                 let single = Value::Object([(name.clone(), value.clone())].into_iter().collect());
@@ -273,7 +273,7 @@ pub(crate) fn of_json(
                 let mut all = Vec::new();
                 for row in rows {
                     let Value::Object(row) = row else {
-                        return wrong("a request of the batch is no JSON object");
+                        return wrong("a request of the batch is not a JSON object");
                     };
                     all.push(members(row));
                 }

@@ -13,13 +13,13 @@ use std::str::Chars;
 pub(crate) fn read(result: &DataResult, json: &Key) -> Result<DataResult, String> {
     let whole: Value = match serde_json::from_str(&json.value) {
         Ok(whole) => whole,
-        Err(error) => Lenient::read(&json.value).ok_or_else(|| format!("it is no JSON: {error}"))?,
+        Err(error) => Lenient::read(&json.value).ok_or_else(|| format!("it is not JSON: {error}"))?,
     };
-    let Value::Object(whole) = whole else { return Err("it is no object".to_owned()) };
+    let Value::Object(whole) = whole else { return Err("it is not an object".to_owned()) };
     let (Some((element, inside)), 1) = (whole.iter().next(), whole.len()) else {
         return Err(format!("it has {} members: the one that is around all rows is expected", whole.len()));
     };
-    let Value::Object(inside) = inside else { return Err(format!("`{element}` is no object")) };
+    let Value::Object(inside) = inside else { return Err(format!("`{element}` is not an object")) };
     let rows = match (inside.iter().next(), inside.len()) {
         (Some((name, Value::Array(rows))), 1) => Some((name, rows)),
         _ => None,

@@ -662,7 +662,7 @@ fn what_is_wrong_is_found_when_it_loads() {
         ),
         (
             format!("{}{}", query("one", "select :b", "<param name='a'/>"), operation("one", &["a"])),
-            "`:b` of the query `one` is no parameter of it",
+            "`:b` of the query `one` is not a parameter of it",
         ),
         (
             format!("<query id='one' useConfig='other'><sql>select 1</sql></query>{}", operation("one", &[])),
@@ -706,9 +706,9 @@ fn what_is_wrong_is_found_when_it_loads() {
     for (properties, says) in [
         (
             "<property name='gspread_datasource'>a</property>",
-            "data of a Google spreadsheet cannot be asked here",
+            "data of a Google spreadsheet cannot be queried here",
         ),
-        ("<property name='mongoDB_servers'>h</property>", "data of MongoDB cannot be asked here"),
+        ("<property name='mongoDB_servers'>h</property>", "data of MongoDB cannot be queried here"),
         ("<property name='carbon_datasource_name'>none</property>", "there is no data source `none`"),
         (
             "<property name='org.wso2.ws.dataservice.protocol'>jdbc:oracle:thin:@h:1:x</property>",

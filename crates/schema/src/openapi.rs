@@ -119,7 +119,8 @@ impl OpenApi {
     /// # Errors
     /// It is not JSON, or not a definition; a text with the reason.
     pub fn load(bytes: &[u8]) -> Result<OpenApi, String> {
-        let root: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
+        let root: Value =
+            serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
         let dialect = Dialect::of(&root).ok_or("it is neither `openapi` 3 nor `swagger` 2")?;
         let document = Document { root: &root, dialect };
         let mut operations = Vec::new();
@@ -292,7 +293,7 @@ impl Parameter {
             (Written::Json, None) => match serde_json::from_str::<Value>(first) {
                 Ok(value) => (value.clone(), value),
                 Err(_) => {
-                    found.push(violation(&place, "", "it is no JSON".to_owned()));
+                    found.push(violation(&place, "", "it is not JSON".to_owned()));
                     return Ok(());
                 }
             },
@@ -645,7 +646,7 @@ impl<'a> Document<'a> {
             _ => Draft::Draft4,
         };
         let schema = JsonSchema::of_value(&whole, "the definition", draft).map_err(|faults| {
-            faults.first().map_or_else(|| "it is no schema".to_owned(), |fault| fault.message.clone())
+            faults.first().map_or_else(|| "it is not a schema".to_owned(), |fault| fault.message.clone())
         })?;
         Ok(Described { schema, whole })
     }
@@ -821,7 +822,7 @@ mod tests {
         let found = of_request(&api, "PUT", "/pet", "", "application/json", Sent::Json(&body)).join("");
         assert!(found.contains("cannot be used"), "{found}");
         for (text, why) in [
-            ("openapi: 3.0.0", "no JSON"),
+            ("openapi: 3.0.0", "not JSON"),
             ("{}", "neither"),
             ("[]", "neither"),
             (r#"{"openapi":"4.0"}"#, "neither"),

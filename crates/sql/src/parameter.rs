@@ -85,7 +85,8 @@ impl Kind {
         if self == Kind::Text {
             return Ok(Parameter::Text(text.to_owned()));
         }
-        self.parse_trimmed(text.trim()).ok_or_else(|| format!("it is no value of the type {}", self.name()))
+        self.parse_trimmed(text.trim())
+            .ok_or_else(|| format!("it is not a value of the type {}", self.name()))
     }
 
     fn parse_trimmed(self, text: &str) -> Option<Parameter> {

@@ -136,7 +136,7 @@ pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String
     }
     let help =
         "write jdbc:postgresql://HOST:PORT/DATABASE, jdbc:mysql://HOST:PORT/DATABASE or jdbc:sqlite:FILE";
-    Err(("this is no JDBC URL of a database that is known here".to_owned(), help.to_owned()))
+    Err(("this is not a JDBC URL of a database that is known here".to_owned(), help.to_owned()))
 }
 
 /// A file, or the name of a database in memory.
@@ -189,7 +189,7 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
             if let Some(port_text) = own_port.filter(|p| !p.is_empty()) {
                 match port_text.parse() {
                     Ok(number) => target.port = number,
-                    Err(_) => return wrong("the port of this URL is no number"),
+                    Err(_) => return wrong("the port of this URL is not a number"),
                 }
             }
             database
@@ -283,7 +283,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
             Ok(port) if port != 0 => port,
             _ => {
                 return wrong(
-                    "the port of this URL is no number",
+                    "the port of this URL is not a number",
                     "write //HOST:PORT; without a port it is 1433",
                 );
             }
@@ -432,8 +432,8 @@ mod tests {
             ("jdbc:sqlserver://h;integratedSecurity=true", "a user of Windows"),
             ("jdbc:sqlserver://h;authentication=ActiveDirectoryPassword", "of Azure"),
             ("jdbc:sqlserver://h;encrypt=maybe", "`encrypt`"),
-            ("jdbc:sqlserver://h:0", "no number"),
-            ("jdbc:sqlserver://h:99999", "no number"),
+            ("jdbc:sqlserver://h:0", "not a number"),
+            ("jdbc:sqlserver://h:99999", "not a number"),
             ("jdbc:sqlserver://a,b", "cannot be read"),
             ("jdbc:sqlserver:h", "no `//HOST`"),
             ("jdbc:jtds:sqlserver://h/d;ssl=sometimes", "`ssl`"),
@@ -442,9 +442,9 @@ mod tests {
             ("jdbc:h2:mem:test", "H2"),
             ("jdbc:derby:memory:x;create=true", "Derby"),
             ("jdbc:postgresql://a,b/x", "several hosts"),
-            ("jdbc:mysql://h:x/d", "no number"),
-            ("postgres://h/d", "no JDBC URL"),
-            ("", "no JDBC URL"),
+            ("jdbc:mysql://h:x/d", "not a number"),
+            ("postgres://h/d", "not a JDBC URL"),
+            ("", "not a JDBC URL"),
         ] {
             let (message, help) = parse(url, false).unwrap_err();
             assert!(message.contains(says) && !help.is_empty(), "{url}: {message}");

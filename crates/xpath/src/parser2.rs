@@ -509,7 +509,7 @@ impl Parser<'_> {
             },
             "namespace-node" => NodeTest::NamespaceNode,
             "item" | "empty-sequence" => {
-                return Err(XPathError::new(format!("`{word}()` is no node test"), t.span));
+                return Err(XPathError::new(format!("`{word}()` is not a node test"), t.span));
             }
             _ => {
                 let message = format!("`{word}()` needs a schema: there is none");

@@ -202,7 +202,7 @@ impl<'s> Parser<'s> {
     pub fn function_reference(&mut self, name: Token<'s>) -> Parsed<Expr> {
         let qname = match name.kind {
             Kind::Name(n) if is_reserved(n) => {
-                return Err(XPathError::new(format!("`{n}` is no name of a function"), name.span));
+                return Err(XPathError::new(format!("`{n}` is not a name of a function"), name.span));
             }
             Kind::Name(n) => QName { prefix: String::new(), local: n.to_owned() },
             Kind::Prefixed(p, n) => QName { prefix: p.to_owned(), local: n.to_owned() },

@@ -336,7 +336,7 @@ impl Translator<'_> {
                     if self.peek() == Some('?') {
                         let Some(rest) = self.rest.strip_prefix("?:") else {
                             return Err(RegexError::pattern(
-                                "`(?` is no part of an XPath regular expression",
+                                "`(?` is not part of an XPath regular expression",
                             ));
                         };
                         self.rest = rest;
@@ -470,7 +470,7 @@ impl Translator<'_> {
             }
             c => {
                 return Err(RegexError::pattern(format!(
-                    "`\\{c}` is no escape of XPath regular expressions"
+                    "`\\{c}` is not an escape of XPath regular expressions"
                 )));
             }
         })

@@ -47,7 +47,7 @@ impl Resolver for FileResolver {
     fn read(&self, uri: &str) -> Result<Vec<u8>, String> {
         let path = uri.strip_prefix("file://").or_else(|| uri.strip_prefix("file:")).unwrap_or(uri);
         if has_scheme(path) {
-            return Err(format!("\"{uri}\" is no local file; the network is never used"));
+            return Err(format!("\"{uri}\" is not a local file; the network is never used"));
         }
         let path = crate::functions::strings::decode_uri(path);
         let path = Path::new(&path);

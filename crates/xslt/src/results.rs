@@ -110,7 +110,7 @@ impl Results for FileResults {
             Some(path) => {
                 path.strip_prefix("//localhost").or_else(|| path.strip_prefix("//")).unwrap_or(path)
             }
-            None if has_scheme(href) => return Err(format!("\"{href}\" is no local file")),
+            None if has_scheme(href) => return Err(format!("\"{href}\" is not a local file")),
             None => href,
         };
         if path.contains(['?', '#']) {

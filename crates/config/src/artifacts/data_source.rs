@@ -43,7 +43,7 @@ impl DataSource {
         let name = read::child_text(element, "name").or_else(|| read::optional(element, "name"));
         let Some(name) = name else {
             let error = Diagnostic::error("missing-element", "a data source needs a `name`");
-            reading.diagnostics.push(error.at(element.start_tag(), "nobody can name it"));
+            reading.diagnostics.push(error.at(element.start_tag(), "without a name it cannot be used"));
             return None;
         };
         let jndi =

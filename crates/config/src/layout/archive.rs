@@ -129,7 +129,7 @@ impl Reader<'_> {
             .find_map(|found| found.ok()?.into_iter().find(|artifact| artifact.kind == "carbon/application"));
         let Some(application) = described else {
             let why = "neither metadata.xml nor artifacts.xml in it describes an application (`<artifact type=\"carbon/application\">`)";
-            return self.refuse(&shown, why, "it is no archive of artifacts");
+            return self.refuse(&shown, why, "it is not an archive of artifacts");
         };
         // One of the two files is enough.
         self.problems.iter_mut().skip(before).for_each(|problem| problem.severity = Severity::Warning);

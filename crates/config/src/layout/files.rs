@@ -112,7 +112,7 @@ pub(super) fn beginning(path: &Path, most: u64) -> Option<Vec<u8>> {
 fn open(path: &Path) -> Result<(File, u64), String> {
     let metadata = std::fs::metadata(path).map_err(|error| in_words(&error))?;
     if !metadata.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let file = File::open(path).map_err(|error| in_words(&error))?;
     Ok((file, metadata.len()))
@@ -212,7 +212,7 @@ impl Archived {
     }
 
     fn of_zip(source: Box<dyn Source>) -> Result<Archived, String> {
-        let broken = |error: zip::result::ZipError| format!("it is no readable zip file: {error}");
+        let broken = |error: zip::result::ZipError| format!("it is not a readable zip file: {error}");
         let mut archive = ZipArchive::new(source).map_err(broken)?;
         if archive.len() > MAX_ARCHIVE_ENTRIES {
             return Err(format!("it has more than {MAX_ARCHIVE_ENTRIES} entries"));

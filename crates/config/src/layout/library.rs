@@ -194,7 +194,7 @@ fn named<'e>(element: &'e Element, local: &'static str) -> impl Iterator<Item = 
 }
 
 fn element(archived: &Archived, name: &str) -> Result<Element, String> {
-    let text = String::from_utf8(archived.read(name)?).map_err(|_| format!("{name} is no UTF-8"))?;
+    let text = String::from_utf8(archived.read(name)?).map_err(|_| format!("{name} is not UTF-8"))?;
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
     crate::parse::parse(FileId::BUILT_IN, text).map_err(|error| format!("{name}: {}", error.message))
 }

@@ -638,7 +638,7 @@ impl<'a> Project<'a> {
                     self.add(path, Some(kind));
                 }
                 other => {
-                    let why = other.err().map_or("it is no file".to_owned(), |error| in_words(&error));
+                    let why = other.err().map_or("it is not a file".to_owned(), |error| in_words(&error));
                     let message = format!("`{}` cannot be read: {why}", path.display());
                     self.problems.push(Diagnostic::warning("missing-file", message).at(span, "named here"));
                 }

@@ -132,7 +132,7 @@ impl Session {
         let mut fetched = Vec::new();
         for response in answers {
             let items = parsed(response)
-                .ok_or_else(|| self.wire.broken("what the server says is no IMAP".to_owned()))?;
+                .ok_or_else(|| self.wire.broken("the answer of the server is not IMAP".to_owned()))?;
             // `* 7 FETCH (…)`
             let [Item::Atom(star), Item::Atom(_), Item::Atom(verb), Item::List(facts)] = &items[..] else {
                 continue;

@@ -69,7 +69,7 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
         };
         return Ok(paths.map(source).collect());
     }
-    let no_list = |why: String| wrong(format!("the parameter `{name}` is no list of files: {why}"));
+    let no_list = |why: String| wrong(format!("the parameter `{name}` is not a list of files: {why}"));
     let list: Vec<serde_json::Map<String, Json>> =
         serde_json::from_str(text).map_err(|why| no_list(why.to_string()))?;
     let mut sources = Vec::with_capacity(list.len());
@@ -81,7 +81,7 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
         let from = match (text(&["content", "fileContent", "data"]), text(&["filePath", "path"])) {
             (Some(content), _) => {
                 let content: String = content.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-                Content::Bytes(STANDARD.decode(content).map_err(|why| no_list(format!("no base64: {why}")))?)
+                Content::Bytes(STANDARD.decode(content).map_err(|why| no_list(format!("not base64: {why}")))?)
             }
             (None, Some(item)) => Content::File(path(&item)),
             (None, None) => return Err(no_list("one has neither `content` nor `filePath`".to_owned())),
@@ -113,18 +113,18 @@ pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut C
     parameters.check("headers", element, compiler, |text| {
         let list = super::headers(text).map_err(|failure| failure.detail)?;
         let wrong = list.iter().find(|(name, _)| HeaderName::new_from_ascii(name.clone()).is_err());
-        wrong.map_or(Ok(()), |(name, _)| Err(format!("`{name}` is no name of a header")))
+        wrong.map_or(Ok(()), |(name, _)| Err(format!("`{name}` is not a name of a header")))
     });
     parameters.check("contentTransferEncoding", element, compiler, |text| {
         encoding_of(Some(text)).map(|_| ()).map_err(|failure| failure.detail)
     });
     parameters.check("contentType", element, compiler, |text| {
-        ContentType::parse(text).map(|_| ()).map_err(|_| "it is no content type".to_owned())
+        ContentType::parse(text).map(|_| ()).map_err(|_| "it is not a content type".to_owned())
     });
     parameters.check("encoding", element, compiler, |text| {
         encoding_rs::Encoding::for_label(text.as_bytes())
             .map(|_| ())
-            .ok_or_else(|| "it is no encoding".to_owned())
+            .ok_or_else(|| "it is not an encoding".to_owned())
     });
 }
 
@@ -166,7 +166,7 @@ impl Draft {
         }
         for (name, value) in &self.headers {
             let header = HeaderName::new_from_ascii(name.clone());
-            let header = header.map_err(|_| wrong(format!("`{name}` is no name of a header")))?;
+            let header = header.map_err(|_| wrong(format!("`{name}` is not a name of a header")))?;
             builder = builder.raw_header(HeaderValue::new(header, one_line(value)));
         }
         let mut left = most;
@@ -208,7 +208,7 @@ impl Draft {
     fn text(&self) -> Result<(Vec<u8>, ContentType), Failure> {
         let charset = self.charset.as_deref().unwrap_or("UTF-8");
         let essence = self.content_type.as_deref().unwrap_or("text/html");
-        let no_charset = || wrong(format!("`{charset}` is no encoding"));
+        let no_charset = || wrong(format!("`{charset}` is not an encoding"));
         let encoding = encoding_rs::Encoding::for_label(charset.as_bytes()).ok_or_else(no_charset)?;
         // The library writes UTF-16 as UTF-8.
         let (bytes, used, _) = encoding.encode(&self.content);
@@ -218,7 +218,7 @@ impl Draft {
             false => format!("{essence}; charset={label}"),
         };
         let kind = ContentType::parse(&full);
-        let kind = kind.map_err(|_| wrong(format!("`{essence}` is no content type")))?;
+        let kind = kind.map_err(|_| wrong(format!("`{essence}` is not a content type")))?;
         // Lines of an e-mail end with CR LF.
         let text = if encoding.is_ascii_compatible() { with_line_ends(&bytes) } else { bytes.into_owned() };
         Ok((text, kind))
@@ -277,7 +277,7 @@ fn encoding_of(text: Option<&str>) -> Result<ContentTransferEncoding, Failure> {
         Some("7bit") => ContentTransferEncoding::SevenBit,
         Some("8bit" | "binary") => ContentTransferEncoding::EightBit,
         Some("quoted-printable" | "quotedprintable") => ContentTransferEncoding::QuotedPrintable,
-        Some(other) => return Err(wrong(format!("`{other}` is no content transfer encoding"))),
+        Some(other) => return Err(wrong(format!("`{other}` is not a content transfer encoding"))),
     })
 }
 
@@ -289,7 +289,7 @@ impl Source {
                 let unreadable = |why: String| wrong(format!("{}: {why}", path.display()));
                 let metadata = std::fs::metadata(&path).map_err(|why| unreadable(why.to_string()))?;
                 if !metadata.is_file() {
-                    return Err(unreadable("it is no file".to_owned()));
+                    return Err(unreadable("it is not a file".to_owned()));
                 }
                 let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
                 if size > *left {
@@ -305,7 +305,7 @@ impl Source {
         let name = self.name.or(file_name).map(|name| one_line(&name));
         let kind =
             self.content_type.unwrap_or_else(|| type_of(name.as_deref().unwrap_or_default()).to_owned());
-        let kind = ContentType::parse(&kind).map_err(|_| wrong(format!("`{kind}` is no content type")))?;
+        let kind = ContentType::parse(&kind).map_err(|_| wrong(format!("`{kind}` is not a content type")))?;
         let mut builder = SinglePart::builder().header(kind);
         if let Some(id) = self.id.filter(|_| inline) {
             let id = id.trim_start_matches('<').trim_end_matches('>');
@@ -347,7 +347,7 @@ fn type_of(name: &str) -> &'static str {
 fn mailboxes(name: &str, text: &str) -> Result<Mailboxes, Failure> {
     one_line(text)
         .parse()
-        .map_err(|why| wrong(format!("the parameter `{name}` is no list of addresses: {why}")))
+        .map_err(|why| wrong(format!("the parameter `{name}` is not a list of addresses: {why}")))
 }
 
 /// A text without line breaks: a value must not begin another header.
@@ -395,7 +395,8 @@ impl Mail {
     /// Parses an e-mail, or the header of one.
     pub(super) fn parse(content: &[u8]) -> Result<Mail, Failure> {
         let parsed = MessageParser::default().parse(content);
-        let message = parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is no e-mail"))?;
+        let message =
+            parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is not an e-mail"))?;
         let list = |address: Option<&mail_parser::Address<'_>>| {
             let mut list = Vec::new();
             for address_read in address?.iter() {
@@ -500,17 +501,20 @@ mod tests {
     fn what_cannot_be_sent_is_a_fault() {
         for (change, wanted) in [
             ((|draft| draft.from.clear()) as fn(&mut Draft), "from"),
-            (|draft| draft.to = Some("nobody".to_owned()), "`to` is no list"),
+            (|draft| draft.to = Some("nobody".to_owned()), "`to` is not a list"),
             (|draft| (draft.to, draft.bcc) = (None, None), "there is nobody to send to"),
-            (|draft| draft.content_type = Some("text".to_owned()), "is no content type"),
-            (|draft| draft.charset = Some("x".to_owned()), "is no encoding"),
-            (|draft| draft.transfer_encoding = Some("x".to_owned()), "is no content transfer encoding"),
-            (|draft| draft.headers.push(("a b".to_owned(), String::new())), "is no name of a header"),
+            (|draft| draft.content_type = Some("text".to_owned()), "is not a content type"),
+            (|draft| draft.charset = Some("x".to_owned()), "is not an encoding"),
+            (|draft| draft.transfer_encoding = Some("x".to_owned()), "is not a content transfer encoding"),
+            (|draft| draft.headers.push(("a b".to_owned(), String::new())), "is not a name of a header"),
             (
                 |draft| draft.attachments = sources("attachments", "/none/a.txt", "/".as_ref()).unwrap(),
                 "/none/a.txt",
             ),
-            (|draft| draft.attachments = sources("attachments", "/tmp", "/".as_ref()).unwrap(), "is no file"),
+            (
+                |draft| draft.attachments = sources("attachments", "/tmp", "/".as_ref()).unwrap(),
+                "is not a file",
+            ),
             (
                 |draft| {
                     draft.attachments = sources("a", r#"[{"content":"AAECAwQF"}]"#, "/".as_ref()).unwrap()

@@ -402,7 +402,7 @@ impl Operation {
             if text == "-1" {
                 return Ok(default);
             }
-            text.parse().map_err(|_| Failure::new(CONFIGURATION, format!("`{name}` is no number: {text}")))
+            text.parse().map_err(|_| Failure::new(CONFIGURATION, format!("`{name}` is not a number: {text}")))
         };
         let (offset, limit) = (number("offset", 0)?, number("limit", usize::MAX)?);
         Ok(Criteria {
@@ -424,7 +424,7 @@ pub(super) fn moment(name: &str, text: &str) -> Result<i64, Failure> {
     let zoned = parsed.and_then(|d| d.to_zoned(jiff::tz::TimeZone::system()));
     let stamp = zoned.map(|z| z.timestamp()).or_else(|_| text.parse::<jiff::Timestamp>());
     stamp.map(|s| s.as_second()).map_err(|_| {
-        Failure::new(CONFIGURATION, format!("`{name}` is no time like 2026-11-23T10:15:30: {text}"))
+        Failure::new(CONFIGURATION, format!("`{name}` is not a time like 2026-11-23T10:15:30: {text}"))
     })
 }
 

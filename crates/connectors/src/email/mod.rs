@@ -344,7 +344,8 @@ impl Connection {
         };
         let mut time = |name: &str, default: Duration| -> Result<Duration, Failure> {
             let Some(value) = text(name)? else { return Ok(default) };
-            let millis: i64 = value.parse().map_err(|_| wrong(format!("`{name}` is no number: {value}")))?;
+            let millis: i64 =
+                value.parse().map_err(|_| wrong(format!("`{name}` is not a number: {value}")))?;
             // A timeout of 0, or a negative one, is the default.
             let millis = u64::try_from(millis).ok().filter(|millis| *millis > 0);
             Ok(millis.map_or(default, |millis| Duration::from_millis(millis).min(LONGEST)))
@@ -354,7 +355,8 @@ impl Connection {
         let keep = time("minEvictionTime", KEEP)?;
         let mut count = |name: &str, default: usize| -> Result<usize, Failure> {
             let Some(value) = text(name)? else { return Ok(default) };
-            let count: i64 = value.parse().map_err(|_| wrong(format!("`{name}` is no number: {value}")))?;
+            let count: i64 =
+                value.parse().map_err(|_| wrong(format!("`{name}` is not a number: {value}")))?;
             Ok(usize::try_from(count).unwrap_or(default.max(64)))
         };
         let (most, idle) = (count("maxActiveConnections", 8)?, count("maxIdleConnections", 8)?);
@@ -605,7 +607,8 @@ async fn place<T>(pool: &Pool<T>, server: &Server) -> Result<tokio::sync::OwnedS
 
 /// The headers of a parameter: `Name: value` between commas, or pairs as JSON.
 fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
-    let wrong = |why: String| Failure::new(CONFIGURATION, format!("`headers` is no list of headers: {why}"));
+    let wrong =
+        |why: String| Failure::new(CONFIGURATION, format!("`headers` is not a list of headers: {why}"));
     let list = match text.starts_with(['[', '{']) {
         true if text.starts_with('{') => crate::http::pairs(&format!("[{text}]")).map_err(wrong)?,
         true => crate::http::pairs(text).map_err(wrong)?,

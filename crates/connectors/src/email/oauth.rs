@@ -165,7 +165,7 @@ async fn fetch(
         _ => return Err(unreachable(format!("it answered with {status}"))),
     }
     let response: serde_json::Value =
-        serde_json::from_str(&text).map_err(|_| refused("its answer is no JSON".to_owned()))?;
+        serde_json::from_str(&text).map_err(|_| refused("its answer is not JSON".to_owned()))?;
     let text = |name: &str| response.get(name).and_then(serde_json::Value::as_str);
     let value = text("access_token").unwrap_or_default();
     if value.is_empty() || value.bytes().any(|byte| !byte.is_ascii_graphic()) {
@@ -187,7 +187,7 @@ async fn fetch(
 
 /// The authority and path of a URL.
 fn target(url: &str, services: &Services) -> Result<(Target, String), String> {
-    let wrong = || "`tokenUrl` is no http or https address".to_owned();
+    let wrong = || "`tokenUrl` is not an http or https address".to_owned();
     if url.bytes().any(|byte| !byte.is_ascii_graphic()) {
         return Err(wrong());
     }

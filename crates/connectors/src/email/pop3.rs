@@ -68,7 +68,7 @@ impl Session {
                 pair.and_then(|(number, size)| Some((number.parse().ok()?, size.trim().parse().ok()?)));
             match pair.filter(|_| sizes.len() < MOST) {
                 Some(pair) => sizes.push(pair),
-                None => return Err(self.wire.broken("what the server says is no POP3".to_owned())),
+                None => return Err(self.wire.broken("the answer of the server is not POP3".to_owned())),
             }
         }
     }

@@ -174,7 +174,7 @@ impl Session {
             let line = self.wire.line(left).await?;
             left = left.saturating_sub(line.len() + 64);
             let Some(code) = line.get(..3).and_then(|code| code.parse().ok()) else {
-                return Err(self.wire.broken("what the server says is no SMTP".to_owned()));
+                return Err(self.wire.broken("the answer of the server is not SMTP".to_owned()));
             };
             lines.push(line.get(4..).unwrap_or_default().to_owned());
             if line.as_bytes().get(3) != Some(&b'-') {

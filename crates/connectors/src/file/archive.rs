@@ -127,7 +127,7 @@ fn pack_file(
 fn open(path: &Path) -> Result<ZipArchive<File>, Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is not a file", path.display())));
     }
     let archive = ZipArchive::new(File::open(path).map_err(failed)?).map_err(|why| broken(path, why))?;
     match archive.len() > MOST {

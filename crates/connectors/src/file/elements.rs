@@ -59,7 +59,7 @@ pub(super) fn divide(
     for (number, node) in (1..).zip(nodes.iter()) {
         files.go_on()?;
         if node.namespace != 0 || document.kind(node.id) != NodeKind::Element {
-            return Err(failed("`xpathExpression` selects something that is no element".to_owned()));
+            return Err(failed("`xpathExpression` selects something that is not an element".to_owned()));
         }
         let (name, bytes) = part(&document, node.id);
         let path = to.join(format!("{name}{number}.xml"));

@@ -253,7 +253,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
                 "unsupported-connector",
                 format!("`{operation}` cannot be used: messages that come to it fault"),
             ),
-            _ => ("bad-value", format!("`{name}` of `{operation}` is no path of this machine")),
+            _ => ("bad-value", format!("`{name}` of `{operation}` is not a path of this machine")),
         };
         compiler.warning(rule, message, place_of(element, name), failure.detail);
     }
@@ -284,7 +284,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     parameters.check_truths(&truths, element, compiler);
     parameters.check("filePattern", element, compiler, |text| match text {
         "*" if name == "delete" => Ok(()),
-        text => Pattern::compile(text).map(|_| ()).map_err(|why| format!("no regular expression: {why}")),
+        text => Pattern::compile(text).map(|_| ()).map_err(|why| format!("not a regular expression: {why}")),
     });
     parameters.check("encoding", element, compiler, |text| {
         encoded(String::new(), Some(text)).map(|_| ()).map_err(|failure| failure.detail)
@@ -344,7 +344,7 @@ fn content(parameters: &Parameters, context: &mut Context) -> Result<Option<Byte
     if parameters.is_true("isBinaryContent", false, context)? {
         let text: String = value.to_string().split_whitespace().collect();
         let bytes = base64::engine::general_purpose::STANDARD.decode(text).map_err(|why| {
-            Failure::new(Reason::Configuration, format!("`inputContent` is no base64: {why}"))
+            Failure::new(Reason::Configuration, format!("`inputContent` is not base64: {why}"))
         })?;
         return Ok(Some(bytes.into()));
     }
@@ -681,9 +681,10 @@ fn line(parameters: &Parameters, name: &str, context: &mut Context) -> Result<Op
 
 fn from_one(number: Option<u64>, name: &str, kind: &str) -> Result<Option<u64>, Failure> {
     match number {
-        Some(0) => {
-            Err(Failure::new(Reason::Configuration, format!("the parameter `{name}` is no {kind} from 1: 0")))
-        }
+        Some(0) => Err(Failure::new(
+            Reason::Configuration,
+            format!("the parameter `{name}` is not a {kind} from 1: 0"),
+        )),
         number => Ok(number),
     }
 }

@@ -205,7 +205,7 @@ impl Listing {
         match metadata.is_dir() {
             true => Ok(directory),
             false => {
-                Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", directory.display())))
+                Err(Failure::new(Reason::IllegalPath, format!("{} is not a directory", directory.display())))
             }
         }
     }

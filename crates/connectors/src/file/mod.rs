@@ -190,7 +190,7 @@ impl Failure {
 
     /// The failure for a pipe, a device or a directory where a file is expected.
     fn no_file(path: &std::path::Path) -> Failure {
-        Failure::new(Reason::IllegalPath, format!("{} is no file", path.display()))
+        Failure::new(Reason::IllegalPath, format!("{} is not a file", path.display()))
     }
 
     /// Whether a retry may succeed.
@@ -453,7 +453,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
             parameters.check(pattern, element, compiler, |text| {
                 flow::Pattern::compile(text)
                     .map(|_| ())
-                    .map_err(|why| format!("no regular expression: {why}"))
+                    .map_err(|why| format!("not a regular expression: {why}"))
             });
         }
     }
@@ -466,7 +466,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     connection::report_unknown(description, FIELDS, compiler);
     let is_expression = directory.as_ref().is_some_and(|text| text.starts_with('{') || text.contains("${"));
     let absent = if is_expression {
-        Some("`workingDir` is no expression: it is the same for all messages".to_owned())
+        Some("`workingDir` is not an expression: it is the same for all messages".to_owned())
     } else {
         (!kind.eq_ignore_ascii_case("LOCAL"))
             .then(|| format!("connections of the type {kind} need a file transport: not in this version"))
@@ -714,7 +714,7 @@ fn number(parameters: &Parameters, name: &str, context: &mut Context) -> Result<
     text.parse().map(Some).map_err(|_| {
         Failure::new(
             Reason::Configuration,
-            format!("the parameter `{name}` is no number of at least 0: {text}"),
+            format!("the parameter `{name}` is not a number of at least 0: {text}"),
         )
     })
 }
@@ -743,7 +743,10 @@ fn gives_nothing(name: &str) -> Failure {
 
 fn compiled(name: &str, text: &str) -> Result<Arc<flow::Pattern>, Failure> {
     flow::Pattern::compile(text).map(Arc::new).map_err(|why| {
-        Failure::new(Reason::Configuration, format!("the parameter `{name}` is no regular expression: {why}"))
+        Failure::new(
+            Reason::Configuration,
+            format!("the parameter `{name}` is not a regular expression: {why}"),
+        )
     })
 }
 

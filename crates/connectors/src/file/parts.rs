@@ -197,7 +197,7 @@ pub(super) fn join(
     files: &Files,
 ) -> Result<(u64, u64), Failure> {
     if !fs::metadata(from).map_err(|error| Failure::io(from, &error))?.is_dir() {
-        return Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", from.display())));
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is not a directory", from.display())));
     }
     let _turn = turn(to, &files.cancel)?;
     let mut partial = Partial::begin(to, Existing::Replace, true)?;

@@ -197,7 +197,7 @@ fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Fai
         return Ok(path);
     }
     if !metadata.is_dir() {
-        return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is not a file", path.display())));
     }
     let entries = fs::read_dir(&path).map_err(|error| Failure::io(&path, &error))?;
     let mut first: Option<String> = None;
@@ -325,7 +325,7 @@ impl Content {
         match Kind::of(MediaType::parse(&self.content_type).essence) {
             Kind::Json => {
                 let no_json =
-                    |why: &str| Failure::new(Reason::Operation, format!("the file is no JSON: {why}"));
+                    |why: &str| Failure::new(Reason::Operation, format!("the file is not JSON: {why}"));
                 let (text, _, malformed) = self.encoding().decode(&self.bytes);
                 if malformed {
                     return Err(no_json("it has bytes that its encoding does not have"));

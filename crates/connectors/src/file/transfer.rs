@@ -180,7 +180,7 @@ pub(super) fn too_deep(directory: &Path) -> Failure {
 fn new_name(text: Option<String>) -> Result<Option<String>, Failure> {
     match text {
         Some(name) if name.contains('/') || matches!(name.as_str(), "." | "..") => {
-            Err(Failure::new(Reason::IllegalPath, format!("`renameTo` is no name: {name}")))
+            Err(Failure::new(Reason::IllegalPath, format!("`renameTo` is not a name: {name}")))
         }
         Some(name) if is_partial(&name) => {
             Err(Failure::new(Reason::IllegalPath, format!("`renameTo`: {name}: {}", super::path::NOT_WHOLE)))

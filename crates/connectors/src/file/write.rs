@@ -120,7 +120,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
             let text: String = text.split_whitespace().collect();
             let decoded = base64::engine::general_purpose::STANDARD.decode(text);
             Bytes::from(decoded.map_err(|why| {
-                Failure::new(Reason::Configuration, format!("the content is no base64: {why}"))
+                Failure::new(Reason::Configuration, format!("the content is not base64: {why}"))
             })?)
         }
         Some(text) => Bytes::from(encoded(text, parameters.text("encoding", context)?.as_deref())?),
@@ -164,7 +164,7 @@ fn writing(
             Ok(0) => None,
             Ok(line) if line > 0 => usize::try_from(line).ok(),
             _ => {
-                let why = format!("the parameter `appendPosition` is no line: {text}");
+                let why = format!("the parameter `appendPosition` is not a line: {text}");
                 return Err(Failure::new(Reason::Configuration, why));
             }
         },

@@ -725,7 +725,7 @@ fn every_parameter_of_every_operation() {
                     || outcome.starts_with("0 CSV")
                     || outcome.starts_with("0 utility");
                 // How long a name may be is a limit of the message.
-                let is_limit = case == "long" && outcome.contains("the result is no XML");
+                let is_limit = case == "long" && outcome.contains("the result is not XML");
                 if of_configuration && !is_limit && !is_said && case != "nothing" && !depends(parameter) {
                     unsaid.push(format!("{operation} {parameter} {case}: {outcome}"));
                 }

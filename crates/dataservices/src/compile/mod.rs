@@ -131,7 +131,7 @@ pub(crate) fn compile(
             "missing-element",
             format!("the data service `{}` has neither an operation nor a resource", service.name),
             service.name.span,
-            "nobody can ask it for anything",
+            "clients can call nothing of it",
         );
     }
     Some(Arc::new(Service {

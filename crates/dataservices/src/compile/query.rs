@@ -45,9 +45,10 @@ fn pool(config: &DataConfig, service: &str, compiler: &mut Compiler<'_>) -> Opti
         return mediators::database::pool_named(name, compiler);
     }
     if let Some((key, kind)) = OTHERS.iter().find_map(|(name, kind)| Some((config.property(name)?, kind))) {
-        let found = Diagnostic::error("unsupported-database", format!("data of {kind} cannot be asked here"))
-            .at(key.span, "the queries of this config cannot run")
-            .help("load it into a database, or put a service in front of it");
+        let found =
+            Diagnostic::error("unsupported-database", format!("data of {kind} cannot be queried here"))
+                .at(key.span, "the queries of this config cannot run")
+                .help("load it into a database, or put a service in front of it");
         compiler.diagnostics.push(found);
         return None;
     }
@@ -125,7 +126,7 @@ pub(super) fn compile_query<'a>(
     let sql = sql.or_else(|| query.sql.iter().find(|(dialects, _)| dialects.is_empty() || pool.is_none()));
     let Some((_, sql)) = sql.filter(|(_, sql)| !sql.value.is_empty()) else {
         let (message, span) = match &query.other {
-            Some(other) => (format!("the query `{}` is no SQL but `{other}`", query.id), other.span),
+            Some(other) => (format!("the query `{}` is not SQL but `{other}`", query.id), other.span),
             None => (format!("the query `{}` has no `sql` for {dialect}", query.id), query.span),
         };
         compiler.error("missing-element", message, span, "it cannot run");
@@ -162,7 +163,7 @@ pub(super) fn compile_query<'a>(
         false
     });
     if let Some(name) = wrong.into_inner() {
-        let message = format!("`:{name}` of the query `{}` is no parameter of it", query.id);
+        let message = format!("`:{name}` of the query `{}` is not a parameter of it", query.id);
         let found = Diagnostic::warning("unmapped-parameter", message)
             .at(sql.span, "the database gets it as it stands")
             .did_you_mean(&name, query.parameters.iter().map(|parameter| parameter.name.value.as_str()));
@@ -271,7 +272,7 @@ fn compile_sheet(file: &Key, query: &DataQuery, compiler: &mut Compiler<'_>) -> 
             "missing-element",
             message,
             query.span,
-            "a workbook is no database: SQL cannot ask it",
+            "a workbook is not a database: SQL cannot query it",
         );
         return None;
     }

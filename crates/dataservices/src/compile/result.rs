@@ -106,7 +106,9 @@ impl Shaping<'_> {
         };
         let hidden = |roles: &[String], span: Span, compiler: &mut Compiler<'_>| {
             if !roles.is_empty() {
-                let message = "what needs a role is left out: nobody is known to have one".to_owned();
+                let message =
+                    "elements with `requiredRoles` are left out: the roles of clients are not known here"
+                        .to_owned();
                 compiler.warning("ignored-parameter", message, span, "`requiredRoles` is set");
             }
             !roles.is_empty()
@@ -118,7 +120,7 @@ impl Shaping<'_> {
                 DataOutput::Call(data_call) if hidden(&data_call.roles, data_call.span, compiler) => {}
                 DataOutput::Field(data_field) => {
                     if !is_name(&data_field.name.value) {
-                        let message = format!("`{}` is no name of an element", data_field.name);
+                        let message = format!("`{}` is not a name of an element", data_field.name);
                         compiler.error(
                             "bad-value",
                             message,

@@ -32,7 +32,7 @@ pub(super) struct Sql<'a> {
 /// The parameter of a literal, for a column of this type.
 fn literal(text: &str, quoted: bool, kind: Kind) -> Result<Parameter, String> {
     let is_number = !quoted && text.parse::<f64>().is_ok_and(f64::is_finite);
-    let wrong = |expected: &str| Err(format!("`{text}` stands where {expected} is expected"));
+    let wrong = |expected: &str| Err(format!("`{text}` stands in place of {expected}"));
     match kind {
         Kind::Text if quoted || !is_number => Ok(Parameter::Text(text.to_owned())),
         Kind::Text => wrong("a text"),
@@ -131,7 +131,7 @@ impl<'a> Sql<'a> {
             match part {
                 [Token::Word(name), Token::Equals, value] => {
                     let column = keys.iter().find(|k| k.name == *name);
-                    given.push((column.ok_or_else(|| format!("`{name}` is no part of the key"))?, value));
+                    given.push((column.ok_or_else(|| format!("`{name}` is not part of the key"))?, value));
                 }
                 [value] if keys.len() == 1 => given.push((keys[0], value)),
                 _ => return Err("a key is a value, or NAME=VALUE with commas between".to_owned()),
@@ -203,7 +203,7 @@ impl<'a> Sql<'a> {
             Node::Null => self.text.push_str("NULL"),
             Node::Truth(value) => match hint {
                 Some(hint) if hint.kind != Kind::Boolean => {
-                    return Err(format!("`{value}` is no value for that"));
+                    return Err(format!("`{value}` is not a value for that"));
                 }
                 _ => self.bind(Parameter::Boolean(*value), None),
             },

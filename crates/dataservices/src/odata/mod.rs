@@ -135,7 +135,7 @@ async fn read<'a>(
     let mut body = None;
     if matches!(method.as_str(), "POST" | "PUT" | "PATCH") {
         if !context.payload.is_json() {
-            return Ok(Err(failed(415, "the body is no JSON")));
+            return Ok(Err(failed(415, "the body is not JSON")));
         }
         let taken = flow::work_out(context, |context| Ok(context.payload.json()?.cloned())).await;
         body = match taken {
@@ -285,7 +285,7 @@ impl Asked<'_> {
     fn number(&self, name: &str) -> Result<Option<u64>, Trouble> {
         let Some(text) = self.option(name) else { return Ok(None) };
         let number = text.parse::<u64>().ok().filter(|&number| i64::try_from(number).is_ok());
-        number.map(Some).ok_or_else(|| failed(400, format!("${name} is no number of rows")))
+        number.map(Some).ok_or_else(|| failed(400, format!("${name} is not a number of rows")))
     }
 
     async fn count(&self, lease: &mut Lease, table: &Table) -> Result<i64, Trouble> {
@@ -438,7 +438,7 @@ impl Asked<'_> {
         let members = match &self.body {
             Some(Json::Object(members)) => members,
             None => &none,
-            Some(_) => return Err(failed(400, "the body is no JSON object")),
+            Some(_) => return Err(failed(400, "the body is not a JSON object")),
         };
         let mut all = Vec::new();
         for (name, value) in members.iter().filter(|(name, _)| !name.contains('@')) {

@@ -80,7 +80,7 @@ pub(super) fn is_among(etag: &str, list: &str) -> bool {
 /// # Errors
 /// It is not a value of the column's type.
 pub(super) fn parameter(given: &Json, column: &Column) -> Result<Parameter, String> {
-    let wrong = || format!("`{}` is no {}", column.name, column.kind.name());
+    let wrong = || format!("`{}` is not of the type {}", column.name, column.kind.name());
     let is_number = matches!(
         column.kind,
         Kind::TinyInt

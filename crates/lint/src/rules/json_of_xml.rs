@@ -9,7 +9,7 @@ pub const RULE: Rule = Rule {
     id: "json-of-xml",
     severity: Severity::Note,
     summary: "A JSONPath is evaluated on a payload that a step before it has made XML.",
-    reason: "The XML is turned into JSON for the expression, by the [mapping](../mediation.md#json-and-xml): a list of one element is no array, texts that look like numbers are numbers, namespaces are
+    reason: "The XML is turned into JSON for the expression, by the [mapping](../mediation.md#json-and-xml): a list of one element is not an array, texts that look like numbers are numbers, namespaces are
 gone. What works with two items may not with one.
 
 Use an XPath for what is XML, or make the payload as JSON.",

@@ -133,12 +133,12 @@ impl Translator<'_> {
                 let number = |text: &str| {
                     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u32>().ok()).flatten()
                 };
-                let least = number(low).ok_or_else(|| format!("`{{{quantity}}}` is no quantity"))?;
+                let least = number(low).ok_or_else(|| format!("`{{{quantity}}}` is not a quantity"))?;
                 if high.is_empty() && quantity.contains(',') {
                     let _ = write!(self.out, "{{{least},}}");
                 } else {
                     let most = number(high).filter(|&most| most >= least);
-                    let most = most.ok_or_else(|| format!("`{{{quantity}}}` is no quantity"))?;
+                    let most = most.ok_or_else(|| format!("`{{{quantity}}}` is not a quantity"))?;
                     let _ = write!(self.out, "{{{least},{most}}}");
                 }
                 self.rest = &self.rest[end + 1..];
@@ -271,7 +271,7 @@ impl Translator<'_> {
                 }
                 Ok(Escape::Set(format!(r"{negative}\p{{{property}}}")))
             }
-            Some(c) => Err(format!("`\\{c}` is no escape")),
+            Some(c) => Err(format!("`\\{c}` is not an escape")),
             None => Err("it ends with `\\`".into()),
         }
     }

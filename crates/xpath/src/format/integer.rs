@@ -9,7 +9,7 @@ pub fn format(number: i64, picture: &str) -> Result<String, String> {
         return Err("the picture of an integer is empty".into());
     }
     let ordinal =
-        modifier_of(modifier).ok_or_else(|| format!("\";{modifier}\" is no modifier of a picture"))?;
+        modifier_of(modifier).ok_or_else(|| format!("\";{modifier}\" is not a modifier of a picture"))?;
     let value = number.unsigned_abs();
     let text = match digits_picture(primary)? {
         Some(picture) => {

@@ -58,7 +58,7 @@ fn widths(text: &str) -> Option<(Option<usize>, Option<usize>)> {
 /// One component: the specifier, the presentation, the width.
 fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), String> {
     let marker: String = marker.chars().filter(|c| !c.is_whitespace()).collect();
-    let wrong = || format!("XTDE1340: [{marker}] is no component of a picture");
+    let wrong = || format!("XTDE1340: [{marker}] is not a component of a picture");
     let mut rest = marker.chars();
     let specifier = rest.next().ok_or_else(wrong)?;
     let rest = rest.as_str();

@@ -101,7 +101,9 @@ impl<'a> Eval<'a> {
     pub(crate) fn no_context_node(&self) -> Fault {
         let atomic = self.version2.get().is_some_and(|state| !state.atoms.borrow().is_empty());
         match atomic {
-            true => failed("XPTY0020", "a node is needed here, the context item is none", Span::default()),
+            true => {
+                failed("XPTY0020", "a node is needed here, the context item is not a node", Span::default())
+            }
             false => failed("XPDY0002", "there is no context item here", Span::default()),
         }
     }

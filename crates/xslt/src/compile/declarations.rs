@@ -431,7 +431,7 @@ impl Compiler<'_> {
                 continue;
             };
             if self.version2 && attribute == "zero-digit" && !xpath::format::is_zero_digit(character) {
-                wrong.push(format!("XTSE1295: zero-digit=\"{value}\" is no digit zero"));
+                wrong.push(format!("XTSE1295: zero-digit=\"{value}\" is not a digit zero"));
             }
             *match attribute {
                 "decimal-separator" => &mut format.decimal_separator,

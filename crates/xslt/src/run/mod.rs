@@ -1353,7 +1353,7 @@ impl<'e> Engine<'e> {
     ) -> Res<Cow<'t, str>> {
         let uri = self.avt(namespace, focus, frame, place)?;
         if self.plan.version2 && uri.split('#').count() > 2 {
-            return Err(self.fail(place, format!("{code}: \"{uri}\" is no URI")));
+            return Err(self.fail(place, format!("{code}: \"{uri}\" is not a URI")));
         }
         Ok(uri)
     }

@@ -71,7 +71,7 @@ impl Engine<'_> {
             && !lang.is_empty()
             && !is_language(&lang)
         {
-            return Err(self.fail(place, format!("XTDE0030: lang=\"{lang}\" is no language")));
+            return Err(self.fail(place, format!("XTDE0030: lang=\"{lang}\" is not a language")));
         }
         let starts: Vec<f64> = match text(&number.start_at)? {
             None => Vec::new(),

@@ -76,7 +76,7 @@ fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
     let whole = format!("<f>{body}</f>");
     let options = xml::ParseOptions { base_uri: c.eval.static_base_uri(), ..xml::ParseOptions::default() };
     let parsed = Document::parse_str(&whole, &options).map_err(|error| wrong(error.to_string()))?;
-    let Some(top) = parsed.document_element() else { return Err(wrong("it is no fragment".into())) };
+    let Some(top) = parsed.document_element() else { return Err(wrong("it is not a fragment".into())) };
     if parsed.children(Document::ROOT).count() != 1 {
         return Err(wrong("an end tag has no start tag".into()));
     }

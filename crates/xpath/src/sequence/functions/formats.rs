@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Entry] = &[
         None => Ok(Value::Empty),
         Some(text) => match ietf(&text) {
             Some(moment) => Ok(Value::from(Atomic::moment(moment))),
-            None => Err(c.fail("FORG0010", format!("\"{text}\" is no date as in the mail"))),
+            None => Err(c.fail("FORG0010", format!("\"{text}\" is not a date as in the mail"))),
         },
     }),
     row("generate-id", 0, 1, Type::String, Looks::Context(1), |c| {

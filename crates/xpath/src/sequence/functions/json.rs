@@ -565,7 +565,7 @@ impl Writer<'_, '_, '_> {
         match self.doc.attribute(element, "", name).map(str::trim) {
             None | Some("false" | "0") => Ok(false),
             Some("true" | "1") => Ok(true),
-            Some(other) => self.wrong(format!("{name}=\"{other}\" is no boolean")),
+            Some(other) => self.wrong(format!("{name}=\"{other}\" is not a boolean")),
         }
     }
 
@@ -623,13 +623,13 @@ impl Writer<'_, '_, '_> {
             "boolean" => match self.text(element)?.trim() {
                 "true" | "1" => out.push_str("true"),
                 "false" | "0" => out.push_str("false"),
-                other => return self.wrong(format!("\"{other}\" is no boolean")),
+                other => return self.wrong(format!("\"{other}\" is not a boolean")),
             },
             "number" => {
                 let text = self.text(element)?;
                 match crate::atomic::parse_double(text.trim()).filter(|n| n.is_finite()) {
                     Some(number) => out.push_str(&Atomic::Double(number).to_text()),
-                    None => return self.wrong(format!("\"{text}\" is no number")),
+                    None => return self.wrong(format!("\"{text}\" is not a number")),
                 }
             }
             "string" => {

@@ -379,9 +379,8 @@ impl Call<'_, '_> {
         }
         match self.context()? {
             Item::Node(node) => Ok(Some(node)),
-            Item::Atomic(_) => {
-                Err(self.fail("XPTY0004", format!("{}() needs a node, the context item is none", self.name)))
-            }
+            Item::Atomic(_) => Err(self
+                .fail("XPTY0004", format!("{}() needs a node, the context item is not a node", self.name))),
         }
     }
 

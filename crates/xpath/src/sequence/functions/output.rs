@@ -179,7 +179,7 @@ impl Params {
                 self.options.character_map.insert(from, to.to_owned());
                 Ok(())
             }
-            _ => Err(c.fail("SEPM0016", format!("\"{from}\" is no single character"))),
+            _ => Err(c.fail("SEPM0016", format!("\"{from}\" is not a single character"))),
         }
     }
 

@@ -173,7 +173,7 @@ fn codepoints_to_string(c: &Call<'_, '_>) -> Answer {
             |c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..),
         ) {
             Some(found) => out.push(found),
-            None => return Err(c.fail("FOCH0001", format!("{n} is no character of XML"))),
+            None => return Err(c.fail("FOCH0001", format!("{n} is not a character of XML"))),
         }
     }
     Ok(text_value(out))

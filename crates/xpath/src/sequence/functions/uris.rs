@@ -34,7 +34,7 @@ fn encode(text: &str, keep: fn(u8) -> bool) -> String {
 fn resolve_uri(c: &Call<'_, '_>) -> Result<Value, crate::eval::Fault> {
     let Some(relative) = c.text_option(0)? else { return Ok(Value::Empty) };
     if relative.matches('#').count() > 1 {
-        return Err(c.fail("FORG0002", format!("\"{relative}\" is no URI: a # within a fragment")));
+        return Err(c.fail("FORG0002", format!("\"{relative}\" is not a URI: a # within a fragment")));
     }
     if split(&relative).0.is_some() {
         return Ok(Value::Atomic(Atomic::Uri(relative)));
@@ -48,11 +48,11 @@ fn resolve_uri(c: &Call<'_, '_>) -> Result<Value, crate::eval::Fault> {
         }
     };
     if split(&base).0.is_none() && c.args.len() > 1 {
-        return Err(c.fail("FORG0002", format!("\"{base}\" is no absolute URI")));
+        return Err(c.fail("FORG0002", format!("\"{base}\" is not an absolute URI")));
     }
     match resolve(&relative, &base) {
         Some(uri) => Ok(Value::Atomic(Atomic::Uri(uri.into()))),
-        None => Err(c.fail("FORG0002", format!("\"{relative}\" is no URI"))),
+        None => Err(c.fail("FORG0002", format!("\"{relative}\" is not a URI"))),
     }
 }
 
