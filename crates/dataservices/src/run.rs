@@ -770,7 +770,7 @@ struct Writing<'a> {
 struct Lent<'a, 'b>(&'a mut Writing<'b>);
 
 impl Writing<'_> {
-    fn one(&mut self, row: &Row) -> Result<bool, Trouble> {
+    fn write_row(&mut self, row: &Row) -> Result<bool, Trouble> {
         let shape = self.row.shape;
         if let Some(about) = &shape.about {
             self.row.describe(about, row, self.writer)?;
@@ -797,7 +797,7 @@ impl Writing<'_> {
 
 impl Sink for Lent<'_, '_> {
     fn row(&mut self, row: Row) -> Result<bool, Error> {
-        self.0.one(&row).map_err(|trouble| {
+        self.0.write_row(&row).map_err(|trouble| {
             self.0.trouble = Some(trouble);
             Error::new(Reason::Value, "")
         })

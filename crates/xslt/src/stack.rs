@@ -22,7 +22,7 @@ thread_local! {
 
 /// The current stack address.
 #[inline(never)]
-fn here() -> usize {
+fn stack_address() -> usize {
     let local = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&local)).addr()
 }
@@ -38,7 +38,7 @@ pub(crate) fn on_this<R>(f: impl FnOnce() -> R) -> R {
     }
     let before = FLOOR.get();
     // Within another transformation its floor counts.
-    let floor = here().saturating_sub(CALLER);
+    let floor = stack_address().saturating_sub(CALLER);
     let _before = Before(before);
     FLOOR.set(if before == usize::MAX { floor } else { before.max(floor) });
     f()
@@ -46,7 +46,7 @@ pub(crate) fn on_this<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether stack is left.
 pub(crate) fn is_left() -> bool {
-    here() > FLOOR.get()
+    stack_address() > FLOOR.get()
 }
 
 /// Continues in a thread with its own stack.
@@ -58,7 +58,7 @@ type Res<T> = Result<T, Box<XsltError>>;
 
 fn on_thread<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
     let run = || {
-        FLOOR.set(here().saturating_sub(OWN_USED));
+        FLOOR.set(stack_address().saturating_sub(OWN_USED));
         f()
     };
     scope(|scope| match Builder::new().stack_size(OWN).spawn_scoped(scope, run).map(ScopedJoinHandle::join) {

@@ -154,7 +154,7 @@ impl Operation {
                     let content = contents.pop().ok_or_else(|| none_of(&id))?;
                     let mut mails = self.parsed(vec![(None, content)], held, context).await?;
                     let mail = mails.pop().ok_or_else(|| none_of(&id))?;
-                    return self.one(&mail, context);
+                    return self.mail_outcome(&mail, context);
                 }
             }
             Ok(success())
@@ -200,7 +200,7 @@ impl Operation {
             session.flag(&chosen, "\\Deleted").await?;
             session.expunge(&chosen).await?;
         }
-        Ok(self.listed(mails, context))
+        Ok(self.list_outcome(mails, context))
     }
 
     async fn by_pop3(&self, server: &Server, context: &mut Context) -> Result<Outcome, Failure> {
@@ -237,7 +237,7 @@ impl Operation {
                 let _ = session.quit().await;
                 let mut mails = self.parsed(vec![(None, content)], held, context).await?;
                 let mail = mails.pop().ok_or_else(|| none_of(&id))?;
-                return self.one(&mail, context);
+                return self.mail_outcome(&mail, context);
             }
             return Err(none_of(&id));
         };
@@ -274,7 +274,7 @@ impl Operation {
         } else {
             let _ = session.quit().await;
         }
-        Ok(self.listed(mails, context))
+        Ok(self.list_outcome(mails, context))
     }
 
     /// Parses e-mails on a thread of its own.
@@ -289,7 +289,7 @@ impl Operation {
         off_worker("e-mails that are read", parse, context).await?
     }
 
-    fn listed(&self, mails: Vec<Mail>, context: &mut Context) -> Outcome {
+    fn list_outcome(&self, mails: Vec<Mail>, context: &mut Context) -> Outcome {
         let mut emails = Vec::with_capacity(mails.len());
         let mut xml = String::from("<emails>");
         for (index, mail) in mails.iter().enumerate() {
@@ -325,11 +325,11 @@ impl Operation {
                 format!("there is no e-mail {index} among the {} of the list", listed.0.len()),
             )
         })?;
-        self.one(mail, context).map(Some)
+        self.mail_outcome(mail, context).map(Some)
     }
 
     /// The result for an e-mail: its texts, or an attachment.
-    fn one(&self, mail: &Mail, context: &mut Context) -> Result<Outcome, Failure> {
+    fn mail_outcome(&self, mail: &Mail, context: &mut Context) -> Result<Outcome, Failure> {
         if self.action == What::Body {
             let mut email = addresses(mail);
             email.insert("htmlContent".to_owned(), json!(mail.html));

@@ -293,7 +293,7 @@ impl Asked<'_> {
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("SELECT count(*) FROM {}", quoted(&table.name, dialect));
         self.filter(&mut sql)?;
-        let row = one(lease, &sql, &table.name).await?;
+        let row = first_row(lease, &sql, &table.name).await?;
         match row.and_then(|row| row.values.into_iter().next()) {
             Some(sql::Value::Integer(count)) => Ok(count),
             Some(other) => other.to_string().parse().map_err(|_| failed(500, "the rows cannot be counted")),
@@ -433,7 +433,7 @@ impl Asked<'_> {
     }
 
     /// The columns that a body gives, with their values.
-    fn given<'t>(&self, table: &'t Table) -> Result<Vec<(&'t Column, Parameter)>, Trouble> {
+    fn given_columns<'t>(&self, table: &'t Table) -> Result<Vec<(&'t Column, Parameter)>, Trouble> {
         let none = Map::new();
         let members = match &self.body {
             Some(Json::Object(members)) => members,
@@ -452,7 +452,7 @@ impl Asked<'_> {
     async fn create(&self, lease: &mut Lease, table: &Table) -> Result<Reply, Trouble> {
         self.check_options(&[])?;
         let dialect = lease.pool().dialect();
-        let given = self.given(table)?;
+        let given = self.given_columns(table)?;
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("INSERT INTO {} ", quoted(&table.name, dialect));
         let columns: Vec<Column> = given.iter().map(|(column, _)| (*column).clone()).collect();
@@ -473,7 +473,7 @@ impl Asked<'_> {
             self.created(lease, table, &given, done).await?
         } else {
             sql.text += &format!(" RETURNING {}", selected(&table.columns, dialect));
-            one(lease, &sql, &table.name).await?
+            first_row(lease, &sql, &table.name).await?
         };
         let Some(row) = row else { return Ok(Reply::nothing(204)) };
         let reply = Reply::new(201, JSON, self.written(table, &table.columns, &row));
@@ -523,14 +523,15 @@ impl Asked<'_> {
         if table.keys().next().is_none() {
             return Ok(None);
         }
-        one(lease, &sql, &table.name).await
+        first_row(lease, &sql, &table.name).await
     }
 
     async fn change(&self, lease: &mut Lease, table: &Table, key: &str) -> Result<Reply, Trouble> {
         self.check_options(&[])?;
         let dialect = lease.pool().dialect();
         // The key does not change.
-        let given: Vec<_> = self.given(table)?.into_iter().filter(|(column, _)| !column.key).collect();
+        let given: Vec<_> =
+            self.given_columns(table)?.into_iter().filter(|(column, _)| !column.key).collect();
         self.unchanged(lease, table, key).await?;
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("UPDATE {} SET ", quoted(&table.name, dialect));
@@ -603,7 +604,7 @@ async fn within(
 }
 
 /// The first row of a statement.
-async fn one(lease: &mut Lease, sql: &Sql<'_>, table: &str) -> Result<Option<Row>, Trouble> {
+async fn first_row(lease: &mut Lease, sql: &Sql<'_>, table: &str) -> Result<Option<Row>, Trouble> {
     let statement = Statement::new(&sql.text, lease.pool().dialect());
     let mut first = None;
     let take = |row: Row| {
@@ -634,7 +635,7 @@ async fn by_key(
     if locks && dialect != Dialect::Sqlite {
         sql.text.push_str(" FOR UPDATE");
     }
-    one(lease, &sql, &table.name).await?.ok_or_else(|| no_row(table, key))
+    first_row(lease, &sql, &table.name).await?.ok_or_else(|| no_row(table, key))
 }
 
 fn names(columns: &[Column], dialect: Dialect) -> String {

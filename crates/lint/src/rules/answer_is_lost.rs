@@ -46,7 +46,7 @@ be meant so, and is not reported.",
 fn check(look: &mut Look<'_>) {
     let flows = look.flows();
     for flow in flows.iter().filter(|flow| flow.phase == Phase::In && flow.key.is_none() && !flow.endpoint) {
-        called(look, flow);
+        check_call(look, flow);
     }
     for flow in flows.iter() {
         if flow.phase != Phase::Out {
@@ -74,7 +74,7 @@ fn check(look: &mut Look<'_>) {
 }
 
 /// An in sequence that changes the response of a `call`, and ends.
-fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
+fn check_call<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     let steps = look.language.steps(flow.list);
     let Some(call) = steps.iter().rposition(|step| calls(step)) else { return };
     let behind = &steps[call + 1..];

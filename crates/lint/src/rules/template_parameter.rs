@@ -76,7 +76,7 @@ pub const RULE: Rule = Rule {
 fn check(look: &mut Look<'_>) {
     let mut found = Vec::new();
     for step in look.steps().into_iter().filter(|step| step.is("call-template")) {
-        called(look, step, &mut found);
+        check_call(look, step, &mut found);
     }
     for endpoint in look.configuration.endpoints.iter() {
         instance(look, &endpoint.element, &mut found);
@@ -137,7 +137,7 @@ fn check(look: &mut Look<'_>) {
 }
 
 /// A call of a template: parameters that are passed, and missing ones.
-fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
+fn check_call(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(step, "target") else { return };
     let Some(template) = look.configuration.sequence_templates.get(name) else { return };
     let passed: Vec<_> =

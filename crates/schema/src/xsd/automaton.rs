@@ -273,7 +273,7 @@ pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model,
     if let Particle { min, max: 1.., term: Term::Group(Compositor::All, children), .. } =
         &schema.particles[top]
     {
-        return all(schema, *min == 0, children);
+        return all_group(schema, *min == 0, children);
     }
     let mut builder =
         Builder { schema, positions: Vec::new(), follow: Vec::new(), links: 0, loops: Loops::default() };
@@ -281,7 +281,7 @@ pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model,
     builder.finish(fragment, top)
 }
 
-fn all(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<Model, Refused> {
+fn all_group(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<Model, Refused> {
     let mut items = Vec::new();
     let mut by_name = HashMap::new();
     for &child in children {

@@ -289,25 +289,25 @@ fn values(row: &tiberius::Row, longest: usize) -> Result<Vec<Value>, Error> {
 
 /// A value of a column.
 fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
-    fn one<T: Copy>(value: &Option<T>, read: impl FnOnce(T) -> Option<Value>) -> Option<Value> {
+    fn read_value<T: Copy>(value: &Option<T>, read: impl FnOnce(T) -> Option<Value>) -> Option<Value> {
         value.map_or(Some(Value::Null), read)
     }
     match data {
-        ColumnData::U8(value) => one(value, |v| Some(Value::Integer(v.into()))),
-        ColumnData::I16(value) => one(value, |v| Some(Value::Integer(v.into()))),
-        ColumnData::I32(value) => one(value, |v| Some(Value::Integer(v.into()))),
-        ColumnData::I64(value) => one(value, |v| Some(Value::Integer(v))),
-        ColumnData::F32(value) => one(value, |v| Some(Value::Real(v))),
+        ColumnData::U8(value) => read_value(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I16(value) => read_value(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I32(value) => read_value(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I64(value) => read_value(value, |v| Some(Value::Integer(v))),
+        ColumnData::F32(value) => read_value(value, |v| Some(Value::Real(v))),
         // The library converts money to a float.
         ColumnData::F64(value) if matches!(column_type, ColumnType::Money | ColumnType::Money4) => {
-            one(value, |v| Some(Value::Decimal(format!("{v:.4}"))))
+            read_value(value, |v| Some(Value::Decimal(format!("{v:.4}"))))
         }
-        ColumnData::F64(value) => one(value, |v| Some(Value::Double(v))),
-        ColumnData::Bit(value) => one(value, |v| Some(Value::Boolean(v))),
+        ColumnData::F64(value) => read_value(value, |v| Some(Value::Double(v))),
+        ColumnData::Bit(value) => read_value(value, |v| Some(Value::Boolean(v))),
         ColumnData::Guid(value) => {
-            one(value, |uuid| Some(Value::Text(uuid.hyphenated().to_string().to_ascii_uppercase())))
+            read_value(value, |uuid| Some(Value::Text(uuid.hyphenated().to_string().to_ascii_uppercase())))
         }
-        ColumnData::Numeric(value) => one(value, |numeric| Some(Value::Decimal(decimal(numeric)))),
+        ColumnData::Numeric(value) => read_value(value, |numeric| Some(Value::Decimal(decimal(numeric)))),
         ColumnData::String(value) => {
             Some(value.as_ref().map_or(Value::Null, |text| Value::Text(text.clone().into_owned())))
         }
@@ -318,20 +318,20 @@ fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
             Some(value.as_ref().map_or(Value::Null, |xml| Value::Text(xml.as_ref().as_ref().to_owned())))
         }
         ColumnData::Date(value) => {
-            one(value, |d| Some(Value::Date(date(FIRST, d.days().into())?.to_string())))
+            read_value(value, |d| Some(Value::Date(date(FIRST, d.days().into())?.to_string())))
         }
-        ColumnData::Time(value) => one(value, |t| {
+        ColumnData::Time(value) => read_value(value, |t| {
             let time = Time::midnight().checked_add(since_midnight(t)?).ok()?;
             Some(Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())))
         }),
         ColumnData::DateTime2(value) => {
-            one(value, |datetime| Some(Value::Timestamp(timestamp_text(at(datetime)?))))
+            read_value(value, |datetime| Some(Value::Timestamp(timestamp_text(at(datetime)?))))
         }
-        ColumnData::DateTimeOffset(value) => one(value, |datetime| {
+        ColumnData::DateTimeOffset(value) => read_value(value, |datetime| {
             let zoned = at(datetime.datetime2())?.to_zoned(TimeZone::UTC).ok()?;
             Some(Value::Timestamp(timestamp_text(zoned.with_time_zone(TimeZone::system()).datetime())))
         }),
-        ColumnData::DateTime(value) => one(value, |datetime| {
+        ColumnData::DateTime(value) => read_value(value, |datetime| {
             // Units of 1/300 s as whole milliseconds.
             let millis = (i64::from(datetime.seconds_fragments()) * 10 + 1) / 3;
             let midnight = date(OLD_FIRST, datetime.days().into())?.to_datetime(Time::midnight());
@@ -339,7 +339,7 @@ fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
                 midnight.checked_add(SignedDuration::from_millis(millis)).ok()?,
             )))
         }),
-        ColumnData::SmallDateTime(value) => one(value, |datetime| {
+        ColumnData::SmallDateTime(value) => read_value(value, |datetime| {
             let midnight = date(OLD_FIRST, datetime.days().into())?.to_datetime(Time::midnight());
             let minutes = SignedDuration::from_mins(datetime.seconds_fragments().into());
             Some(Value::Timestamp(timestamp_text(midnight.checked_add(minutes).ok()?)))

@@ -25,7 +25,7 @@ thread_local! {
 
 /// The current stack address.
 #[inline(never)]
-fn here() -> usize {
+fn stack_address() -> usize {
     let local = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&local)).addr()
 }
@@ -36,8 +36,8 @@ struct Deeper((u32, usize));
 impl Deeper {
     fn enter(span: Span) -> Result<Deeper, Fault> {
         let before = CALLS.get();
-        let (calls, top) = if before.0 == 0 { (0, here()) } else { before };
-        if calls >= MAX_CALLS || top.abs_diff(here()) > STACK {
+        let (calls, top) = if before.0 == 0 { (0, stack_address()) } else { before };
+        if calls >= MAX_CALLS || top.abs_diff(stack_address()) > STACK {
             let message = format!("functions call one another too deep ({calls} calls)");
             return Err(failed("FOER0000", message, span));
         }
