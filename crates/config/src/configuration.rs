@@ -77,21 +77,21 @@ pub struct Configuration {
 pub struct Library {
     /// The file or directory.
     pub path: String,
-    /// What its operations begin with.
+    /// The name that its operations begin with.
     pub name: String,
     /// Its package.
     pub package: String,
-    /// It has the form of Apache Synapse: `call-template` names its templates too.
+    /// It has the format of Apache Synapse: `call-template` finds its templates too.
     pub is_synapse: bool,
     /// Its operations.
     pub operations: Vec<LibraryOperation>,
-    /// What of it cannot be read.
+    /// The parts that cannot be read.
     pub broken: Vec<BrokenOperation>,
     /// The archive of artifacts that it came with.
     pub archive: Option<String>,
     /// The file or directory.
     pub place: Span,
-    /// Others of this name, which differ and are left out.
+    /// Other libraries of this name that differ and are left out.
     pub beside: Vec<Span>,
 }
 
@@ -100,7 +100,7 @@ pub struct Library {
 pub struct BrokenLibrary {
     /// The file or directory.
     pub path: String,
-    /// The same.
+    /// The place of the file or directory.
     pub place: Span,
     /// Why.
     pub why: String,
@@ -111,7 +111,7 @@ pub struct BrokenLibrary {
 /// A part of a library that cannot be read.
 #[derive(Clone, Debug)]
 pub struct BrokenOperation {
-    /// `library.operation`; `None`: which operations it has is not known.
+    /// `library.operation`; `None`: the operations cannot be determined.
     pub name: Option<String>,
     /// The file.
     pub place: Span,
@@ -124,7 +124,7 @@ pub struct BrokenOperation {
 pub struct LibraryOperation {
     /// `library.operation`.
     pub name: String,
-    /// What it does. Of a library of Apache Synapse its name is `package.operation`, by which `call-template` finds it.
+    /// Its template. In a library of Apache Synapse the name is `package.operation`, by which `call-template` finds it.
     pub template: std::sync::Arc<crate::SequenceTemplate>,
     /// The Java class that its template runs.
     pub class: Option<String>,
@@ -140,11 +140,11 @@ pub struct DeployedArchive {
     /// The files of its artifacts.
     pub files: Vec<FileId>,
     pub(crate) mounts: Mounts,
-    /// Default sequences whose place its own ones took.
+    /// Built-in sequences that its sequences replaced.
     pub(crate) replaced: Vec<Sequence>,
 }
 
-/// Where the artifacts are written that are in force.
+/// Where the artifacts in force are written.
 #[derive(Clone, Debug, Default)]
 pub struct Running {
     artifacts: HashMap<(Option<ArtifactKind>, String), String>,
@@ -165,9 +165,9 @@ impl Running {
         self.archives.insert(archive.id.clone(), archive.path.clone());
     }
 
-    /// Whether the archive of this id that is in force is that of this file.
+    /// Whether the archive of this id in force is that of this file.
     pub(crate) fn is_archive(&self, id: &str, path: &str) -> bool {
-        self.archives.get(id).is_some_and(|own| own == path)
+        self.archives.get(id).is_some_and(|p| p == path)
     }
 
     /// A library that is in force.
@@ -175,19 +175,19 @@ impl Running {
         self.libraries.insert(library.name.clone(), library.path.clone());
     }
 
-    /// Whether the library of this name that is in force is that of this file or directory.
+    /// Whether the library of this name in force is that of this file or directory.
     pub(crate) fn is_library(&self, name: &str, path: &str) -> bool {
-        self.libraries.get(name).is_some_and(|own| own == path)
+        self.libraries.get(name).is_some_and(|p| p == path)
     }
 
     /// Whether a library of this file or directory is in force.
     pub(crate) fn has_library(&self, path: &str) -> bool {
-        self.libraries.values().any(|own| own == path)
+        self.libraries.values().any(|p| p == path)
     }
 
-    /// Whether the artifact of this name that is in force is that of this file.
+    /// Whether the artifact of this name in force is that of this file.
     pub(crate) fn is(&self, kind: ArtifactKind, name: &str, path: &str) -> bool {
-        self.artifacts.get(&(space_of(kind), name.to_owned())).is_some_and(|own| own == path)
+        self.artifacts.get(&(space_of(kind), name.to_owned())).is_some_and(|p| p == path)
     }
 }
 
@@ -197,19 +197,23 @@ pub(crate) fn space_of(kind: ArtifactKind) -> Option<ArtifactKind> {
 }
 
 impl Configuration {
-    /// The libraries in use: an import that is disabled says that one is not.
+    /// The libraries in use: those without an `import` that is disabled.
     pub fn libraries_in_use(&self) -> impl Iterator<Item = &Library> {
-        self.libraries.iter().filter(|own| {
+        self.libraries.iter().filter(|library| {
             let mut imports = self.imports.iter();
-            !imports
-                .any(|import| !import.enabled && *import.name == own.name && *import.package == own.package)
+            !imports.any(|import| {
+                !import.enabled && *import.name == library.name && *import.package == library.package
+            })
         })
     }
 
-    /// What `call-template` finds beside the templates that have names of their own.
+    /// The templates of libraries that `call-template` finds: those whose names no other template has.
     pub fn library_templates(&self) -> impl Iterator<Item = &LibraryOperation> {
-        let own = self.libraries_in_use().filter(|own| own.is_synapse).flat_map(|own| own.operations.iter());
-        own.filter(|own| self.sequence_templates.get(&own.template.name.value).is_none())
+        let operations = self
+            .libraries_in_use()
+            .filter(|library| library.is_synapse)
+            .flat_map(|library| library.operations.iter());
+        operations.filter(|operation| self.sequence_templates.get(&operation.template.name.value).is_none())
     }
 
     pub(crate) fn new(root: PathBuf, registry: PathBuf, injector: Injector) -> Configuration {
@@ -272,8 +276,8 @@ impl Configuration {
             ($($field:ident $kind:ident),*) => {$(
                 for (name, item) in self.$field.take(|item| archive.files.contains(&item.span.file)) {
                     let message = format!("its archive `{}` is refused as a whole", archive.path);
-                    let one = FaultyArtifact::new(ArtifactKind::$kind, Some(name), item.span, message);
-                    left_out.push(FaultyArtifact { archive: Some(archive.path.clone()), ..one });
+                    let faulty = FaultyArtifact::new(ArtifactKind::$kind, Some(name), item.span, message);
+                    left_out.push(FaultyArtifact { archive: Some(archive.path.clone()), ..faulty });
                 }
             )*};
         }
@@ -298,11 +302,11 @@ impl Configuration {
 
     /// Takes the libraries out that came with an archive of artifacts.
     pub(crate) fn without_libraries(&mut self, archive: &str) {
-        self.libraries.retain(|own| own.archive.as_deref() != Some(archive));
-        self.broken_libraries.retain(|own| own.archive.as_deref() != Some(archive));
+        self.libraries.retain(|library| library.archive.as_deref() != Some(archive));
+        self.broken_libraries.retain(|library| library.archive.as_deref() != Some(archive));
     }
 
-    /// What there always is, and the registry with everything in it.
+    /// Adds the built-in sequences and completes the registry.
     pub(crate) fn finish(&mut self) {
         for name in ["main", "fault"] {
             if self.sequences.get(name).is_none() {
@@ -314,7 +318,7 @@ impl Configuration {
         self.registry = self.registry.with(mounts);
     }
 
-    /// How many artifacts there are, without what is built in.
+    /// The number of artifacts, without built-in ones.
     pub fn artifacts(&self) -> usize {
         self.proxies.len()
             + self.apis.len()
@@ -411,14 +415,14 @@ impl<T> Named<T> {
         self.items.is_empty()
     }
 
-    /// Takes an artifact out.
+    /// Removes an artifact.
     pub(crate) fn remove(&mut self, name: &str) -> Option<T> {
         let at = self.index.remove(name)?;
         self.index.values_mut().filter(|index| **index > at).for_each(|index| *index -= 1);
         Some(self.items.remove(at).1)
     }
 
-    /// Takes those out that are wanted.
+    /// Removes the artifacts that `wanted` accepts.
     pub(crate) fn take(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<(String, T)> {
         let (taken, kept) = std::mem::take(&mut self.items).into_iter().partition(|(_, item)| wanted(item));
         self.items = kept;
@@ -440,7 +444,7 @@ impl<T> Named<T> {
         }
     }
 
-    /// Takes those out that are not wanted.
+    /// Removes the artifacts that `wanted` does not accept.
     pub(crate) fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
         self.items.retain(|(name, _)| wanted(name));
         self.index = self.items.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
@@ -513,7 +517,7 @@ impl ArtifactKind {
         ArtifactKind::TABLE[self as usize].1
     }
 
-    /// The attribute that names an artifact. `key` of others says what they stand for.
+    /// The attribute that names an artifact; in others the attribute `key` does.
     pub fn name_attribute(self) -> &'static str {
         if self == ArtifactKind::LocalEntry { "key" } else { "name" }
     }
@@ -523,7 +527,7 @@ impl ArtifactKind {
         ArtifactKind::TABLE[self as usize].2
     }
 
-    /// How the names of its files end.
+    /// The extension of its files.
     pub fn extension(self) -> &'static str {
         if self == ArtifactKind::DataService { "dbs" } else { "xml" }
     }
@@ -534,7 +538,7 @@ impl ArtifactKind {
         ArtifactKind::TABLE.iter().map(|row| row.0).filter(is_element)
     }
 
-    /// Whether what is in it are mediators and endpoints, which every engine looks up by namespace and name.
+    /// Whether it contains mediators or endpoints, which every engine looks up by namespace and name.
     pub(crate) fn is_mediation(self) -> bool {
         matches!(
             self,
@@ -560,7 +564,7 @@ impl ArtifactKind {
 }
 
 impl fmt::Display for ArtifactKind {
-    /// What people call it.
+    /// The word for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(ArtifactKind::TABLE[*self as usize].3)
     }
@@ -571,24 +575,24 @@ impl fmt::Display for ArtifactKind {
 pub struct FaultyArtifact {
     /// Its kind.
     pub kind: ArtifactKind,
-    /// The name that it is registered under, as far as it has one.
+    /// The name that it is registered under, if it has one.
     pub name: Option<String>,
     /// Where it is.
     pub span: Span,
     /// Why: the message of its first error.
     pub message: String,
-    /// What requests for an API begin with, as far as that can be read.
+    /// The prefix of the requests for an API, if it can be read.
     pub context: Option<String>,
-    /// Nothing in its file can be read: whatever the file has defined is faulty.
+    /// Nothing in its file can be read: all artifacts of the file are faulty.
     pub whole_file: bool,
-    /// A reload left the version before in force. Otherwise the artifact is left out.
+    /// The version before stays in force after a reload. Otherwise the artifact is left out.
     pub held: bool,
     /// The path of the archive that it is refused with; also of an archive itself.
     pub archive: Option<String>,
 }
 
-/// Artifacts that are left out since something is wrong with their frame (an attribute of the proxy service, a method of the
-/// API), whose flows can be read all the same. They never run.
+/// Artifacts that are left out because of an error outside of their flows (an attribute of the proxy service, a method of the
+/// API). Their flows are checked and never run.
 #[derive(Clone, Default, Debug)]
 pub struct Flawed {
     /// Proxy services.
@@ -613,8 +617,8 @@ impl Flawed {
 }
 
 impl Configuration {
-    /// This configuration with artifacts that were left out of it, as far as their names are free: for looking at, not to
-    /// be run.
+    /// This configuration with the artifacts that were left out of it, where their names are free. It is checked and never
+    /// run.
     #[must_use]
     pub fn with_flawed(&self, flawed: &Flawed) -> Configuration {
         fn add<T: Clone>(all: &mut Named<T>, more: &[(String, T)]) {
@@ -625,7 +629,7 @@ impl Configuration {
             }
         }
         let mut whole = self.clone();
-        // `main` and `fault` are there whatever is wrong with those that were written.
+        // Built-in `main` and `fault` replace faulty ones.
         for (name, _) in &flawed.sequences {
             if whole.sequences.get(name).is_some_and(|sequence| sequence.built_in) {
                 whole.sequences.remove(name);
@@ -657,7 +661,7 @@ impl FaultyArtifact {
 
     /// An archive that is refused.
     pub(crate) fn archive(path: &str, span: Span, message: impl Into<String>) -> Self {
-        let one = FaultyArtifact::new(ArtifactKind::Archive, Some(path.to_owned()), span, message);
-        FaultyArtifact { archive: Some(path.to_owned()), ..one }
+        let faulty = FaultyArtifact::new(ArtifactKind::Archive, Some(path.to_owned()), span, message);
+        FaultyArtifact { archive: Some(path.to_owned()), ..faulty }
     }
 }

@@ -93,7 +93,7 @@ pub struct Scope(Option<Arc<Declarations>>);
 
 struct Declarations {
     /// `(prefix, uri)`; an empty prefix is the default namespace, an empty uri undeclares.
-    own: Vec<(Arc<str>, Arc<str>)>,
+    declared: Vec<(Arc<str>, Arc<str>)>,
     outer: Scope,
 }
 
@@ -105,11 +105,11 @@ impl Scope {
 
     /// This scope with the declarations of one more start tag.
     #[must_use]
-    pub fn with(&self, own: Vec<(Arc<str>, Arc<str>)>) -> Scope {
-        if own.is_empty() {
+    pub fn with(&self, declared: Vec<(Arc<str>, Arc<str>)>) -> Scope {
+        if declared.is_empty() {
             self.clone()
         } else {
-            Scope(Some(Arc::new(Declarations { own, outer: self.clone() })))
+            Scope(Some(Arc::new(Declarations { declared, outer: self.clone() })))
         }
     }
 
@@ -120,7 +120,7 @@ impl Scope {
         }
         let mut scope = self;
         while let Some(declarations) = &scope.0 {
-            if let Some((_, uri)) = declarations.own.iter().find(|(p, _)| &**p == prefix) {
+            if let Some((_, uri)) = declarations.declared.iter().find(|(p, _)| &**p == prefix) {
                 return Some(&**uri).filter(|uri| !uri.is_empty());
             }
             scope = &declarations.outer;
@@ -133,7 +133,7 @@ impl Scope {
         let mut seen: Vec<(&str, &str)> = Vec::new();
         let mut scope = self;
         while let Some(declarations) = &scope.0 {
-            for (prefix, uri) in &declarations.own {
+            for (prefix, uri) in &declarations.declared {
                 if !seen.iter().any(|(p, _)| *p == &**prefix) {
                     seen.push((prefix, uri));
                 }
@@ -179,7 +179,7 @@ impl From<ElementData> for Element {
 }
 
 impl Element {
-    /// An empty element that no text has.
+    /// An empty element that has no text in a file.
     pub(crate) fn synthetic(name: Name, scope: Scope) -> Element {
         Element::from(ElementData {
             name,
@@ -229,7 +229,7 @@ impl Element {
         self.attribute(local).map(|a| &*a.value)
     }
 
-    /// Everything between the tags.
+    /// The content: all nodes between the tags.
     pub fn children(&self) -> &[Child] {
         &self.0.children
     }
@@ -334,7 +334,7 @@ impl Element {
     /// The namespace declarations of this start tag, `(prefix, uri)`.
     pub fn declarations(&self) -> &[(Arc<str>, Arc<str>)] {
         match &self.0.scope.0 {
-            Some(declarations) if self.0.declares => &declarations.own,
+            Some(declarations) if self.0.declares => &declarations.declared,
             _ => &[],
         }
     }

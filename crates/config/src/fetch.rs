@@ -1,4 +1,4 @@
-//! What of a configuration lies on other servers, and is read over the network while it loads.
+//! Resources of the configuration on other servers, which are read over the network.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,16 +8,16 @@ use std::time::Duration;
 /// Reads the resource at a URL; the error says why that failed.
 #[derive(Clone)]
 pub struct Fetch {
-    /// What is read once, while the configuration loads.
+    /// How resources are read while the configuration loads.
     pub once: Arc<FetchFunction>,
-    /// Resources of a registry, which are kept and read again. `None`: they are not read.
+    /// How the registry reads and caches resources. `None`: they are not read.
     pub kept: Option<Arc<dyn Kept>>,
 }
 
-/// Resources on other servers that are read when they are named first, and again when their time is over.
+/// Resources on other servers that are cached: read on first use, and again when `cachable` is over.
 pub trait Kept: Send + Sync {
-    /// What is at a URL, as it was read last; `None`: nothing. `cachable`: for how long it is not looked at again, `None`: for ever.
-    /// `waits`: what was not read yet is read now. Otherwise that begins now, and is an error until it has ended.
+    /// The content at a URL, as read last; `None`: there is none. `cachable`: how long it is used without a new request, `None`: for ever.
+    /// `waits`: content that is not cached is read now. Otherwise reading begins, and this is an error until it has ended.
     ///
     /// # Errors
     /// Why it was never read.
@@ -36,12 +36,12 @@ impl fmt::Debug for Fetch {
 /// Resources that are read at the same time.
 const AT_ONCE: usize = 16;
 
-/// The addresses that somebody asked for, instead of what is there.
+/// Collects the addresses that are read, and reads nothing.
 #[derive(Clone, Default)]
 pub(crate) struct Noted(Arc<Mutex<Vec<String>>>);
 
 impl Noted {
-    /// Takes note of each address, and reads none.
+    /// Notes each address and reads none.
     pub(crate) fn fetch(&self) -> Fetch {
         let noted = self.clone();
         let once = Arc::new(move |url: &str| {
@@ -58,7 +58,7 @@ impl Noted {
 }
 
 impl Fetch {
-    /// Reads what is at these addresses, some at a time, and answers from that; other addresses are read when they are asked for.
+    /// Reads these addresses, some at a time, and serves them; other addresses are read on request.
     pub(crate) fn ahead(&self, addresses: Vec<String>) -> Fetch {
         let threads = addresses.len().min(AT_ONCE);
         let (waiting, read) = (Mutex::new(addresses), Mutex::new(HashMap::new()));
@@ -96,9 +96,9 @@ mod tests {
         let again = "<localEntry key='again' src='http://h/0'/>";
         let text = format!("<definitions xmlns='{}'>{entries}{again}</definitions>", crate::SYNAPSE);
         std::fs::write(&path, text).unwrap();
-        // None is answered before all have been asked for.
-        let (all, asked) = (Barrier::new(5), Arc::new(Mutex::new(Vec::new())));
-        let noted = Arc::clone(&asked);
+        // No response comes before all requests are there.
+        let (all, requested) = (Barrier::new(5), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&requested);
         let once = Arc::new(move |url: &str| {
             noted.lock().unwrap().push(url.to_owned());
             all.wait();
@@ -108,9 +108,9 @@ mod tests {
         let loaded = load(&path, &LoadOptions { fetch: Some(fetch), ..LoadOptions::default() });
         std::fs::remove_file(&path).unwrap();
         assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-        let mut asked = asked.lock().unwrap().clone();
-        asked.sort();
-        assert_eq!(asked, ["http://h/0", "http://h/1", "http://h/2", "http://h/3", "http://h/4"]);
+        let mut requested = requested.lock().unwrap().clone();
+        requested.sort();
+        assert_eq!(requested, ["http://h/0", "http://h/1", "http://h/2", "http://h/3", "http://h/4"]);
         let entry = |key| loaded.configuration.local_entries.get(key).unwrap().bytes();
         assert_eq!((&*entry("e3"), &*entry("again")), (b"http://h/3".as_slice(), b"http://h/0".as_slice()));
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Default, Debug)]
 pub struct Injector {
     properties: Arc<HashMap<String, String>>,
-    /// Instead of the environment of the process, for tests and tools.
+    /// Values in place of the process environment, for tests and tools.
     environment: Option<Arc<HashMap<String, String>>>,
     /// What the environment has where nobody set it: `.env` of a project.
     defaults: Arc<HashMap<String, String>>,
@@ -69,7 +69,7 @@ impl Injector {
         self
     }
 
-    /// The configuration is only looked at, on a machine that may not have the values.
+    /// The configuration is only checked, on a machine that may not have the values.
     #[must_use]
     pub fn check_only(mut self, check_only: bool) -> Injector {
         self.check_only = check_only;
@@ -90,7 +90,7 @@ impl Injector {
             }
             return key;
         };
-        let (value, what) = match kind {
+        let (value, place) = match kind {
             "SYSTEM" => (self.environment(name), "the environment variable"),
             "FILE" => (self.property(name).map(str::to_owned), "the property of file.properties"),
             "configs" => (
@@ -103,8 +103,8 @@ impl Injector {
             Some(value) => Key { value, span: key.span },
             None => {
                 let message = match kind {
-                    "configs" => format!("`{name}` is set {what}"),
-                    _ => format!("{what} `{name}` is not set"),
+                    "configs" => format!("`{name}` is set {place}"),
+                    _ => format!("{place} `{name}` is not set"),
                 };
                 let severity = if self.check_only { Severity::Warning } else { Severity::Error };
                 diagnostics.push(
@@ -151,7 +151,7 @@ fn add(all: &mut Arc<HashMap<String, String>>, more: HashMap<String, String>) ->
     differ
 }
 
-/// Whether a value is one that should have been replaced, and was not.
+/// Whether a value is an injected one that was not resolved.
 pub fn is_unresolved(value: &str) -> bool {
     mark(value).is_some_and(|(kind, _)| matches!(kind, "SYSTEM" | "FILE" | "configs"))
 }

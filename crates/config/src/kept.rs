@@ -1,7 +1,7 @@
-//! A configuration that was in force and is kept to be looked at and to be in force again.
+//! Configurations of earlier generations, which can be inspected and restored.
 //!
-//! A model takes some twenty times the memory of its text. So of artifacts with mediators and endpoints only the texts are kept, which
-//! generations share, and these are read once more when somebody wants the models.
+//! A model takes some twenty times the memory of its text. So artifacts with mediators and endpoints are kept as texts only, which
+//! generations share, and are parsed again on request.
 
 use crate::configuration::{ArtifactKind, Configuration, Named};
 use crate::load::once_more;
@@ -14,57 +14,57 @@ use std::sync::Arc;
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// All but what is read once more.
+    /// The configuration without the artifacts that are parsed again.
     rest: LastGood,
     written: Vec<Written>,
-    /// Definitions that archives pack beside APIs, by their names.
+    /// API definitions that are packed in archives, by API name.
     packed: HashMap<String, Arc<[u8]>>,
 }
 
 /// The text of an artifact or a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArtifactText<'a> {
-    /// What it is; a document is of the registry.
+    /// The kind; a document has that of the registry.
     pub kind: ArtifactKind,
-    /// Its name or its key.
+    /// The name or key.
     pub name: String,
-    /// Where it is; empty for a document.
+    /// The place; empty for a document.
     pub place: String,
-    /// As it is written; what is not UTF-8 in it is replaced.
+    /// The text as written; bytes that are not UTF-8 are replaced.
     pub text: Cow<'a, str>,
 }
 
 impl Kept {
-    /// Keeps a configuration; what it has in common with `before` is there once.
+    /// Keeps a configuration; texts that it shares with `before` are not copied.
     pub fn of(good: &LastGood, before: Option<&Kept>) -> Kept {
-        let of = &good.configuration;
+        let complete = &good.configuration;
         let configuration = Configuration {
-            root: of.root.clone(),
+            root: complete.root.clone(),
             proxies: Named::default(),
             apis: Named::default(),
             sequences: Named::default(),
             endpoints: Named::default(),
             sequence_templates: Named::default(),
             endpoint_templates: Named::default(),
-            data_sources: of.data_sources.clone(),
-            data_services: of.data_services.clone(),
-            local_entries: of.local_entries.clone(),
-            tasks: of.tasks.clone(),
-            message_stores: of.message_stores.clone(),
-            message_processors: of.message_processors.clone(),
-            inbound_endpoints: of.inbound_endpoints.clone(),
-            priority_executors: of.priority_executors.clone(),
-            event_sources: of.event_sources.clone(),
-            imports: of.imports.clone(),
-            libraries: of.libraries.clone(),
-            broken_libraries: of.broken_libraries.clone(),
-            registry: of.registry.clone(),
-            task_manager: of.task_manager.clone(),
-            fetch: of.fetch.clone(),
-            injector: of.injector.clone(),
-            archives: of.archives.clone(),
-            settings: of.settings.clone(),
-            mounts: of.mounts.clone(),
+            data_sources: complete.data_sources.clone(),
+            data_services: complete.data_services.clone(),
+            local_entries: complete.local_entries.clone(),
+            tasks: complete.tasks.clone(),
+            message_stores: complete.message_stores.clone(),
+            message_processors: complete.message_processors.clone(),
+            inbound_endpoints: complete.inbound_endpoints.clone(),
+            priority_executors: complete.priority_executors.clone(),
+            event_sources: complete.event_sources.clone(),
+            imports: complete.imports.clone(),
+            libraries: complete.libraries.clone(),
+            broken_libraries: complete.broken_libraries.clone(),
+            registry: complete.registry.clone(),
+            task_manager: complete.task_manager.clone(),
+            fetch: complete.fetch.clone(),
+            injector: complete.injector.clone(),
+            archives: complete.archives.clone(),
+            settings: complete.settings.clone(),
+            mounts: complete.mounts.clone(),
         };
         let (mut sources, mut documents) = (good.sources.clone(), good.documents.clone());
         if let Some(before) = before {
@@ -74,7 +74,7 @@ impl Kept {
                 same.into_iter().for_each(|before| *document = Arc::clone(before));
             }
         }
-        let packed = of.apis.names().zip(of.apis.iter());
+        let packed = complete.apis.names().zip(complete.apis.iter());
         let packed = packed.filter_map(|(name, api)| Some((name.to_owned(), api.packed_definition.clone()?)));
         let packed = packed.collect();
         Kept {
@@ -85,16 +85,16 @@ impl Kept {
                 stands_for: Default::default(),
                 left_out_operations: good.left_out_operations.clone(),
             },
-            written: of.written(),
+            written: complete.written(),
             packed,
         }
     }
 
-    /// The configuration as it was; `None`: its texts give something else by now, such as another value from outside.
+    /// The configuration as it was; `None`: its texts give another one now, for example because an injected value has changed.
     pub fn whole(&self) -> Option<LastGood> {
         let mut whole = self.rest.clone();
         let mut read: HashMap<FileId, Configuration> = HashMap::new();
-        let wanted: HashSet<Span> = self.written.iter().map(|one| one.span).collect();
+        let wanted: HashSet<Span> = self.written.iter().map(|w| w.span).collect();
         for Written { kind, name, span } in &self.written {
             if *span == Span::BUILT_IN {
                 continue;
@@ -130,15 +130,15 @@ impl Kept {
         Some(whole)
     }
 
-    /// The texts of all artifacts and of the documents that were read of the registry, with the places of those that have one.
+    /// The texts of all artifacts and of the registry's documents that were read, with the places of those that have one.
     pub fn texts(&self) -> Vec<ArtifactText<'_>> {
         let LastGood { sources, documents, .. } = &self.rest;
-        let written = self.written.iter().filter(|one| one.span != Span::BUILT_IN);
-        let artifacts = written.map(|one| ArtifactText {
-            kind: one.kind,
-            name: one.name.clone(),
-            place: one.span.place(sources),
-            text: Cow::Borrowed(sources.text(one.span)),
+        let written = self.written.iter().filter(|w| w.span != Span::BUILT_IN);
+        let artifacts = written.map(|artifact| ArtifactText {
+            kind: artifact.kind,
+            name: artifact.name.clone(),
+            place: artifact.span.place(sources),
+            text: Cow::Borrowed(sources.text(artifact.span)),
         });
         let documents = documents.iter().map(|(key, bytes)| ArtifactText {
             kind: ArtifactKind::Registry,
@@ -146,17 +146,17 @@ impl Kept {
             place: String::new(),
             text: String::from_utf8_lossy(bytes),
         });
-        let libraries = self.rest.configuration.libraries.iter().flat_map(|own| &own.operations);
-        let operations = libraries.map(|one| ArtifactText {
+        let libraries = self.rest.configuration.libraries.iter().flat_map(|library| &library.operations);
+        let operations = libraries.map(|operation| ArtifactText {
             kind: ArtifactKind::Library,
-            name: one.name.clone(),
-            place: one.template.span.place(sources),
-            text: Cow::Borrowed(sources.text(one.template.span)),
+            name: operation.name.clone(),
+            place: operation.template.span.place(sources),
+            text: Cow::Borrowed(sources.text(operation.template.span)),
         });
         artifacts.chain(operations).chain(documents).collect()
     }
 
-    /// The texts that its places are in.
+    /// The source texts.
     pub fn sources(&self) -> &SourceMap {
         &self.rest.sources
     }
@@ -187,27 +187,31 @@ mod tests {
         let good = LastGood::new(loaded.configuration, loaded.sources, &[]);
         let kept = Kept::of(&good, None);
         let whole = kept.whole().expect("it can be read");
-        fn same<T: Debug>(one: &Named<T>, other: &Named<T>) {
+        fn same<T: Debug>(first: &Named<T>, second: &Named<T>) {
             let all =
                 |named: &Named<T>| format!("{:#?}", named.names().zip(named.iter()).collect::<Vec<_>>());
-            assert_eq!(all(one), all(other));
+            assert_eq!(all(first), all(second));
         }
-        let (one, other) = (&good.configuration, &whole.configuration);
-        same(&one.proxies, &other.proxies);
-        same(&one.sequence_templates, &other.sequence_templates);
-        same(&one.endpoint_templates, &other.endpoint_templates);
-        same(&one.apis, &other.apis);
-        same(&one.endpoints, &other.endpoints);
-        assert_eq!((one.apis.len(), one.endpoints.len(), one.proxies.len()), (2, 1, 1));
-        // What is built in stands at the end.
-        let read = |of: &Configuration| {
-            let all = of.sequences.names().zip(of.sequences.iter()).filter(|(_, own)| !own.built_in);
+        let (first, second) = (&good.configuration, &whole.configuration);
+        same(&first.proxies, &second.proxies);
+        same(&first.sequence_templates, &second.sequence_templates);
+        same(&first.endpoint_templates, &second.endpoint_templates);
+        same(&first.apis, &second.apis);
+        same(&first.endpoints, &second.endpoints);
+        assert_eq!((first.apis.len(), first.endpoints.len(), first.proxies.len()), (2, 1, 1));
+        // Built-in sequences come last.
+        let read = |configuration: &Configuration| {
+            let all = configuration
+                .sequences
+                .names()
+                .zip(configuration.sequences.iter())
+                .filter(|(_, sequence)| !sequence.built_in);
             format!("{:#?}", all.collect::<Vec<_>>())
         };
-        assert_eq!(read(one), read(other));
-        assert!(other.sequences.get("fault").is_some_and(|own| own.built_in));
-        assert_eq!(one.written().len(), other.written().len());
-        // Texts that do not change are there once.
+        assert_eq!(read(first), read(second));
+        assert!(second.sequences.get("fault").is_some_and(|sequence| sequence.built_in));
+        assert_eq!(first.written().len(), second.written().len());
+        // Texts that do not change are shared.
         let next = load_text("c.xml", text, std::path::Path::new("."), &LoadOptions::default());
         let next = Kept::of(&LastGood::new(next.configuration, next.sources, &[]), Some(&kept));
         let text = |kept: &Kept| kept.sources().iter().next().map(|(_, file)| Arc::clone(file.text()));

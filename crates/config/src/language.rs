@@ -20,7 +20,7 @@ pub struct Part {
     pub attributes: Vec<&'static str>,
     /// The elements in it.
     pub elements: Vec<&'static str>,
-    /// What else stands in it.
+    /// The content besides the elements.
     pub content: Content,
 }
 
@@ -47,13 +47,18 @@ fn part(way: &'static str, shape: &Shape, content: Content) -> Part {
     Part { way, attributes: shape.attributes.to_vec(), elements: shape.elements.to_vec(), content }
 }
 
-fn own(way: &'static str, attributes: &[&'static str], elements: &[&'static str], content: Content) -> Part {
+fn part_with(
+    way: &'static str,
+    attributes: &[&'static str],
+    elements: &[&'static str],
+    content: Content,
+) -> Part {
     Part { way, attributes: attributes.to_vec(), elements: elements.to_vec(), content }
 }
 
-/// An endpoint's definition: the common part, and what is its own.
+/// A leaf endpoint: the common attributes and elements, and its own ones.
 fn leaf(way: &'static str, attributes: &[&'static str], elements: &[&'static str], content: Content) -> Part {
-    let all = |own: &[&'static str], common: &[&'static str]| own.iter().chain(common).copied().collect();
+    let all = |names: &[&'static str], common: &[&'static str]| names.iter().chain(common).copied().collect();
     Part {
         way,
         attributes: all(attributes, definition::ATTRIBUTES),
@@ -62,7 +67,7 @@ fn leaf(way: &'static str, attributes: &[&'static str], elements: &[&'static str
     }
 }
 
-/// All parts. An element without one of its own is the shared one of its name; where there is none, it holds text.
+/// All parts. An element that is not listed has the shape of the shared one of its name; where there is none, it holds text.
 pub fn parts() -> Vec<Part> {
     use Content::{Any, Elements, Mediators, Text};
     let sequence = sequence::ATTRIBUTES;
@@ -81,23 +86,23 @@ pub fn parts() -> Vec<Part> {
         // Artifacts.
         part("proxy", &proxy::SHAPE, Elements),
         part("proxy/target", &proxy::TARGET, Elements),
-        own("proxy/publishWSDL", proxy::PUBLISH_WSDL.attributes, &["resource"], Any),
+        part_with("proxy/publishWSDL", proxy::PUBLISH_WSDL.attributes, &["resource"], Any),
         part("proxy/publishWSDL/resource", &proxy::WSDL_RESOURCE, Elements),
         part("proxy/policy", &proxy::POLICY, Elements),
         part("api", &api::SHAPE, Elements),
         part("api/resource", &api::RESOURCE, Elements),
         part("api/handlers", &api::HANDLERS, Elements),
         part("api/handlers/handler", &api::HANDLER, Elements),
-        own("api/handlers/handler/property", &["name", "value"], &[], Any),
-        own("sequence", sequence, &[], Mediators),
+        part_with("api/handlers/handler/property", &["name", "value"], &[], Any),
+        part_with("sequence", sequence, &[], Mediators),
         part("template", &template::SHAPE, Elements),
         part("template/parameter", &template::PARAMETER, Elements),
-        own("template/sequence", sequence, &[], Mediators),
+        part_with("template/sequence", sequence, &[], Mediators),
         part("datasource", &data_source::SHAPE, Elements),
-        own("datasource/jndiConfig", &["useDataSourceFactory", "useJndiReference"], &["name"], Any),
-        own("datasource/definition", &["type", "useJndiReference"], &["configuration"], Elements),
-        own("datasource/definition/configuration", &[], &[], Any),
-        own("data", data_service::SHAPE.attributes, data_service::SHAPE.elements, Any),
+        part_with("datasource/jndiConfig", &["useDataSourceFactory", "useJndiReference"], &["name"], Any),
+        part_with("datasource/definition", &["type", "useJndiReference"], &["configuration"], Elements),
+        part_with("datasource/definition/configuration", &[], &[], Any),
+        part_with("data", data_service::SHAPE.attributes, data_service::SHAPE.elements, Any),
         part("localEntry", &local_entry::SHAPE, Any),
         part("task", &task::SHAPE, Elements),
         part("task/trigger", &task::TRIGGER, Elements),
@@ -107,28 +112,28 @@ pub fn parts() -> Vec<Part> {
         part("inboundEndpoint", &inbound::SHAPE, Elements),
         part("inboundEndpoint/parameters", &inbound::PARAMETERS, Elements),
         part("inboundEndpoint/handlers", &inbound::HANDLERS, Elements),
-        own("inboundEndpoint/handlers/handler", &["class", "name"], &[], Elements),
+        part_with("inboundEndpoint/handlers/handler", &["class", "name"], &[], Elements),
         part("priority-executor", &executor::SHAPE, Elements),
         part("priority-executor/queues", &executor::QUEUES, Elements),
         part("priority-executor/queues/queue", &executor::QUEUE, Elements),
         part("priority-executor/threads", &executor::THREADS, Elements),
         part("eventSource", &event_source::SHAPE, Elements),
-        own("eventSource/subscriptionManager", &["class"], &["property"], Elements),
-        own("eventSource/subscriptionManager/property", &["name", "value"], &[], Any),
+        part_with("eventSource/subscriptionManager", &["class"], &["property"], Elements),
+        part_with("eventSource/subscriptionManager/property", &["name", "value"], &[], Any),
         part("eventSource/subscription", &event_source::SUBSCRIPTION, Elements),
-        own("eventSource/subscription/filter", &["source", "dialect"], &[], Elements),
+        part_with("eventSource/subscription/filter", &["source", "dialect"], &[], Elements),
         part("registry", &registry::SHAPE, Elements),
         part("taskManager", &registry::TASK_MANAGER, Elements),
         part("import", &registry::IMPORT, Elements),
         // The same wherever they stand.
-        own("inSequence", sequence, &[], Mediators),
-        own("outSequence", sequence, &[], Mediators),
-        own("faultSequence", sequence, &[], Mediators),
+        part_with("inSequence", sequence, &[], Mediators),
+        part_with("outSequence", sequence, &[], Mediators),
+        part_with("faultSequence", sequence, &[], Mediators),
         part("parameter", &parameter::SHAPE, Any),
         // Endpoints.
         part("endpoint", &endpoint::SHAPE, Elements),
         part("endpoint/property", &endpoint::PROPERTY, Any),
-        own("endpoint/parameter", endpoint::PARAMETER.attributes, &[], Any),
+        part_with("endpoint/parameter", endpoint::PARAMETER.attributes, &[], Any),
         leaf("endpoint/address", &["uri"], &[], Elements),
         leaf("endpoint/default", &[], &[], Elements),
         leaf("endpoint/wsdl", endpoint::WSDL, &[], Any),
@@ -140,31 +145,31 @@ pub fn parts() -> Vec<Part> {
         leaf("endpoint/recipientList", &[], &["endpoint", "member", "endpoints"], Elements),
         part("endpoint/dynamicLoadbalance", &group::DYNAMIC_LOAD_BALANCE, Elements),
         part("endpoint/dynamicLoadBalance", &group::DYNAMIC_LOAD_BALANCE, Elements),
-        own("endpoint/serviceDynamicLoadbalance", &["configuration"], &[], Any),
-        own("endpoint/serviceDynamicLoadBalance", &["configuration"], &[], Any),
-        own("endpoint/class", &["name"], &["parameter"], Elements),
-        own("membershipHandler", &["class"], &["property"], Elements),
-        own("membershipHandler/property", &["name", "value"], &[], Elements),
+        part_with("endpoint/serviceDynamicLoadbalance", &["configuration"], &[], Any),
+        part_with("endpoint/serviceDynamicLoadBalance", &["configuration"], &[], Any),
+        part_with("endpoint/class", &["name"], &["parameter"], Elements),
+        part_with("membershipHandler", &["class"], &["property"], Elements),
+        part_with("membershipHandler/property", &["name", "value"], &[], Elements),
         part("session", &group::SESSION, Elements),
         part("member", &group::MEMBER, Elements),
         part("endpoints", &group::ENDPOINTS, Elements),
         part("enableSec", &definition::SECURITY, Elements),
         part("enableAddressing", &definition::ADDRESSING, Elements),
-        own("enableRM", &["policy"], &[], Elements),
+        part_with("enableRM", &["policy"], &[], Elements),
         part("timeout", &definition::TIMEOUT, Elements),
         part("markForSuspension", &definition::MARK, Elements),
         part("suspendOnFailure", &definition::SUSPEND, Elements),
         part("retryConfig", &definition::RETRY, Elements),
         part("authentication", &http::AUTHENTICATION, Elements),
-        own("basicAuth", &[], &["username", "password"], Elements),
-        own("apiKey", &[], &["name", "value"], Elements),
+        part_with("basicAuth", &[], &["username", "password"], Elements),
+        part_with("apiKey", &[], &["name", "value"], Elements),
         part("oauth", &http::OAUTH, Elements),
-        own("authorizationCode", &[], &grant, Elements),
-        own("clientCredentials", &[], &grant, Elements),
-        own("passwordCredentials", &[], &grant, Elements),
-        own("requestParameters", &[], &["parameter"], Elements),
-        own("customHeaders", &[], &["header"], Elements),
-        own("customHeaders/header", &["name"], &[], Text),
-        own("description", &[], &[], Any),
+        part_with("authorizationCode", &[], &grant, Elements),
+        part_with("clientCredentials", &[], &grant, Elements),
+        part_with("passwordCredentials", &[], &grant, Elements),
+        part_with("requestParameters", &[], &["parameter"], Elements),
+        part_with("customHeaders", &[], &["header"], Elements),
+        part_with("customHeaders/header", &["name"], &[], Text),
+        part_with("description", &[], &[], Any),
     ]
 }

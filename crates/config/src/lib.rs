@@ -1,7 +1,7 @@
 //! Synapse configuration XML as a typed model, every node with its span.
 //!
-//! [`load`] reads a file, a configuration directory or a WSO2 home into a [`Configuration`]. What it finds
-//! wrong is a diagnostic with the place; a faulty artifact is left out and listed, the others stay.
+//! [`load`] reads a file, a configuration directory or a WSO2 home into a [`Configuration`]. Each error
+//! is a diagnostic with the place; a faulty artifact is left out and listed, the others stay.
 //!
 //! Sequence bodies stay lists of [`Element`], expressions stay strings with their place and namespaces: the
 //! crates that run them compile them. [`read`] has what they need to report problems the same way.

@@ -1,8 +1,8 @@
-//! Libraries in a reload: each comes into force as a whole, and stays as it was while its archive is faulty.
+//! Libraries in a reload: each comes into force as a whole, and keeps its last good version while its archive is faulty.
 //!
-//! An archive that nobody can read says nothing of its library, and one with a faulty operation takes away what served. So the version
-//! before stays in both cases, found by the path of the archive, else by the name of the library. What was faulty before and is so now
-//! holds nobody up.
+//! An archive that cannot be read does not tell which library it has, and one with a faulty operation lacks what served. So the last
+//! good version stays in both cases, found by the path of the archive, else by the name of the library. What was faulty in it already
+//! does not block the new version.
 
 use crate::configuration::{
     ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, FaultyArtifact, Library, LibraryOperation,
@@ -12,13 +12,13 @@ use diagnostics::{SourceMap, Span};
 use std::collections::HashMap;
 
 impl Configuration {
-    /// Lets libraries be what they were whose archives cannot be read now, or have operations that cannot be executed any more. Returns
-    /// what is wrong with each.
+    /// Keeps the last good version of libraries whose archives cannot be read, or have operations that cannot be executed any more. Returns
+    /// the reason for each.
     pub fn hold_libraries(&mut self, last: &LastGood) -> Vec<FaultyArtifact> {
         let mut held = Vec::new();
         for old in &last.configuration.libraries {
-            let new = self.libraries.iter().position(|own| own.name == old.name);
-            let broken = self.broken_libraries.iter().find(|own| own.path == old.path);
+            let new = self.libraries.iter().position(|l| l.name == old.name);
+            let broken = self.broken_libraries.iter().find(|library| library.path == old.path);
             let why = match (broken, new) {
                 (Some(BrokenLibrary { place, why, .. }), _) => Some((*place, why.clone())),
                 (None, Some(new)) => self.libraries[new].worse_than(old, last),
@@ -30,7 +30,7 @@ impl Configuration {
         held
     }
 
-    /// Lets libraries be what they were of which an operation does not compile any more; `failed`: what does not compile. Returns what is wrong with each.
+    /// Keeps the last good version of libraries with an operation that does not compile any more (`failed`). Returns the reason for each.
     pub fn hold_faulty_operations(
         &mut self,
         failed: &[FaultyArtifact],
@@ -38,75 +38,78 @@ impl Configuration {
         last: &LastGood,
     ) -> Vec<FaultyArtifact> {
         let mut held = Vec::new();
-        for one in failed.iter().filter(|one| one.kind == ArtifactKind::Template) {
-            let Some(name) = one.name.as_deref().filter(|name| self.sequence_templates.get(name).is_none())
+        for faulty in failed.iter().filter(|f| f.kind == ArtifactKind::Template) {
+            let Some(name) =
+                faulty.name.as_deref().filter(|name| self.sequence_templates.get(name).is_none())
             else {
                 continue;
             };
             let found = self.libraries.iter().enumerate();
-            let mut found = found.filter_map(|(at, own)| Some((at, own.operation(name)?)));
+            let mut found = found.filter_map(|(at, l)| Some((at, l.operation(name)?)));
             let Some((at, operation)) = found.next() else { continue };
             let (library, text) = (&self.libraries[at], sources.text(operation.template.span));
             let mut libraries = last.configuration.libraries.iter();
-            let Some(old) = libraries.find(|own| own.name == library.name) else { continue };
-            // The same text is faulty for another reason.
-            let served = old
-                .operation(name)
-                .is_some_and(|own| last.serves(own) && last.sources.text(own.template.span) != text);
+            let Some(old) = libraries.find(|l| l.name == library.name) else { continue };
+            // The text is the same, so the reason is outside of the library.
+            let served = old.operation(name).is_some_and(|running| {
+                last.serves(running) && last.sources.text(running.template.span) != text
+            });
             if served && old.place != library.place {
-                held.push(self.hold(Some(at), old, one.span, &one.message));
+                held.push(self.hold(Some(at), old, faulty.span, &faulty.message));
             }
         }
         held
     }
 
-    /// Puts a library in the place of the one at `new`.
+    /// Replaces the library at `new` by its last good version.
     fn hold(&mut self, new: Option<usize>, old: &Library, place: Span, why: &str) -> FaultyArtifact {
         match new {
             Some(at) => self.libraries[at] = old.clone(),
             None => self.libraries.push(old.clone()),
         }
-        let one = FaultyArtifact::new(ArtifactKind::Library, Some(old.name.clone()), place, why);
-        FaultyArtifact { held: true, ..one }
+        let faulty = FaultyArtifact::new(ArtifactKind::Library, Some(old.name.clone()), place, why);
+        FaultyArtifact { held: true, ..faulty }
     }
 }
 
 impl Library {
     /// The operation of a name, or the one whose template has it.
     fn operation(&self, name: &str) -> Option<&LibraryOperation> {
-        let is_named =
-            |own: &&LibraryOperation| own.name == name || self.is_synapse && own.template.name.value == name;
+        let is_named = |operation: &&LibraryOperation| {
+            operation.name == name || self.is_synapse && operation.template.name.value == name
+        };
         self.operations.iter().find(is_named)
     }
 
     /// Which operation served in the version before and cannot be executed in this one, and why.
     fn worse_than(&self, old: &Library, last: &LastGood) -> Option<(Span, String)> {
-        old.operations.iter().filter(|own| last.serves(own)).find_map(|own| {
-            match self.operations.iter().find(|new| new.name == own.name) {
+        old.operations.iter().filter(|operation| last.serves(operation)).find_map(|operation| {
+            match self.operations.iter().find(|new| new.name == operation.name) {
                 Some(new) => {
                     let class = new.class.as_ref()?;
-                    let why = format!("the template of `{}` runs the Java class `{class}`", own.name);
+                    let why = format!("the template of `{}` runs the Java class `{class}`", operation.name);
                     Some((new.template.span, why))
                 }
                 None => {
-                    let may_be =
-                        |broken: &&BrokenOperation| broken.name.as_ref().is_none_or(|name| *name == own.name);
+                    let may_be = |broken: &&BrokenOperation| {
+                        broken.name.as_ref().is_none_or(|name| *name == operation.name)
+                    };
                     let broken = self.broken.iter().find(may_be)?;
-                    Some((broken.place, format!("`{}` cannot be read: {}", own.name, broken.why)))
+                    Some((broken.place, format!("`{}` cannot be read: {}", operation.name, broken.why)))
                 }
             }
         })
     }
 
-    /// What it does: its operations with their texts.
+    /// The texts of its operations, by name.
     fn texts<'a>(&'a self, sources: &'a SourceMap) -> HashMap<&'a str, &'a str> {
         let operations = self.operations.iter();
-        operations.map(|own| (own.name.as_str(), sources.text(own.template.span))).collect()
+        operations.map(|operation| (operation.name.as_str(), sources.text(operation.template.span))).collect()
     }
 }
 
 impl LastGood {
-    /// Whether messages could come through an operation.
+    /// Whether an operation served messages.
     fn serves(&self, operation: &LibraryOperation) -> bool {
         let left_out = &self.left_out_operations;
         operation.class.is_none()
@@ -114,23 +117,23 @@ impl LastGood {
             && !left_out.contains(&operation.template.name.value)
     }
 
-    /// Adds how the libraries of `new` differ from these.
+    /// Adds the differences between the libraries of `new` and these.
     pub(crate) fn changes_of_libraries(&self, new: &LastGood, changes: &mut Changes) {
-        let named = |of: &LastGood, name: &str| {
-            of.configuration.libraries.iter().find(|own| own.name == name).cloned()
+        let named = |good: &LastGood, name: &str| {
+            good.configuration.libraries.iter().find(|l| l.name == name).cloned()
         };
         for library in &new.configuration.libraries {
-            let one = (ArtifactKind::Library, library.name.clone());
+            let key = (ArtifactKind::Library, library.name.clone());
             match named(self, &library.name) {
-                None => changes.added.push(one),
+                None => changes.added.push(key),
                 Some(old) if old.texts(&self.sources) != library.texts(&new.sources) => {
-                    changes.changed.push(one)
+                    changes.changed.push(key)
                 }
                 Some(_) => {}
             }
         }
-        let gone = self.configuration.libraries.iter().filter(|own| named(new, &own.name).is_none());
-        changes.removed.extend(gone.map(|own| (ArtifactKind::Library, own.name.clone())));
+        let gone = self.configuration.libraries.iter().filter(|l| named(new, &l.name).is_none());
+        changes.removed.extend(gone.map(|l| (ArtifactKind::Library, l.name.clone())));
     }
 }
 
@@ -143,7 +146,7 @@ mod tests {
     /// Names of operations, with their steps.
     type Operations<'a> = &'a [(&'a str, &'a str)];
 
-    /// A directory with libraries, each unpacked: its directory, its name and its operations. A text that is empty is listed and not there.
+    /// A directory with unpacked libraries: directory, name and operations. An operation with an empty text is listed and has no file.
     fn directory(test: &str, libraries: &[(&str, &str, Operations<'_>)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("busbar-libraries-{}-{test}", std::process::id()));
         let _ = std::fs::remove_dir_all(&root);
@@ -187,7 +190,7 @@ mod tests {
         loaded
     }
 
-    /// What is in force after a reload: each operation with its text, what is held and why, and the counts.
+    /// The state after a reload: each operation with its text, what is held and why, and the counts.
     fn reload(
         test: &str,
         libraries: &[(&str, &str, Operations<'_>)],
@@ -195,23 +198,30 @@ mod tests {
     ) -> (LastGood, String, String) {
         let mut loaded = loaded(test, libraries, Some(last));
         let held = loaded.configuration.hold_libraries(last);
-        let said: Vec<String> = held
+        let reports: Vec<String> = held
             .iter()
-            .map(|one| {
-                let file = one.span.place(&loaded.sources);
-                let name = one.name.as_deref().unwrap_or_default();
-                format!("{name} {} {}", file.split("synapse-libs/").last().unwrap_or_default(), one.message)
+            .map(|faulty| {
+                let file = faulty.span.place(&loaded.sources);
+                let name = faulty.name.as_deref().unwrap_or_default();
+                format!(
+                    "{name} {} {}",
+                    file.split("synapse-libs/").last().unwrap_or_default(),
+                    faulty.message
+                )
             })
             .collect();
         let good = LastGood::new(loaded.configuration, loaded.sources, &[]);
         let counts = last.changes(&good).to_string();
-        (good, said.join("; "), counts)
+        (good, reports.join("; "), counts)
     }
 
     fn operations(good: &LastGood) -> String {
-        let all = good.configuration.libraries.iter().flat_map(|own| &own.operations);
-        let text = |own: &LibraryOperation| good.sources.text(own.template.sequence.element.span()).len();
-        let all: Vec<String> = all.map(|own| format!("{}:{}", own.name, text(own))).collect();
+        let all = good.configuration.libraries.iter().flat_map(|library| &library.operations);
+        let text = |operation: &LibraryOperation| {
+            good.sources.text(operation.template.sequence.element.span()).len()
+        };
+        let all: Vec<String> =
+            all.map(|operation| format!("{}:{}", operation.name, text(operation))).collect();
         all.join(" ")
     }
 
@@ -247,14 +257,14 @@ mod tests {
                 (as_it_was.clone(), "0 changed, 0 new, 0 removed"),
                 "{test}"
             );
-            // And so it does in the next one; then it is mended.
+            // The same in the next reload, until it is mended.
             let (again, held, _) = reload("stays", &[(place, name, inside)], &next);
             assert!(held.starts_with(why) && operations(&again) == as_it_was, "{test}: {held}");
             let mended: Operations<'_> = &[("a", "<log/>"), ("b", "<drop/>")];
             let (_, held, counts) = reload("stays", &[(place, "lib", mended)], &again);
             assert_eq!((held.as_str(), counts.as_str()), ("", "1 changed, 0 new, 0 removed"), "{test}");
         }
-        // An operation that is taken out, or new and faulty, holds nobody up; nor does one that was faulty before.
+        // An operation that is removed, or new and faulty, does not block the new version; nor does one that was faulty before.
         for (test, inside, wanted) in [
             ("less", &[("b", "<drop/>")][..], "1 changed, 0 new, 0 removed"),
             ("more", &[("a", "<drop/>"), ("b", "<drop/>"), ("c", "")], "0 changed, 0 new, 0 removed"),
@@ -267,7 +277,7 @@ mod tests {
         let before = LastGood::new(first.configuration.clone(), first.sources.clone(), &left_out);
         let (_, held, counts) = reload("stays", &[("lib-1", "lib", &[("a", ""), ("b", "<log/>")])], &before);
         assert_eq!((held.as_str(), counts.as_str()), ("", "1 changed, 0 new, 0 removed"));
-        // What is gone is gone, and what is new is new.
+        // Removed and new operations come into force.
         let (_, held, counts) = reload("stays", &[("other", "other", &[("b", "<drop/>")])], &first);
         assert_eq!((held.as_str(), counts.as_str()), ("", "0 changed, 1 new, 1 removed"));
     }
@@ -278,7 +288,7 @@ mod tests {
         let first = LastGood::new(first.configuration, first.sources, &[]);
         for (name, inside, is_held) in [
             ("lib.a", &[("a", "<property/>"), ("b", "<log/>")][..], true),
-            // The same text is faulty for another reason, and what was never there cannot be held.
+            // The text is the same, so the reason is outside; and what never served cannot be held.
             ("lib.b", &[("a", "<property/>"), ("b", "<drop/>")], false),
             ("lib.c", &[("a", "<drop/>"), ("c", "<property/>")], false),
         ] {
@@ -290,7 +300,7 @@ mod tests {
             assert_eq!(!held.is_empty(), is_held, "{name}");
             let is_old = configuration.libraries[0].place == first.configuration.libraries[0].place;
             assert_eq!(is_old, is_held, "{name}");
-            // It does not go round in circles.
+            // References in a circle end.
             assert!(
                 !is_held || configuration.hold_faulty_operations(&failed, &loaded.sources, &first).is_empty()
             );
@@ -305,10 +315,11 @@ mod tests {
         let libraries = &first.configuration.libraries;
         assert_eq!(libraries.len(), 1);
         assert!(libraries[0].path.ends_with("a-1"));
-        // The one that says the same is no finding.
-        let beside: Vec<String> = libraries[0].beside.iter().map(|own| own.place(&first.sources)).collect();
+        // A library with the same content is not reported.
+        let beside: Vec<String> =
+            libraries[0].beside.iter().map(|place| place.place(&first.sources)).collect();
         assert!(beside.len() == 1 && beside[0].contains("b-2"), "{beside:?}");
-        // The one in force stays, wherever another one stands.
+        // The one in force stays, wherever the other one is.
         let last = loaded("twice", &[("b-2", "dup", b)], None);
         let last = LastGood::new(last.configuration, last.sources, &[]);
         let (next, held, counts) = reload("twice", &[("a-1", "dup", a), ("b-2", "dup", b)], &last);

@@ -28,28 +28,28 @@ pub struct LoadOptions {
     pub injector: Option<Injector>,
     /// Fetches local entries whose `src` is an http(s) URL, once, while loading. `None`: they are left out.
     pub fetch: Option<Fetch>,
-    /// The configuration is only looked at: values from outside that are not on this machine are warnings.
+    /// The configuration is only checked: values from outside that are missing on this machine are warnings.
     pub check_only: bool,
-    /// Texts that were read before, whose spans stay valid.
+    /// Source texts that were read before, whose spans stay valid.
     pub sources: SourceMap,
-    /// Where what is in force is written: of two artifacts with one name, the one that is in force stays.
+    /// Where the artifacts in force are written: of two artifacts with one name, the one in force stays.
     pub running: Running,
 }
 
-/// A configuration with everything that was found about it.
+/// A configuration with all findings.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What can be used.
+    /// The artifacts that can be used.
     pub configuration: Configuration,
     /// The texts that spans are in.
     pub sources: SourceMap,
-    /// What was found, in the order of loading.
+    /// The findings, in the order of loading.
     pub diagnostics: Diagnostics,
-    /// What was left out.
+    /// The artifacts that were left out.
     pub faulty: Vec<FaultyArtifact>,
-    /// What of `faulty` has flows that can be read all the same: what is wrong within them can be looked for.
+    /// Those of `faulty` whose flows can be read: they are checked too.
     pub flawed: Flawed,
-    /// Artifacts that lie where they are not read, and such as no bus of this kind reads: what each is, and its path.
+    /// Artifacts that are not read: what each is, and its path.
     pub not_read: Vec<(&'static str, PathBuf)>,
 }
 
@@ -58,8 +58,8 @@ pub struct Loaded {
 /// `diagnostics` and `faulty`.
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     let Some(fetch) = &options.fetch else { return load_once(path, options) };
-    // What lies on other servers is read at the same time, so it has to be known what that is: the few configurations that have such
-    // entries are read twice.
+    // Resources on other servers are read at the same time, so their addresses must be known first: the few configurations that have
+    // some are read twice.
     let noted = Noted::default();
     let first = LoadOptions { fetch: Some(noted.fetch()), ..options.clone() };
     let mut loaded = load_once(path, &first);
@@ -103,8 +103,8 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     loader.configuration.settings = layout.settings;
     loader.not_read = layout.not_read;
     let mut libraries = layout.libraries;
-    // Of two with one name the one that is in force stays, else the first one counts.
-    libraries.sort_by_key(|own| !loader.running.is_library(&own.name, &own.shown));
+    // Of two with one name the one in force stays, else the first one counts.
+    libraries.sort_by_key(|library| !loader.running.is_library(&library.name, &library.shown));
     loader.libraries(libraries);
     for broken in layout.broken_libraries {
         loader.no_library(broken);
@@ -118,10 +118,11 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     }
     let mut archives = layout.cars;
     for at in 0..archives.len() {
-        // Of two with one id the one that is in force stays, wherever the other one stands.
-        let runs = |own: &Archive| loader.running.is_archive(&own.id, &own.shown);
-        let (own, behind) = (&archives[at], archives.iter().enumerate().skip(at + 1));
-        let other = behind.filter(|(_, other)| other.id == own.id && runs(other)).map(|(at, _)| at).next();
+        // Of two with one id the one in force stays, wherever the other one stands.
+        let runs = |archive: &Archive| loader.running.is_archive(&archive.id, &archive.shown);
+        let (archive, behind) = (&archives[at], archives.iter().enumerate().skip(at + 1));
+        let other =
+            behind.filter(|(_, other)| other.id == archive.id && runs(other)).map(|(at, _)| at).next();
         if let Some(other) = other {
             archives.swap(at, other);
         }
@@ -159,15 +160,20 @@ pub fn load_text(path: &str, text: &str, root: &Path, options: &LoadOptions) -> 
     loader.finish()
 }
 
-/// The artifacts that stand at these places of a file, read once more.
+/// Parses the artifacts at these places of a file again.
 pub(crate) fn once_more(
     file: FileId,
     wanted: &HashSet<Span>,
     sources: &SourceMap,
-    of: &Configuration,
+    configuration: &Configuration,
 ) -> Configuration {
-    let registry = of.root.join("registry");
-    let mut loader = Loader::new(of.root.clone(), registry, of.injector.clone(), &LoadOptions::default());
+    let registry = configuration.root.join("registry");
+    let mut loader = Loader::new(
+        configuration.root.clone(),
+        registry,
+        configuration.injector.clone(),
+        &LoadOptions::default(),
+    );
     let text = sources.get(file).map(|source| source.text().clone()).unwrap_or_default();
     if let Ok(root) = crate::parse::parse(file, &text) {
         let all = std::iter::once(&root).chain(root.elements());
@@ -187,7 +193,7 @@ struct Loader {
     fetch: Option<Fetch>,
     running: Running,
     flawed: Flawed,
-    /// What is wrong with artifacts that were read before the one that is read now.
+    /// Errors of artifacts that were read before the present one.
     found_before: Vec<Diagnostic>,
     not_read: NotRead,
     /// An archive is being loaded: the last one of the configuration.
@@ -223,7 +229,7 @@ impl Loader {
         }
     }
 
-    /// All artifacts of an archive, or none where one of them has an error that WSO2 finds as well.
+    /// Adds all artifacts of an archive, or none if one of them has an error that WSO2 finds too.
     fn archive(&mut self, archive: Archive) {
         let same = self.configuration.archives.iter().find(|other| other.id == archive.id);
         if let Some(first) = same {
@@ -264,9 +270,9 @@ impl Loader {
         }
         self.in_archive = false;
         let mut errors = self.diagnostics.iter().skip(mark);
-        let error = errors.find(|own| own.severity == Severity::Error && !is_ours(own.rule)).cloned();
+        let error = errors.find(|d| d.severity == Severity::Error && !is_ours(d.rule)).cloned();
         if let Some(error) = error {
-            self.faulty.iter_mut().skip(faulty).for_each(|own| own.archive = Some(path.clone()));
+            self.faulty.iter_mut().skip(faulty).for_each(|artifact| artifact.archive = Some(path.clone()));
             let loaded = &self.configuration.archives[at];
             let (files, replaced) = (loaded.files.clone(), loaded.replaced.clone());
             self.defined.retain(|_, (_, span)| !files.contains(&span.file));
@@ -280,13 +286,13 @@ impl Loader {
         }
     }
 
-    /// Libraries, of which one counts for each name.
+    /// Adds libraries. Of several with one name one counts.
     fn libraries(&mut self, libraries: Vec<LibraryFiles>) {
         let mut others = Vec::new();
-        for (at, own) in libraries.iter().enumerate() {
-            let first = libraries[..at].iter().find(|first| first.name == own.name);
-            let differs = first.is_some_and(|first| !first.is_same(own));
-            others.push((first.is_some(), differs.then(|| own.shown.clone())));
+        for (at, library) in libraries.iter().enumerate() {
+            let first = libraries[..at].iter().find(|first| first.name == library.name);
+            let differs = first.is_some_and(|first| !first.is_same(library));
+            others.push((first.is_some(), differs.then(|| library.shown.clone())));
         }
         for (files, (is_second, differs)) in libraries.into_iter().zip(others) {
             if !is_second {
@@ -294,12 +300,14 @@ impl Loader {
             } else if let Some(shown) = differs {
                 let place = self.whole(&shown);
                 let mut all = self.configuration.libraries.iter_mut();
-                all.find(|own| own.name == files.name).into_iter().for_each(|own| own.beside.push(place));
+                all.find(|library| library.name == files.name)
+                    .into_iter()
+                    .for_each(|library| library.beside.push(place));
             }
         }
     }
 
-    /// A library that cannot be read, or what lies where they do and is none.
+    /// Reports a library that cannot be read, or a file among libraries that is none.
     fn no_library(&mut self, files: BrokenFiles) {
         let BrokenFiles { shown: path, archive, unread } = files;
         let why = match unread {
@@ -313,7 +321,7 @@ impl Loader {
         self.configuration.broken_libraries.push(BrokenLibrary { path, place, why, archive });
     }
 
-    /// The operations of a library. What is wrong with it is a warning: artifacts that use it say so.
+    /// Adds the operations of a library. Errors in it are warnings: artifacts that use it report them.
     fn library(&mut self, mut files: LibraryFiles) {
         const PART: &str = "a part of a library cannot be read";
         let place = self.whole(&files.shown);
@@ -345,7 +353,7 @@ impl Loader {
                     continue;
                 }
             };
-            // What is odd about templates of others is no finding of this configuration.
+            // Findings about the style of third-party templates are dropped.
             let mut found = Diagnostics::default();
             match Template::parse(&root, &mut found) {
                 Some(Template::Sequence(mut template)) => {
@@ -359,7 +367,7 @@ impl Loader {
                     });
                 }
                 _ => {
-                    let why = "it is no sequence template".to_owned();
+                    let why = "it is not a sequence template".to_owned();
                     let place = self.broken_library(&operation.shown, PART, why.clone());
                     broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
                 }
@@ -371,13 +379,13 @@ impl Loader {
         self.configuration.libraries.push(library);
     }
 
-    fn broken_library(&mut self, path: &str, what: &str, why: String) -> Span {
+    fn broken_library(&mut self, path: &str, message: &str, why: String) -> Span {
         let place = self.whole(path);
-        self.diagnostics.push(Diagnostic::warning("broken-library", what).at(place, why));
+        self.diagnostics.push(Diagnostic::warning("broken-library", message).at(place, why));
         place
     }
 
-    /// The place of something of which no line counts.
+    /// The place of a file as a whole.
     fn whole(&mut self, path: &str) -> Span {
         Span::new(self.sources.add(path, ""), 0, 0)
     }
@@ -388,7 +396,7 @@ impl Loader {
         self.faulty.push(FaultyArtifact::archive(path, Span::new(file, 0, 0), error.message));
     }
 
-    /// Names that are to come from outside and do not.
+    /// Reports names of values from outside that are not set.
     fn configs(&mut self, files: &[PathBuf]) {
         for path in files {
             let shown = path.display().to_string();
@@ -417,7 +425,7 @@ impl Loader {
     fn data_sources_of_settings(&mut self) {
         let files = self.configuration.settings.iter().filter(|path| path.ends_with("deployment.toml"));
         for path in files.cloned().collect::<Vec<_>>() {
-            // What cannot be read is reported with the other settings.
+            // Errors in it are reported with the other settings.
             let Ok(text) = layout::read(&path).and_then(decode) else { continue };
             let file = self.sources.add(path.display().to_string(), text.as_str());
             for source in DataSource::of_settings(&text, file) {
@@ -442,7 +450,7 @@ impl Loader {
         self.source(file, kind);
     }
 
-    /// A file with artifacts, which may be one of an archive.
+    /// A file with artifacts, which may be a member of an archive.
     fn add(&mut self, path: &str, text: &str) -> FileId {
         let file = self.sources.add(path, text);
         if self.in_archive
@@ -469,7 +477,7 @@ impl Loader {
             return root
                 .children_named("datasources")
                 .flat_map(|list| list.children_named("datasource"))
-                .for_each(|own| self.artifact(own));
+                .for_each(|child| self.artifact(child));
         }
         let found = ArtifactKind::of_element(root.local());
         if found.is_none() || kind.is_some_and(|kind| Some(kind) != found) {
@@ -482,7 +490,7 @@ impl Loader {
             };
             return self.broken_file(file, kind, error);
         }
-        // What synapse.xml says goes before the file of its own.
+        // synapse.xml takes precedence over the artifact's file.
         let settled = match kind {
             Some(ArtifactKind::Registry) => self.configuration.registry.provider.is_some(),
             Some(ArtifactKind::TaskManager) => self.configuration.task_manager.is_some(),
@@ -535,12 +543,12 @@ impl Loader {
         }
     }
 
-    /// Reads one artifact; whatever is wrong with it stays its own problem.
+    /// Reads one artifact; its errors leave out no other one.
     fn artifact(&mut self, element: &Element) {
         let Some(kind) = ArtifactKind::of_element(element.local()) else { return };
         let mark = self.diagnostics.len();
         match element.namespace() {
-            // Data sources are no part of Synapse: that they are in no namespace is as it should be.
+            // Data sources are not Synapse elements: they have no namespace.
             "" if matches!(kind, ArtifactKind::DataSource | ArtifactKind::DataService) => {
                 self.read(kind, &element.adopted(), mark)
             }
@@ -734,8 +742,8 @@ impl Loader {
         true
     }
 
-    /// Whether what was read first makes way for what is read now, where there can be one of them only: the one that is in force
-    /// stays. Archives are left out as a whole or not at all, so their artifacts make no way.
+    /// Whether the artifact that was read first is replaced by the one that is read now, since only one of them can be in force: the one in
+    /// force stays. Archives are left out as a whole or not at all, so their artifacts are never replaced.
     fn makes_way(
         &self,
         kind: ArtifactKind,
@@ -746,7 +754,8 @@ impl Loader {
         let runs = |kind, name: &str, file| {
             self.sources.get(file).is_some_and(|source| self.running.is(kind, name, source.path()))
         };
-        let in_archive = self.configuration.archives.iter().any(|own| own.files.contains(&first_file));
+        let in_archive =
+            self.configuration.archives.iter().any(|archive| archive.files.contains(&first_file));
         !in_archive && runs(kind, name, file) && !runs(first_kind, first, first_file)
     }
 
@@ -755,14 +764,15 @@ impl Loader {
         self.configuration.remove(kind, name);
         self.defined.remove(&(space_of(kind), name.to_owned()));
         self.faulty.push(FaultyArtifact::new(kind, Some(name.to_owned()), span, error.message.as_str()));
-        // What is read now is in order.
+        // The artifact that is read now is in order.
         self.found_before.push(error);
     }
 
-    /// A default sequence of an archive takes the place of the server's.
+    /// Replaces the server's built-in sequence by that of an archive.
     fn make_way(&mut self, name: &str) {
         let key = (None, name.to_owned());
-        let of_an_archive = |file| self.configuration.archives.iter().any(|own| own.files.contains(&file));
+        let of_an_archive =
+            |file| self.configuration.archives.iter().any(|archive| archive.files.contains(&file));
         if self.in_archive
             && let Some((ArtifactKind::Sequence, span)) = self.defined.get(&key)
             && !of_an_archive(span.file)
@@ -772,7 +782,7 @@ impl Loader {
                 .archives
                 .last_mut()
                 .into_iter()
-                .for_each(|own| own.replaced.push(sequence.clone()));
+                .for_each(|s| s.replaced.push(sequence.clone()));
             self.defined.remove(&key);
         }
     }
@@ -816,7 +826,7 @@ impl Loader {
         let not_read = self.not_read_findings();
         self.diagnostics.extend(not_read);
         Loaded {
-            not_read: self.not_read.artifacts().map(|(what, path)| (what, path.to_owned())).collect(),
+            not_read: self.not_read.artifacts().map(|(artifact, path)| (artifact, path.to_owned())).collect(),
             configuration: self.configuration,
             sources: self.sources,
             diagnostics: self.diagnostics,
@@ -851,8 +861,8 @@ impl Loader {
         let entries: Vec<PathBuf> =
             self.configuration.local_entries.iter().filter_map(|entry| entry.origin.clone()).collect();
         let texts: Vec<Arc<str>> = self.sources.iter().map(|(_, source)| Arc::clone(source.text())).collect();
-        // What the configuration names, or something that it names does (a schema that a schema imports), is in use. The texts
-        // are gone through once, for the words of all names.
+        // A file is in use if the configuration names it, or if a file in use does (a schema that a schema imports). The texts
+        // are searched once, for the words of all names.
         let name = |path: &'_ Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
         let names: Vec<String> = self.not_read.paths().filter_map(name).collect();
         let wanted: HashSet<&str> = names.iter().flat_map(|name| words(name)).collect();
@@ -874,7 +884,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether an error is one that only this bus has, or has when it loads: a server would deploy the artifact.
+/// Whether an error is one that WSO2 does not find when it deploys the artifact.
 pub fn is_ours(rule: &str) -> bool {
     rule.starts_with("unsupported")
         || matches!(
@@ -902,13 +912,13 @@ fn has_no_content(element: &Element) -> bool {
     }
 }
 
-/// The text of a file, in whatever encoding it says.
-/// The Java class that a step runs. What a step has as data is not looked at.
+/// The text of a file, in the encoding that it declares.
+/// The Java class that a step runs. Data of a step is not searched.
 fn class_of(element: &Element) -> Option<String> {
     const DATA: &[&str] = &["format", "inline", "source", "target", "args", "schema", "parameter"];
     element.elements().find_map(|child| match child.local() {
         "class" => child.attr("name").map(str::to_owned),
-        local if DATA.contains(&local) && child.elements().all(|own| !own.is("sequence")) => None,
+        local if DATA.contains(&local) && child.elements().all(|e| !e.is("sequence")) => None,
         _ => class_of(child),
     })
 }

@@ -1,7 +1,7 @@
 //! What a reload puts in force: of each artifact its new version, or the last good one where the new one is faulty.
 //!
-//! What is kept of a version is its model, not what was compiled of it. So a mixture of new and old versions is a
-//! configuration like any other: it is compiled as a whole, keys lead to what is in force now, and the spans of an old
+//! The model of a version is kept, not what was compiled of it. So a mixture of new and old versions is a
+//! configuration like any other: it is compiled as a whole, keys lead to the artifacts in force, and the spans of an old
 //! version still point into the text that it was read from.
 
 use crate::artifacts::Api;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Does something with each kind of artifacts that have names, and the field that has them.
+/// Repeats a statement for each kind of artifacts that have names, with the field of the configuration.
 macro_rules! kinds {
     ($each:ident) => {
         $each!(Proxy proxies);
@@ -34,7 +34,7 @@ macro_rules! kinds {
     };
 }
 
-/// An artifact as a configuration has it.
+/// An artifact of a configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
     /// Its kind.
@@ -45,29 +45,29 @@ pub struct Written {
     pub span: Span,
 }
 
-/// The configuration in force without what is left out of it, and the texts that its spans are in.
+/// The configuration in force without the artifacts that are left out, and its source texts.
 #[derive(Clone, Debug)]
 pub struct LastGood {
     pub(crate) configuration: Configuration,
     pub(crate) sources: SourceMap,
-    /// What was read of the registry until it was in force, by key.
+    /// The documents of the registry that were read until it came into force, by key.
     pub(crate) documents: HashMap<String, Arc<[u8]>>,
-    /// Versions that are in force in place of one in another file: which file that is, by path.
+    /// Artifacts in force whose last good version stands for one in another file: the path of that file.
     pub(crate) stands_for: HashMap<(ArtifactKind, String), String>,
-    /// Names of operations of libraries that were faulty, and of their templates.
+    /// The names of faulty operations of libraries, and of their templates.
     pub(crate) left_out_operations: HashSet<String>,
 }
 
 impl LastGood {
-    /// What of a configuration can be fallen back on: all but these.
+    /// The part of a configuration that a reload can fall back on: all but `left_out`.
     pub fn new(
         mut configuration: Configuration,
         sources: SourceMap,
         left_out: &[FaultyArtifact],
     ) -> LastGood {
-        let operations = left_out.iter().filter(|one| one.kind == ArtifactKind::Template);
-        let left_out_operations = operations.filter_map(|one| one.name.clone()).collect();
-        let named = |one: &FaultyArtifact| Some((one.kind, one.name.clone()?));
+        let operations = left_out.iter().filter(|faulty| faulty.kind == ArtifactKind::Template);
+        let left_out_operations = operations.filter_map(|faulty| faulty.name.clone()).collect();
+        let named = |faulty: &FaultyArtifact| Some((faulty.kind, faulty.name.clone()?));
         let left_out: HashSet<_> = left_out.iter().filter_map(named).collect();
         macro_rules! leave_out {
             ($kind:ident $field:ident) => {
@@ -80,11 +80,12 @@ impl LastGood {
         LastGood { configuration, sources, documents, stands_for: HashMap::new(), left_out_operations }
     }
 
-    /// The same, where these are the faulty artifacts beside it: their files may become worse, and what stands for them stays.
+    /// The same with these faulty artifacts: their files may become worse, and their last good versions stay in force.
     #[must_use]
     pub fn standing_for(mut self, faulty: &[FaultyArtifact], before: Option<&LastGood>) -> LastGood {
-        for one in faulty.iter().filter(|one| one.held) {
-            let Some(path) = self.sources.get(one.span.file).map(|file| file.path().to_owned()) else {
+        for faulty_artifact in faulty.iter().filter(|f| f.held) {
+            let Some(path) = self.sources.get(faulty_artifact.span.file).map(|file| file.path().to_owned())
+            else {
                 continue;
             };
             let mut stand = |key: (ArtifactKind, String)| {
@@ -92,58 +93,58 @@ impl LastGood {
                     self.stands_for.insert(key, path.clone());
                 }
             };
-            match &one.name {
-                Some(name) if !one.whole_file => stand((one.kind, name.clone())),
+            match &faulty_artifact.name {
+                Some(name) if !faulty_artifact.whole_file => stand((faulty_artifact.kind, name.clone())),
                 _ => {
-                    let known = before.iter().flat_map(|before| &before.stands_for);
-                    known.filter(|(_, own)| **own == path).for_each(|(key, _)| stand(key.clone()));
+                    let stood_for = before.iter().flat_map(|before| &before.stands_for);
+                    stood_for.filter(|(_, p)| **p == path).for_each(|(key, _)| stand(key.clone()));
                 }
             }
         }
         self
     }
 
-    /// A document of the registry as it was.
+    /// The last good content of a document of the registry.
     fn document(&self, key: &str) -> Option<&Arc<[u8]>> {
         self.documents.get(key).or_else(|| self.configuration.registry.packaged(key))
     }
 
-    /// What is in force, without the artifacts that are left out.
+    /// The configuration in force, without the artifacts that are left out.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }
 
-    /// Where what is in force is written.
+    /// Where the artifacts in force are written.
     pub fn running(&self) -> Running {
         let mut running = Running::default();
-        self.configuration.archives.iter().for_each(|own| running.add_archive(own));
-        self.configuration.libraries.iter().for_each(|own| running.add_library(own));
-        for one in self.configuration.written() {
-            if let Some(file) = self.sources.get(one.span.file) {
-                running.add(one.kind, &one.name, file.path());
+        self.configuration.archives.iter().for_each(|archive| running.add_archive(archive));
+        self.configuration.libraries.iter().for_each(|library| running.add_library(library));
+        for artifact in self.configuration.written() {
+            if let Some(file) = self.sources.get(artifact.span.file) {
+                running.add(artifact.kind, &artifact.name, file.path());
             }
         }
         running
     }
 
-    /// The texts.
+    /// The source texts.
     pub fn sources(&self) -> &SourceMap {
         &self.sources
     }
 
-    /// Whether an artifact of it lies below a directory.
+    /// Whether one of its artifacts lies below a directory.
     pub fn has_below(&self, directory: &Path) -> bool {
         let files = self.configuration.files();
         let mut files = files.iter().filter_map(|file| self.sources.get(*file));
         files.any(|file| Path::new(file.path()).starts_with(directory))
     }
 
-    /// The archive that a file is of.
+    /// The archive of a file.
     fn archive_of(&self, file: FileId) -> Option<&DeployedArchive> {
         self.configuration.archives.iter().find(|archive| archive.files.contains(&file))
     }
 
-    /// The text of a faulty artifact, where that is what it was: what is wrong must lie in what it names.
+    /// The text of a faulty artifact, if it has not changed: then the error lies in something that it refers to.
     pub fn unchanged<'a>(
         &self,
         faulty: &FaultyArtifact,
@@ -156,23 +157,23 @@ impl LastGood {
         (text == before).then_some(text)
     }
 
-    /// How `new` differs from this.
+    /// The differences between this configuration and `new`.
     pub fn changes(&self, new: &LastGood) -> Changes {
         let old = self.configuration.written().into_iter();
-        let mut old: HashMap<_, _> = old.map(|one| ((one.kind, one.name.clone()), one)).collect();
+        let mut old: HashMap<_, _> = old.map(|w| ((w.kind, w.name.clone()), w)).collect();
         let mut changes = Changes::default();
-        for one in new.configuration.written() {
-            match old.remove(&(one.kind, one.name.clone())) {
-                None => changes.added.push((one.kind, one.name)),
-                Some(before) if self.sources.text(before.span) != new.sources.text(one.span) => {
-                    changes.changed.push((one.kind, one.name));
+        for artifact in new.configuration.written() {
+            match old.remove(&(artifact.kind, artifact.name.clone())) {
+                None => changes.added.push((artifact.kind, artifact.name)),
+                Some(before) if self.sources.text(before.span) != new.sources.text(artifact.span) => {
+                    changes.changed.push((artifact.kind, artifact.name));
                 }
                 Some(_) => {}
             }
         }
-        // In the order of their kinds, not in that of the table.
-        let removed = self.configuration.written().into_iter().map(|one| (one.kind, one.name));
-        changes.removed = removed.filter(|one| old.contains_key(one)).collect();
+        // Sorted by kind, not in the order of the table.
+        let removed = self.configuration.written().into_iter().map(|w| (w.kind, w.name));
+        changes.removed = removed.filter(|key| old.contains_key(key)).collect();
         self.changes_of_libraries(new, &mut changes);
         let differs = |(key, before): &(&String, &Arc<[u8]>)| {
             new.documents.get(*key).is_some_and(|after| after != *before)
@@ -182,7 +183,7 @@ impl LastGood {
         changes
     }
 
-    /// This configuration, to be in force once more after `last`: with the documents that it had, but for those that flows wrote.
+    /// This configuration, to come into force again after `last`: with the documents that it had, except those that flows wrote.
     pub fn again(&self, last: &LastGood) -> Configuration {
         let mut configuration = self.configuration.clone();
         configuration.follow(last);
@@ -192,39 +193,40 @@ impl LastGood {
         configuration
     }
 
-    /// The versions that stand for a faulty artifact.
+    /// The last good versions that stand for a faulty artifact.
     fn versions(&self, faulty: &FaultyArtifact, new: &Configuration, sources: &SourceMap) -> Vec<Written> {
         let path = |sources: &SourceMap, file: FileId| sources.get(file).map(|file| file.path().to_owned());
         let file = path(sources, faulty.span.file);
-        let stands_for = |one: &Written| self.stands_for.get(&(one.kind, one.name.clone()));
-        let gone = |one: &Written| {
-            (path(&self.sources, one.span.file) == file || file.is_some() && stands_for(one) == file.as_ref())
-                && new.span(one.kind, &one.name).is_none()
+        let stands_for = |w: &Written| self.stands_for.get(&(w.kind, w.name.clone()));
+        let gone = |version: &Written| {
+            (path(&self.sources, version.span.file) == file
+                || file.is_some() && stands_for(version) == file.as_ref())
+                && new.span(version.kind, &version.name).is_none()
         };
         let written = self.configuration.written().into_iter();
         match &faulty.name {
-            // Which of them the file still has cannot be known.
+            // Which of them the file still has is unknown.
             _ if faulty.whole_file => written.filter(gone).collect(),
-            // An element that is no artifact was one.
+            // An element that is not an artifact now was one.
             Some(name) if faulty.kind == ArtifactKind::Definitions => {
-                written.filter(|one| one.name == *name && gone(one)).collect()
+                written.filter(|w| w.name == *name && gone(w)).collect()
             }
-            Some(name) => written.filter(|one| one.kind == faulty.kind && one.name == *name).collect(),
-            None => written.filter(|one| one.kind == faulty.kind && gone(one)).collect(),
+            Some(name) => written.filter(|w| w.kind == faulty.kind && w.name == *name).collect(),
+            None => written.filter(|w| w.kind == faulty.kind && gone(w)).collect(),
         }
     }
 }
 
-/// Which artifacts are others after a reload.
+/// The differences after a reload.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Changes {
-    /// With another text.
+    /// Artifacts with another text.
     pub changed: Vec<(ArtifactKind, String)>,
-    /// Not there before.
+    /// New artifacts.
     pub added: Vec<(ArtifactKind, String)>,
-    /// Not there any more.
+    /// Removed artifacts.
     pub removed: Vec<(ArtifactKind, String)>,
-    /// The keys of documents of the registry that are others, of those that both have read.
+    /// The keys of the registry's documents that have changed, of those that both configurations have read.
     pub documents: Vec<String>,
 }
 
@@ -243,11 +245,11 @@ impl fmt::Display for Changes {
 }
 
 impl Configuration {
-    /// Puts the last good versions of faulty artifacts in their place, and what these need and nothing defines any
-    /// more. Marks the faulty ones that it has found a version for.
+    /// Replaces faulty artifacts by their last good versions, together with what these need and nothing defines any
+    /// more. Marks the faulty ones that are replaced.
     ///
-    /// `read`: the faulty ones are those that could not be read; what this configuration has under such a name is
-    /// another artifact, and good. Otherwise they could not be compiled, and are in it.
+    /// `read`: the faulty artifacts could not be read; an artifact of this configuration with such a name is
+    /// another one, and good. Otherwise they could not be compiled, and are in it.
     pub fn fall_back(
         &mut self,
         faulty: &mut [FaultyArtifact],
@@ -256,10 +258,10 @@ impl Configuration {
         read: bool,
     ) -> Vec<Written> {
         let mut held = self.fall_back_on_archives(faulty, last);
-        for faulty in faulty.iter_mut().filter(|one| !one.held) {
+        for faulty in faulty.iter_mut().filter(|f| !f.held) {
             if faulty.kind == ArtifactKind::Registry && read {
                 self.registry = last.configuration.registry.clone();
-                // With the resources of the projects and archives of now.
+                // With the resources of the new projects and archives.
                 self.finish();
                 faulty.held = true;
             }
@@ -267,7 +269,7 @@ impl Configuration {
                 let alone = faulty.archive.is_none() || last.archive_of(version.span.file).is_none();
                 if alone && self.take(&version, last, !read) {
                     faulty.held = true;
-                    // One that has lost its name has the one that it had.
+                    // An artifact that has lost its name keeps the one it had.
                     if !faulty.whole_file {
                         faulty.name.get_or_insert_with(|| version.name.clone());
                     }
@@ -276,60 +278,64 @@ impl Configuration {
             }
         }
         let mut at = 0;
-        while let Some(one) = held.get(at) {
-            let needed = self.needed(one, last);
-            held.extend(needed.into_iter().filter(|one| self.take(one, last, false)));
+        while let Some(artifact) = held.get(at) {
+            let needed = self.needed(artifact, last);
+            held.extend(needed.into_iter().filter(|w| self.take(w, last, false)));
             at += 1;
         }
         held
     }
 
-    /// Puts the last good versions of refused archives in their place, each as one unit: its artifacts and its resources of
-    /// the registry. It is found by its path, or, where the file was renamed, by its artifacts.
+    /// Restores the last good versions of refused archives, each as one unit: its artifacts and its resources of
+    /// the registry. An archive is found by its path, or, where the file was renamed, by its artifacts.
     fn fall_back_on_archives(&mut self, faulty: &mut [FaultyArtifact], last: &LastGood) -> Vec<Written> {
-        let refused = |one: &&FaultyArtifact| one.kind == ArtifactKind::Archive && !one.held;
-        let paths: Vec<String> =
-            faulty.iter().filter(refused).filter_map(|one| one.archive.clone()).collect();
+        let refused = |f: &&FaultyArtifact| f.kind == ArtifactKind::Archive && !f.held;
+        let paths: Vec<String> = faulty.iter().filter(refused).filter_map(|f| f.archive.clone()).collect();
         let mut held = Vec::new();
         for path in paths {
-            let members = || faulty.iter().filter(|one| one.archive.as_ref() == Some(&path));
+            let members = || faulty.iter().filter(|f| f.archive.as_ref() == Some(&path));
             let by_path = last.configuration.archives.iter().find(|archive| archive.path == path);
             let Some(archive) = by_path.or_else(|| {
-                members().find_map(|one| {
-                    let span = last.configuration.span(one.kind, one.name.as_deref()?)?;
+                members().find_map(|member| {
+                    let span = last.configuration.span(member.kind, member.name.as_deref()?)?;
                     last.archive_of(span.file)
                 })
             }) else {
                 continue;
             };
-            let is_faulty = members().any(|one| archive.files.contains(&one.span.file));
+            let is_faulty = members().any(|member| archive.files.contains(&member.span.file));
             let in_force = |other: &DeployedArchive| other.path == archive.path || other.id == archive.id;
             if is_faulty || self.archives.iter().any(in_force) {
                 continue;
             }
             let restored = self.restore(archive, last);
-            for one in faulty.iter_mut().filter(|one| one.archive.as_ref() == Some(&path)) {
-                let stays = |own: &Written| own.kind == one.kind && Some(&own.name) == one.name.as_ref();
-                one.held = one.kind == ArtifactKind::Archive || one.whole_file || restored.iter().any(stays);
+            for faulty_artifact in faulty.iter_mut().filter(|f| f.archive.as_ref() == Some(&path)) {
+                let stays = |written: &Written| {
+                    written.kind == faulty_artifact.kind
+                        && Some(&written.name) == faulty_artifact.name.as_ref()
+                };
+                faulty_artifact.held = faulty_artifact.kind == ArtifactKind::Archive
+                    || faulty_artifact.whole_file
+                    || restored.iter().any(stays);
             }
             held.extend(restored);
         }
         held
     }
 
-    /// Puts an archive back. A name that something else has taken since is the other one's.
+    /// Restores an archive. A name that another artifact has taken since is not restored.
     fn restore(&mut self, archive: &DeployedArchive, last: &LastGood) -> Vec<Written> {
         let mut archive = archive.clone();
         archive.replaced.clear();
         let mut restored = Vec::new();
         let all = last.configuration.written().into_iter();
-        for version in all.filter(|one| archive.files.contains(&one.span.file)) {
-            // Its default sequences take the place of the server's, as when it was loaded.
+        for version in all.filter(|w| archive.files.contains(&w.span.file)) {
+            // Its sequences replace built-in ones, as when it was loaded.
             if version.kind == ArtifactKind::Sequence
                 && matches!(&*version.name, "main" | "fault")
-                && let Some(own) = self.sequences.get(&version.name)
-                && !own.built_in
-                && !self.archives.iter().any(|other| other.files.contains(&own.span.file))
+                && let Some(sequence) = self.sequences.get(&version.name)
+                && !sequence.built_in
+                && !self.archives.iter().any(|other| other.files.contains(&sequence.span.file))
             {
                 archive.replaced.extend(self.sequences.remove(&version.name));
             }
@@ -339,7 +345,7 @@ impl Configuration {
         }
         for library in last.configuration.libraries.iter() {
             let is_of_it = library.archive.as_ref() == Some(&archive.path);
-            if is_of_it && !self.libraries.iter().any(|own| own.name == library.name) {
+            if is_of_it && !self.libraries.iter().any(|l| l.name == library.name) {
                 self.libraries.push(library.clone());
             }
         }
@@ -349,7 +355,7 @@ impl Configuration {
         restored
     }
 
-    /// Puts the last good versions of documents (entries, resources of the registry) in their place: those that a text names, and
+    /// Restores the last good versions of documents (entries, resources of the registry): those that a text names, and
     /// those that these name. Returns the keys of those that differ.
     pub fn fall_back_on_documents(&mut self, text: &str, last: &LastGood) -> Vec<String> {
         let mut texts = vec![text.to_owned()];
@@ -371,7 +377,7 @@ impl Configuration {
                 let (good, is_held) = match (entry, last.document(key)) {
                     (Some(entry), _) => {
                         let good: Arc<[u8]> = entry.bytes().into();
-                        let differs = self.local_entries.get(key).is_some_and(|own| *own.bytes() != *good);
+                        let differs = self.local_entries.get(key).is_some_and(|new| *new.bytes() != *good);
                         if differs {
                             self.local_entries.replace(key, entry.clone());
                         }
@@ -389,12 +395,12 @@ impl Configuration {
         held
     }
 
-    /// Goes on where another configuration was in force: what flows wrote into its registry is not lost.
+    /// Continues after another configuration: keeps what flows wrote into its registry.
     pub fn follow(&mut self, last: &LastGood) {
         self.registry = self.registry.after(&last.configuration.registry);
     }
 
-    /// What a held version names, and nothing defines any more.
+    /// The artifacts that a held version names, and nothing defines any more.
     fn needed(&self, held: &Written, last: &LastGood) -> Vec<Written> {
         let text = last.sources.text(held.span);
         let stands = |name: &str| {
@@ -404,24 +410,24 @@ impl Configuration {
                     && text[at + name.len()..].starts_with(['"', '\'', '<', ' ', '\n', '\t'])
             })
         };
-        let is_named = |one: &Written| {
-            let source = match one.kind {
-                ArtifactKind::DataSource => last.configuration.data_sources.get(&one.name),
+        let is_named = |version: &Written| {
+            let source = match version.kind {
+                ArtifactKind::DataSource => last.configuration.data_sources.get(&version.name),
                 _ => None,
             };
-            let jndi = source.and_then(|own| own.jndi.as_deref());
-            (one.kind.shares_keys() || source.is_some() || one.kind == ArtifactKind::MessageStore)
-                && self.span(one.kind, &one.name).is_none()
-                && (stands(&one.name) || jndi.is_some_and(stands))
+            let jndi = source.and_then(|s| s.jndi.as_deref());
+            (version.kind.shares_keys() || source.is_some() || version.kind == ArtifactKind::MessageStore)
+                && self.span(version.kind, &version.name).is_none()
+                && (stands(&version.name) || jndi.is_some_and(stands))
         };
         last.configuration.written().into_iter().filter(is_named).collect()
     }
 
-    /// Takes a version over; `false` where that is not possible, or it is in force already.
+    /// Takes over a version; `false` where that is not possible, or it is in force already.
     fn take(&mut self, version: &Written, last: &LastGood, replaces: bool) -> bool {
         let Written { kind, name, span } = version;
         let free = match self.span(*kind, name) {
-            Some(own) => (replaces && own != *span) || own.file == FileId::BUILT_IN,
+            Some(place) => (replaces && place != *span) || place.file == FileId::BUILT_IN,
             None => !(kind.shares_keys() && self.has_key(name)) && self.context_is_free(*kind, name, last),
         };
         macro_rules! take {
@@ -439,7 +445,7 @@ impl Configuration {
         free
     }
 
-    /// Whether no other API is where an API of `last` would be.
+    /// Whether no other API has the context of an API of `last`.
     fn context_is_free(&self, kind: ArtifactKind, name: &str, last: &LastGood) -> bool {
         let Some(api) = last.configuration.apis.get(name).filter(|_| kind == ArtifactKind::Api) else {
             return true;
@@ -448,13 +454,13 @@ impl Configuration {
         !self.apis.iter().any(at)
     }
 
-    /// The files that its artifacts and libraries are in.
+    /// The files of its artifacts and libraries.
     pub fn files(&self) -> HashSet<FileId> {
-        let libraries = self.libraries.iter().flat_map(|own| {
-            let operations = own.operations.iter().map(|one| one.template.span.file);
-            operations.chain(own.broken.iter().map(|one| one.place.file)).chain([own.place.file])
+        let libraries = self.libraries.iter().flat_map(|library| {
+            let operations = library.operations.iter().map(|o| o.template.span.file);
+            operations.chain(library.broken.iter().map(|b| b.place.file)).chain([library.place.file])
         });
-        self.written().into_iter().map(|one| one.span.file).chain(libraries).collect()
+        self.written().into_iter().map(|w| w.span.file).chain(libraries).collect()
     }
 
     /// All artifacts, in the order of their kinds.
@@ -462,10 +468,10 @@ impl Configuration {
         let mut all = Vec::new();
         macro_rules! add {
             ($kind:ident $field:ident) => {
-                all.extend(self.$field.names().zip(self.$field.iter()).map(|(name, one)| Written {
+                all.extend(self.$field.names().zip(self.$field.iter()).map(|(name, artifact)| Written {
                     kind: ArtifactKind::$kind,
                     name: name.to_owned(),
-                    span: one.span,
+                    span: artifact.span,
                 }));
             };
         }
@@ -473,7 +479,7 @@ impl Configuration {
         all
     }
 
-    /// Takes an artifact out.
+    /// Removes an artifact.
     pub(crate) fn remove(&mut self, kind: ArtifactKind, name: &str) {
         macro_rules! remove {
             ($kind:ident $field:ident) => {
@@ -485,7 +491,7 @@ impl Configuration {
         kinds!(remove);
     }
 
-    /// Where an artifact is written.
+    /// The place of an artifact.
     fn span(&self, kind: ArtifactKind, name: &str) -> Option<Span> {
         macro_rules! find {
             ($kind:ident $field:ident) => {
@@ -508,7 +514,7 @@ mod tests {
 
     const NAMESPACE: &str = "http://ws.apache.org/ns/synapse";
 
-    /// A configuration that falls back on `last`, as a reload makes it; `compiled`: names that would not compile.
+    /// The configuration after a reload that falls back on `last`; `compiled`: names that would not compile.
     fn reload(
         artifacts: &str,
         last: Option<&LastGood>,
@@ -520,25 +526,25 @@ mod tests {
         let options = LoadOptions { sources, running, ..LoadOptions::default() };
         let loaded = load_text("c.xml", &text, std::path::Path::new("."), &options);
         let (mut configuration, mut faulty) = (loaded.configuration, loaded.faulty);
-        let fails = |one: Written| compiled.contains(&one.name.as_str()).then_some(one);
+        let fails = |w: Written| compiled.contains(&w.name.as_str()).then_some(w);
         let failed = configuration.written().into_iter().filter_map(fails);
         let mut failed: Vec<_> =
-            failed.map(|one| FaultyArtifact::new(one.kind, Some(one.name), one.span, "bad")).collect();
+            failed.map(|w| FaultyArtifact::new(w.kind, Some(w.name), w.span, "bad")).collect();
         if let Some(last) = last {
             configuration.fall_back(&mut faulty, &loaded.sources, last, true);
             configuration.fall_back(&mut failed, &loaded.sources, last, false);
         }
-        failed.retain(|one| !one.held);
+        failed.retain(|f| !f.held);
         let good = LastGood::new(configuration, loaded.sources, &failed);
         faulty.extend(failed);
         (good, faulty)
     }
 
-    /// `kind name: text` of what is in force, beside what is built in.
+    /// `kind name: text` of the artifacts in force, without built-in ones.
     fn in_force(good: &LastGood) -> Vec<String> {
-        let written = good.configuration.written().into_iter().filter(|one| one.span != Span::BUILT_IN);
-        let text = |one: &Written| good.sources.text(one.span).to_owned();
-        let mut all: Vec<_> = written.map(|one| format!("{} {}", one.kind.element(), text(&one))).collect();
+        let written = good.configuration.written().into_iter().filter(|w| w.span != Span::BUILT_IN);
+        let text = |w: &Written| good.sources.text(w.span).to_owned();
+        let mut all: Vec<_> = written.map(|w| format!("{} {}", w.kind.element(), text(&w))).collect();
         all.sort();
         all
     }
@@ -560,7 +566,7 @@ mod tests {
         ] {
             let (first, _) = reload(&[proxy("A", "1"), proxy("B", "1")].concat(), None, &[]);
             let (second, faulty) = reload(&[nameless, &proxy("B", "2")].concat(), Some(&first), &[]);
-            let held: Vec<_> = faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect();
+            let held: Vec<_> = faulty.iter().map(|f| (f.name.as_deref(), f.held)).collect();
             assert_eq!(held, [(Some("A"), true)], "{nameless}");
             let expected =
                 [("A", "1"), ("B", "2")].map(|(name, text)| format!("proxy {}", proxy(name, text)));
@@ -568,7 +574,7 @@ mod tests {
         }
     }
 
-    /// Files of a directory, loaded over what is in force.
+    /// Loads the files of a directory after the ones in force.
     fn load_files(
         files: &[(&str, String)],
         last: Option<&LastGood>,
@@ -589,7 +595,7 @@ mod tests {
         if let Some(last) = last {
             configuration.fall_back(&mut faulty, &loaded.sources, last, true);
         }
-        let found = loaded.diagnostics.iter().map(|one| one.message.clone()).collect();
+        let found = loaded.diagnostics.iter().map(|d| d.message.clone()).collect();
         (LastGood::new(configuration, loaded.sources, &[]), faulty, found)
     }
 
@@ -600,7 +606,7 @@ mod tests {
         let running = [("proxy-services/b.xml", old.clone()), ("api/y.xml", spaced(api("Y", "/c")))];
         let (first, faulty, found) = load_files(&running, None);
         assert!(faulty.is_empty(), "{found:?}");
-        // Files that sort before those that are in force, and behind them.
+        // Files that sort before the ones in force, and after them.
         for file in ["a", "c"] {
             let more = [
                 (format!("proxy-services/{file}.xml"), new.clone()),
@@ -617,16 +623,16 @@ mod tests {
                 [format!("api {}", running[1].1), format!("proxy {old}")],
                 "{file}"
             );
-            let mut left_out: Vec<_> = faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect();
+            let mut left_out: Vec<_> = faulty.iter().map(|f| (f.name.as_deref(), f.held)).collect();
             left_out.sort();
             assert_eq!(left_out, [(Some("A"), false), (Some("X"), false)], "{file}: {found:?}");
             let names = ["two of the kind proxy service are named `A`", "two APIs have the context `/c`"];
-            assert!(names.iter().all(|name| found.iter().any(|own| own == name)), "{file}: {found:?}");
-            // The next reload finds it as it was.
+            assert!(names.iter().all(|name| found.iter().any(|f| f == name)), "{file}: {found:?}");
+            // The next reload finds the same.
             let (third, ..) = load_files(&files, Some(&second));
             assert_eq!(in_force(&third), in_force(&second), "{file}");
         }
-        // Where the old file is gone, the new one is in force.
+        // Without the old file the new one is in force.
         let (moved, faulty, _) = load_files(&[("proxy-services/a.xml", new.clone())], Some(&first));
         assert!(faulty.is_empty());
         assert_eq!(in_force(&moved), [format!("proxy {new}")]);
@@ -636,11 +642,11 @@ mod tests {
     fn each_artifact_falls_back_on_its_own_last_version() {
         let sequence = |text: &str| format!("<sequence name='s'><log category='{text}'/></sequence>");
         let (first, _) = reload(&[proxy("A", "1"), proxy("B", "1"), sequence("1")].concat(), None, &[]);
-        // A breaks while B changes; what is gone is gone.
+        // A breaks while B changes; removed artifacts stay removed.
         let broken = "<proxy name='A' nonsense='1'><target/></proxy>";
         let (second, faulty) = reload(&[broken, &proxy("B", "2")].concat(), Some(&first), &[]);
         assert_eq!(
-            faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect::<Vec<_>>(),
+            faulty.iter().map(|f| (f.name.as_deref(), f.held)).collect::<Vec<_>>(),
             [(Some("A"), true)]
         );
         let expected = |artifacts: &[(&str, String)]| {
@@ -648,16 +654,16 @@ mod tests {
             all.sort();
             all
         };
-        // The old A names the sequence, so that stays too.
+        // The old A names the sequence, so the sequence stays too.
         let kept = [("proxy", proxy("A", "1")), ("proxy", proxy("B", "2")), ("sequence", sequence("1"))];
         assert_eq!(in_force(&second), expected(&kept));
-        // The next one mends A and breaks B, in the compiler.
+        // The next reload mends A and breaks B, in the compiler.
         let (third, faulty) = reload(&[proxy("A", "3"), proxy("B", "3")].concat(), Some(&second), &["B"]);
         let kept = [("proxy", proxy("A", "3")), ("proxy", proxy("B", "2")), ("sequence", sequence("1"))];
         assert_eq!(in_force(&third), expected(&kept));
         assert!(faulty.is_empty());
         assert_eq!(second.changes(&third).to_string(), "1 changed, 0 new, 0 removed");
-        // Texts that no span leads to are dropped by who compiles, so here they are still there.
+        // Unused source texts are dropped by the caller that compiles, so they are still there.
         let (fourth, _) = reload(&proxy("B", "4"), Some(&third), &[]);
         assert_eq!(in_force(&fourth), expected(&[("proxy", proxy("B", "4"))]));
         let changes = third.changes(&fourth);
@@ -678,7 +684,7 @@ mod tests {
         for text in ["<proxy name='A'>", "<prxy name='A'/>", "<proxy><target/></proxy>"] {
             let (next, faulty) =
                 reload(&[text, &api("R", "/r"), "<sequence name='s'/>"].concat(), Some(&first), &[]);
-            assert!(faulty.iter().all(|one| one.held), "{text}: {faulty:?}");
+            assert!(faulty.iter().all(|f| f.held), "{text}: {faulty:?}");
             assert!(in_force(&next).contains(&format!("proxy {}", proxy("A", "1"))), "{text}");
             assert!(in_force(&next).contains(&format!("api {}", api("R", "/r"))), "{text}");
         }
@@ -687,7 +693,7 @@ mod tests {
     #[test]
     fn a_good_new_artifact_goes_before_an_old_one() {
         let (first, _) = reload(&[api("R", "/r"), "<sequence name='k'/>".to_owned()].concat(), None, &[]);
-        // The context and the key have gone over to others.
+        // Others have taken the context and the key.
         let broken = [
             "<api name='R' context='r'/><sequence xmlns='urn:x' name='k'/>",
             "<endpoint name='k'><default/></endpoint>",
@@ -697,7 +703,7 @@ mod tests {
         ];
         let (second, faulty) = reload(&broken.concat(), Some(&first), &[]);
         assert_eq!(in_force(&second).len(), 3, "{:?}", in_force(&second));
-        assert!(faulty.iter().all(|one| !one.held), "{faulty:?}");
+        assert!(faulty.iter().all(|f| !f.held), "{faulty:?}");
         // Of two with one name the second one is faulty, not the first.
         let (third, faulty) =
             reload(&[proxy("Twice", "3"), proxy("Twice", "4")].concat(), Some(&second), &[]);

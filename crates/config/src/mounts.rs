@@ -18,7 +18,7 @@ pub(crate) enum Mount {
 pub(crate) struct Mounts(HashMap<String, Mount>);
 
 impl Mounts {
-    /// Adds a resource under a key (`conf:…`, `/_system/config/…`); returns the one whose place it takes.
+    /// Adds a resource under a key (`conf:…`, `/_system/config/…`); returns the one that it replaces.
     pub fn add(&mut self, key: &str, mount: Mount) -> Option<Mount> {
         self.0.insert(path(key), mount)
     }
@@ -38,12 +38,12 @@ impl Mounts {
         self.0.get(&path(key))
     }
 
-    /// Adds all of others, which go before.
+    /// Adds all resources of others, which take precedence.
     pub fn extend(&mut self, others: &Mounts) {
         self.0.extend(others.0.iter().map(|(path, mount)| (path.clone(), mount.clone())));
     }
 
-    /// The paths of resources that others have too, with other content.
+    /// The paths of resources that `others` have with another content.
     pub fn replaced_by(&self, others: &Mounts) -> Vec<String> {
         let differs = |(path, mount): &(&String, &Mount)| {
             others.0.get(*path).is_some_and(|other| !is_same(mount, other))
@@ -59,13 +59,13 @@ impl Mounts {
     }
 }
 
-fn is_same(one: &Mount, other: &Mount) -> bool {
+fn is_same(first: &Mount, second: &Mount) -> bool {
     let bytes = |mount: &Mount| match mount {
         Mount::File(path) => std::fs::read(path).ok().map(Into::into),
         Mount::Bytes(bytes) => Some(Arc::clone(bytes)),
     };
-    let one: Option<Arc<[u8]>> = bytes(one);
-    one.is_some() && one == bytes(other)
+    let first: Option<Arc<[u8]>> = bytes(first);
+    first.is_some() && first == bytes(second)
 }
 
 /// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.

@@ -15,7 +15,7 @@ const DEPTH: usize = 400;
 pub fn parse(file: FileId, text: &str) -> Result<Element, Diagnostic> {
     let options = ParseOptions {
         limits: Limits { depth: DEPTH, ..Limits::trusted() },
-        // The text is decoded already, whatever its declaration says.
+        // The text is decoded already, so its declared encoding does not count.
         charset: Some("UTF-8".to_owned()),
         ..ParseOptions::trusted()
     };
@@ -44,7 +44,7 @@ pub fn parse(file: FileId, text: &str) -> Result<Element, Diagnostic> {
     Ok(Builder { document: &document, file, text, names: HashMap::new() }.element(root, &Scope::new()))
 }
 
-/// The finding for an element that is open where an end tag is another one's, or the text ends.
+/// The finding for an element that is still open where the end tag of another one comes, or the text ends.
 fn not_closed(file: FileId, text: &str, (start, name): (usize, &str), at: usize) -> Diagnostic {
     let before = text.get(..start).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
@@ -61,7 +61,7 @@ fn not_closed(file: FileId, text: &str, (start, name): (usize, &str), at: usize)
         .at(Span::new(file, start, start + 1 + name.len()), "opened here")
 }
 
-/// The innermost element that is open before a place in a text that is well-formed so far: where its start tag begins, and its name.
+/// The innermost element that is open at a place, in a text that is well-formed up to there: the start of its start tag, and its name.
 fn open_element(text: &str, at: usize) -> Option<(usize, &str)> {
     let text = text.get(..at)?;
     let mut open = Vec::new();
@@ -99,7 +99,7 @@ fn open_element(text: &str, at: usize) -> Option<(usize, &str)> {
     open.pop()
 }
 
-/// How long a start tag is; `>` may stand in the values of attributes.
+/// The length of a start tag; `>` may stand in the values of attributes.
 fn tag_end(tag: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in tag.bytes().enumerate() {
@@ -114,7 +114,7 @@ fn tag_end(tag: &str) -> Option<usize> {
     None
 }
 
-/// The namespace that one of an earlier release is now.
+/// The present namespace for one of an earlier release.
 fn present(namespace: &str) -> &str {
     if namespace == SYNAPSE_2_0 { SYNAPSE } else { namespace }
 }
@@ -132,15 +132,15 @@ impl<'a> Builder<'a> {
     fn element(&mut self, node: NodeId, outer: &Scope) -> Element {
         let document = self.document;
         let start_tag = self.span(node);
-        let own: Vec<(Arc<str>, Arc<str>)> = document
+        let declared: Vec<(Arc<str>, Arc<str>)> = document
             .namespace_declarations(node)
             .map(|(prefix, uri)| (self.intern(prefix), self.intern(present(uri))))
             .collect();
-        let declares = !own.is_empty();
-        let scope = outer.with(own);
+        let declares = !declared.is_empty();
+        let scope = outer.with(declared);
         let attributes = document.attributes(node).map(|attribute| self.attribute(attribute)).collect();
         let mut children = Vec::new();
-        // Where the content that was seen ends: the end tag is behind it.
+        // The end of the content so far: the end tag comes after it.
         let mut end = start_tag.end as usize;
         let mut next = document.first_child(node);
         while let Some(child) = next {
@@ -252,7 +252,7 @@ mod tests {
         );
         let root = read(&text).1.expect("well-formed");
         assert!(root.name().is_synapse("definitions"));
-        let inside: Vec<String> = root.elements().map(|own| own.namespace().to_owned()).collect();
+        let inside: Vec<String> = root.elements().map(|element| element.namespace().to_owned()).collect();
         assert_eq!(inside, [SYNAPSE, "u"]);
         let written = root.to_xml_in_scope();
         assert!(!written.contains(SYNAPSE_2_0) && read(&written).1.is_ok(), "{written}");

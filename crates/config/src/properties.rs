@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// The properties of a text: `name=value`, `name: value` or `name value`; `#` and `!` begin comments, a backslash at the
 /// end of a line goes on with the next one and elsewhere takes what follows as it is (`\n`, `\t` and `\uXXXX` as in Java).
-/// Of a name that stands twice the last value counts.
+/// If a name stands twice, the last value counts.
 pub fn properties(text: &str) -> HashMap<String, String> {
     let mut properties = HashMap::new();
     let mut lines = text.lines();

@@ -39,15 +39,15 @@ impl Shape {
     }
 
     fn check_child(&self, element: &Element, child: &Element, diagnostics: &mut Diagnostics) {
-        let known = self.elements.contains(&child.local());
-        if known && child.namespace() == SYNAPSE {
+        let is_listed = self.elements.contains(&child.local());
+        if is_listed && child.namespace() == SYNAPSE {
             return;
         }
         diagnostics.push(ignored_element(element, child, self.elements));
     }
 }
 
-/// Reports text directly in an element that nothing reads, once, whoever looks.
+/// Reports text directly in an element that nothing reads, once, however often it is called.
 pub fn stray_text(element: &Element, diagnostics: &mut Diagnostics) {
     for child in element.children() {
         let Child::Text(text) = child else { continue };
@@ -55,7 +55,7 @@ pub fn stray_text(element: &Element, diagnostics: &mut Diagnostics) {
             continue;
         }
         let place = trimmed(&text.value, text.span);
-        if !diagnostics.iter().any(|own| own.rule == RULE && own.span() == Some(place)) {
+        if !diagnostics.iter().any(|d| d.rule == RULE && d.span() == Some(place)) {
             let message = format!("text in `{}` is ignored", element.local());
             diagnostics.push(Diagnostic::warning(RULE, message).at(place, "no text is expected here"));
         }
@@ -63,8 +63,8 @@ pub fn stray_text(element: &Element, diagnostics: &mut Diagnostics) {
     const RULE: &str = "stray-text";
 }
 
-/// The finding for a child that its parent cannot have, and that has no effect: the engines look for the children that
-/// they know, by namespace and name.
+/// The finding for a child that its parent cannot have, and that has no effect: the engines look up the children by
+/// namespace and name.
 pub fn ignored_element(parent: &Element, child: &Element, valid: &[&str]) -> Diagnostic {
     if valid.contains(&child.local()) {
         let found = wrong_namespace(child);
@@ -108,7 +108,7 @@ pub fn unknown_element(parent: &Element, child: &Element, valid: &[&str]) -> Dia
     respell_element(found, child, valid.iter().copied())
 }
 
-/// Adds the change of an attribute's name to the one of `valid` that was certainly meant, if the element does not have that too.
+/// Adds the fix that renames an attribute to the one of `valid` that was certainly meant, if the element does not have that too.
 #[must_use]
 pub fn respell_attribute<'a>(
     found: Diagnostic,
@@ -126,7 +126,7 @@ pub fn respell_attribute<'a>(
     }
 }
 
-/// Adds the change of an element's name to the one of `valid` that was certainly meant.
+/// Adds the fix that renames an element to the one of `valid` that was certainly meant.
 #[must_use]
 pub fn respell_element<'a>(
     found: Diagnostic,
@@ -142,7 +142,7 @@ pub fn respell_element<'a>(
     found.fix(format!("write `{meant}`"), edits)
 }
 
-/// Adds the change of an attribute's value to the one of `valid` that was certainly meant.
+/// Adds the fix that changes an attribute's value to the one of `valid` that was certainly meant.
 #[must_use]
 pub fn respell_value<'a>(
     found: Diagnostic,
@@ -171,8 +171,8 @@ pub fn wrong_namespace(element: &Element) -> Diagnostic {
 }
 
 /// The finding for a value that an attribute or element cannot have.
-pub fn bad_value(what: &str, value: &str, span: Span, expected: impl Display) -> Diagnostic {
-    Diagnostic::error("bad-value", format!("`{value}` is not a valid {what}"))
+pub fn bad_value(kind: &str, value: &str, span: Span, expected: impl Display) -> Diagnostic {
+    Diagnostic::error("bad-value", format!("`{value}` is not a valid {kind}"))
         .at(span, format!("expected {expected}"))
 }
 
@@ -181,7 +181,7 @@ pub fn missing_attribute(element: &Element, name: &str) -> Diagnostic {
     let found =
         Diagnostic::error("missing-attribute", format!("`{}` needs the attribute `{name}`", element.local()))
             .at(element.start_tag(), format!("`{name}` is missing"));
-    // A misspelt one is the likely cause.
+    // A misspelt attribute is the likely cause.
     let written = element.attributes().iter().map(|a| &*a.name.local);
     match nearest(name, written) {
         Some(misspelt) => found.help(format!("`{misspelt}` looks like a misspelt `{name}`")),
@@ -238,11 +238,11 @@ pub fn boolean(element: &Element, name: &str, default: bool, diagnostics: &mut D
 }
 
 /// A boolean by the same rule from any text.
-pub fn to_boolean(key: &Key, what: &str, diagnostics: &mut Diagnostics) -> bool {
+pub fn to_boolean(key: &Key, attribute: &str, diagnostics: &mut Diagnostics) -> bool {
     let is_true = key.eq_ignore_ascii_case("true");
     if !is_true && !key.eq_ignore_ascii_case("false") {
         diagnostics.push(
-            Diagnostic::warning("bad-value", format!("`{key}` counts as false for `{what}`"))
+            Diagnostic::warning("bad-value", format!("`{key}` counts as false for `{attribute}`"))
                 .at(key.span, "expected true or false")
                 .did_you_mean(key, ["true", "false"]),
         );
@@ -285,15 +285,15 @@ pub fn choice<T: Copy>(
 }
 
 /// A number; `None` with an error when it is not one.
-pub fn number<T: FromStr>(key: &Key, what: &str, expected: &str, diagnostics: &mut Diagnostics) -> Option<T> {
+pub fn number<T: FromStr>(key: &Key, kind: &str, expected: &str, diagnostics: &mut Diagnostics) -> Option<T> {
     let value = key.parse().ok();
     if value.is_none() {
-        diagnostics.push(bad_value(what, key, key.span, expected));
+        diagnostics.push(bad_value(kind, key, key.span, expected));
     }
     value
 }
 
-/// `<enableRM>`, which engines of today ignore: messages go out without WS-ReliableMessaging.
+/// `<enableRM>`, which present engines ignore: messages are sent without WS-ReliableMessaging.
 pub fn reliable_messaging(element: &Element, diagnostics: &mut Diagnostics) {
     if let Some(child) = element.child("enableRM") {
         let message = "`enableRM` has no effect: WS-ReliableMessaging is not executable here";

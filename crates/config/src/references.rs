@@ -55,13 +55,13 @@ impl Check<'_> {
     }
 
     fn sequence(&mut self, key: &Key) {
-        if !self.known(key) {
+        if !self.is_defined(key) {
             self.report("sequence", key, self.configuration.sequences.names());
         }
     }
 
     fn endpoint_key(&mut self, key: &Key) {
-        if !self.known(key) {
+        if !self.is_defined(key) {
             self.report("endpoint", key, self.configuration.endpoints.names());
         }
     }
@@ -70,7 +70,7 @@ impl Check<'_> {
         endpoint.on_error.iter().for_each(|key| self.sequence(key));
         match &endpoint.kind {
             EndpointKind::Reference(key) => self.endpoint_key(key),
-            EndpointKind::Template(instance) if !self.known(&instance.template) => {
+            EndpointKind::Template(instance) if !self.is_defined(&instance.template) => {
                 self.report(
                     "endpoint template",
                     &instance.template,
@@ -88,19 +88,19 @@ impl Check<'_> {
         }
     }
 
-    fn known(&self, key: &Key) -> bool {
+    fn is_defined(&self, key: &Key) -> bool {
         // An expression is looked up when it has a value; a marked parameter when it is replaced.
         key.starts_with(['{', '$']) || self.configuration.has_key(key) || self.is_in_registry(key)
     }
 
-    /// What a registry on another server has is seen when it is read.
+    /// A registry on another server is checked when it is read.
     fn is_in_registry(&self, key: &Key) -> bool {
         self.configuration.registry.url.is_some() || self.configuration.registry.has(key)
     }
 
-    fn report<'a>(&mut self, what: &str, key: &Key, names: impl Iterator<Item = &'a str>) {
+    fn report<'a>(&mut self, kind: &str, key: &Key, names: impl Iterator<Item = &'a str>) {
         self.diagnostics.push(
-            Diagnostic::warning("unknown-reference", format!("there is no {what} `{key}`"))
+            Diagnostic::warning("unknown-reference", format!("there is no {kind} `{key}`"))
                 .at(key.span, "neither in the configuration nor in the registry")
                 .did_you_mean(key, names),
         );

@@ -1,4 +1,4 @@
-//! The resources of a registry: files that are kept for as long as the registry says, read again when they are others,
+//! The resources of a registry: files that are cached for as long as the registry says, read again when they change,
 //! and written.
 
 use std::collections::{HashMap, HashSet};
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Most bytes of all resources that are kept, and most resources. Beyond, all are read anew.
+/// Most bytes and most resources in the cache. Beyond, all are read again.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_COUNT: usize = 1_000;
 
-/// How long the number of files is taken for right after a write was refused for it.
+/// How long the number of files is trusted after a write was refused for it.
 const RECOUNT: Duration = Duration::from_secs(1);
 
 /// Bounds on what flows write into a registry.
@@ -31,19 +31,19 @@ impl Default for RegistryLimits {
     }
 }
 
-/// What a key gives.
+/// The content of a key.
 #[derive(Debug)]
 pub struct Found {
     /// The content.
     pub bytes: Arc<[u8]>,
-    /// Why it is what it was before: its file cannot be read any more. Said once, until it can be read again.
+    /// Why the last content is served: its file cannot be read any more. Given once, until it can be read again.
     pub stale: Option<io::Error>,
 }
 
-/// What was read, by key.
+/// The cache of what was read, by key.
 #[derive(Default)]
 pub(crate) struct Resources {
-    known: Mutex<Known>,
+    cache: Mutex<Known>,
     /// One writes at a time: properties are read, changed and written again, and files are counted.
     writing: Mutex<Option<Count>>,
     /// What was written, by its path below the root. Shared with the registries of later configurations: messages in
@@ -66,13 +66,13 @@ struct Known {
 struct Kept {
     bytes: Arc<[u8]>,
     stamp: Stamp,
-    /// When its file was looked at; `None`: it is of the configuration before, and nobody has looked since.
+    /// When its file was checked; `None`: it comes from the configuration before, and was not checked since.
     looked: Option<Instant>,
-    /// It is not what its file is, and that was said.
+    /// It is older than its file, and that was reported.
     stale: bool,
 }
 
-/// What tells a file from the one that it was.
+/// What identifies a version of a file.
 #[derive(Clone, Copy, PartialEq)]
 struct Stamp {
     modified: Option<SystemTime>,
@@ -90,17 +90,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Resources {
-    /// The bytes of a key, whose file `path` finds. `fresh`: for how long nobody looks whether the file is another one;
-    /// `None`: for ever. A file that is there but cannot be read any more is what it was.
+    /// The bytes of a key; `path` finds its file. `fresh`: how long the file is not checked for a change;
+    /// `None`: for ever. The last content is served when the file is there and cannot be read any more.
     pub(crate) fn read(
         &self,
         key: &str,
         fresh: Option<Duration>,
         path: impl FnOnce() -> io::Result<Option<PathBuf>>,
     ) -> io::Result<Option<Found>> {
-        let known =
-            lock(&self.known).resources.get(key).map(|own| (Arc::clone(&own.bytes), own.stamp, own.looked));
-        if let Some((bytes, _, looked)) = &known
+        let cached = lock(&self.cache)
+            .resources
+            .get(key)
+            .map(|resource| (Arc::clone(&resource.bytes), resource.stamp, resource.looked));
+        if let Some((bytes, _, looked)) = &cached
             && looked.is_some_and(|looked| fresh.is_none_or(|fresh| looked.elapsed() < fresh))
         {
             return Ok(Some(Found { bytes: Arc::clone(bytes), stale: None }));
@@ -109,16 +111,16 @@ impl Resources {
             let Some(path) = path()?.filter(|path| path.is_file()) else { return Ok(None) };
             let metadata = std::fs::metadata(&path)?;
             let stamp = Stamp { modified: metadata.modified().ok(), length: metadata.len() };
-            Ok(Some(match &known {
-                Some((bytes, own, _)) if *own == stamp => (Arc::clone(bytes), stamp),
+            Ok(Some(match &cached {
+                Some((bytes, known_stamp, _)) if *known_stamp == stamp => (Arc::clone(bytes), stamp),
                 _ => (Arc::from(std::fs::read(&path)?), stamp),
             }))
         };
-        match (read(), &known) {
+        match (read(), &cached) {
             (Ok(Some((bytes, stamp))), _) => {
                 let kept =
                     Kept { bytes: Arc::clone(&bytes), stamp, looked: Some(Instant::now()), stale: false };
-                lock(&self.known).keep(key, kept);
+                lock(&self.cache).keep(key, kept);
                 Ok(Some(Found { bytes, stale: None }))
             }
             (Ok(None), _) => {
@@ -126,20 +128,22 @@ impl Resources {
                 Ok(None)
             }
             (Err(error), Some((bytes, ..))) => {
-                let mut known = lock(&self.known);
-                let said =
-                    known.resources.get_mut(key).is_some_and(|own| std::mem::replace(&mut own.stale, true));
-                Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!said).then_some(error) }))
+                let mut cache = lock(&self.cache);
+                let was_stale = cache
+                    .resources
+                    .get_mut(key)
+                    .is_some_and(|resource| std::mem::replace(&mut resource.stale, true));
+                Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!was_stale).then_some(error) }))
             }
             (Err(error), None) => Err(error),
         }
     }
 
-    /// Takes note of what a key gave on another server.
+    /// Caches the content of a key on another server.
     pub(crate) fn note(&self, key: &str, bytes: &Arc<[u8]>) {
         let stamp = Stamp { modified: None, length: bytes.len() as u64 };
         let kept = Kept { bytes: Arc::clone(bytes), stamp, looked: Some(Instant::now()), stale: false };
-        lock(&self.known).keep(key, kept);
+        lock(&self.cache).keep(key, kept);
     }
 
     /// Whether a flow wrote the file `relative`.
@@ -149,27 +153,31 @@ impl Resources {
 
     /// What was read so far, by key.
     pub(crate) fn read_so_far(&self) -> HashMap<String, Arc<[u8]>> {
-        let known = lock(&self.known);
-        let read = known.resources.iter().filter(|(_, own)| own.looked.is_some());
-        read.map(|(key, own)| (key.clone(), Arc::clone(&own.bytes))).collect()
+        let cache = lock(&self.cache);
+        let read = cache.resources.iter().filter(|(_, resource)| resource.looked.is_some());
+        read.map(|(key, resource)| (key.clone(), Arc::clone(&resource.bytes))).collect()
     }
 
-    /// Resources of the same root, after a reload: what flows wrote goes on to count as that, and each file is looked at once more. If it
+    /// Resources of the same root, after a reload: what flows wrote keeps counting as that, and each file is checked once more. If it
     /// has become unreadable, its last content stays in use.
     pub(crate) fn after(before: &Resources) -> Resources {
-        let mut known = Known::default();
-        for (key, own) in &lock(&before.known).resources {
-            let kept =
-                Kept { bytes: Arc::clone(&own.bytes), stamp: own.stamp, looked: None, stale: own.stale };
-            known.keep(key, kept);
+        let mut cache = Known::default();
+        for (key, resource) in &lock(&before.cache).resources {
+            let kept = Kept {
+                bytes: Arc::clone(&resource.bytes),
+                stamp: resource.stamp,
+                looked: None,
+                stale: resource.stale,
+            };
+            cache.keep(key, kept);
         }
-        Resources { known: Mutex::new(known), written: Arc::clone(&before.written), ..Resources::default() }
+        Resources { cache: Mutex::new(cache), written: Arc::clone(&before.written), ..Resources::default() }
     }
 
     fn forget(&self, key: &str) {
-        let mut known = lock(&self.known);
-        if let Some(old) = known.resources.remove(key) {
-            known.bytes -= old.bytes.len();
+        let mut cache = lock(&self.cache);
+        if let Some(old) = cache.resources.remove(key) {
+            cache.bytes -= old.bytes.len();
         }
     }
 
@@ -184,7 +192,7 @@ impl Resources {
         self.write_alone(root, relative, content, limits, &mut lock(&self.writing))
     }
 
-    /// Sets a property in the properties file `relative`. `others`: what is there beside it, where the file was not written before.
+    /// Sets a property in the properties file `relative`. `others`: what it starts with, where no flow has written the file before.
     pub(crate) fn write_property(
         &self,
         root: &Path,
@@ -223,7 +231,7 @@ impl Resources {
             )));
         }
         let path = writable(root, relative)?;
-        let new = path.ancestors().take_while(|own| !own.exists()).count();
+        let new = path.ancestors().take_while(|p| !p.exists()).count();
         let number = if new > 0 { room(root, new, limits, count)? } else { 0 };
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -240,16 +248,16 @@ impl Resources {
         if written.is_ok() {
             lock(&self.written).insert(relative.trim_start_matches('/').to_owned());
         }
-        // The same file may be known by other keys as well.
-        *lock(&self.known) = Known::default();
+        // The same file may be cached under other keys too.
+        *lock(&self.cache) = Known::default();
         written
     }
 }
 
-/// How many files and directories there are, if `new` ones still have room.
+/// Whether the limit on files and directories has room for `new` ones.
 fn room(root: &Path, new: usize, limits: &RegistryLimits, count: &mut Option<Count>) -> io::Result<usize> {
     let fits = |count: &Count| count.number.saturating_add(new) <= limits.files;
-    // Others may have removed files since they were counted.
+    // Others may have removed files since the count.
     if !count.as_ref().is_some_and(|count| fits(count) || count.counted.elapsed() < RECOUNT) {
         let mut number = 0;
         entries(root, limits.files, &mut number)?;
@@ -274,7 +282,7 @@ fn entries(directory: &Path, most: usize, number: &mut usize) -> io::Result<()> 
             }
             *number += 1;
             let entry = entry?;
-            // A link is not followed: what is behind it may be anything.
+            // A link is not followed: its target may be anything.
             if entry.file_type()?.is_dir() {
                 directories.push(entry.path());
             }
@@ -314,7 +322,7 @@ fn writable(root: &Path, relative: &str) -> io::Result<PathBuf> {
     std::fs::create_dir_all(root)?;
     let real_root = root.canonicalize()?;
     let path = root.join(relative);
-    // What is there already must be inside before anything is made in it.
+    // What exists must be inside before anything is created in it.
     let there = path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
     if !there.is_some_and(|there| there.starts_with(&real_root)) {
         return Err(refused("it leads out of the registry"));
@@ -357,16 +365,15 @@ mod tests {
         let path = std::env::temp_dir().join(format!("busbar-resource-{}", std::process::id()));
         std::fs::write(&path, "first").unwrap();
         let resources = Resources::default();
-        let read =
-            |own: &Resources, path: &Path| own.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
+        let read = |r: &Resources, path: &Path| r.read("key", None, || Ok(Some(path.to_owned()))).unwrap();
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
-        // It is looked at once more, although it is kept for ever.
+        // It is checked once more, although it is cached for ever.
         std::fs::write(&path, "the second").unwrap();
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"first");
         let resources = Resources::after(&resources);
         assert!(resources.read_so_far().is_empty(), "nobody has read anything yet");
         assert_eq!(&*read(&resources, &path).unwrap().bytes, b"the second");
-        // A file that cannot be read, whoever asks.
+        // A file that nobody can read.
         let resources = Resources::after(&resources);
         let found = read(&resources, Path::new("/proc/self/mem")).unwrap();
         assert!(&*found.bytes == b"the second" && found.stale.is_some());
@@ -379,19 +386,19 @@ mod tests {
     fn a_resource_is_read_again_when_it_is_another_one() {
         let scratch = Scratch::new("again");
         let file = scratch.0.join("a");
-        for (fresh, later) in
+        for (fresh, second) in
             [(None, "one"), (Some(Duration::from_secs(600)), "one"), (Some(Duration::ZERO), "three")]
         {
             let resources = Resources::default();
             std::fs::write(&file, "one").expect("writable");
             assert_eq!(scratch.read(&resources, "a", fresh).as_deref(), Some("one"));
             std::fs::write(&file, "three").expect("writable");
-            assert_eq!(scratch.read(&resources, "a", fresh).as_deref(), Some(later), "{fresh:?}");
+            assert_eq!(scratch.read(&resources, "a", fresh).as_deref(), Some(second), "{fresh:?}");
             std::fs::remove_file(&file).expect("removable");
             let gone = scratch.read(&resources, "a", fresh);
             assert_eq!(gone.is_none(), fresh == Some(Duration::ZERO), "{fresh:?}");
         }
-        // The same bytes as long as it is the same file.
+        // The bytes stay the same as long as the file does.
         std::fs::write(&file, "one").expect("writable");
         let resources = Resources::default();
         let read = || {
@@ -407,19 +414,19 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut known = Known::default();
+        let mut cache = Known::default();
         let resource = |size: usize| Kept {
             bytes: vec![0; size].into(),
             stamp: Stamp { modified: None, length: 0 },
             looked: Some(Instant::now()),
             stale: false,
         };
-        (0..3 * MAX_COUNT).for_each(|n| known.keep(&n.to_string(), resource(1)));
-        assert!(known.resources.len() <= MAX_COUNT && known.bytes == known.resources.len());
-        (0..5).for_each(|_| known.keep("a", resource(MAX_BYTES / 2)));
-        assert!(known.bytes <= MAX_BYTES);
-        known.keep("b", resource(MAX_BYTES + 1));
-        assert!(!known.resources.contains_key("b"));
+        (0..3 * MAX_COUNT).for_each(|n| cache.keep(&n.to_string(), resource(1)));
+        assert!(cache.resources.len() <= MAX_COUNT && cache.bytes == cache.resources.len());
+        (0..5).for_each(|_| cache.keep("a", resource(MAX_BYTES / 2)));
+        assert!(cache.bytes <= MAX_BYTES);
+        cache.keep("b", resource(MAX_BYTES + 1));
+        assert!(!cache.resources.contains_key("b"));
     }
 
     #[test]
@@ -454,7 +461,7 @@ mod tests {
             let error = resources.write(&root, "link/out", b"x", limits).expect_err("outside");
             assert!(error.to_string().contains("out of the registry"), "{error}");
         }
-        // Nothing is left over.
+        // No temporary file is left.
         let names = std::fs::read_dir(root.join("config/a")).expect("a directory");
         assert!(names.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with('.')));
     }
@@ -482,7 +489,7 @@ mod tests {
             written.map_err(|error| error.to_string())
         };
         assert!(property("p").is_err_and(full));
-        // What is there may be changed, and what is removed makes room, as soon as files are counted again.
+        // Existing files may be changed, and removed ones make room as soon as files are counted again.
         assert_eq!(write("a", b"2"), Ok(()));
         std::fs::remove_file(root.join("a")).expect("removable");
         if let Some(count) = &mut *lock(&resources.writing) {
@@ -490,9 +497,9 @@ mod tests {
         }
         assert_eq!(property("p"), Ok(()));
         assert!(property("long-name").is_err_and(|why| why.contains("registry_size")));
-        // Counted by another process that starts: nothing new.
-        let later = Resources::default();
-        assert!(later.write(&root, "c", b"1", limits).is_err_and(|error| full(error.to_string())));
+        // A second registry on the same root counts the same files: there is no room.
+        let resources = Resources::default();
+        assert!(resources.write(&root, "c", b"1", limits).is_err_and(|error| full(error.to_string())));
     }
 
     #[test]
@@ -516,7 +523,7 @@ mod tests {
         for _ in 0..2 {
             std::fs::remove_file(&file).expect("removable");
             std::os::unix::fs::symlink(&file, &file).expect("a link to itself");
-            // Said once.
+            // Reported once.
             assert_eq!((read(), read(), read()), (one(true), one(false), one(false)));
             std::fs::remove_file(&file).expect("removable");
             std::fs::write(&file, "one").expect("writable");

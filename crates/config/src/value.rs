@@ -66,7 +66,7 @@ pub enum Value {
     Literal(Key),
     /// Evaluated for every message.
     Expression(Expression),
-    /// `{{expression}}`: handed on unevaluated, for the consumer (a template) to evaluate. The text keeps one
+    /// `{{expression}}`: passed on without evaluation, for the consumer (a template) to evaluate. The text keeps one
     /// pair of braces.
     Deferred(Key),
 }

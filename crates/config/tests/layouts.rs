@@ -40,8 +40,8 @@ fn artifacts(loaded: &Loaded) -> String {
     };
     add("api", configuration.apis.names().collect());
     add("proxy", configuration.proxies.names().collect());
-    let own = configuration.sequences.iter().filter(|own| !own.built_in);
-    add("sequence", own.filter_map(|own| own.name.as_deref().map(String::as_str)).collect());
+    let sequences = configuration.sequences.iter().filter(|s| !s.built_in);
+    add("sequence", sequences.filter_map(|s| s.name.as_deref().map(String::as_str)).collect());
     add("endpoint", configuration.endpoints.names().collect());
     add("entry", configuration.local_entries.names().collect());
     add("template", configuration.sequence_templates.names().collect());
@@ -51,9 +51,10 @@ fn artifacts(loaded: &Loaded) -> String {
 }
 
 /// `severity rule message` of each finding.
-fn said(loaded: &Loaded) -> Vec<String> {
-    let shown =
-        |one: &diagnostics::Diagnostic| format!("{} {} {}", one.severity.as_str(), one.rule, one.message);
+fn reported(loaded: &Loaded) -> Vec<String> {
+    let shown = |diagnostic: &diagnostics::Diagnostic| {
+        format!("{} {} {}", diagnostic.severity.as_str(), diagnostic.rule, diagnostic.message)
+    };
     loaded.diagnostics.iter().map(shown).collect()
 }
 
@@ -126,7 +127,7 @@ fn modules_of_a_studio_project() {
     assert_eq!(resource(&loaded, "/_system/config/x/t.xslt").as_deref(), Some("<t/>"));
     assert_eq!(resource(&loaded, "gov:docs/a/one.txt").as_deref(), Some("one"));
     assert_eq!(loaded.configuration.registry.property("conf:x/t.xslt", "owner").as_deref(), Some("me"));
-    let said = said(&loaded);
+    let reported = reported(&loaded);
     for wanted in [
         "warning missing-file",
         "(connectors)",
@@ -136,9 +137,12 @@ fn modules_of_a_studio_project() {
         "(tests)",
         "(files for people and tools)",
     ] {
-        assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
+        assert!(reported.iter().any(|line| line.contains(wanted)), "{wanted}: {reported:#?}");
     }
-    assert!(said.iter().all(|line| !line.starts_with("error") && !line.contains("Empty")), "{said:#?}");
+    assert!(
+        reported.iter().all(|line| !line.starts_with("error") && !line.contains("Empty")),
+        "{reported:#?}"
+    );
 }
 
 #[test]
@@ -187,10 +191,13 @@ fn a_project_of_the_newer_tools() {
     assert_eq!(loaded.configuration.injector.environment("PORT").as_deref(), Some("81"));
     let endpoint = loaded.configuration.endpoints.get("E").expect("loaded");
     assert!(format!("{endpoint:?}").contains("http://from.env"), "{endpoint:?}");
-    let said = said(&loaded);
-    assert!(said.iter().any(|line| line.contains("`ABSENT` has no value")), "{said:#?}");
-    assert!(said.iter().any(|line| line == "warning broken-library a library cannot be read"), "{said:#?}");
-    assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
+    let reported = reported(&loaded);
+    assert!(reported.iter().any(|line| line.contains("`ABSENT` has no value")), "{reported:#?}");
+    assert!(
+        reported.iter().any(|line| line == "warning broken-library a library cannot be read"),
+        "{reported:#?}"
+    );
+    assert!(reported.iter().all(|line| !line.starts_with("error")), "{reported:#?}");
     assert_eq!(loaded.configuration.settings.len(), 1);
 }
 
@@ -222,7 +229,7 @@ fn spellings_of_directories_and_files() {
     write(&root.join("sequences/latin.xml"), b"<?xml version='1.0' encoding='ISO-8859-1'?><sequence xmlns='http://ws.apache.org/ns/synapse' name='caf\xe9'/>");
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "api/A proxy/P sequence/T sequence/S sequence/caf\u{e9} sequence/S2");
-    let said = said(&loaded);
+    let reported = reported(&loaded);
     for wanted in [
         "`misc/stray.xml` is not read (artifacts)",
         "`misc/data.xml` is not read (XML files)",
@@ -230,7 +237,7 @@ fn spellings_of_directories_and_files() {
         "note not-read 3 paths are not read (files for people and tools)",
         "missing-file the library `mail-connector-1.0.0.zip` is not there",
     ] {
-        assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
+        assert!(reported.iter().any(|line| line.contains(wanted)), "{wanted}: {reported:#?}");
     }
     // Where nothing else is, artifacts count wherever they lie.
     let root =
@@ -273,7 +280,7 @@ fn homes_of_servers() {
     assert_eq!(resource(&loaded, "conf:c.txt").as_deref(), Some("c"));
     assert_eq!(loaded.configuration.injector.property("HOST"), Some("http://h"));
     assert_eq!(loaded.configuration.settings.len(), 3, "{:?}", loaded.configuration.settings);
-    let said = said(&loaded);
+    let reported = reported(&loaded);
     for wanted in [
         "(artifacts): a server reads only names that end with .xml in small letters",
         "(transports of the server): of axis2.xml only",
@@ -282,7 +289,7 @@ fn homes_of_servers() {
         "(parts of the server)",
         "(configuration of other parts",
     ] {
-        assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
+        assert!(reported.iter().any(|line| line.contains(wanted)), "{wanted}: {reported:#?}");
     }
     let root = directory(
         "synapse-home",
@@ -338,11 +345,11 @@ fn data_sources_come_from_everywhere() {
         assert_eq!(sources.names().collect::<Vec<_>>().join(" "), names, "{:?}", loaded.diagnostics);
         let first = sources.get("A").unwrap();
         assert!(first.is_named("A") && first.is_named("java:comp/env/jdbc/A") && !first.is_named("B"));
-        assert_eq!(first.value(&["password"]).map(|own| &*own.value), Some("$secret{A.pw}"));
+        assert_eq!(first.value(&["password"]).map(|value| &*value.value), Some("$secret{A.pw}"));
         if let Some(last) = sources.get("C") {
             assert!(last.is_named("jdbc/C"));
-            assert_eq!(last.value(&["MAXACTIVE"]).map(|own| &*own.value), Some("7"));
-            assert_eq!(last.value(&["driverClassName"]).map(|own| &*own.value), Some("d"));
+            assert_eq!(last.value(&["MAXACTIVE"]).map(|value| &*value.value), Some("7"));
+            assert_eq!(last.value(&["driverClassName"]).map(|value| &*value.value), Some("d"));
         }
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     }
@@ -359,7 +366,7 @@ fn modules_of_a_build_lie_beside_artifacts() {
     );
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "proxy/P");
-    assert!(said(&loaded).iter().all(|line| line.starts_with("note")), "{:#?}", said(&loaded));
+    assert!(reported(&loaded).iter().all(|line| line.starts_with("note")), "{:#?}", reported(&loaded));
 }
 
 #[test]
@@ -380,9 +387,12 @@ fn what_a_server_has_unpacked_is_no_second_deployment() {
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
     let loaded = load(&directory("unpacked", &files), &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "api/A");
-    let said = said(&loaded);
-    assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
-    assert!(said.iter().any(|line| line.contains("(archives that a server has unpacked)")), "{said:#?}");
+    let reported = reported(&loaded);
+    assert!(reported.iter().all(|line| !line.starts_with("error")), "{reported:#?}");
+    assert!(
+        reported.iter().any(|line| line.contains("(archives that a server has unpacked)")),
+        "{reported:#?}"
+    );
 }
 
 /// The files of an archive with these sequences.
@@ -445,11 +455,11 @@ fn archives_bring_artifacts_and_resources() {
         assert_eq!(resource(&loaded, "gov:d/sub/one.txt").as_deref(), Some("one"));
         assert_eq!(loaded.configuration.registry.property("conf:x/t.xslt", "k").as_deref(), Some("v"));
         assert_eq!(resource(&loaded, "gov:d/.meta/~one.xml"), None);
-        let said = said(&loaded);
-        assert!(said.iter().any(|line| line.contains("other-role")), "{said:#?}");
-        assert!(said.iter().any(|line| line.contains("(Java code)")), "{said:#?}");
-        assert!(said.iter().any(|line| line.contains("(API definitions)")), "{said:#?}");
-        assert!(!loaded.diagnostics.has_errors(), "{whole} {said:#?}");
+        let reported = reported(&loaded);
+        assert!(reported.iter().any(|line| line.contains("other-role")), "{reported:#?}");
+        assert!(reported.iter().any(|line| line.contains("(Java code)")), "{reported:#?}");
+        assert!(reported.iter().any(|line| line.contains("(API definitions)")), "{reported:#?}");
+        assert!(!loaded.diagnostics.has_errors(), "{whole} {reported:#?}");
     }
 }
 
@@ -487,11 +497,11 @@ fn archives_are_taken_as_a_whole() {
         write(&root.join("a.car"), &bytes);
         write(&root.join("b.car"), &zipped(&application("B", &[("other", &other)])));
         let loaded = load(&root, &LoadOptions::default());
-        assert_eq!(artifacts(&loaded), "sequence/other", "{name}: {:#?}", said(&loaded));
+        assert_eq!(artifacts(&loaded), "sequence/other", "{name}: {:#?}", reported(&loaded));
         assert!(
-            loaded.diagnostics.iter().any(|own| own.rule == rule && own.severity == Severity::Error),
+            loaded.diagnostics.iter().any(|d| d.rule == rule && d.severity == Severity::Error),
             "{name}: {:#?}",
-            said(&loaded)
+            reported(&loaded)
         );
     }
     // The same archive twice, and two with the same artifact: the first by name stays.
@@ -500,9 +510,9 @@ fn archives_are_taken_as_a_whole() {
     write(&root.join("b.car"), &zipped(&application("A", &[("other", &other)])));
     write(&root.join("c.car"), &zipped(&application("C", &[("other", &other), ("good", &good)])));
     let loaded = load(&root, &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", said(&loaded));
+    assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", reported(&loaded));
     let faulty = ["archive b.car", "sequence good", "archive c.car", "sequence other"];
-    assert_eq!(held(&loaded), faulty.map(|one| format!("{one} is left out")));
+    assert_eq!(held(&loaded), faulty.map(|line| format!("{line} is left out")));
 }
 
 #[test]
@@ -530,12 +540,12 @@ fn bombs_and_loops_have_bounds() {
     write(&root.join("sequences").join(odd), sequence("odd").as_bytes());
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "sequence/S sequence/odd");
-    let said = said(&loaded);
+    let reported = reported(&loaded);
     // The second one is not even looked at.
-    assert_eq!(said.iter().filter(|line| line.contains("more than 64 MiB")).count(), 1, "{said:#?}");
-    assert!(said.iter().any(|line| line.contains("a broken link")), "{said:#?}");
-    assert!(said.iter().any(|line| line.contains("lead in a circle")), "{said:#?}");
-    assert!(said.iter().any(|line| line.contains("it is no file")), "{said:#?}");
+    assert_eq!(reported.iter().filter(|line| line.contains("more than 64 MiB")).count(), 1, "{reported:#?}");
+    assert!(reported.iter().any(|line| line.contains("a broken link")), "{reported:#?}");
+    assert!(reported.iter().any(|line| line.contains("lead in a circle")), "{reported:#?}");
+    assert!(reported.iter().any(|line| line.contains("it is not a file")), "{reported:#?}");
 }
 
 #[test]
@@ -546,7 +556,7 @@ fn many_files_are_summed_up() {
     }
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(
-        said(&loaded),
+        reported(&loaded),
         [
             "warning not-read 10000 paths are not read (files): their kind is unknown, and no artifact refers to them"
         ]
@@ -563,7 +573,7 @@ fn a_data_service_in_a_file_of_another_kind_is_named() {
     ];
     let loaded = load(&directory("dbs", &files), &LoadOptions::default());
     assert_eq!(
-        said(&loaded),
+        reported(&loaded),
         [
             "warning not-read `data-services/S.xml` is not read (data services): the name of the file of a data service ends with .dbs: rename it",
             "warning not-read `data-services/Plain.xml` is not read (files): their kind is unknown, and no artifact refers to them"
@@ -581,10 +591,10 @@ fn reload(root: &Path, last: &LastGood) -> (Loaded, LastGood) {
 }
 
 fn held(loaded: &Loaded) -> Vec<String> {
-    let shown = |one: &busbar_config::FaultyArtifact| {
-        let name = one.name.as_deref().unwrap_or_default();
+    let shown = |faulty: &busbar_config::FaultyArtifact| {
+        let name = faulty.name.as_deref().unwrap_or_default();
         let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
-        format!("{} {file} {}", one.kind, if one.held { "stays" } else { "is left out" })
+        format!("{} {file} {}", faulty.kind, if faulty.held { "stays" } else { "is left out" })
     };
     loaded.faulty.iter().map(shown).collect()
 }
@@ -623,7 +633,7 @@ fn a_refused_archive_stays_as_it_was() {
     write(&car, &good);
     let loaded = load(&root, &LoadOptions::default());
     let all = "sequence/own sequence/first sequence/second sequence/main";
-    assert_eq!(artifacts(&loaded), all, "{:#?}", said(&loaded));
+    assert_eq!(artifacts(&loaded), all, "{:#?}", reported(&loaded));
     let mut last = LastGood::new(loaded.configuration, loaded.sources, &[]);
     let versions: [(&str, Vec<u8>, &[&str]); 5] = [
         // A copy in progress.
@@ -646,16 +656,16 @@ fn a_refused_archive_stays_as_it_was() {
         ),
         ("no archive", b"hello".to_vec(), &["archive app.car stays"]),
     ];
-    for (what, bytes, faulty) in versions {
+    for (case, bytes, faulty) in versions {
         write(&car, &bytes);
         let (loaded, good) = reload(&root, &last);
         let mut names: Vec<String> = artifacts(&loaded).split(' ').map(str::to_owned).collect();
         names.sort();
-        assert_eq!(names.join(" "), "sequence/first sequence/main sequence/own sequence/second", "{what}");
-        assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("one"), "{what}");
+        assert_eq!(names.join(" "), "sequence/first sequence/main sequence/own sequence/second", "{case}");
+        assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("one"), "{case}");
         let main = loaded.configuration.sequences.get("main").expect("there").span.place(&loaded.sources);
-        assert!(main.contains("app.car"), "{what}: {main}");
-        assert_eq!(held(&loaded), faulty, "{what}");
+        assert!(main.contains("app.car"), "{case}: {main}");
+        assert_eq!(held(&loaded), faulty, "{case}");
         last = good;
     }
     // What another artifact has taken is that one's; the archive comes back as a whole when it is mended.
@@ -689,7 +699,7 @@ fn the_server_has_its_main_back_from_a_refused_archive() {
     let endpoint = format!("<sequence {NS} name='main'><log/></sequence>");
     write(&root.join("b.car"), &zipped(&application("B", &[("main", &endpoint)])));
     let loaded = load(&root, &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "sequence/main", "{:#?}", said(&loaded));
+    assert_eq!(artifacts(&loaded), "sequence/main", "{:#?}", reported(&loaded));
     let place = loaded.configuration.sequences.get("main").expect("there").span.place(&loaded.sources);
     assert!(place.contains("b.car"), "{place}");
     // The artifact that caused the refusal is named as well: requests for it are not for nobody.
@@ -702,8 +712,8 @@ fn the_server_has_its_main_back_from_a_refused_archive() {
     let root = directory("main-twice", &[]);
     write(&root.join("a.car"), &zipped(&files));
     let loaded = load(&root, &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "", "{:#?}", said(&loaded));
-    assert!(said(&loaded).iter().any(|line| line.contains("duplicate-key")), "{:#?}", said(&loaded));
+    assert_eq!(artifacts(&loaded), "", "{:#?}", reported(&loaded));
+    assert!(reported(&loaded).iter().any(|line| line.contains("duplicate-key")), "{:#?}", reported(&loaded));
 }
 
 #[test]
@@ -718,9 +728,13 @@ fn descriptors_are_read_as_far_as_they_are_good() {
     let root = directory("descriptors", &[]);
     write(&root.join("a.car"), &zipped(&files));
     let loaded = load(&root, &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", said(&loaded));
-    assert!(!loaded.diagnostics.has_errors(), "{:#?}", said(&loaded));
-    assert!(said(&loaded).iter().any(|line| line.contains("is listed twice")), "{:#?}", said(&loaded));
+    assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", reported(&loaded));
+    assert!(!loaded.diagnostics.has_errors(), "{:#?}", reported(&loaded));
+    assert!(
+        reported(&loaded).iter().any(|line| line.contains("is listed twice")),
+        "{:#?}",
+        reported(&loaded)
+    );
 }
 
 #[test]
@@ -761,14 +775,14 @@ fn names_are_not_taken_for_what_they_begin_with() {
         ],
     );
     let loaded = load(&root, &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "api/A sequence/S", "{:#?}", said(&loaded));
-    assert!(!loaded.diagnostics.has_errors(), "{:#?}", said(&loaded));
+    assert_eq!(artifacts(&loaded), "api/A sequence/S", "{:#?}", reported(&loaded));
+    assert!(!loaded.diagnostics.has_errors(), "{:#?}", reported(&loaded));
     // A configuration with nothing but one kind, and one whose artifact is broken.
     let root = directory("kind", &[("api/v1/A.xml", &api("A")), ("tasks/readme.md", "")]);
     assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "api/A");
     let root = directory("broken-kind", &[("api/A.xml", "<api name='A")]);
     let loaded = load(&root, &LoadOptions::default());
-    assert_eq!(loaded.faulty.len(), 1, "{:#?}", said(&loaded));
+    assert_eq!(loaded.faulty.len(), 1, "{:#?}", reported(&loaded));
 }
 
 #[test]
@@ -783,13 +797,13 @@ fn descriptors_lead_nowhere_else() {
     );
     write(&root.join("../../outside.xml"), sequence("outside").as_bytes());
     let loaded = load(root.parent().expect("a directory"), &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "sequence/S", "{:#?}", said(&loaded));
-    assert!(!loaded.diagnostics.has_errors(), "{:#?}", said(&loaded));
-    let said = said(&loaded);
+    assert_eq!(artifacts(&loaded), "sequence/S", "{:#?}", reported(&loaded));
+    assert!(!loaded.diagnostics.has_errors(), "{:#?}", reported(&loaded));
+    let reported = reported(&loaded);
     assert_eq!(
-        said.iter().filter(|line| line.contains("leads out of the directory")).count(),
+        reported.iter().filter(|line| line.contains("leads out of the directory")).count(),
         3,
-        "{said:#?}"
+        "{reported:#?}"
     );
 }
 
@@ -800,8 +814,8 @@ fn names_are_looked_for_as_words() {
     );
     let files = [("sequences/S.xml", &*text), ("x/in use.xsl", ""), ("x/other.xsl", ""), ("x/run.js", "")];
     let loaded = load(&directory("words", &files), &LoadOptions::default());
-    let said = said(&loaded);
-    assert!(said.iter().any(|line| line.contains("`x/other.xsl` is not read (files)")), "{said:#?}");
+    let reported = reported(&loaded);
+    assert!(reported.iter().any(|line| line.contains("`x/other.xsl` is not read (files)")), "{reported:#?}");
 }
 
 #[test]
@@ -827,9 +841,9 @@ fn values_from_outside_have_one_order() {
         [Some("outer"), Some("outer"), Some("inner"), None]
     );
     assert_eq!((injector.property("p"), injector.property("q")), (Some("first"), Some("second")));
-    let said = said(&loaded);
+    let reported = reported(&loaded);
     for wanted in ["warning duplicate-key `A` of ", "warning duplicate-key `p` of "] {
-        assert!(said.iter().any(|line| line.starts_with(wanted)), "{wanted}: {said:#?}");
+        assert!(reported.iter().any(|line| line.starts_with(wanted)), "{wanted}: {reported:#?}");
     }
 }
 
@@ -883,7 +897,11 @@ fn a_faulty_registry_does_not_bring_old_resources_back() {
     write(&root.join("elsewhere/config/t.txt"), b"found");
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(resource(&loaded, "conf:t.txt").as_deref(), Some("found"));
-    assert!(said(&loaded).iter().any(|line| line.contains("`registry` is not read")), "{:#?}", said(&loaded));
+    assert!(
+        reported(&loaded).iter().any(|line| line.contains("`registry` is not read")),
+        "{:#?}",
+        reported(&loaded)
+    );
 }
 
 /// The files of an archive with an API `A`, its definition, and what nobody reads.
@@ -929,10 +947,10 @@ fn nothing_of_an_archive_is_left_out_in_silence() {
         let shown: Vec<String> = loaded
             .diagnostics
             .iter()
-            .filter(|own| own.rule == "not-read")
-            .map(|own| {
-                let labels: Vec<&str> = own.labels.iter().map(|(_, text)| text.as_str()).collect();
-                format!("{} {} {}", own.message, labels.join(" "), own.help.join(" "))
+            .filter(|d| d.rule == "not-read")
+            .map(|d| {
+                let labels: Vec<&str> = d.labels.iter().map(|(_, text)| text.as_str()).collect();
+                format!("{} {} {}", d.message, labels.join(" "), d.help.join(" "))
             })
             .collect();
         for wanted in [
@@ -945,8 +963,11 @@ fn nothing_of_an_archive_is_left_out_in_silence() {
         ] {
             assert!(shown.iter().any(|line| line.contains(wanted)), "{wanted}: {shown:#?}");
         }
-        let said = said(&loaded);
-        assert!(said.iter().any(|line| line.starts_with("warning") && line.contains("4 paths")), "{said:#?}");
+        let reported = reported(&loaded);
+        assert!(
+            reported.iter().any(|line| line.starts_with("warning") && line.contains("4 paths")),
+            "{reported:#?}"
+        );
         assert!(
             !shown.iter().any(|line| line.contains("A_swagger") || line.contains("A-1.0.0.xml")),
             "{shown:#?}"
@@ -987,9 +1008,9 @@ fn archives_that_bring_one_resource_differently_are_reported() {
         let root = directory(name, &[]);
         write(&root.join("one.car"), &with("One", "<a/>"));
         write(&root.join("two.car"), &with("Two", second));
-        let said = said(&load(&root, &LoadOptions::default()));
+        let reported = reported(&load(&root, &LoadOptions::default()));
         let count =
-            said.iter().filter(|line| line.contains("duplicate-key") && line.contains("config/x/t.xml"));
-        assert_eq!(count.count(), expected, "{said:#?}");
+            reported.iter().filter(|line| line.contains("duplicate-key") && line.contains("config/x/t.xml"));
+        assert_eq!(count.count(), expected, "{reported:#?}");
     }
 }

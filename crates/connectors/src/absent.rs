@@ -1,5 +1,5 @@
-//! Operations that are not executable here. Loading names each with what it needs; a message that comes to one faults, so that the rest
-//! of its artifact serves.
+//! Connector operations that Busbar cannot execute. Loading reports each with its reason; a message that comes to one faults, so that the
+//! rest of its artifact serves.
 
 use crate::operation::operation;
 use config::{Configuration, Element};
@@ -7,7 +7,7 @@ use diagnostics::Diagnostic;
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
 use std::fmt::Write;
 
-/// Any operation that has no definition of its own.
+/// Any operation without a definition.
 pub(crate) const DEFINITION: Definition = operation(
     flow::OPERATION,
     "An operation of a connector that is not executable here: a message that comes to it faults.",
@@ -15,7 +15,7 @@ pub(crate) const DEFINITION: Definition = operation(
     compile,
 );
 
-/// What connectors need that is not here.
+/// What each connector needs that Busbar does not have.
 const NEEDS: &[(&[&str], &str)] = &[
     (&["gmail", "smtp", "imap", "pop3"], "use `email.…`, the connector for mail servers"),
     (&["mongodb", "db", "cassandra"], "it needs a driver for its database: not in this version"),
@@ -53,41 +53,41 @@ impl Mediator for Absent {
     }
 }
 
-/// Why a library that is here has no such operation; `None`: nothing here is of it, or it has no such operation.
-fn here(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
-    let in_use = configuration.libraries_in_use().find(|own| own.name == connector);
+/// Why a library in the configuration does not have this operation; `None`: no library of this connector is faulty.
+fn reason_in(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
+    let in_use = configuration.libraries_in_use().find(|l| l.name == connector);
     if let Some(library) = in_use {
-        let is_it = |own: &&config::BrokenOperation| own.name.as_ref().is_none_or(|own| own == name);
+        let is_it = |operation: &&config::BrokenOperation| operation.name.as_ref().is_none_or(|n| n == name);
         let broken = library.broken.iter().find(is_it)?;
         return Some(match &broken.name {
             Some(_) => format!("its template in `{}` cannot be read: {}", library.path, broken.why),
             None => format!("a part of its library `{}` cannot be read: {}", library.path, broken.why),
         });
     }
-    if let Some(library) = configuration.libraries.iter().find(|own| own.name == connector) {
+    if let Some(library) = configuration.libraries.iter().find(|l| l.name == connector) {
         return Some(format!(
             "its library `{}` is not in use: the `status` of its import is not `enabled`",
             library.path
         ));
     }
-    // What it is named stands inside: the name of the file tells.
+    // The name of the library is inside of its archive, so the name of the file decides.
     let is_named = |path: &str| {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         file.split(|letter: char| !letter.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case(connector))
     };
-    let broken = configuration.broken_libraries.iter().find(|own| is_named(&own.path))?;
+    let broken = configuration.broken_libraries.iter().find(|files| is_named(&files.path))?;
     Some(format!("its library `{}` cannot be read: {}", broken.path, broken.why))
 }
 
-/// Why there is no library of a name.
+/// Why no library has this name.
 fn missing(connector: &str, configuration: &Configuration) -> String {
-    let library = match configuration.imports.iter().any(|own| *own.name == connector) {
+    let library = match configuration.imports.iter().any(|i| *i.name == connector) {
         true => format!("its library is imported, and no archive of `{connector}`"),
         false => format!("no archive of a library `{connector}`"),
     };
     let broken = configuration.broken_libraries.first();
     let broken =
-        broken.map(|own| format!("; `{}` cannot be read: {}", own.path, own.why)).unwrap_or_default();
+        broken.map(|files| format!("; `{}` cannot be read: {}", files.path, files.why)).unwrap_or_default();
     format!("{library} is in `synapse-libs` or `connectors`{broken}")
 }
 
@@ -100,14 +100,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         None => None,
     };
     let of_library = crate::library::names(connector, compiler);
-    let own = crate::definitions().map(|own| own.name).filter(|own| own.split('.').next() == Some(connector));
-    let mut siblings: Vec<&str> = own.collect();
+    let names = crate::definitions().map(|d| d.name).filter(|name| name.split('.').next() == Some(connector));
+    let mut siblings: Vec<&str> = names.collect();
     let is_ours = !siblings.is_empty();
     siblings.extend(of_library.iter().map(String::as_str));
     let need = NEEDS.iter().find(|(names, _)| names.contains(&connector)).map(|(_, need)| *need);
-    let here = here(name, connector, compiler.configuration).filter(|_| !is_ours);
-    let why = match (&java, here, need) {
-        // The archive is there, and says it.
+    let in_configuration = reason_in(name, connector, compiler.configuration).filter(|_| !is_ours);
+    let why = match (&java, in_configuration, need) {
+        // The archive is there, and its Java class is the reason.
         (Some(java), _, Some(need)) => format!("{java}: {need}"),
         (Some(java), _, None) => java.clone(),
         (None, Some(why), _) => why,
@@ -125,9 +125,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         found = found.help("use `http.…` with the interface of the service, or a script");
     }
     if java.is_none() && siblings.is_empty() {
-        // A connector that is imported is meant, whatever its name is like.
-        if !compiler.configuration.imports.iter().any(|own| *own.name == connector) {
-            found = found.did_you_mean(name, crate::definitions().map(|own| own.name));
+        // For a connector that is imported, no other name is suggested.
+        if !compiler.configuration.imports.iter().any(|i| *i.name == connector) {
+            found = found.did_you_mean(name, crate::definitions().map(|d| d.name));
         }
     } else if java.is_none() {
         found = found.did_you_mean(name, siblings.iter().copied());

@@ -5,19 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Such work at a time in the process.
+/// Most of these operations at a time in the process.
 const MOST: usize = 32;
 /// How long a message waits for its turn; then it is shed with 503.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 static PLACES: Semaphore = Semaphore::const_new(MOST);
 
-/// Does the work and waits for it.
+/// Runs the work and waits for it.
 ///
 /// # Errors
-/// There is no turn in time, or it panicked.
+/// No thread became free in time, or the work panicked.
 pub(crate) async fn off_worker<T: Send + 'static>(
-    what: &'static str,
+    operation: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
     context: &mut Context,
 ) -> Result<T, Fault> {
@@ -26,8 +26,8 @@ pub(crate) async fn off_worker<T: Send + 'static>(
         let why = format!("too busy: {MOST} such operations run already, and none ended in time");
         return Err(Fault { status: 503, ..Fault::new(why) });
     };
-    // A stop waits for what was begun.
-    let child = context.silent_child(what);
+    // A stop waits for work that has begun.
+    let child = context.silent_child(operation);
     let ran = tokio::task::spawn_blocking(move || {
         let _place = place;
         let ran = catch_unwind(AssertUnwindSafe(work));

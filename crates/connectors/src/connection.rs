@@ -20,16 +20,16 @@ pub(crate) struct Connections<T> {
     by_name: HashMap<String, Arc<T>>,
 }
 
-/// A description of a connection, and the key of its entry (empty for a step).
+/// The description of a connection, and the key of its local entry (empty for a step).
 pub(crate) struct Description<'e> {
     pub key: Key,
     pub element: &'e Element,
-    /// It is a step of a sequence, whose elements were looked at like those of all steps.
+    /// It is a step of a sequence; its elements are checked as those of all steps.
     pub is_step: bool,
 }
 
 impl<T: Send + Sync + 'static> Connections<T> {
-    /// Those of an operation. `make` reads a description; it gives `None` where that is faulty (recorded).
+    /// Compiles the connections of an operation. `make` reads a description; it gives `None` where that is faulty (recorded).
     pub(crate) fn compile(
         operation: &Element,
         connector: &'static str,
@@ -54,14 +54,18 @@ impl<T: Send + Sync + 'static> Connections<T> {
                 }
                 KeyValue::Literal(Arc::from(key.value))
             }
-            Value::Expression(own) => {
+            Value::Expression(expression) => {
                 for (name, element) in all(connector, compiler) {
-                    let key = Key { value: name, span: own.span };
+                    let key = Key { value: name, span: expression.span };
                     let made =
                         make(&Description { key: key.clone(), element: &element, is_step: false }, compiler);
                     by_name.extend(made.map(|made| (key.value, Arc::new(made))));
                 }
-                KeyValue::Dynamic(compiler.expression_text(&own.source, own.span, &own.scope)?)
+                KeyValue::Dynamic(compiler.expression_text(
+                    &expression.source,
+                    expression.span,
+                    &expression.scope,
+                )?)
             }
         };
         Some(Connections { connector, key: Some(key), by_name })
@@ -70,11 +74,11 @@ impl<T: Send + Sync + 'static> Connections<T> {
     /// The connection for this message.
     ///
     /// # Errors
-    /// There is none.
+    /// No connection has this key.
     pub(crate) fn find(&self, context: &mut Context) -> Result<Arc<T>, Fault> {
         let Some(key) = &self.key else {
-            let own = context.attached::<Current<T>>();
-            return own.map(|own| Arc::clone(&own.0)).ok_or_else(|| {
+            let current = context.attached::<Current<T>>();
+            return current.map(|c| Arc::clone(&c.0)).ok_or_else(|| {
                 Fault::new(format!(
                     "the operation has no connection: it needs a configKey, or `{}.init` ahead of it",
                     self.connector
@@ -87,7 +91,7 @@ impl<T: Send + Sync + 'static> Connections<T> {
         })
     }
 
-    /// What is read of a message to find it.
+    /// What it reads of a message to evaluate the key.
     pub(crate) fn need(&self) -> flow::Need {
         match &self.key {
             Some(KeyValue::Dynamic(expression)) => expression.need(),
@@ -95,8 +99,8 @@ impl<T: Send + Sync + 'static> Connections<T> {
         }
     }
 
-    /// The one that is known when the configuration loads.
-    pub(crate) fn known(&self) -> Option<&Arc<T>> {
+    /// The connection, if its key is a literal.
+    pub(crate) fn literal(&self) -> Option<&Arc<T>> {
         self.by_name.get(self.key.as_ref()?.literal()?)
     }
 }
@@ -133,7 +137,7 @@ fn init_of(connector: &str) -> String {
     format!("{connector}.init")
 }
 
-/// What an entry says of a connection of this connector.
+/// The `init` of this connector in a local entry.
 pub(crate) fn described(key: &str, connector: &str, compiler: &Compiler<'_>) -> Option<Element> {
     let entry = compiler.configuration.local_entries.get(key)?;
     entry.element(FileId::BUILT_IN).filter(|element| element.local() == init_of(connector))
@@ -163,7 +167,7 @@ pub(crate) fn report_missing(key: &Key, connector: &str, compiler: &mut Compiler
     compiler.diagnostics.push(found);
 }
 
-/// Reports fields of a description that there are not: what is misspelt has no effect.
+/// Reports unknown fields of a description: a misspelt field has no effect.
 pub(crate) fn report_unknown(description: &Description<'_>, fields: &[&str], compiler: &mut Compiler<'_>) {
     let element = description.element;
     if description.is_step {
@@ -178,7 +182,7 @@ pub(crate) fn report_unknown(description: &Description<'_>, fields: &[&str], com
     }
 }
 
-/// The one of `words` that a field is, in any case. `Ok(None)`: it is absent; an error (recorded): it is none of them.
+/// The word of a field, in any case. `Ok(None)`: the field is absent; an error (recorded): it is none of `words`.
 pub(crate) fn word(
     element: &Element,
     name: &str,
@@ -198,7 +202,7 @@ pub(crate) fn word(
     Ok(found)
 }
 
-/// The text of a field of a description, with values from outside (`${configs.…}`) in their place; `None` where it is absent or empty.
+/// The text of a field, with values from outside (`${configs.…}`) replaced; `None` where it is absent or empty.
 pub(crate) fn field(element: &Element, name: &str, compiler: &mut Compiler<'_>) -> Option<String> {
     let child = element.child(name)?;
     let key = Key { value: child.text().trim().to_owned(), span: child.text_span() };
@@ -206,7 +210,7 @@ pub(crate) fn field(element: &Element, name: &str, compiler: &mut Compiler<'_>) 
     Some(key.value).filter(|value| !value.is_empty())
 }
 
-/// As [`field`], for one that each message may work out.
+/// As [`field`], for a field that may be an expression.
 pub(crate) fn dynamic_field(element: &Element, name: &str, compiler: &mut Compiler<'_>) -> Option<Parameter> {
     let text = field(element, name, compiler)?;
     let child = element.child(name)?;
@@ -216,11 +220,11 @@ pub(crate) fn dynamic_field(element: &Element, name: &str, compiler: &mut Compil
     }
 }
 
-/// The fields of a description, where each message may work them out.
+/// The fields of a description, which may be expressions.
 pub(crate) struct Fields(Vec<(&'static str, Parameter)>);
 
 impl Fields {
-    /// Those of a description; others are reported.
+    /// Reads the fields of a description; others are reported.
     pub(crate) fn compile(
         description: &Description<'_>,
         fields: &'static [&'static str],
@@ -232,25 +236,27 @@ impl Fields {
         Fields(fields.iter().filter_map(read).collect())
     }
 
-    /// The text of one; `None` where it is absent or gives nothing.
+    /// The text of a field; `None` where it is absent or gives nothing.
     ///
     /// # Errors
     /// The payload cannot be read.
     pub(crate) fn text(&self, name: &str, context: &mut Context) -> Result<Option<String>, Fault> {
-        let Some((_, field)) = self.0.iter().find(|(own, _)| *own == name) else { return Ok(None) };
+        let Some((_, field)) = self.0.iter().find(|(field_name, _)| *field_name == name) else {
+            return Ok(None);
+        };
         let text = field.value(context)?.map(|value| value.to_string());
         Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
     }
 
-    /// The text of one that is the same for all messages.
+    /// The text of a field without expressions.
     pub(crate) fn literal(&self, name: &str) -> Option<&str> {
-        match self.0.iter().find(|(own, _)| *own == name)? {
+        match self.0.iter().find(|(field_name, _)| *field_name == name)? {
             (_, Parameter::Literal(text)) => Some(text.trim()),
             _ => None,
         }
     }
 
-    /// Reports those of `names` that are the same for all messages and no number of the type.
+    /// Reports literals of `names` that are not a number of the type.
     pub(crate) fn check_numbers<N: FromStr>(
         &self,
         names: &[&str],
@@ -260,14 +266,14 @@ impl Fields {
         for name in names {
             if let Some(text) = self.literal(name).filter(|text| text.parse::<N>().is_err()) {
                 let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
-                let message = format!("`{name}` is no number: {text}");
+                let message = format!("`{name}` is not a number: {text}");
                 compiler.warning("bad-value", message, place, "messages that come to it fault");
             }
         }
     }
 
-    /// Whether one is there.
+    /// Whether a field is there.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(own, _)| *own == name)
+        self.0.iter().any(|(field_name, _)| *field_name == name)
     }
 }

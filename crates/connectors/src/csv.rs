@@ -1,7 +1,7 @@
 //! The CSV module: `CSV.csvToJson`, `csvToXml`, `csvToCsv`, `jsonToCsv`, `xmlToCsv`.
 //!
 //! They read the body and put the result into it, or into the variable that `responseVariable` names. Names of the module are accepted in
-//! upper and in lower case. CSV is read and written row by row: beside the body there is its result, and no table of cells.
+//! upper and in lower case. CSV is read and written row by row: the body and its result are in memory, and no table of cells.
 
 use crate::operation::operation;
 use crate::parameter::{Form, Parameters};
@@ -64,9 +64,9 @@ const FROM_TREE: &[&str] =
 
 /// Units of work of one cell.
 const CELL: u64 = 4;
-/// Types of columns beyond so many have no effect.
+/// Types of more columns than this have no effect.
 const MOST_TYPES: usize = 100_000;
-/// What a cell takes as a member of an object in a variable, beside its text.
+/// The memory of a cell as a member of an object in a variable, beside its text.
 const MEMBER: usize = 160;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(Conversion { way, parameters }))
 }
 
-/// Reports values that are wrong for every message.
+/// Reports literals that are wrong.
 fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     parameters.check_word("headerPresent", &["Present", "Absent", "true", "false"], element, compiler);
     parameters.check_word("csvEmptyValues", &["Null", "Empty"], element, compiler);
@@ -118,9 +118,9 @@ fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>
         true if text.matches('"').count() % 2 == 1 => {
             Err("a name has no end: expected a double quote".to_owned())
         }
-        // Which names there are, the message says.
+        // The names come with the message.
         true => {
-            let any = text.split('"').enumerate().map(|(at, own)| if at % 2 == 0 { own } else { "1" });
+            let any = text.split('"').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "1" });
             skipped(&any.collect::<String>(), 1, None).map(|_| ())
         }
         false => skipped(text, 1, None).map(|_| ()),
@@ -133,8 +133,8 @@ fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>
         });
     }
     parameters.check("tagNames", element, compiler, |text| {
-        let wrong = text.split(',').map(str::trim).find(|own| !own.is_empty() && !xml::is_ncname(own));
-        wrong.map_or(Ok(()), |own| Err(format!("no element can be named `{own}`")))
+        let wrong = text.split(',').map(str::trim).find(|n| !n.is_empty() && !xml::is_ncname(n));
+        wrong.map_or(Ok(()), |n| Err(format!("no element can be named `{n}`")))
     });
     parameters.check("dataTypes", element, compiler, |text| Types::parse(text).map(|_| ()));
 }
@@ -144,7 +144,7 @@ fn quoted(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// The types of columns, as they are written: words between commas, or a list of objects as tools write it.
+/// The types of columns: words between commas, or a list of objects as the tools write it.
 #[derive(Default)]
 struct Types {
     by_position: Vec<(usize, String)>,
@@ -154,27 +154,26 @@ struct Types {
 impl Types {
     fn parse(text: &str) -> Result<Types, String> {
         let mut types = Types::default();
-        let known = |kind: &str| match &*kind.trim().to_ascii_lowercase() {
-            own @ ("string" | "number" | "integer" | "boolean" | "") => Ok(own.to_owned()),
-            _ => Err(format!("`{kind}` is no type: expected string, number, integer, boolean")),
+        let type_named = |kind: &str| match &*kind.trim().to_ascii_lowercase() {
+            type_name @ ("string" | "number" | "integer" | "boolean" | "") => Ok(type_name.to_owned()),
+            _ => Err(format!("`{kind}` is not a type: expected string, number, integer, boolean")),
         };
         if !text.trim_start().starts_with('[') {
             for (at, kind) in text.split(',').enumerate() {
-                types.by_position.push((at, known(kind)?));
+                types.by_position.push((at, type_named(kind)?));
             }
             return Ok(types);
         }
         let list: Vec<serde_json::Map<String, Json>> =
             serde_json::from_str(text).map_err(|why| format!("expected a list of objects: {why}"))?;
         for item in &list {
-            let text =
-                |name: &str| item.get(name).map(|own| own.as_str().map_or(own.to_string(), str::to_owned));
+            let text = |name: &str| item.get(name).map(|v| v.as_str().map_or(v.to_string(), str::to_owned));
             let column = text("Column Name Or Index").ok_or("an item has no `Column Name Or Index`")?;
-            let kind = known(&text("Data Type").ok_or("an item has no `Data Type`")?)?;
-            match text("Is Column Name").is_some_and(|own| own.eq_ignore_ascii_case("no")) {
+            let kind = type_named(&text("Data Type").ok_or("an item has no `Data Type`")?)?;
+            match text("Is Column Name").is_some_and(|value| value.eq_ignore_ascii_case("no")) {
                 true => match column.trim().parse::<usize>() {
                     Ok(position @ 1..) => types.by_position.push((position - 1, kind)),
-                    _ => return Err(format!("`{column}` is no column from 1")),
+                    _ => return Err(format!("`{column}` is not a column from 1")),
                 },
                 false => types.by_name.push((column, kind)),
             }
@@ -182,15 +181,15 @@ impl Types {
         Ok(types)
     }
 
-    /// Of each column of a header, as far as one is said.
+    /// The type of each column of a header, where one is given.
     fn of(self, header: Option<&[String]>) -> Vec<Option<String>> {
         let mut found: Vec<(usize, String)> = self.by_position;
         for (name, kind) in self.by_name {
-            let at = header.and_then(|header| header.iter().position(|own| own.trim() == name.trim()));
+            let at = header.and_then(|header| header.iter().position(|column| column.trim() == name.trim()));
             found.extend(at.map(|at| (at, kind)));
         }
         let mut types = Vec::new();
-        // Rows are not wider than the text of the types is long.
+        // No row is wider than the text of the types is long.
         for (at, kind) in found.into_iter().filter(|(at, _)| *at < MOST_TYPES) {
             if types.len() <= at {
                 types.resize(at + 1, None);
@@ -201,24 +200,26 @@ impl Types {
     }
 }
 
-/// The character of a separator.
+/// The separator character.
 fn separator(text: &str) -> Option<u8> {
     match (text, text.trim()) {
         ("\t", _) | (_, "tab" | "TAB" | "\\t") => Some(b'\t'),
         (_, "space" | "SPACE") => Some(b' '),
         (_, "") => Some(b','),
-        (_, one) if one.len() == 1 && one.is_ascii() && one != "\"" => Some(one.as_bytes()[0]),
+        (_, character) if character.len() == 1 && character.is_ascii() && character != "\"" => {
+            Some(character.as_bytes()[0])
+        }
         _ => None,
     }
 }
 
-/// CSV as it stands in the body, and which cells of it are wanted. It is read row by row, as often as it takes.
+/// The CSV of the body, and which of its cells are wanted. Each pass reads it again, row by row.
 struct Table {
     operation: String,
     text: Bytes,
     separator: u8,
     header: Option<Vec<String>>,
-    /// The header is a row too.
+    /// The header counts as a row too.
     header_is_row: bool,
     /// Records ahead of the first row.
     ahead: usize,
@@ -236,9 +237,9 @@ impl Table {
     }
 
     fn next(&self, reader: &mut Reader<'_>, record: &mut StringRecord) -> Result<bool, Fault> {
-        let wrong = |why: String| Fault::new(format!("{}: the body is no CSV", self.operation)).because(why);
+        let wrong = |why: String| Fault::new(format!("{}: the body is not CSV", self.operation)).because(why);
         let more = reader.read_record(record).map_err(|why| wrong(why.to_string()))?;
-        // A quote that does not close takes all that is left.
+        // A quote that does not close takes the rest of the text.
         if more
             && reader.position().byte() >= self.text.len() as u64
             && let Some(line) = self.open_quote(record.position())
@@ -249,8 +250,8 @@ impl Table {
         Ok(more)
     }
 
-    /// The line of the quote that does not close in the last record, by the rules of the reader: one opens where a value begins, and
-    /// behind one that closes the value goes on without quotes.
+    /// The line of the quote that does not close in the last record, by the rules of the reader: a quote opens where a value begins, and
+    /// after the closing quote the value goes on without quotes.
     fn open_quote(&self, record: Option<&Position>) -> Option<u64> {
         let record = record?;
         let mut rest = self.text.get(usize::try_from(record.byte()).ok()?..)?;
@@ -271,7 +272,7 @@ impl Table {
         opened
     }
 
-    /// Gives each row, and where it begins.
+    /// Calls back with each row and its position.
     fn each(&self, mut row: impl FnMut(&StringRecord, &Position) -> Result<(), Fault>) -> Result<(), Fault> {
         let (mut reader, mut record, mut number) = (self.reader(), StringRecord::new(), 0);
         loop {
@@ -286,13 +287,13 @@ impl Table {
         }
     }
 
-    /// The cells of a row that are wanted.
+    /// The wanted cells of a row.
     fn cells<'r>(&'r self, row: &'r StringRecord) -> impl Iterator<Item = &'r str> {
         let wanted = row.iter().enumerate().filter(|(at, _)| !self.skipped.contains(&(at + 1)));
         wanted.map(|(_, cell)| cell)
     }
 
-    /// Gives the cells of each row, of the header as well where it is one.
+    /// Calls back with the cells of each row, and with the header if it counts as a row.
     fn each_cells(
         &self,
         mut row: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<(), Fault>,
@@ -304,13 +305,13 @@ impl Table {
     }
 }
 
-/// What a conversion gives.
+/// The result of a conversion.
 struct Converted {
     kind: Kind,
     bytes: Vec<u8>,
-    /// Counts the bytes for as long as the message is on its way.
+    /// Counts the bytes of memory until the message has ended.
     held: Held,
-    /// How many cells it has.
+    /// The number of its cells.
     cells: usize,
 }
 
@@ -326,7 +327,7 @@ impl Converted {
         Converted { kind, bytes: Vec::new(), held: Held::NONE, cells: 0 }
     }
 
-    /// Counts what was made so far.
+    /// Counts the memory of what was made so far.
     fn count(&mut self, cells: usize) -> Result<(), Fault> {
         self.cells += cells;
         Ok(self.held.try_grow(self.bytes.capacity()).map_err(PayloadError::Shortage)?)
@@ -336,7 +337,7 @@ impl Converted {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// The payload of a variable, and what counts it.
+    /// The payload of a variable, and the memory that it holds.
     fn value(&self) -> Result<(Json, Held), Fault> {
         let more = match self.kind {
             Kind::Json => self.cells.saturating_mul(MEMBER),
@@ -345,7 +346,7 @@ impl Converted {
         let held = memory::try_hold(self.bytes.len().saturating_add(more)).map_err(PayloadError::Shortage)?;
         let value = match self.kind {
             Kind::Json => serde_json::from_slice(&self.bytes)
-                .map_err(|why| Fault::new(format!("the result is no JSON: {why}")))?,
+                .map_err(|why| Fault::new(format!("the result is not JSON: {why}")))?,
             Kind::Xml | Kind::Csv => Json::from(self.text()),
         };
         Ok((value, held))
@@ -429,8 +430,9 @@ impl Conversion {
             None => Types::default(),
         };
         let types = types.of(table.header.as_deref());
-        let own = self.list("jsonKeys", context)?;
-        let mut keys = Keys::new(own.as_ref().or(table.header.as_ref()).map_or(&[][..], Vec::as_slice));
+        let keys_given = self.list("jsonKeys", context)?;
+        let mut keys =
+            Keys::new(keys_given.as_ref().or(table.header.as_ref()).map_or(&[][..], Vec::as_slice));
         let empty = self.parameters.text("csvEmptyValues", context)?.unwrap_or_default();
         let empty: &[u8] = if empty.eq_ignore_ascii_case("empty") { b"\"\"" } else { b"null" };
         let root = self.parameters.text("rootJsonKey", context)?;
@@ -471,8 +473,8 @@ impl Conversion {
 
     fn to_xml(&self, context: &mut Context) -> Result<Converted, Fault> {
         let table = self.table(true, context)?;
-        let own = self.list("tagNames", context)?;
-        let names: &[String] = own.as_ref().or(table.header.as_ref()).map_or(&[], Vec::as_slice);
+        let names_given = self.list("tagNames", context)?;
+        let names: &[String] = names_given.as_ref().or(table.header.as_ref()).map_or(&[], Vec::as_slice);
         let mut tag = |element: &str, default: &str| -> Result<(String, String), Fault> {
             let mut text = |name: &str| self.parameters.text(&format!("{element}{name}"), context);
             let name = text("Tag")?.unwrap_or_else(|| default.to_owned());
@@ -505,7 +507,7 @@ impl Conversion {
             made.count(count)
         })?;
         made.bytes.extend_from_slice(format!("</{root_end}>").as_bytes());
-        // A name of a column may be none of an element.
+        // A column name may not be the name of an element.
         let columns: String = names
             .iter()
             .take(widest)
@@ -513,21 +515,21 @@ impl Conversion {
             .map(|(at, _)| format!("<{}/>", key_of(names, at).trim()))
             .collect();
         let names = format!("<{root}><{group}>{columns}</{group_end}></{root_end}>");
-        result::element(&names).map_err(|why| self.fault("the result is no XML").because(why))?;
+        result::element(&names).map_err(|why| self.fault("the result is not XML").because(why))?;
         Ok(made)
     }
 
     fn to_csv(&self, context: &mut Context) -> Result<Converted, Fault> {
         let table = self.table(false, context)?;
         let skips_header = self.parameters.is_true("skipHeader", false, context)?;
-        let own = self.list("customHeader", context)?;
-        let header = own.as_ref().or(table.header.as_ref().filter(|_| !skips_header));
+        let header_given = self.list("customHeader", context)?;
+        let header = header_given.as_ref().or(table.header.as_ref().filter(|_| !skips_header));
         let column = match self.parameters.text("orderByColumn", context)? {
             None => None,
             Some(text) => {
                 let named = |name: &str| {
                     let header = table.header.as_ref()?;
-                    header.iter().position(|own| own.trim() == name)
+                    header.iter().position(|column| column.trim() == name)
                 };
                 let at = match quoted(&text) {
                     Some(name) => named(name.trim()),
@@ -544,7 +546,7 @@ impl Conversion {
             table.each_cells(|cells| out.row(cells))?;
             return out.end();
         };
-        // The order is that of the keys; the rows stay where they are in the body.
+        // The keys are sorted; the rows stay in the body.
         let (mut keys, mut held, mut bytes) = (Vec::new(), Held::NONE, 0);
         table.each(|record, at| {
             let key = table.cells(record).nth(column).unwrap_or_default().to_owned();
@@ -559,7 +561,7 @@ impl Conversion {
         }
         let (mut reader, mut record) = (table.reader(), StringRecord::new());
         for (_, at) in keys {
-            reader.seek(at).map_err(|why| self.fault("the body is no CSV").because(why.to_string()))?;
+            reader.seek(at).map_err(|why| self.fault("the body is not CSV").because(why.to_string()))?;
             table.next(&mut reader, &mut record)?;
             out.row(&mut table.cells(&record))?;
         }
@@ -571,7 +573,7 @@ impl Conversion {
         let separator = self.separator("customValueSeparator", context)?;
         let limits = context.services().limits.clone();
         let value = context.payload.json_view(&limits)?;
-        let none = || self.fault("the body is no list of JSON objects");
+        let none = || self.fault("the body is not a list of JSON objects");
         let Json::Array(items) = value else { return Err(none()) };
         self.of_rows(custom, separator, |row| {
             for item in items {
@@ -615,7 +617,7 @@ impl Conversion {
         })
     }
 
-    /// CSV of rows of named cells, which `each` gives as often as it is asked: first for their names, then for what is written.
+    /// CSV of rows of named cells. `each` passes the rows twice: first for the names, then for the values.
     fn of_rows(
         &self,
         custom: Option<Vec<String>>,
@@ -628,7 +630,7 @@ impl Conversion {
             is_empty = false;
             columns.row(cells).map(|_| ())
         })?;
-        // Rows without a cell are no rows of a table without columns.
+        // Rows without a cell are left out.
         let is_empty = is_empty || columns.names.is_empty();
         let header = custom.or((!is_empty).then_some(columns.names));
         let mut out = Output::new(self.operation(), separator);
@@ -646,12 +648,12 @@ impl Conversion {
         out.end()
     }
 
-    /// The CSV in the body. `with_header`: its header is a row too, unless it is skipped.
+    /// Reads the CSV of the body. `with_header`: its header is a row too, unless it is skipped.
     fn table(&self, with_header: bool, context: &mut Context) -> Result<Table, Fault> {
         let separator = self.separator("valueSeparator", context)?;
         let present = self.parameters.text("headerPresent", context)?;
         let present = present
-            .is_some_and(|own| own.eq_ignore_ascii_case("present") || own.eq_ignore_ascii_case("true"));
+            .is_some_and(|value| value.eq_ignore_ascii_case("present") || value.eq_ignore_ascii_case("true"));
         let skip = self.number("dataRowsToSkip", context)?.unwrap_or(0);
         let skips_header = self.parameters.is_true("skipHeader", false, context)?;
         let columns = self.parameters.text("columnsToSkip", context)?;
@@ -676,7 +678,7 @@ impl Conversion {
             table.header = Some(record.iter().map(str::to_owned).collect());
         }
         if let Some(columns) = columns {
-            // Rows may be longer than their header.
+            // Rows may be longer than the header.
             let mut count = table.header.as_ref().map_or(0, Vec::len);
             table.each(|record, _| {
                 count = count.max(record.len());
@@ -699,21 +701,23 @@ impl Conversion {
         self.parameters.operation()
     }
 
-    /// One character; words for those that XML does not keep.
+    /// One character; words name those that XML does not preserve.
     fn separator(&self, name: &str, context: &mut Context) -> Result<u8, Fault> {
         let Some(value) = self.parameters.value(name, context)? else { return Ok(b',') };
         let text = value.to_string();
-        separator(&text).ok_or_else(|| self.fault(&format!("{name} is no character: {text}")))
+        separator(&text).ok_or_else(|| self.fault(&format!("{name} is not a character: {text}")))
     }
 
     fn number(&self, name: &str, context: &mut Context) -> Result<Option<usize>, Fault> {
         let Some(text) = self.parameters.text(name, context)? else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| self.fault(&format!("{name} is no number of at least 0: {text}")))
+        text.parse()
+            .map(Some)
+            .map_err(|_| self.fault(&format!("{name} is not a number of at least 0: {text}")))
     }
 
     fn list(&self, name: &str, context: &mut Context) -> Result<Option<Vec<String>>, Fault> {
         let text = self.parameters.text(name, context)?;
-        Ok(text.map(|text| text.split(',').map(|one| one.trim().to_owned()).collect()))
+        Ok(text.map(|text| text.split(',').map(|item| item.trim().to_owned()).collect()))
     }
 
     fn fault(&self, why: &str) -> Fault {
@@ -721,10 +725,10 @@ impl Conversion {
     }
 }
 
-/// Takes the cells of a row, by name.
+/// A callback for the cells of a row, by name.
 type EachRow<'r> = &'r mut dyn FnMut(&mut dyn Iterator<Item = (&str, String)>) -> Result<(), Fault>;
 
-/// CSV that is written.
+/// CSV output.
 struct Output {
     operation: String,
     writer: csv::Writer<Vec<u8>>,
@@ -774,16 +778,16 @@ impl Output {
     }
 }
 
-/// The columns of named cells: each name is one, in the order in which they come.
+/// The columns of named cells: each name is one, in the order of first occurrence.
 #[derive(Default)]
 struct Columns {
     names: Vec<String>,
-    /// By name, those of the first, second, … one of this name in a row.
+    /// For each name the columns of its first, second, … occurrence in a row.
     places: HashMap<String, Vec<usize>>,
 }
 
 impl Columns {
-    /// The cells of a row in the columns that there are so far; one that is absent is empty.
+    /// The cells of a row in the columns so far; an absent one is empty.
     fn row(&mut self, cells: &mut dyn Iterator<Item = (&str, String)>) -> Result<Vec<String>, Fault> {
         let mut row = vec![String::new(); self.names.len()];
         let mut so_far = HashMap::<String, usize>::new();
@@ -809,7 +813,7 @@ impl Columns {
             }
             row[places[nth]] = cell;
         }
-        // Of few names in many rows there may be many cells.
+        // A row that repeats few names may have many cells.
         spend(row.len())?;
         Ok(row)
     }
@@ -823,11 +827,11 @@ fn key_of(keys: &[String], at: usize) -> String {
     keys.get(at).filter(|key| !key.trim().is_empty()).cloned().unwrap_or_else(|| format!("key-{}", at + 1))
 }
 
-/// Keys of which none is there twice: a later one is `key-N`, so that no column takes the place of another.
+/// Unique keys: a repeated one becomes `key-N`, so that no column replaces another.
 struct Keys {
     names: Vec<String>,
     seen: HashSet<String>,
-    /// As they are written: `"key":`.
+    /// The keys as JSON: `"key":`.
     written: Vec<Vec<u8>>,
 }
 
@@ -854,7 +858,7 @@ impl Keys {
         self.seen.insert(key);
     }
 
-    /// That of a column; rows may have more cells than there are names.
+    /// The key of a column; rows may have more cells than there are names.
     fn get(&mut self, at: usize) -> &[u8] {
         while self.written.len() <= at {
             self.add();
@@ -863,16 +867,16 @@ impl Keys {
     }
 }
 
-/// Writes a string; writing into memory does not fail.
+/// Writes a JSON string; writing into memory does not fail.
 fn written_json(text: &str, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Writes a cell as its type; what is none of it stays a text.
+/// Writes a cell as its type; a cell that does not fit the type stays a text.
 fn typed(cell: &str, kind: Option<&str>, out: &mut Vec<u8>) {
     let trimmed = cell.trim();
     let value = match kind.map(str::to_ascii_lowercase).as_deref() {
-        // What is a number of JSON keeps its digits.
+        // A JSON number keeps its digits.
         Some("number") => trimmed
             .parse()
             .ok()
@@ -889,7 +893,7 @@ fn typed(cell: &str, kind: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
-/// The pieces of a text between separators, but for those between quotes or parentheses.
+/// Splits a text at separators outside of quotes and parentheses.
 fn pieces(text: &str, separator: char) -> Vec<&str> {
     let (mut quoted, mut depth, mut from, mut pieces) = (false, 0_usize, 0, Vec::new());
     for (at, c) in text.char_indices() {
@@ -909,28 +913,28 @@ fn pieces(text: &str, separator: char) -> Vec<&str> {
     pieces
 }
 
-/// The columns of `1,3:5,!2,!(4,6),7:*,"name"`, from 1: numbers, ranges, names, and all but those behind `!`.
+/// The columns of `1,3:5,!2,!(4,6),7:*,"name"`, from 1: numbers, ranges, names, and with `!` all other columns.
 fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeSet<usize>, String> {
     let mut columns = BTreeSet::new();
-    let one = |text: &str, star: usize| -> Result<usize, String> {
+    let row = |text: &str, star: usize| -> Result<usize, String> {
         let text = text.trim();
         let name = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let position = |name: &str| header.and_then(|header| header.iter().position(|own| own == name));
+        let position = |name: &str| header.and_then(|header| header.iter().position(|column| column == name));
         match (name, text) {
             (Some(name), _) => {
                 position(name).map(|at| at + 1).ok_or_else(|| format!("there is no column {name}"))
             }
             (None, "*") => Ok(star),
-            (None, text) => text.parse().map_err(|_| format!("`{text}` is no column")),
+            (None, text) => text.parse().map_err(|_| format!("`{text}` is not a column")),
         }
     };
     for term in pieces(text, ',').into_iter().map(str::trim).filter(|term| !term.is_empty()) {
         if let Some(rest) = term.strip_prefix('!') {
             let rest = rest.trim();
             let inside = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(rest);
-            // No list within a list: whoever sends the text does not say how deep.
-            if pieces(inside, ',').iter().any(|one| one.trim().starts_with('!')) {
-                return Err(format!("`{term}` is no column"));
+            // No list within a list, which would bound the depth by the sender only.
+            if pieces(inside, ',').iter().any(|piece| piece.trim().starts_with('!')) {
+                return Err(format!("`{term}` is not a column"));
             }
             let kept = skipped(inside, count, header)?;
             columns.extend((1..=count).filter(|at| !kept.contains(at)));
@@ -938,9 +942,9 @@ fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeS
         }
         let (from, to) = match pieces(term, ':').as_slice() {
             ["*"] => (1, count),
-            [from, to] => (one(from, 1)?, one(to, count)?),
+            [from, to] => (row(from, 1)?, row(to, count)?),
             _ => {
-                let at = one(term, count)?;
+                let at = row(term, count)?;
                 (at, at)
             }
         };
@@ -972,7 +976,9 @@ mod tests {
             ("x", None),
             ("\"z\"", None),
         ] {
-            let found = skipped(text, 4, Some(&header)).ok().map(|own| own.into_iter().collect::<Vec<_>>());
+            let found = skipped(text, 4, Some(&header))
+                .ok()
+                .map(|skipped_rows| skipped_rows.into_iter().collect::<Vec<_>>());
             assert_eq!(found, wanted, "{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! Operations that fail, and where the result of one goes that did not.
+//! Failed operations, and results.
 
 use crate::response::Place;
 use flow::fault::Code;
@@ -17,7 +17,7 @@ pub(crate) struct Failure {
     pub reason: Reason,
     /// ERROR_DETAIL.
     pub detail: String,
-    /// The fault of the engine that it is: a payload that cannot be read, too much in memory.
+    /// The underlying fault of the engine: a payload that cannot be read, a memory limit.
     fault: Option<Box<Fault>>,
 }
 
@@ -26,12 +26,12 @@ impl Failure {
         Failure { reason, detail: detail.into(), fault: None }
     }
 
-    /// The same for another reason.
+    /// The same with another reason.
     pub(crate) fn with(self, reason: Reason) -> Failure {
         Failure { reason, ..self }
     }
 
-    /// The fault of an operation. With a `responseVariable` the result in it says what failed.
+    /// The fault of an operation. With a `responseVariable` the result in it has the error.
     pub(crate) fn into_fault(self, operation: &str, place: &Place, context: &mut Context) -> Fault {
         if let Some(fault) = self.fault {
             return *fault;
@@ -64,29 +64,29 @@ impl From<Shortage> for Failure {
 pub(crate) struct Outcome {
     /// The payload.
     pub payload: Json,
-    /// What is known beside it.
+    /// The attributes.
     pub attributes: Map<String, Json>,
-    /// The body where the result takes its place.
+    /// The body that the result becomes.
     pub body: Body,
 }
 
-/// What becomes of the body without a `responseVariable`.
+/// The body after an operation without a `responseVariable`.
 pub(crate) enum Body {
-    /// It is the payload.
+    /// The payload.
     Json,
-    /// It is this XML.
+    /// This XML.
     Xml(String),
-    /// It stays, and the result is in these properties.
+    /// The body stays, and the result is in these properties.
     Properties(Vec<(&'static str, Option<String>)>),
-    /// It is these bytes; with `overwriteBody` as well.
+    /// These bytes; with `overwriteBody` too.
     Bytes(Vec<u8>, String),
 }
 
 impl Outcome {
-    /// Puts it where the parameters say.
+    /// Stores it where the parameters say.
     ///
     /// # Errors
-    /// It is no XML.
+    /// The payload is not XML.
     pub(crate) fn deliver(self, place: Place, context: &mut Context) -> Result<(), Fault> {
         let Outcome { payload, attributes, body } = self;
         match place {

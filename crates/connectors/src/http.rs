@@ -29,7 +29,7 @@ const PUT: Definition = operation("http.put", "Sends with PUT.", WITH_BODY, comp
 const PATCH: Definition = operation("http.patch", "Sends with PATCH.", WITH_BODY, compile);
 const DELETE: Definition = operation("http.delete", "Sends with DELETE.", WITH_BODY, compile);
 
-/// What a connection is described by.
+/// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
     "connectionType",
@@ -66,7 +66,7 @@ const FIELDS: &[&str] = &[
     "connectionName",
 ];
 
-/// Other names of fields, which the connector's documentation has.
+/// Other names of fields, from the connector's documentation.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("username", "basicCredentialsUsername"),
     ("password", "basicCredentialsPassword"),
@@ -77,9 +77,9 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("additionalProperties", "oauthAdditionalProperties"),
 ];
 
-/// The name that a description has for a field.
+/// The name of a field in a description.
 fn name_in<'n>(element: &Element, field: &'n str) -> &'n str {
-    let other = OTHER_NAMES.iter().find(|(own, other)| *own == field && element.child(other).is_some());
+    let other = OTHER_NAMES.iter().find(|(name, other)| *name == field && element.child(other).is_some());
     match other {
         Some((_, other)) if element.child(field).is_none() => other,
         _ => field,
@@ -99,7 +99,7 @@ const BODYLESS: &[&str] = parameters!();
 const WITH_BODY: &[&str] =
     parameters!("requestBodyType", "requestBodyJson", "requestBodyXml", "requestBodyText");
 
-/// The parameters that are properties of axis2 scope, and those.
+/// The parameters that set properties of axis2 scope, with these properties.
 const TRANSPORT: &[(&str, &str)] = &[
     ("postToUri", "POST_TO_URI"),
     ("forceScAccepted", "FORCE_SC_ACCEPTED"),
@@ -117,7 +117,7 @@ const TRANSPORT: &[(&str, &str)] = &[
     ("copyContentLengthFromIncoming", "COPY_CONTENT_LENGTH_FROM_INCOMING"),
 ];
 
-/// Those of them that are true or false.
+/// Those of them that are boolean.
 const TRUTHS: &[&str] = &[
     "postToUri",
     "forceScAccepted",
@@ -131,7 +131,7 @@ const TRUTHS: &[&str] = &[
     "copyContentLengthFromIncoming",
 ];
 
-/// The URL of one request, as the endpoint of a connection reads it: properties of axis2-client scope, which end with the request.
+/// Sets the URL of one request for the connection's endpoint: properties of axis2-client scope, which end with the request.
 const BASE: &str = "uri.var.connection.base";
 const PATH: &str = "uri.var.connection.path";
 
@@ -144,7 +144,7 @@ struct Request {
     method: String,
     connections: Connections<Connection>,
     parameters: Parameters,
-    /// The message is to be as it was behind the request.
+    /// The message is restored after the request.
     keeps_message: bool,
 }
 
@@ -167,8 +167,8 @@ impl Mediator for Init {
 
 fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let name = connection::field(element, "name", compiler).unwrap_or_else(|| {
-        let own = compiler.identity("http.init");
-        format!("{} in {}", own.part, own.artifact)
+        let identity = compiler.identity("http.init");
+        format!("{} in {}", identity.part, identity.artifact)
     });
     let key = config::Key { value: name, span: element.start_tag() };
     let connection = make(&Description { key, element, is_step: true }, compiler);
@@ -197,30 +197,30 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(Request { method, connections, parameters, keeps_message }))
 }
 
-/// Reports bodies that can never be sent.
+/// Reports bodies that cannot be sent.
 fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     parameters.check_word("requestBodyType", &["JSON", "XML", "TEXT"], element, compiler);
     if parameters.is_literally("requestBodyType", "JSON") {
         parameters.check("requestBodyJson", element, compiler, |text| {
             let parsed = serde_json::from_str::<&serde_json::value::RawValue>(text);
-            parsed.map(|_| ()).map_err(|why| format!("it is no JSON: {why}"))
+            parsed.map(|_| ()).map_err(|why| format!("it is not JSON: {why}"))
         });
     }
     if parameters.is_literally("requestBodyType", "XML") {
         parameters.check("requestBodyXml", element, compiler, |text| {
-            crate::result::first_envelope(text).map(|_| ()).map_err(|why| format!("it is no XML: {why}"))
+            crate::result::first_envelope(text).map(|_| ()).map_err(|why| format!("it is not XML: {why}"))
         });
     }
 }
 
-/// Reports headers that are no list of pairs.
+/// Reports headers that are not a list of pairs.
 fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compiler<'_>) {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return };
     let place = crate::parameter::place_of(element, "headers");
     match read_pairs(&text) {
         Ok((_, None)) => {}
         Ok((_, Some(other))) => {
-            let message = format!("`{other}` in `headers` is no header: it is left out");
+            let message = format!("`{other}` in `headers` is not a header: it is left out");
             compiler.warning(
                 "bad-value",
                 message,
@@ -228,7 +228,7 @@ fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compile
                 "a header is a list of its own: [[\"name\", \"value\"]]",
             );
         }
-        Err(why) => compiler.warning("bad-value", "`headers` is no list of headers", place, why),
+        Err(why) => compiler.warning("bad-value", "`headers` is not a list of headers", place, why),
     }
 }
 
@@ -237,7 +237,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     let element = description.element;
     let base = connection::dynamic_field(element, "baseUrl", compiler);
     connection::report_unknown(description, FIELDS, compiler);
-    if element.child("baseUrl").is_none_or(|own| own.text().trim().is_empty()) {
+    if element.child("baseUrl").is_none_or(|url| url.text().trim().is_empty()) {
         let message = format!("the connection `{}` has no `baseUrl`", description.key.value);
         compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
     }
@@ -263,7 +263,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     Some(Connection { endpoint, base })
 }
 
-/// The base as the endpoint is written with: that of an entry which is no expression. Steps may describe connections of one name
+/// The base URL in the endpoint: that of a local entry which is not an expression. Steps may describe connections of one name
 /// with different ones.
 fn fixed_base<'b>(
     base: &'b Option<Parameter>,
@@ -275,7 +275,7 @@ fn fixed_base<'b>(
     (is_entry && !base.contains(['{', '$'])).then(|| base.trim())
 }
 
-/// The endpoint that a connection is, as it would be written; `None` after a recorded error.
+/// The XML of the endpoint of a connection; `None` after a recorded error.
 fn endpoint_of(
     description: &Description<'_>,
     base: Option<&str>,
@@ -289,7 +289,7 @@ fn endpoint_of(
         let mut inside = String::new();
         for (field, target) in fields {
             if let Some(value) = connection::field(element, field, compiler) {
-                // No action is the default of an endpoint.
+                // Without an action the endpoint's default counts.
                 if *field == "timeoutAction" && value.eq_ignore_ascii_case("never") {
                     continue;
                 }
@@ -321,8 +321,8 @@ fn endpoint_of(
     Some(text)
 }
 
-/// The credentials of a connection; `None` after a recorded error. A misspelt word is one: without credentials of the connection the
-/// `Authorization` of the client would go out.
+/// The credentials of a connection; `None` after a recorded error. A misspelt word is an error: without credentials the
+/// client's `Authorization` would be sent.
 fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<String> {
     let kind = connection::word(element, "authType", &["None", "Basic Auth", "OAuth"], compiler).ok()?;
     let grants = &["Authorization Code", "Client Credentials", "Password"];
@@ -364,7 +364,7 @@ fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<Stri
     Some(format!("<authentication>{inside}</authentication>"))
 }
 
-/// `additionalProperties`: a list of names and values for the request for a token, as JSON.
+/// `additionalProperties`: a JSON list of names and values for the token request.
 fn request_parameters(element: &Element, compiler: &mut Compiler<'_>) -> String {
     let name = name_in(element, "additionalProperties");
     let text = element.child(name).map(Element::text).unwrap_or_default();
@@ -373,7 +373,7 @@ fn request_parameters(element: &Element, compiler: &mut Compiler<'_>) -> String 
         found => {
             let why = found.err().unwrap_or_else(|| "expected pairs: [[\"name\", \"value\"]]".to_owned());
             let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
-            compiler.warning("bad-value", format!("`{name}` is no list of names and values"), place, why);
+            compiler.warning("bad-value", format!("`{name}` is not a list of names and values"), place, why);
             return String::new();
         }
     };
@@ -400,18 +400,18 @@ pub(crate) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     }
 }
 
-/// Names and values, and the first item that is no pair.
+/// Names and values, and the first item that is not a pair.
 type Pairs = (Vec<(String, String)>, Option<String>);
 
-/// As [`pairs`], without the items that are no pairs, and the first of these.
+/// As [`pairs`], without the items that are not pairs, and the first of these.
 fn read_pairs(text: &str) -> Result<Pairs, String> {
     if text.is_empty() {
         return Ok((Vec::new(), None));
     }
-    // As WSO2 reads it: a comma may be the last character of a list.
+    // As WSO2 reads it: a list may end with a comma.
     let list: serde_json::Value = serde_json::from_str(text)
         .or_else(|why| serde_json::from_str(&without_last_commas(text)).map_err(|_| why))
-        .map_err(|why| format!("it is no JSON: {why}"))?;
+        .map_err(|why| format!("it is not JSON: {why}"))?;
     let text_of = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.trim().to_owned(),
         other => other.to_string(),
@@ -437,7 +437,7 @@ fn read_pairs(text: &str) -> Result<Pairs, String> {
     Ok((pairs, other))
 }
 
-/// A JSON text without commas that nothing follows.
+/// A JSON text without trailing commas.
 fn without_last_commas(text: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::with_capacity(text.len()), false, false);
     for c in text.chars() {
@@ -457,7 +457,7 @@ fn without_last_commas(text: &str) -> String {
     out
 }
 
-/// What goes behind a base for a path that is relative to it: with one slash between them.
+/// The path that is appended to a base URL, with one slash between them.
 fn behind(base: &str, path: &str) -> String {
     let (base, path) = (base.trim(), path.trim());
     match (base.ends_with('/'), path.strip_prefix('/')) {
@@ -468,7 +468,7 @@ fn behind(base: &str, path: &str) -> String {
     }
 }
 
-/// The body of a request that has one of its own.
+/// The body of a request that has one.
 enum Body {
     Json(String),
     Xml(Box<Envelope>),
@@ -482,18 +482,18 @@ impl Request {
         let mut text = String::new();
         for name in ["requestBodyJson", "requestBodyXml", "requestBodyText"] {
             let Some(parameter) = self.parameters.get(name) else { continue };
-            let own = match name {
+            let given = match name {
                 "requestBodyJson" => parameter.json_text(context)?,
                 "requestBodyXml" => parameter.xml_text(context)?,
                 _ => parameter.value(context)?.map(|value| value.to_string()),
             };
-            if let Some(own) = own.filter(|own| !own.is_empty()) {
-                text = own;
+            if let Some(given) = given.filter(|t| !t.is_empty()) {
+                text = given;
                 break;
             }
         }
         let wrong = |why: String| {
-            Fault::new(format!("the body of {} is no {kind}", self.parameters.operation())).because(why)
+            Fault::new(format!("the body of {} is not {kind}", self.parameters.operation())).because(why)
         };
         Ok(Some(match kind.to_ascii_uppercase().as_str() {
             "JSON" => {
@@ -524,8 +524,8 @@ fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
         }
         Body::Xml(envelope) => {
             context.payload.set_envelope(*envelope);
-            let own = context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default();
-            if matches!(own.as_str(), "application/xml" | "text/xml" | "application/soap+xml") {
+            let message_type = context.axis2("messageType").map(|v| v.to_string()).unwrap_or_default();
+            if matches!(message_type.as_str(), "application/xml" | "text/xml" | "application/soap+xml") {
                 return Ok(());
             }
             "application/xml"
@@ -537,8 +537,8 @@ fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
 
 impl Mediator for Request {
     fn need(&self) -> Need {
-        let own = if self.keeps_message { Need::Whole } else { Need::Headers };
-        own.max(self.parameters.need()).max(self.connections.need())
+        let need = if self.keeps_message { Need::Whole } else { Need::Headers };
+        need.max(self.parameters.need()).max(self.connections.need())
     }
 
     fn reason(&self) -> String {
@@ -550,16 +550,16 @@ impl Mediator for Request {
     }
 
     fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
-        self.connections.known().map(|own| Arc::clone(&own.endpoint)).into_iter().collect()
+        self.connections.literal().map(|connection| Arc::clone(&connection.endpoint)).into_iter().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        // First everything is worked out, so that the step can be begun anew.
+        // Everything is evaluated first, so that the step can run again.
         let connection = self.connections.find(context)?;
         let base = connection.base.as_ref().map(|base| base.value(context)).transpose()?.flatten();
         let base = base.map(|base| base.to_string()).unwrap_or_default();
         if base.trim().is_empty() {
-            // Else the path would say which host is asked, and it may come from a message.
+            // Otherwise the path, which may come from a message, could change the host.
             let message = format!("the connection of {} has no baseUrl", self.parameters.operation());
             return Err(Fault::new(message));
         }
@@ -569,9 +569,9 @@ impl Mediator for Request {
             Some(headers) => headers.json_text(context)?.unwrap_or_default(),
             None => String::new(),
         };
-        // What is no pair is left out, as WSO2 does.
+        // As in WSO2, items that are not pairs are left out.
         let (headers, _) = read_pairs(headers.trim()).map_err(|why| {
-            Fault::new(format!("the headers of {} are no list of headers", self.parameters.operation()))
+            Fault::new(format!("the headers of {} are not a list of headers", self.parameters.operation()))
                 .because(why)
         })?;
         let body = self.body(context)?;
@@ -597,7 +597,7 @@ impl Mediator for Request {
         });
         for (name, _) in &headers {
             if !name.bytes().all(message::is_token_byte) {
-                return Err(Fault::new(format!("`{name}` is no header name")));
+                return Err(Fault::new(format!("`{name}` is not a header name")));
             }
         }
         for (name, value) in headers {

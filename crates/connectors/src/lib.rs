@@ -1,8 +1,8 @@
 //! The operations of connectors, under the names that the connectors gave them: `http.get`, `file.read`, `CSV.csvToJson`.
 //!
-//! An operation is a mediator. Its parameters are the elements inside ([`parameter`]), what it works on is a connection that
-//! a local entry describes ([`connection`]), and what comes of it goes into the body or a variable ([`response`]). One file has
-//! the operations of one connector. An operation that no file has is compiled too ([`absent`]): loading names it, and a message
+//! An operation is a mediator. Its parameters are its child elements ([`parameter`]), it works on a connection that
+//! a local entry describes ([`connection`]), and its result goes into the body or a variable ([`response`]). One file has
+//! the operations of one connector. An operation that no file has is compiled too ([`absent`]): loading reports it, and a message
 //! that comes to it faults.
 
 mod absent;

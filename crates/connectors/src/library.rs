@@ -1,4 +1,4 @@
-//! Operations of libraries: templates of Synapse, with the elements inside as their parameters.
+//! Operations of libraries: sequence templates, with the child elements as their parameters.
 
 use crate::connection::{all, described, report_missing};
 use crate::parameter::{Form, Parameters};
@@ -18,7 +18,7 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The operation that an element calls, if a library has it and it needs no Java; else why not.
+/// The operation that an element calls, if a library has it and it needs no Java; else the reason.
 pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Result<Compiled, String>> {
     let operation = match find(element.local(), compiler)? {
         Ok(operation) => operation,
@@ -44,19 +44,19 @@ pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<
 
 /// Names of the operations of a library.
 pub(crate) fn names(library: &str, compiler: &Compiler<'_>) -> Vec<String> {
-    let operations = compiler.configuration.libraries_in_use().flat_map(|own| own.operations.iter());
+    let operations = compiler.configuration.libraries_in_use().flat_map(|l| l.operations.iter());
     let prefix = format!("{library}.");
-    operations.map(|own| own.name.clone()).filter(|name| name.starts_with(&prefix)).collect()
+    operations.map(|operation| operation.name.clone()).filter(|name| name.starts_with(&prefix)).collect()
 }
 
 /// An operation, or the Java class that it runs; `None`: no library has it.
 fn find(name: &str, compiler: &Compiler<'_>) -> Option<Result<LibraryOperation, String>> {
-    let mut operations = compiler.configuration.libraries_in_use().flat_map(|own| own.operations.iter());
-    let own = operations.find(|own| own.name == name)?;
-    Some(own.class.clone().map_or_else(|| Ok(own.clone()), Err))
+    let mut operations = compiler.configuration.libraries_in_use().flat_map(|l| l.operations.iter());
+    let operation = operations.find(|operation| operation.name == name)?;
+    Some(operation.class.clone().map_or_else(|| Ok(operation.clone()), Err))
 }
 
-/// The connection that `configKey` names: the `init` of the library runs ahead of the operation, with what the local entry says.
+/// The connection that `configKey` names: the library's `init` runs in front of the operation, with the values of the local entry.
 struct Ahead {
     init: String,
     key: KeyValue,
@@ -64,7 +64,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// `None`: there is no `configKey`, or a recorded error; an error: why `init` is not executable.
+    /// `None`: there is no `configKey`, or an error was recorded; an error: the reason why `init` is not executable.
     fn of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Result<Ahead, String>> {
         let attribute = element.attribute("configKey")?;
         let library = element.local().split('.').next().unwrap_or_default();
@@ -91,8 +91,9 @@ impl Ahead {
                     let entries = entry.map(|entry| (value.clone(), entry)).into_iter().collect();
                     (KeyValue::Literal(Arc::from(value)), entries)
                 }
-                config::Value::Expression(own) => {
-                    let key = compiler.expression_text(&own.source, own.span, &own.scope)?;
+                config::Value::Expression(expression) => {
+                    let key =
+                        compiler.expression_text(&expression.source, expression.span, &expression.scope)?;
                     (KeyValue::Dynamic(key), all(library, compiler))
                 }
             };
@@ -110,7 +111,7 @@ impl Mediator for Ahead {
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {
-        // Each of them has the same.
+        // The parameters of `init` are the same for each.
         self.by_name.values().take(1).flat_map(Call::lists).collect()
     }
 
@@ -138,14 +139,14 @@ struct Call {
 fn call(element: &Element, operation: &LibraryOperation, compiler: &mut Compiler<'_>) -> Option<Call> {
     let given = Parameters::compile(element, |_| Form::Json, compiler)?;
     let template = &operation.template;
-    let known: Vec<&str> = template.parameters.iter().map(|own| own.name.value.as_str()).collect();
+    let names: Vec<&str> = template.parameters.iter().map(|p| p.name.value.as_str()).collect();
     for child in
-        element.elements().filter(|child| !known.contains(&child.local()) && !child.is("description"))
+        element.elements().filter(|child| !names.contains(&child.local()) && !child.is("description"))
     {
         let message = format!("`{}` has no effect inside of `{}`", child.local(), element.local());
         let found = Diagnostic::warning("ignored-element", message)
             .at(child.name_span(), "ignored")
-            .did_you_mean(child.local(), known.iter().copied());
+            .did_you_mean(child.local(), names.iter().copied());
         compiler.diagnostics.push(found);
     }
     let list = compiler.operation(operation);
@@ -185,7 +186,7 @@ impl Mediator for Call {
     }
 }
 
-/// A connection, and what uses it.
+/// A connection, and the operation that uses it.
 struct Both(ListId);
 
 impl Mediator for Both {

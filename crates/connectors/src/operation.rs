@@ -14,7 +14,7 @@ const ATTRIBUTES: &[Attribute] = &[Attribute::optional(
 const PAGE: Page =
     Page { family: Family::Extension, semantics: "", inside: &[], needs: &[], refused: &[], faults: &[] };
 
-/// An operation with its parameters. Those of [`crate::response`] are part of them where it has a result.
+/// An operation with its parameters, including those of [`crate::response`] where it has a result.
 pub(crate) const fn operation(
     name: &'static str,
     summary: &'static str,

@@ -1,7 +1,7 @@
-//! The parameters of an operation: the elements inside, each a text or an expression.
+//! The parameters of an operation: its child elements, each a text or an expression.
 //!
-//! A value that stands in braces as a whole, or is a `${…}` as a whole, is an expression. Of all others only a [`Form::Template`] looks
-//! for `${…}` within.
+//! A value in braces as a whole, or a single `${…}`, is an expression. Among the others only a [`Form::Template`] has
+//! `${…}` replaced within.
 
 use config::{Child, Element};
 use diagnostics::{Diagnostic, Span};
@@ -10,7 +10,7 @@ use flow::{Compiler, Context, Expression, Fault, Need, Text};
 use message::Value;
 use std::sync::Arc;
 
-/// One value as written.
+/// One value.
 pub(crate) enum Parameter {
     /// Text.
     Literal(Arc<str>),
@@ -20,14 +20,14 @@ pub(crate) enum Parameter {
     Template(Text),
 }
 
-/// How the text of a parameter is read.
+/// How the text of a parameter is interpreted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A text; `${…}` within it is text.
+    /// A text; `${…}` within it stays as it is.
     Plain,
     /// A text in which `${…}` is replaced.
     Template,
-    /// As [`Form::Template`]. What begins as JSON does is a text, although it stands in braces.
+    /// As [`Form::Template`]. JSON is a text, although it stands in braces.
     Json,
 }
 
@@ -52,7 +52,7 @@ impl Parameter {
             warn_of_expression(&text, element, compiler);
             return Some(Parameter::Literal(Arc::from(text)));
         }
-        // A JSON text stands between single quotes where it would be taken for an expression.
+        // JSON stands in single quotes where it would be taken for an expression.
         let quoted = trimmed.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
         let (text, at) = match quoted.filter(|_| form == Form::Json) {
             Some(inner) => (inner, start + 1),
@@ -93,7 +93,7 @@ impl Parameter {
             && let Some(value) = expression.value(context)?
         {
             return Ok(Some(match value {
-                // Elements are meant, not their text.
+                // An expression that selects elements gives these, not their text.
                 Value::Xml(xml) if xml.has_elements() => xml.to_xml(),
                 other => other.to_string(),
             }));
@@ -109,7 +109,7 @@ impl Parameter {
         self.text_in::<Quotes>(context)
     }
 
-    /// The text with its expressions filled in by the rules of a language.
+    /// The text with its expressions replaced by the rules of a language.
     fn text_in<L: Language>(&self, context: &mut Context) -> Result<Option<String>, Fault> {
         let Parameter::Template(text) = self else {
             return Ok(self.value(context)?.map(|value| value.to_string()));
@@ -121,8 +121,8 @@ impl Parameter {
                     language.pass(text);
                     out.push_str(text);
                 }
-                flow::synapse::Piece::Expression(own) => {
-                    language.put(own.string(context)?.unwrap_or_default(), &mut out);
+                flow::synapse::Piece::Expression(expression) => {
+                    language.put(expression.string(context)?.unwrap_or_default(), &mut out);
                 }
             }
         }
@@ -130,16 +130,16 @@ impl Parameter {
     }
 }
 
-/// Where in a text of a language a reader is, and what a value may do to it there.
+/// The state of a scanner in the text of a language, and how a value is inserted there.
 trait Language: Default {
-    /// Reads on.
+    /// Scans on.
     fn pass(&mut self, text: &str);
 
-    /// Appends a value, so that it changes nothing of what is around it.
+    /// Appends a value, escaped so that it cannot change the text around it.
     fn put(&self, value: String, out: &mut String);
 }
 
-/// Where in an XML text a reader is.
+/// The state of a scanner in XML.
 #[derive(Default)]
 struct Tags {
     /// Within a tag.
@@ -152,7 +152,7 @@ impl Language for Tags {
     fn pass(&mut self, text: &str) {
         for byte in text.bytes() {
             match (byte, self.quote) {
-                (own, Some(quote)) if own == quote => self.quote = None,
+                (character, Some(quote)) if character == quote => self.quote = None,
                 (_, Some(_)) => {}
                 (b'"' | b'\'', None) if self.open => self.quote = Some(byte),
                 (b'<', None) => self.open = true,
@@ -170,7 +170,7 @@ impl Language for Tags {
     }
 }
 
-/// Where in a JSON text a reader is.
+/// The state of a scanner in JSON.
 #[derive(Default)]
 struct Quotes {
     /// Within a string.
@@ -201,7 +201,7 @@ impl Language for Quotes {
     }
 }
 
-/// The text of an element, or the XML inside where there is some.
+/// The text of an element, or the XML of its content if it has elements.
 fn written(element: &Element) -> String {
     if element.elements().next().is_none() {
         return element.text();
@@ -210,7 +210,7 @@ fn written(element: &Element) -> String {
         .children()
         .iter()
         .map(|child| match child {
-            Child::Element(own) => own.to_xml(),
+            Child::Element(child) => child.to_xml(),
             Child::Text(text) if !text.value.trim().is_empty() => xml_text(&text.value),
             Child::Text(_) | Child::Comment(_) => String::new(),
         })
@@ -221,7 +221,7 @@ fn xml_text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Whether what stands behind a brace is the inside of a JSON object.
+/// Whether the text after a brace is the content of a JSON object.
 fn begins_as_object(inner: &str) -> bool {
     let inner = inner.trim_start();
     inner.is_empty() || inner.starts_with('"') || (inner.starts_with("${") && !is_expression(inner))
@@ -233,7 +233,7 @@ fn is_expression(text: &str) -> bool {
     expression_length(text) == Some(text.len())
 }
 
-/// A `${…}` that is text is probably meant as an expression.
+/// A `${…}` that stays as it is was probably meant as an expression.
 fn warn_of_expression(text: &str, element: &Element, compiler: &mut Compiler<'_>) {
     let Some(at) = text.find("${") else { return };
     let message = format!("the `${{…}}` in `{}` is text", element.local());
@@ -243,13 +243,13 @@ fn warn_of_expression(text: &str, element: &Element, compiler: &mut Compiler<'_>
 
 /// The parameters of one operation.
 pub(crate) struct Parameters {
-    /// Of the operation, for messages.
+    /// The name of the operation, for messages.
     operation: String,
     values: Vec<(String, Parameter)>,
 }
 
 impl Parameters {
-    /// Those inside of an element. `form` says how each is read. `None` after a recorded error.
+    /// Reads the child elements of an element. `form` says how each is interpreted. `None` after a recorded error.
     pub(crate) fn compile(
         element: &Element,
         form: impl Fn(&str) -> Form,
@@ -262,12 +262,12 @@ impl Parameters {
             }
             let name = child.local();
             let parameter = Parameter::compile(child, form(name), compiler)?;
-            // Of several of one name the last one counts.
+            // Of several with one name the last one counts.
             values.retain(|(other, _)| other != name);
             values.push((name.to_owned(), parameter));
         }
         let parameters = Parameters { operation: element.local().to_owned(), values };
-        // Of operations that have a result.
+        // The parameters of operations that have a result.
         parameters.check_truths(&["overwriteBody"], element, compiler);
         Some(parameters)
     }
@@ -277,27 +277,28 @@ impl Parameters {
         self.values.iter().map(|(_, parameter)| parameter.need()).max().unwrap_or(Need::Nothing)
     }
 
-    /// Why they read that.
+    /// The reason for what they read.
     pub(crate) fn reason(&self) -> String {
         let dearest = self.values.iter().filter_map(|(_, parameter)| match parameter {
             Parameter::Expression(expression) => Some(expression),
-            Parameter::Template(text) => text.expressions().max_by_key(|own| own.need()),
+            Parameter::Template(text) => text.expressions().max_by_key(|expression| expression.need()),
             Parameter::Literal(_) => None,
         });
-        dearest.max_by_key(|own| own.need()).map(Expression::reason).unwrap_or_default()
+        dearest.max_by_key(|expression| expression.need()).map(Expression::reason).unwrap_or_default()
     }
 
-    /// One as written.
+    /// A parameter.
     pub(crate) fn get(&self, name: &str) -> Option<&Parameter> {
-        self.values.iter().find(|(own, _)| own == name).map(|(_, parameter)| parameter)
+        self.values.iter().find(|(n, _)| n == name).map(|(_, parameter)| parameter)
     }
 
-    /// Whether one is not there, or is there without a value.
+    /// Whether a parameter is absent or empty.
     pub(crate) fn is_absent(&self, name: &str) -> bool {
-        self.get(name).is_none_or(|own| matches!(own, Parameter::Literal(text) if text.trim().is_empty()))
+        self.get(name)
+            .is_none_or(|parameter| matches!(parameter, Parameter::Literal(text) if text.trim().is_empty()))
     }
 
-    /// The value of one; `None` where it is absent or gives nothing.
+    /// The value of a parameter; `None` where it is absent or gives nothing.
     ///
     /// # Errors
     /// The payload cannot be read.
@@ -305,7 +306,7 @@ impl Parameters {
         self.get(name).map_or(Ok(None), |parameter| parameter.value(context))
     }
 
-    /// The text of one without blanks around it; `None` where it is absent or empty.
+    /// The trimmed text of a parameter; `None` where it is absent or empty.
     ///
     /// # Errors
     /// As [`Parameters::value`].
@@ -314,7 +315,7 @@ impl Parameters {
         Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
     }
 
-    /// The truth of one: `true` in any case; anything else is false.
+    /// The boolean of a parameter: `true` in any case; anything else is false.
     ///
     /// # Errors
     /// As [`Parameters::value`].
@@ -322,7 +323,7 @@ impl Parameters {
         Ok(self.text(name, context)?.map_or(default, |text| text.eq_ignore_ascii_case("true")))
     }
 
-    /// The text of one that is the same for all messages, without blanks around it.
+    /// The trimmed text of a parameter without expressions.
     pub(crate) fn literal(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
             Parameter::Literal(text) => Some(text.trim()),
@@ -330,12 +331,12 @@ impl Parameters {
         }
     }
 
-    /// Whether one is this text in any case, for all messages.
+    /// Whether a parameter without expressions is this text in any case.
     pub(crate) fn is_literally(&self, name: &str, text: &str) -> bool {
-        self.literal(name).is_some_and(|own| own.eq_ignore_ascii_case(text))
+        self.literal(name).is_some_and(|value| value.eq_ignore_ascii_case(text))
     }
 
-    /// Reports the text of one that is the same for all messages, and wrong for each.
+    /// Reports a parameter without expressions whose text is wrong.
     pub(crate) fn check(
         &self,
         name: &str,
@@ -351,7 +352,7 @@ impl Parameters {
         }
     }
 
-    /// As [`Parameters::check`], for one that is one of these words, in any case and spacing.
+    /// As [`Parameters::check`], for a parameter with these words, in any case and spacing.
     pub(crate) fn check_word(
         &self,
         name: &str,
@@ -383,14 +384,14 @@ impl Parameters {
         }
     }
 
-    /// As [`Parameters::check`], for those that are true or false.
+    /// As [`Parameters::check`], for booleans.
     pub(crate) fn check_truths(&self, names: &[&str], element: &Element, compiler: &mut Compiler<'_>) {
         for name in names {
             self.check_word(name, &["true", "false"], element, compiler);
         }
     }
 
-    /// Reports those that are not there, or have no text.
+    /// Reports parameters that are absent or empty.
     pub(crate) fn check_given(&self, names: &[&str], element: &Element, compiler: &mut Compiler<'_>) {
         for name in names.iter().filter(|name| self.is_absent(name)) {
             let message = format!("`{}` has no `{name}`", self.operation);
@@ -398,7 +399,7 @@ impl Parameters {
         }
     }
 
-    /// The operation, for messages.
+    /// The name of the operation, for messages.
     pub(crate) fn operation(&self) -> &str {
         &self.operation
     }

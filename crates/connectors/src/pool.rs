@@ -1,7 +1,7 @@
-//! Connections to servers that are kept for the next message.
+//! Idle connections to servers.
 //!
-//! What describes a server is the key of its pool: a configuration that is loaded anew and says the same of a server goes on with its connections, and
-//! one that says something else has others. A connection stays with the worker that made it.
+//! The description of a server is the key of its pool: a configuration that is loaded anew with the same description goes on with its
+//! connections. A connection stays with the worker that made it.
 
 use flow::lock;
 use std::collections::HashMap;
@@ -11,19 +11,19 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Pools of which none is in use are forgotten beyond so many.
+/// Most pools; beyond, pools without a connection in use are dropped.
 const MOST_POOLS: usize = 256;
 
-/// What a pool may have.
+/// The limits of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Limits {
-    /// Connections that are in use at a time.
+    /// Most connections in use.
     pub most: usize,
-    /// Connections that wait.
+    /// Most idle connections.
     pub idle: usize,
-    /// How long a message waits for a place.
+    /// How long a message waits for a permit.
     pub wait: Duration,
-    /// How long a connection is kept that nobody uses.
+    /// How long an idle connection is kept.
     pub keep: Duration,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Pool<T> {
 }
 
 struct Idle<T> {
-    own: T,
+    item: T,
     since: Instant,
     thread: ThreadId,
 }
@@ -46,35 +46,35 @@ impl<T> Pool<T> {
         Pool { limits, places, idle: Mutex::default() }
     }
 
-    /// Waits for a place among the connections that are in use; `None`: there was none in time.
+    /// Waits for a permit; `None`: there was none in time.
     pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         let place = Arc::clone(&self.places).acquire_owned();
         tokio::time::timeout(self.limits.wait, place).await.ok()?.ok()
     }
 
-    /// A connection that waits, the one that was used last.
+    /// An idle connection, the one that was used last.
     pub(crate) fn take(&self) -> Option<T> {
         let mut idle = lock(&self.idle);
         let keep = self.limits.keep;
-        idle.retain(|own| own.since.elapsed() < keep);
-        let at = idle.iter().rposition(|own| own.thread == thread::current().id())?;
-        Some(idle.remove(at).own)
+        idle.retain(|i| i.since.elapsed() < keep);
+        let at = idle.iter().rposition(|i| i.thread == thread::current().id())?;
+        Some(idle.remove(at).item)
     }
 
     /// Keeps a connection for the next message.
-    pub(crate) fn keep(&self, own: T) {
+    pub(crate) fn keep(&self, item: T) {
         let mut idle = lock(&self.idle);
         if self.limits.idle > 0 {
             if idle.len() >= self.limits.idle {
                 idle.remove(0);
             }
-            idle.push(Idle { own, since: Instant::now(), thread: thread::current().id() });
+            idle.push(Idle { item, since: Instant::now(), thread: thread::current().id() });
         }
     }
 
     fn is_unused(&self) -> bool {
         let mut idle = lock(&self.idle);
-        idle.retain(|own| own.since.elapsed() < self.limits.keep);
+        idle.retain(|i| i.since.elapsed() < self.limits.keep);
         idle.is_empty()
     }
 }

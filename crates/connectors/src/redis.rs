@@ -1,7 +1,7 @@
 //! The redis connector: one operation for each command, over connections that are kept.
 //!
-//! Each message has a connection for itself while it waits for an answer, so that a command that blocks (`blPop`) holds up nobody. The
-//! protocol is the library's, the connection that of the bus; nodes of a cluster are connected to by the library.
+//! Each message has a connection for itself until its reply, so that a blocking command (`blPop`) delays no other message. The
+//! protocol is that of the library, the connection that of the bus; nodes of a cluster are connected to by the library.
 
 use crate::connection::{self, Connections, Description, Fields};
 use crate::failure::{Body, Failure, Outcome, Reason};
@@ -32,7 +32,7 @@ const INIT: Definition = operation(
     |element, compiler| connection::init(element, compiler, make),
 );
 
-/// What a connection is described by.
+/// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
     "connectionType",
@@ -61,9 +61,9 @@ const FIELDS: &[&str] = &[
 enum Argument {
     /// A value.
     One(&'static str),
-    /// Values between blanks, or a JSON list of them.
+    /// Values, separated by white space, or a JSON list of them.
     Words(&'static str),
-    /// As `Words`, behind their number.
+    /// As `Words`, after their number.
     Counted(&'static str),
 }
 
@@ -75,14 +75,14 @@ impl Argument {
     }
 }
 
-/// What an answer is.
+/// The form of a reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// A text, a number or a list.
     Plain,
     /// 0 or 1.
     Truth,
-    /// Names and values in turn.
+    /// Names and values alternately.
     Pairs,
 }
 
@@ -90,11 +90,11 @@ struct Command {
     name: &'static str,
     verb: &'static str,
     arguments: &'static [Argument],
-    answer: Answer,
+    reply: Answer,
 }
 
 macro_rules! commands {
-    ($($name:literal $verb:literal [$($kind:ident $parameter:literal),*] $answer:ident $summary:literal;)*) => {
+    ($($name:literal $verb:literal [$($kind:ident $parameter:literal),*] $reply:ident $summary:literal;)*) => {
         /// The operations.
         pub(crate) const OPERATIONS: &[&Definition] = &[
             &INIT,
@@ -105,7 +105,7 @@ macro_rules! commands {
             name: $name,
             verb: $verb,
             arguments: &[$(Argument::$kind($parameter)),*],
-            answer: Answer::$answer,
+            reply: Answer::$reply,
         }),*];
     };
 }
@@ -196,26 +196,26 @@ commands! {
     "redis.flushDB" "FLUSHDB" [] Plain "Deletes the database.";
 }
 
-// The connector has no codes of its own: the messages tell causes apart.
+// The connector has no error codes: the messages tell causes apart.
 const CONNECTION: Reason = (0, "REDIS:CONNECTION_ERROR");
 const CREDENTIALS: Reason = (0, "REDIS:INVALID_CREDENTIALS");
 const CONFIGURATION: Reason = (0, "REDIS:INVALID_CONFIGURATION");
 const COMMAND: Reason = (0, "REDIS:COMMAND_FAILED");
 const NOTHING: Reason = (0, "REDIS:NO_VALUE");
 
-/// How long connecting and an answer may take, unless the connection says.
+/// Timeout of connecting and of a reply, unless the connection has one.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest of these times, and of a command that blocks.
+/// Upper limit of these timeouts, and of a blocking command.
 const LONGEST: Duration = Duration::from_secs(600);
-/// How long a connection waits for the next message.
+/// How long an idle connection is kept.
 const KEEP: Duration = Duration::from_secs(60);
 /// How long a message waits for a connection.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// A server as a connection describes it.
+/// A server, as a connection describes it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Server {
-    /// Where it is; for a cluster some of its nodes, with sentinels those.
+    /// The address; some nodes of a cluster, or the sentinels.
     nodes: Vec<(String, u16)>,
     kind: Kind,
     secure: bool,
@@ -223,7 +223,7 @@ struct Server {
     user: Option<String>,
     password: Option<String>,
     connect: Duration,
-    answer: Duration,
+    response_timeout: Duration,
     attempts: u32,
     pool: Limits,
 }
@@ -232,7 +232,7 @@ struct Server {
 enum Kind {
     Single,
     Cluster,
-    /// The name of the master.
+    /// The name of the master, for sentinels.
     Sentinel(String),
 }
 
@@ -240,11 +240,11 @@ struct Connection {
     fields: Fields,
 }
 
-/// A connection that is kept.
+/// An idle connection.
 enum Conversation {
     Single {
         connection: MultiplexedConnection,
-        /// What reads and writes; `None` once it has ended: it must not be polled again.
+        /// The task that reads and writes; `None` once it has ended: it must not be polled again.
         driver: Option<Driver>,
     },
     Cluster(ClusterConnection),
@@ -265,9 +265,9 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
         ["redisPort", "redisConnectionTimeout", "redisTimeout", "maxConnections", "dbNumber", "maxAttempts"];
     fields.check_numbers::<u32>(&numbers, element, compiler);
     let no_uri = |text: &&str| (*text).into_connection_info().is_err();
-    if fields.literal("redisConnectionURI").filter(|own| !own.is_empty()).filter(no_uri).is_some() {
-        // It may have a password in it.
-        let message = "`redisConnectionURI` is no URI like redis://user:password@host:6379/0";
+    if fields.literal("redisConnectionURI").filter(|uri| !uri.is_empty()).filter(no_uri).is_some() {
+        // It may contain a password.
+        let message = "`redisConnectionURI` is not a URI like redis://user:password@host:6379/0";
         let place =
             element.child("redisConnectionURI").map_or_else(|| element.start_tag(), Element::text_span);
         compiler.warning("bad-value", message, place, "messages that come to it fault");
@@ -285,9 +285,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         _ => Form::Plain,
     };
     let parameters = Parameters::compile(element, form, compiler)?;
-    let command = COMMANDS.iter().find(|own| own.name == element.local())?;
-    // A text may be empty; a list of words has one at least.
-    let lacks = |own: &&Argument| match own {
+    let command = COMMANDS.iter().find(|c| c.name == element.local())?;
+    // A text may be empty; a list has at least one word.
+    let lacks = |argument: &&Argument| match argument {
         Argument::One(name) => parameters.get(name).is_none(),
         Argument::Words(name) | Argument::Counted(name) => parameters.is_absent(name),
     };
@@ -296,7 +296,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.warning("bad-value", message, element.start_tag(), "messages that come here fault");
     }
     for name in ["redisBlPopTimeout", "redisBrPopTimeout"] {
-        if command.arguments.iter().any(|own| own.name() == name) && parameters.get(name).is_some() {
+        if command.arguments.iter().any(|argument| argument.name() == name) && parameters.get(name).is_some()
+        {
             parameters.check_given(&[name], element, compiler);
         }
         parameters.check(name, element, compiler, |text| match text.parse::<f64>() {
@@ -312,22 +313,22 @@ impl Connection {
         let wrong = |why: String| Failure::new(CONFIGURATION, why);
         let mut text = |name: &str| self.fields.text(name, context);
         let mut number = |name: &str, default: u64| -> Result<u64, Failure> {
-            let Some(own) = text(name)? else { return Ok(default) };
-            own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))
+            let Some(value) = text(name)? else { return Ok(default) };
+            value.parse().map_err(|_| wrong(format!("`{name}` is not a number: {value}")))
         };
         let millis = |time: u64| match time {
             0 => PATIENCE,
             time => Duration::from_millis(time).min(LONGEST),
         };
         let connect = millis(number("redisConnectionTimeout", 0)?);
-        let answer = millis(number("redisTimeout", 0)?);
+        let response_timeout = millis(number("redisTimeout", 0)?);
         let port = u16::try_from(number("redisPort", 6379)?)
             .map_err(|_| wrong("redisPort is not a port".to_owned()))?;
         let most = usize::try_from(number("maxConnections", 8)?).unwrap_or(8).clamp(1, 10_000);
         let database = i64::try_from(number("dbNumber", 0)?).unwrap_or_default();
         let attempts = u32::try_from(number("maxAttempts", 5)?).unwrap_or(5).min(100);
         let mut truth = |name: &str| -> Result<bool, Failure> {
-            Ok(text(name)?.is_some_and(|own| own.eq_ignore_ascii_case("true")))
+            Ok(text(name)?.is_some_and(|value| value.eq_ignore_ascii_case("true")))
         };
         let (secure, cluster, sentinel) =
             (truth("useSsl")?, truth("redisClusterEnabled")?, truth("sentinelEnabled")?);
@@ -340,14 +341,15 @@ impl Connection {
             user: None,
             password: text("cacheKey")?,
             connect,
-            answer,
+            response_timeout,
             attempts,
             pool,
         };
         if let Some(uri) = text("redisConnectionURI")? {
-            // What the library says of a URI may have its password in it.
-            let no_uri =
-                || wrong("`redisConnectionURI` is no URI like redis://user:password@host:6379/0".to_owned());
+            // The library's message about a URI may contain its password.
+            let no_uri = || {
+                wrong("`redisConnectionURI` is not a URI like redis://user:password@host:6379/0".to_owned())
+            };
             let info = uri.into_connection_info().map_err(|_| no_uri())?;
             match info.addr() {
                 redis::ConnectionAddr::Tcp(host, port) => server.nodes.push((host.clone(), *port)),
@@ -357,23 +359,23 @@ impl Connection {
                 }
                 _ => return Err(no_uri()),
             }
-            let own = info.redis_settings();
-            server.user = own.username().map(str::to_owned);
-            server.password = own.password().map(str::to_owned).or(server.password);
-            server.database = if own.db() == 0 { database } else { own.db() };
+            let settings = info.redis_settings();
+            server.user = settings.username().map(str::to_owned);
+            server.password = settings.password().map(str::to_owned).or(server.password);
+            server.database = if settings.db() == 0 { database } else { settings.db() };
             return Ok(server);
         }
         let nodes = |list: Option<String>, name: &str, port: u16| -> Result<Vec<(String, u16)>, Failure> {
             let list = list.unwrap_or_default();
-            let nodes = list.split(',').map(str::trim).filter(|own| !own.is_empty());
+            let nodes = list.split(',').map(str::trim).filter(|node| !node.is_empty());
             let nodes: Result<Vec<_>, Failure> = nodes
-                .map(|own| match own.rsplit_once(':') {
+                .map(|node| match node.rsplit_once(':') {
                     Some((host, port)) => {
                         let port =
-                            port.parse().map_err(|_| wrong(format!("`{own}` of `{name}` has no port")))?;
+                            port.parse().map_err(|_| wrong(format!("`{node}` of `{name}` has no port")))?;
                         Ok((host.to_owned(), port))
                     }
-                    None => Ok((own.to_owned(), port)),
+                    None => Ok((node.to_owned(), port)),
                 })
                 .collect();
             match nodes {
@@ -397,7 +399,7 @@ impl Connection {
 }
 
 impl Server {
-    /// How it is called in messages.
+    /// The name for messages.
     fn name(&self) -> String {
         self.nodes.first().map(|(host, port)| format!("{host}:{port}")).unwrap_or_default()
     }
@@ -409,9 +411,9 @@ impl Server {
             (ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::Parse, _) => CONNECTION,
             _ => COMMAND,
         };
-        let said = match (why.kind(), why.code()) {
+        let reason_given = match (why.kind(), why.code()) {
             (ErrorKind::Parse, _) => "the server does not speak the redis protocol".to_owned(),
-            // As the server says it: the code, then the text.
+            // As the server sends it: the code, then the text.
             (_, Some(code)) => {
                 let hint = match (code, &self.kind) {
                     ("MOVED" | "ASK", Kind::Single | Kind::Sentinel(_)) => {
@@ -424,7 +426,7 @@ impl Server {
             }
             _ => why.to_string(),
         };
-        Failure::new(reason, format!("{}: {said}", self.name()))
+        Failure::new(reason, format!("{}: {reason_given}", self.name()))
     }
 
     async fn open(&self, services: &Services) -> Result<Conversation, Failure> {
@@ -484,7 +486,7 @@ impl Server {
                 profile.ok_or_else(|| failed("there are no trusted authorities for TLS".to_owned()))?;
             socket = socket.secure(&profile, host).await.map_err(|why| failed(why.to_string()))?;
         }
-        // Each answer has its time here ([`Operation::patience`]).
+        // [`Operation::patience`] limits each reply.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let connected = MultiplexedConnection::new_with_config(&settings, socket, config).await;
         let (connection, driver) = connected.map_err(|why| self.failed(&why))?;
@@ -515,7 +517,7 @@ impl Server {
         let nodes = self.nodes.iter().map(|(host, port)| format!("{scheme}://{host}:{port}/"));
         let mut builder = ClusterClientBuilder::new(nodes)
             .connection_timeout(self.connect)
-            .response_timeout(self.answer)
+            .response_timeout(self.response_timeout)
             .retries(self.attempts);
         if let Some(user) = &self.user {
             builder = builder.username(user);
@@ -529,7 +531,7 @@ impl Server {
 }
 
 impl Conversation {
-    /// Whether nobody has ended it while it waited.
+    /// Whether an idle connection is still open.
     async fn is_alive(&mut self) -> bool {
         let Conversation::Single { driver, .. } = self else { return true };
         let Some(running) = driver else { return false };
@@ -542,7 +544,7 @@ impl Conversation {
     }
 
     async fn ask(&mut self, command: &Cmd) -> Result<Reply, RedisError> {
-        // An error that the server says is an answer for the library.
+        // For the library an error of the server is a reply.
         self.reply(command).await?.extract_error()
     }
 
@@ -556,7 +558,7 @@ impl Conversation {
                     reply = &mut asking => return reply,
                     () = driver.as_mut().ok_or_else(ended)? => *driver = None,
                 }
-                // The last answer comes together with the end.
+                // The last reply may come together with the end of the connection.
                 tokio::select! {
                     biased;
                     reply = asking => reply,
@@ -606,8 +608,8 @@ impl Operation {
             Some(conversation) => conversation,
             None => server.open(context.services()).await?,
         };
-        let asked = tokio::time::timeout(time, conversation.ask(&command)).await;
-        let reply = match asked {
+        let outcome = tokio::time::timeout(time, conversation.ask(&command)).await;
+        let reply = match outcome {
             Err(_) => {
                 let why = format!("{}: no answer within {} ms", server.name(), time.as_millis());
                 return Err(Failure::new(CONNECTION, why));
@@ -630,7 +632,7 @@ impl Operation {
         let odd = |wanted: &str| {
             Failure::new(COMMAND, format!("{}: the answer to {verb} is not {wanted}", server.name()))
         };
-        match (self.command.answer, json_of(reply)) {
+        match (self.command.reply, json_of(reply)) {
             (_, Json::Null) => Err(Failure::new(NOTHING, "there is no such value")),
             (Answer::Truth, output) => match output.as_str() {
                 Some("0" | "false") => Ok(Json::from("false")),
@@ -653,7 +655,7 @@ impl Operation {
         }
     }
 
-    /// The command of a message.
+    /// The command for a message.
     fn command(&self, context: &mut Context) -> Result<Cmd, Failure> {
         let mut command = Cmd::new();
         for word in self.command.verb.split(' ') {
@@ -682,21 +684,21 @@ impl Operation {
         Ok(command)
     }
 
-    /// How long an answer may take: a command that blocks says so itself.
+    /// The timeout of a reply: a blocking command has its own.
     fn patience(&self, server: &Server, context: &mut Context) -> Result<Duration, Failure> {
-        let blocks = self.command.arguments.iter().find(|own| own.name().ends_with("PopTimeout"));
-        let Some(own) = blocks else { return Ok(server.answer) };
-        let text = self.parameters.text(own.name(), context)?.unwrap_or_default();
+        let blocks = self.command.arguments.iter().find(|a| a.name().ends_with("PopTimeout"));
+        let Some(argument) = blocks else { return Ok(server.response_timeout) };
+        let text = self.parameters.text(argument.name(), context)?.unwrap_or_default();
         let seconds: f64 = text.parse().map_err(|_| {
-            Failure::new(CONFIGURATION, format!("`{}` is no number of seconds: {text}", own.name()))
+            Failure::new(CONFIGURATION, format!("`{}` is not a number of seconds: {text}", argument.name()))
         })?;
-        // 0 is without end for the server.
-        let own = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);
-        Ok(if own.is_zero() { LONGEST } else { own.min(LONGEST) } + server.answer)
+        // For the server 0 means without end.
+        let patience = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);
+        Ok(if patience.is_zero() { LONGEST } else { patience.min(LONGEST) } + server.response_timeout)
     }
 }
 
-/// The values of a parameter that has several.
+/// The values of a parameter with several.
 fn words(value: &Value) -> Vec<String> {
     let text = value.to_string();
     if text.trim_start().starts_with('[')
@@ -708,7 +710,7 @@ fn words(value: &Value) -> Vec<String> {
     text.split(' ').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// An answer: numbers are texts, as the connector gives them.
+/// The JSON of a reply: numbers become texts, as in the connector.
 fn json_of(reply: Reply) -> Json {
     let all = |items: Vec<Reply>| items.into_iter().map(json_of).collect::<Vec<Json>>();
     match reply {
@@ -746,8 +748,8 @@ impl Mediator for Operation {
     }
 
     fn need(&self) -> Need {
-        let own = if self.parameters.get(VARIABLE).is_none() { Need::Replaces } else { Need::Nothing };
-        own.max(self.parameters.need()).max(self.connections.need())
+        let need = if self.parameters.get(VARIABLE).is_none() { Need::Replaces } else { Need::Nothing };
+        need.max(self.parameters.need()).max(self.connections.need())
     }
 
     fn reason(&self) -> String {

@@ -1,31 +1,31 @@
 //! Where the result of an operation goes.
 //!
-//! With `responseVariable` it is a variable with `payload`, `headers` and `attributes`, and the message stays as it was; with
-//! `overwriteBody` beside it the body is the payload, and the variable has the rest. Without `responseVariable` the result takes the place
-//! of the body, as connectors did before there were variables.
+//! With `responseVariable` it is a variable with `payload`, `headers` and `attributes`, and the message is not changed; with
+//! `overwriteBody` beside it the payload becomes the body, and the variable has the rest. Without `responseVariable` the result becomes
+//! the body, as in connectors before there were variables.
 
 use crate::parameter::Parameters;
 use flow::{Context, Fault};
 use std::sync::Arc;
 
-/// The parameters that say it.
+/// The parameters for the result.
 pub(crate) const VARIABLE: &str = "responseVariable";
 /// See [`VARIABLE`].
 pub(crate) const OVERWRITE: &str = "overwriteBody";
 
-/// Where a result goes, for one message.
+/// The destination of a result, for one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The body, and nothing else is kept of it.
+    /// The body; attributes are dropped.
     Body,
-    /// A variable; the message stays as it was.
+    /// A variable; the message is not changed.
     Variable(Arc<str>),
     /// The payload into the body, the rest into a variable.
     BodyAndVariable(Arc<str>),
 }
 
 impl Place {
-    /// Where the parameters say.
+    /// The destination by the parameters.
     ///
     /// # Errors
     /// A parameter cannot be evaluated.

@@ -1,4 +1,4 @@
-//! Results of operations as XML, as connectors gave them before there were variables.
+//! Results of operations as XML, as in connectors before there were variables.
 
 use flow::{Context, Fault};
 use message::{Envelope, SoapVersion, Value, XmlValue};
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use xml::{Document, ParseOptions};
 
-/// An element with the members of a result as elements. What is no name of an element becomes `item` with the attribute `name`.
+/// An element with the members of a result as elements. A member whose name cannot be that of an element becomes `item` with the attribute `name`.
 pub(crate) fn xml(name: &str, members: &Map<String, Json>) -> String {
     let mut out = String::new();
     element_of(name, &Json::Object(members.clone()), &mut out);
@@ -58,19 +58,19 @@ fn document(text: &str) -> Result<Document, String> {
     Document::parse(text.to_owned(), &ParseOptions::default()).map_err(|why| why.to_string())
 }
 
-/// Whether a text is elements that are whole, so that it ends nothing of what is around it.
+/// Whether a text is well-formed element content, so that it cannot end an element around it.
 pub(crate) fn is_xml(text: &str) -> bool {
     text.trim_start().starts_with('<') && document(&format!("<x>{}</x>", text.trim())).is_ok()
 }
 
-/// The element of a text as a value.
+/// Parses the element of a text.
 pub(crate) fn element(text: &str) -> Result<Value, String> {
     let document = document(text)?;
     let root = document.document_element().ok_or("it has no element")?;
     Ok(Value::Xml(Arc::new(XmlValue { nodes: vec![root], document: Arc::new(document) })))
 }
 
-/// An envelope around an element, or the one that it is.
+/// The SOAP envelope around an element, or the element if it is one.
 pub(crate) fn envelope(text: &str) -> Result<Envelope, String> {
     let document = document(text.trim())?;
     let root = document.document_element().ok_or("it has no element")?;
@@ -86,7 +86,7 @@ fn envelope_of(document: &Document, root: xml::NodeId) -> Envelope {
     envelope
 }
 
-/// As [`envelope`], of the first element of a text that may have more around it, as WSO2 takes it.
+/// As [`envelope`], of the first element of a text that may have more around it, as in WSO2.
 pub(crate) fn first_envelope(text: &str) -> Result<Envelope, String> {
     let why = match envelope(text) {
         Ok(envelope) => return Ok(envelope),
@@ -95,7 +95,7 @@ pub(crate) fn first_envelope(text: &str) -> Result<Envelope, String> {
     let Ok(around) = document(&format!("<x>{}</x>", text.trim())) else { return Err(why) };
     let inside = around
         .document_element()
-        .and_then(|root| around.children(root).find(|own| around.kind(*own) == xml::NodeKind::Element));
+        .and_then(|root| around.children(root).find(|node| around.kind(*node) == xml::NodeKind::Element));
     Ok(envelope_of(&around, inside.ok_or("it has no element")?))
 }
 

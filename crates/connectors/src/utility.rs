@@ -81,7 +81,7 @@ impl What {
 }
 
 struct Operation {
-    what: What,
+    action: What,
     parameters: Parameters,
 }
 
@@ -91,7 +91,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         _ => Form::Plain,
     };
     let parameters = Parameters::compile(element, form, compiler)?;
-    let what = match element.local().rsplit('.').next() {
+    let action = match element.local().rsplit('.').next() {
         Some("Length") => What::Length,
         Some("LowerCase") => What::LowerCase,
         Some("UpperCase") => What::UpperCase,
@@ -110,7 +110,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Err(_) => Err("expected a whole number".to_owned()),
         });
     }
-    let needed: &[&str] = match what {
+    let needed: &[&str] = match action {
         What::Regex => &["regex"],
         What::Generate => &["secret"],
         What::Verify => &["secret", "signature"],
@@ -131,24 +131,25 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Pattern::compile(text).map(|_| ()).map_err(|why| why.to_string())
     });
     parameters.check("format", element, compiler, |text| DatePattern::simple(text).map(|_| ()));
-    Some(Box::new(Operation { what, parameters }))
+    Some(Box::new(Operation { action, parameters }))
 }
 
 impl Operation {
     fn result(&self, context: &mut Context) -> Result<String, Fault> {
-        let own = &self.parameters;
-        let wrong = |why: String| Fault::new(format!("{}: {why}", own.operation()));
+        let parameters = &self.parameters;
+        let wrong = |why: String| Fault::new(format!("{}: {why}", parameters.operation()));
         let input = |context: &mut Context| -> Result<String, Fault> {
-            Ok(own.value("inputString", context)?.map(|value| value.to_string()).unwrap_or_default())
+            Ok(parameters.value("inputString", context)?.map(|value| value.to_string()).unwrap_or_default())
         };
-        Ok(match self.what {
-            // As Java counts.
+        Ok(match self.action {
+            // Counts UTF-16 units, as Java does.
             What::Length => input(context)?.encode_utf16().count().to_string(),
             What::LowerCase => input(context)?.to_lowercase(),
             What::UpperCase => input(context)?.to_uppercase(),
             What::Regex => {
-                let text =
-                    own.text("regex", context)?.ok_or_else(|| wrong("`regex` is not given".to_owned()))?;
+                let text = parameters
+                    .text("regex", context)?
+                    .ok_or_else(|| wrong("`regex` is not given".to_owned()))?;
                 let pattern = Pattern::compile(&text).map_err(|why| wrong(format!("`regex`: {why}")))?;
                 let input = input(context)?;
                 pattern.matches(&input).map_err(|stop| wrong(stop.to_string()))?.to_string()
@@ -162,7 +163,8 @@ impl Operation {
                 parts.join("-")
             }
             What::Date => {
-                let format = own.text("format", context)?.unwrap_or_else(|| "yyyy-MM-dd HH:mm:ss".to_owned());
+                let format =
+                    parameters.text("format", context)?.unwrap_or_else(|| "yyyy-MM-dd HH:mm:ss".to_owned());
                 let pattern =
                     DatePattern::simple(&format).map_err(|why| wrong(format!("`format`: {why}")))?;
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -171,25 +173,25 @@ impl Operation {
             }
             What::Random => {
                 let mut bound = |name: &str, default: i64| -> Result<i64, Fault> {
-                    let Some(text) = own.text(name, context)? else { return Ok(default) };
-                    text.parse().map_err(|_| wrong(format!("`{name}` is no whole number: {text}")))
+                    let Some(text) = parameters.text(name, context)? else { return Ok(default) };
+                    text.parse().map_err(|_| wrong(format!("`{name}` is not a whole number: {text}")))
                 };
                 let (from, to) = (bound("lowerBound", 0)?, bound("upperBound", i64::from(i32::MAX))?);
                 if from > to {
                     return Err(wrong(format!("there is no number from {from} to {to}")));
                 }
                 let count = u128::from(to.abs_diff(from)) + 1;
-                // 64 bits more than the range has: no number is more likely than another by any measure.
+                // With 64 bits more than the range needs, the bias cannot be measured.
                 let offset = u128::from_le_bytes(random()?) % count;
                 (i128::from(from) + i128::try_from(offset).unwrap_or_default()).to_string()
             }
             What::Generate => hex(&self.signature(context)?),
             What::Verify => {
-                let text = own.text("signature", context)?;
+                let text = parameters.text("signature", context)?;
                 let text = text.ok_or_else(|| wrong("`signature` is not given".to_owned()))?;
-                let own = hex(&self.signature(context)?);
+                let signature = hex(&self.signature(context)?);
                 let same = aws_lc_rs::constant_time::verify_slices_are_equal(
-                    own.as_bytes(),
+                    signature.as_bytes(),
                     text.to_ascii_lowercase().as_bytes(),
                 );
                 same.is_ok().to_string()
@@ -198,21 +200,24 @@ impl Operation {
     }
 
     fn signature(&self, context: &mut Context) -> Result<Vec<u8>, Fault> {
-        let own = &self.parameters;
-        let wrong = |why: String| Fault::new(format!("{}: {why}", own.operation()));
-        let algorithm = own.text("algorithm", context)?.unwrap_or_else(|| "HMACSHA1".to_owned());
-        let secret =
-            own.value("secret", context)?.map(|value| value.to_string()).filter(|own| !own.is_empty());
+        let parameters = &self.parameters;
+        let wrong = |why: String| Fault::new(format!("{}: {why}", parameters.operation()));
+        let algorithm = parameters.text("algorithm", context)?.unwrap_or_else(|| "HMACSHA1".to_owned());
+        let secret = parameters
+            .value("secret", context)?
+            .map(|value| value.to_string())
+            .filter(|secret| !secret.is_empty());
         let secret = secret.ok_or_else(|| wrong("`secret` is not given".to_owned()))?;
-        let payload = match own.text("payload", context)?.unwrap_or_default().to_ascii_lowercase().as_str() {
-            "" | "body" => body(context)?,
-            "custom payload" => own
-                .value("customPayload", context)?
-                .map(|value| value.to_string())
-                .unwrap_or_default()
-                .into_bytes(),
-            other => return Err(wrong(format!("there is no payload `{other}`"))),
-        };
+        let payload =
+            match parameters.text("payload", context)?.unwrap_or_default().to_ascii_lowercase().as_str() {
+                "" | "body" => body(context)?,
+                "custom payload" => parameters
+                    .value("customPayload", context)?
+                    .map(|value| value.to_string())
+                    .unwrap_or_default()
+                    .into_bytes(),
+                other => return Err(wrong(format!("there is no payload `{other}`"))),
+            };
         meter::spend(payload.len() as u64 / 16)?;
         let kind = match algorithm.to_ascii_uppercase().as_str() {
             "HMACSHA1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
@@ -235,9 +240,9 @@ fn hmac_md5(secret: &[u8], payload: &[u8]) -> Vec<u8> {
 
 /// The body as it would be sent.
 fn body(context: &mut Context) -> Result<Vec<u8>, Fault> {
-    let own = context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default();
+    let message_type = context.axis2("messageType").map(|v| v.to_string()).unwrap_or_default();
     let limits = context.services().limits.clone();
-    let format = match Format::of(message::MediaType::parse(&own).essence, context.is_rest()) {
+    let format = match Format::of(message::MediaType::parse(&message_type).essence, context.is_rest()) {
         Format::Text | Format::Binary if context.payload.is_json() => Format::Json,
         format => format,
     };
@@ -259,13 +264,13 @@ fn hex(bytes: &[u8]) -> String {
 
 impl Mediator for Operation {
     fn need(&self) -> Need {
-        let signs = matches!(self.what, What::Generate | What::Verify);
-        let own = if signs && !self.parameters.is_literally("payload", "Custom Payload") {
+        let signs = matches!(self.action, What::Generate | What::Verify);
+        let need = if signs && !self.parameters.is_literally("payload", "Custom Payload") {
             Need::Whole
         } else {
             Need::Nothing
         };
-        own.max(self.parameters.need())
+        need.max(self.parameters.need())
     }
 
     fn reason(&self) -> String {
@@ -278,7 +283,7 @@ impl Mediator for Operation {
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let target = self.parameters.text("target", context)?;
         let result = self.result(context)?;
-        context.properties.set(target.as_deref().unwrap_or(self.what.target()), Value::from(result));
+        context.properties.set(target.as_deref().unwrap_or(self.action.target()), Value::from(result));
         Ok(Flow::Next)
     }
 }

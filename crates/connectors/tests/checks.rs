@@ -84,7 +84,11 @@ fn literal_parameters_are_checked() {
     let tested = main(
         "<http.get configKey='X'/><!--top--><localEntry key='X'><http.init><baseUrl>h:80</baseUrl></http.init></localEntry>",
     );
-    assert!(tested.found.iter().any(|own| own.contains("does not begin with http://")), "{:?}", tested.found);
+    assert!(
+        tested.found.iter().any(|finding| finding.contains("does not begin with http://")),
+        "{:?}",
+        tested.found
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn steps(server: &Server, kind: &str, more: &str, steps: &str) -> String {
     )
 }
 
-fn flow(server: &Server, kind: &str, more: &str, own: &str) -> Tested {
+fn flow(server: &Server, kind: &str, more: &str, step: &str) -> Tested {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(server.certificate.clone()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -35,7 +35,7 @@ fn flow(server: &Server, kind: &str, more: &str, own: &str) -> Tested {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let profile = transport::ClientTls::from_config(Arc::new(config), None);
-    testing::main_with(&registry(), &steps(server, kind, more, own), |services| {
+    testing::main_with(&registry(), &steps(server, kind, more, step), |services| {
         services.tls = Arc::new(TlsProfiles::for_all(profile));
     })
 }
@@ -231,8 +231,8 @@ fn mails_are_deleted_and_marked() {
         assert_eq!(end.fault(), None, "{kind} {step}: {:?}", end.property("ERROR_DETAIL"));
         assert_eq!(server.uids(), wanted, "{kind} {step}");
         let mailbox = server.mailbox.lock().unwrap();
-        let second = mailbox.messages.iter().find(|own| own.uid == 11);
-        assert_eq!(second.map_or(0, |own| own.flags.len()), flags, "{step}");
+        let second = mailbox.messages.iter().find(|m| m.uid == 11);
+        assert_eq!(second.map_or(0, |m| m.flags.len()), flags, "{step}");
     }
 }
 
@@ -303,7 +303,7 @@ fn what_fails_has_the_codes_of_the_connector() {
             "",
             "<email.send configKey=\"Mail\"><to>a</to></email.send>".to_owned(),
             "700204",
-            "`to` is no list",
+            "`to` is not a list",
         ),
         ("smtp", Mood::Good, "SMTP", "", send("<attachments>/none.txt</attachments>"), "700204", "/none.txt"),
         (
@@ -331,7 +331,7 @@ fn what_fails_has_the_codes_of_the_connector() {
             "",
             "<email.list configKey=\"Mail\"><limit>x</limit></email.list>".to_owned(),
             "700204",
-            "`limit` is no number",
+            "`limit` is not a number",
         ),
         (
             "imap",
@@ -340,7 +340,7 @@ fn what_fails_has_the_codes_of_the_connector() {
             "",
             "<email.list configKey=\"Mail\"><sentSince>x</sentSince></email.list>".to_owned(),
             "700204",
-            "is no time",
+            "is not a time",
         ),
         (
             "imap",
@@ -389,8 +389,8 @@ fn a_server_that_is_gone_and_one_that_nobody_trusts() {
     assert_eq!(end.fault(), None);
     let other = start("smtps", Mood::Good);
     // Its certificate is another one than that of the profile.
-    let own = steps(&other, "SMTPS", "", SEND);
-    let tested = flow(&server, "SMTPS", "", &own.replace("<!--top-->", "<!--top--><!-- -->"));
+    let xml = steps(&other, "SMTPS", "", SEND);
+    let tested = flow(&server, "SMTPS", "", &xml.replace("<!--top-->", "<!--top--><!-- -->"));
     drop(tested);
     let gone = Server { port: 1, mailbox: Arc::default(), certificate: server.certificate.clone() };
     let end = flow(&gone, "SMTP", "", SEND).run(&[support::JSON], "{}");
@@ -408,7 +408,7 @@ fn loading_says_what_is_wrong() {
         Server { port: 25, mailbox: Arc::default(), certificate: start("smtps", Mood::Good).certificate };
     for (kind, more, wanted) in [
         ("SMPT", "", "bad-value: there is no connectionType `SMPT`"),
-        ("SMTP", "<readTimeout>soon</readTimeout>", "bad-value: `readTimeout` is no number: soon"),
+        ("SMTP", "<readTimeout>soon</readTimeout>", "bad-value: `readTimeout` is not a number: soon"),
         ("SMTP", "<usernam>x</usernam>", "ignored-element: `usernam` has no effect in `email.init`"),
         ("SMTP", "<enableOAuth2>true</enableOAuth2>", "bad-value: `enableOAuth2` needs `refreshToken`"),
         (
@@ -418,8 +418,8 @@ fn loading_says_what_is_wrong() {
         ),
     ] {
         let tested = flow(&server, kind, more, SEND);
-        assert!(tested.found.iter().any(|own| own == wanted), "{:?}", tested.found);
+        assert!(tested.found.iter().any(|finding| finding == wanted), "{:?}", tested.found);
     }
     let tested = flow(&server, "SMTP", "", "<email.send configKey=\"Mail\"><too>x</too></email.send>");
-    assert!(tested.found.iter().any(|own| own.contains("too")), "{:?}", tested.found);
+    assert!(tested.found.iter().any(|finding| finding.contains("too")), "{:?}", tested.found);
 }

@@ -26,7 +26,7 @@ impl Place {
         ));
         // What can be seen is said; here each message says it.
         assert!(
-            tested.found.iter().all(|own| own.starts_with("bad-value")),
+            tested.found.iter().all(|finding| finding.starts_with("bad-value")),
             "{operations}: {:?}",
             tested.found
         );
@@ -257,8 +257,8 @@ fn files_are_read() {
         assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
         let bytes = end.context.payload.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         assert_eq!(bytes.unwrap_or_default(), wanted, "{inside}");
-        let own = end.context.headers.get("Content-Type").unwrap_or_default();
-        assert!(own.starts_with(content_type), "{inside}: {own}");
+        let value = end.context.headers.get("Content-Type").unwrap_or_default();
+        assert!(value.starts_with(content_type), "{inside}: {value}");
         assert!(end.property("FILE_NAME").is_some() && end.property("FILE_SIZE").is_some());
         if wanted.starts_with('{') {
             assert_eq!(end.payload(), wanted);
@@ -451,7 +451,7 @@ fn a_move_of_a_directory_loses_nothing() {
 #[test]
 fn a_move_to_another_file_system_loses_nothing() {
     let shared = Path::new("/dev/shm");
-    let device = |path: &Path| fs::metadata(path).map(|own| own.dev()).ok();
+    let device = |path: &Path| fs::metadata(path).map(|m| m.dev()).ok();
     let place = prepared("devices");
     if device(shared).is_none() || device(shared) == device(&place.0) {
         return;
@@ -484,7 +484,7 @@ fn what_is_no_file_is_not_packed() {
             "<sourceDirectoryPath>{from}</sourceDirectoryPath><targetFilePath>o.zip</targetFilePath>"
         );
         let (code, detail) = failed(&place.run(&operation("compress", &inside)));
-        assert!(code == "700102" && detail.contains("is no file"), "{from}: {code} {detail}");
+        assert!(code == "700102" && detail.contains("is not a file"), "{from}: {code} {detail}");
         assert_eq!(place.names(), ["d/s/a.txt", "d/s/zero", "socket", "zero"], "{from}");
     }
 }
@@ -730,7 +730,7 @@ fn what_fails_has_the_code_of_the_connector() {
             "700107",
             "before",
         ),
-        ("read", "<path>no.json</path><responseVariable>v</responseVariable>", "700108", "no JSON"),
+        ("read", "<path>no.json</path><responseVariable>v</responseVariable>", "700108", "not JSON"),
         ("read", "<path>closed</path>", "700108", "filePattern"),
         (
             "write",
@@ -872,9 +872,9 @@ fn what_takes_the_place_of_a_file_keeps_its_mode_and_its_time_where_asked() {
     let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
     let end = place.run(&operation("write", "<filePath>a.txt</filePath><contentOrExpression>new</contentOrExpression><updateLastModified>false</updateLastModified>"));
-    let known = fs::metadata(&path).unwrap();
+    let metadata = fs::metadata(&path).unwrap();
     assert_eq!(
-        (end.fault(), known.permissions().mode() & 0o777, known.modified().unwrap()),
+        (end.fault(), metadata.permissions().mode() & 0o777, metadata.modified().unwrap()),
         (None, 0o640, long_ago)
     );
     let end = place.run(&operation("read", "<path>a.txt</path><readMode>Metadata Only</readMode>"));
@@ -997,13 +997,13 @@ fn a_document_is_split_by_the_elements_that_are_selected() {
         "{parts:?}"
     );
     assert!(
-        parts.iter().all(|own| own.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")),
+        parts.iter().all(|part| part.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")),
         "{parts:?}"
     );
     // The root has nothing around it, and what selects nothing makes nothing.
     let end = split("in.xml", "/*");
     assert_eq!(
-        (end.fault(), place.read("out/p:orders1.xml").map(|own| own.contains("other"))),
+        (end.fault(), place.read("out/p:orders1.xml").map(|text| text.contains("other"))),
         (None, Some(true))
     );
     let end = split("in.xml", "//none");
@@ -1012,7 +1012,7 @@ fn a_document_is_split_by_the_elements_that_are_selected() {
     for (from, xpath, code, says) in [
         ("in.xml", "//p:order", "700107", "prefix"),
         ("in.xml", "1 + 1", "700107", "selects no elements"),
-        ("in.xml", "//@n", "700108", "no element"),
+        ("in.xml", "//@n", "700108", "not an element"),
         ("in.xml", "{${vars.none}}", "700107", "not given"),
         ("bad.xml", "//a", "700108", "bad.xml"),
         ("d.xml", "//a", "700108", "d.xml"),

@@ -357,7 +357,7 @@ fn archives_parts_and_wholes() {
         let _ = fs::remove_dir_all(place.0.join("parts"));
         let to = "<source>@/in/a.txt</source><destination>@/parts</destination>";
         assert_eq!(place.outcome("splitFile", &format!("{to}{inside}")), TRUE);
-        assert_eq!(place.names_in("parts"), parts.iter().map(|own| own.0).collect::<Vec<_>>());
+        assert_eq!(place.names_in("parts"), parts.iter().map(|part| part.0).collect::<Vec<_>>());
         for (name, text) in parts {
             assert_eq!(place.read(&format!("parts/{name}")).as_deref(), Some(text));
         }
@@ -447,7 +447,7 @@ fn what_loading_says() {
         ),
         (
             "<fileconnector.read><source>a.txt</source></fileconnector.read>",
-            "is no path of this machine",
+            "is not a path of this machine",
             "absolute path",
         ),
         ("<fileconnector.read/>", "has no `source`", "fault"),
@@ -471,12 +471,12 @@ fn what_loading_says() {
         (
             "<fileconnector.delete><source>/a</source><filePattern>(</filePattern></fileconnector.delete>",
             "`filePattern` of `fileconnector.delete` cannot be `(`",
-            "no regular expression",
+            "not a regular expression",
         ),
     ] {
         let tested = main(step);
         assert!(tested.reports(says), "{step}: {:?}", tested.found);
-        assert!(tested.reasons.iter().any(|own| own.contains(label)), "{step}: {:?}", tested.reasons);
+        assert!(tested.reasons.iter().any(|reason| reason.contains(label)), "{step}: {:?}", tested.reasons);
         let all = [tested.found.join(" "), tested.reasons.join(" ")].concat();
         assert!(!all.contains("secret"), "{all}");
     }

@@ -163,8 +163,8 @@ fn bodies() {
         let _ = end.payload();
         let bytes = end.context.payload.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         assert_eq!(bytes.as_deref(), Some(wanted), "{inside}");
-        let own = end.context.headers.get("Content-Type").unwrap_or_default();
-        assert!(own.starts_with(content_type), "{inside}: {own}");
+        let value = end.context.headers.get("Content-Type").unwrap_or_default();
+        assert!(value.starts_with(content_type), "{inside}: {value}");
     }
 }
 
@@ -223,7 +223,7 @@ fn headers_and_transport_parameters() {
 
 #[test]
 fn responses_go_where_they_are_asked_for() {
-    let answer = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nX-B: 1\r\n\r\n{\"r\":1}";
+    let response = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nX-B: 1\r\n\r\n{\"r\":1}";
     for (inside, body, variable) in [
         ("", r#"{"r":1}"#, None),
         ("<overwriteBody>true</overwriteBody>", r#"{"r":1}"#, None),
@@ -239,7 +239,7 @@ fn responses_go_where_they_are_asked_for() {
             Some("null"),
         ),
     ] {
-        let backend = testing::backend(answer);
+        let backend = testing::backend(response);
         let tested = main(&format!(
             "<http.get configKey='conn'>{inside}</http.get><property name='status' expression='$axis2:HTTP_SC'/>{}",
             entry(&backend, "")
@@ -285,7 +285,7 @@ fn two_operations_share_the_state_of_their_connection() {
     ));
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     let plan = tested.bus.plan();
-    let listed = plan.inline_endpoints().iter().filter(|own| &*own.artifact.artifact == "conn").count();
+    let listed = plan.inline_endpoints().iter().filter(|e| &*e.artifact.artifact == "conn").count();
     assert_eq!(listed, 1, "a connection is one endpoint, which the admin address lists");
     let code = |which| tested.run(&[JSON, ("Which", which)], "{}").property("ERROR_CODE");
     assert_eq!((code("get").as_deref(), code("post").as_deref()), (Some("101503"), Some("303001")));
@@ -318,8 +318,8 @@ fn a_connection_that_is_late_slow_or_absent() {
         ("<http.get/>", "", "0: the operation has no connection"),
         (
             "<http.get configKey='conn'><headers>x</headers></http.get>",
-            "bad-value: `headers` is no list of headers",
-            "0: the headers of http.get are no list of headers",
+            "bad-value: `headers` is not a list of headers",
+            "0: the headers of http.get are not a list of headers",
         ),
         (
             "<http.post configKey='conn'><requestBodyType>YAML</requestBodyType></http.post>",
@@ -329,24 +329,25 @@ fn a_connection_that_is_late_slow_or_absent() {
         (
             "<http.post configKey='conn'><requestBodyType>JSON</requestBodyType><requestBodyJson>{\"a\":</requestBodyJson></http.post>",
             "bad-value: `requestBodyJson` of `http.post` cannot be `{\"a\":`",
-            "0: the body of http.post is no JSON",
+            "0: the body of http.post is not JSON",
         ),
         (
             "<http.post configKey='conn'><requestBodyType>XML</requestBodyType><requestBodyXml>a</requestBodyXml></http.post>",
             "bad-value: `requestBodyXml` of `http.post` cannot be `a`",
-            "0: the body of http.post is no XML",
+            "0: the body of http.post is not XML",
         ),
         (
             "<http.post configKey='conn'><headers>[[\"a b\",\"1\"]]</headers></http.post>",
             "",
-            "0: `a b` is no header name",
+            "0: `a b` is not a header name",
         ),
         ("<http.post configKey='{$ctx:none}'/>", "", "0: there is no connection "),
     ] {
         let tested =
             main(&format!("{operation}{}<localEntry key='text'>x</localEntry>", entry(&backend, "")));
         assert!(
-            found.is_empty() == tested.found.is_empty() && tested.found.iter().all(|own| own == found),
+            found.is_empty() == tested.found.is_empty()
+                && tested.found.iter().all(|finding| finding == found),
             "{operation}: {:?}",
             tested.found
         );
@@ -386,8 +387,8 @@ fn what_is_misspelt_is_said() {
         "<redis.init><bad>1</bad></redis.init>",
     ] {
         let tested = main(init);
-        let said: Vec<_> = tested.found.iter().filter(|own| own.contains("`bad`")).collect();
-        assert_eq!(said.len(), 1, "{:?}", tested.found);
+        let reports: Vec<_> = tested.found.iter().filter(|finding| finding.contains("`bad`")).collect();
+        assert_eq!(reports.len(), 1, "{:?}", tested.found);
     }
     // A connection to another machine is one finding, whatever it is described by.
     let server = "<connectionType>SFTP</connectionType><host>h</host><port>22</port><username>u</username><password>p</password>\
@@ -396,7 +397,7 @@ fn what_is_misspelt_is_said() {
     let tested = main(&format!("<file.delete configKey='F'><path>a</path></file.delete><!--top-->{entry}"));
     assert_eq!(tested.found.len(), 1, "{:?}", tested.found);
     let tested = main(r#"<http.get configKey='conn'><headers>["a","b"]</headers></http.get>"#);
-    assert!(tested.reports("in `headers` is no header: it is left out"), "{:?}", tested.found);
+    assert!(tested.reports("in `headers` is not a header: it is left out"), "{:?}", tested.found);
 }
 
 #[test]
@@ -423,11 +424,11 @@ fn what_a_connection_lacks_is_said_and_nothing_goes_elsewhere() {
         (
             "<authType>OAuth</authType><oauthClientId>a</oauthClientId><oauthClientSecret>b</oauthClientSecret><oauthTokenUrl>http://h/t</oauthTokenUrl>\
              <oauthRefreshToken>r</oauthRefreshToken><oauthAdditionalProperties>x=1</oauthAdditionalProperties>",
-            "`oauthAdditionalProperties` is no list of names and values",
+            "`oauthAdditionalProperties` is not a list of names and values",
         ),
     ] {
         let found = main(&format!("<http.get configKey='conn'/>{}", entry(&backend, more))).found;
-        assert!(found.iter().any(|own| format!("{own:?}").contains(says)), "{more}: {found:?}");
+        assert!(found.iter().any(|finding| format!("{finding:?}").contains(says)), "{more}: {found:?}");
     }
     // Words in any case.
     let more = "<authType>basic auth</authType><username>u</username><password>p</password>";

@@ -146,7 +146,7 @@ fn with(name: &str, place: &str, steps: &str) -> Tested {
 #[test]
 fn templates_of_a_library_are_operations() {
     for place in ["zip", "directory"] {
-        for (steps, said) in [
+        for (steps, expected) in [
             (
                 "<greet.init><word>Hello</word></greet.init><greet.hello><who>{//who}</who></greet.hello>",
                 "Hello Ann!",
@@ -159,14 +159,18 @@ fn templates_of_a_library_are_operations() {
         ] {
             let tested = with(place, place, steps);
             assert!(
-                tested.found.iter().all(|own| own.starts_with("broken-library")
-                    || own.contains("gone")
-                    || own.contains("XML")),
+                tested.found.iter().all(|finding| finding.starts_with("broken-library")
+                    || finding.contains("gone")
+                    || finding.contains("XML")),
                 "{:?}",
                 tested.found
             );
             let end = tested.run(&[XML], "<a><who>Ann</who></a>");
-            assert_eq!((end.fault(), end.property("said").as_deref()), (None, Some(said)), "{place} {steps}");
+            assert_eq!(
+                (end.fault(), end.property("said").as_deref()),
+                (None, Some(expected)),
+                "{place} {steps}"
+            );
         }
     }
 }
@@ -183,7 +187,7 @@ fn what_a_library_cannot_do_is_named() {
             "cut",
             "truncated",
             "<greet.hello/>",
-            "greet-connector-1.0.0.zip` cannot be read: it is no readable zip file",
+            "greet-connector-1.0.0.zip` cannot be read: it is not a readable zip file",
         ),
         (
             "elsewhere",
@@ -196,11 +200,11 @@ fn what_a_library_cannot_do_is_named() {
         let tested =
             with(name, place, &format!("<filter source='1' regex='1'><then>{steps}</then></filter>"));
         assert!(
-            tested.found.iter().any(|own| own.starts_with("unsupported-connector")),
+            tested.found.iter().any(|finding| finding.starts_with("unsupported-connector")),
             "{name}: {:?}",
             tested.found
         );
-        assert!(tested.reasons.iter().any(|own| own.contains(wanted)), "{name}: {:?}", tested.reasons);
+        assert!(tested.reasons.iter().any(|reason| reason.contains(wanted)), "{name}: {:?}", tested.reasons);
         let fault = tested.run(&[XML], "<a/>").fault().unwrap_or_default();
         assert!(fault.contains("is not executable here"), "{name}: {fault}");
     }
@@ -215,7 +219,7 @@ fn what_a_library_cannot_do_is_named() {
     }
     let tested = with("misspelt", "zip", "<greet.hello><wo>x</wo></greet.hello>");
     assert!(
-        tested.found.iter().any(|own| own.contains("`wo` has no effect inside of `greet.hello`")),
+        tested.found.iter().any(|finding| finding.contains("`wo` has no effect inside of `greet.hello`")),
         "{:?}",
         tested.found
     );
@@ -247,14 +251,14 @@ fn libraries_of_apache_synapse_are_called_by_package_or_name() {
         ("element", "<Lib.one><p>x</p></Lib.one>"),
     ] {
         let tested = with(name, "synapse", steps);
-        assert!(tested.found.iter().all(|own| own.contains("library")), "{name}: {:?}", tested.found);
+        assert!(tested.found.iter().all(|finding| finding.contains("library")), "{name}: {:?}", tested.found);
         let end = tested.run(&[XML], "<a/>");
         assert_eq!((end.fault(), end.property("said").as_deref()), (None, Some("x")), "{name}");
     }
     for steps in ["<call-template target='org.lib.java'/>", "<Lib.java/>"] {
         let tested = with("lib-java", "synapse", steps);
         assert!(
-            tested.reasons.iter().any(|own| own.contains("runs the Java class `org.example.Java`")),
+            tested.reasons.iter().any(|reason| reason.contains("runs the Java class `org.example.Java`")),
             "{:?}",
             tested.reasons
         );

@@ -22,7 +22,7 @@ fn flow(kind: &str, port: u16, more: &str, step: &str) -> Tested {
 }
 
 /// Texts of a server that knows the user, up to the command behind that.
-fn known(protocol: &str) -> Vec<String> {
+fn login(protocol: &str) -> Vec<String> {
     let texts: &[&str] = match protocol {
         "IMAP" => &[
             "* OK hi\r\n",
@@ -34,7 +34,7 @@ fn known(protocol: &str) -> Vec<String> {
         "POP3" => &["+OK hi\r\n", "+OK\r\n", "+OK\r\n"],
         _ => &["220 hi\r\n", "250 hi\r\n", "250 ok\r\n", "250 ok\r\n", "354 go on\r\n"],
     };
-    texts.iter().map(|own| (*own).to_owned()).collect()
+    texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
     let long = "x".repeat(1 << 20);
     let many = |line: &str, count: usize| line.repeat(count);
     let after = |protocol: &str, more: &[&str]| {
-        let mut script = known(protocol);
-        script.extend(more.iter().map(|own| (*own).to_owned()));
+        let mut script = login(protocol);
+        script.extend(more.iter().map(|text| (*text).to_owned()));
         script
     };
     let too_much = "the server sent more than its answer may have";
@@ -52,7 +52,7 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
         ("greeting", "SMTP", SEND, vec![many(&format!("220-{long}\r\n"), 40)], too_much),
         ("greeting of short lines", "SMTP", SEND, vec![many("220-x\r\n", 90_000)], too_much),
         ("greeting without end", "SMTP", SEND, vec![long.clone()], too_much),
-        ("no greeting", "SMTP", SEND, vec!["hello\r\n".to_owned()], "no SMTP"),
+        ("no greeting", "SMTP", SEND, vec!["hello\r\n".to_owned()], "not SMTP"),
         ("half a greeting", "SMTP", SEND, vec!["220 h".to_owned()], closed),
         ("an answer", "SMTP", SEND, vec!["220 hi\r\n".to_owned(), many("250-x\r\n", 90_000)], too_much),
         ("gone ahead of the end", "SMTP", SEND, after("SMTP", &[""]), closed),
@@ -117,7 +117,7 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
                 "IMAP",
                 &["* SEARCH 1\r\nb5 OK\r\n", &format!("* 1 FETCH {}\r\nb6 OK\r\n", "(".repeat(100_000))],
             ),
-            "no IMAP",
+            "not IMAP",
         ),
         ("greeting", "POP3", LIST, vec![format!("+OK {long}\r\n")], too_much),
         (
@@ -125,9 +125,9 @@ fn servers_that_send_too_much_too_little_or_nonsense() {
             "POP3",
             LIST,
             after("POP3", &[&format!("+OK\r\n{}", many("1 1\r\n", 1_100_000))]),
-            "no POP3",
+            "not POP3",
         ),
-        ("list of nonsense", "POP3", LIST, after("POP3", &["+OK\r\n1 -1\r\n.\r\n"]), "no POP3"),
+        ("list of nonsense", "POP3", LIST, after("POP3", &["+OK\r\n1 -1\r\n.\r\n"]), "not POP3"),
         ("gone in a list", "POP3", LIST, after("POP3", &["+OK\r\n1 5\r\n"]), closed),
         (
             "a header without end",
@@ -178,7 +178,7 @@ fn a_server_that_sends_a_little_now_and_then_does_not_keep_a_message() {
         ("SMTP", SEND, slow("220-x\r\n")),
         ("IMAP", LIST, vec!["* OK hi\r\n".to_owned(), format!("{}|", "* OK x\r\n").repeat(400)]),
         ("POP3", LIST, {
-            let mut script = known("POP3");
+            let mut script = login("POP3");
             script.push(format!("+OK\r\n{}", "1 1\r\n|".repeat(400)));
             script
         }),
@@ -270,13 +270,13 @@ fn tokens_are_shown_and_kept() {
         ] {
             let server = start(protocol, Mood::Good);
             server.mailbox.lock().unwrap().token = "T1".to_owned();
-            let (port, asked) = tokens(&[r#"200 {"access_token":"T1","expires_in":"3600"}"#]);
+            let (port, requests) = tokens(&[r#"200 {"access_token":"T1","expires_in":"3600"}"#]);
             let more = format!("{grant}<disablePooling>true</disablePooling>");
             let tested = oauth(&server, port, kind, &more, &step.repeat(2));
             assert!(tested.found.is_empty(), "{kind}: {:?}", tested.found);
             let end = tested.run(&[XML], "<a/>");
             assert_eq!(end.fault(), None, "{kind}: {:?}", end.property("ERROR_DETAIL"));
-            assert_eq!(*asked.lock().unwrap(), [asked_for], "{kind}");
+            assert_eq!(*requests.lock().unwrap(), [asked_for], "{kind}");
         }
     }
 }
@@ -286,7 +286,7 @@ fn a_token_that_is_refused_is_fetched_anew_once() {
     for (protocol, kind, step) in [("smtp", "SMTP", SEND), ("imap", "IMAP", LIST), ("pop3", "POP3", LIST)] {
         let server = start(protocol, Mood::Good);
         server.mailbox.lock().unwrap().token = "T1".to_owned();
-        let (port, asked) =
+        let (port, requests) =
             tokens(&[r#"200 {"access_token":"T1","refresh_token":"r1"}"#, r#"200 {"access_token":"T2"}"#]);
         let more = format!("{REFRESH}<disablePooling>true</disablePooling>");
         let tested = oauth(&server, port, kind, &more, step);
@@ -295,28 +295,28 @@ fn a_token_that_is_refused_is_fetched_anew_once() {
         let end = tested.run(&[XML], "<a/>");
         assert_eq!(end.fault(), None, "{kind}: {:?}", end.property("ERROR_DETAIL"));
         // The refresh token that the server gave took the place of the first one.
-        assert!(asked.lock().unwrap()[1].ends_with("&refresh_token=r1"), "{:?}", asked.lock().unwrap());
+        assert!(requests.lock().unwrap()[1].ends_with("&refresh_token=r1"), "{:?}", requests.lock().unwrap());
         // Where the fresh one is refused too, that is the answer.
         server.mailbox.lock().unwrap().token = "other".to_owned();
         let end = tested.run(&[XML], "<a/>");
         let why = end.property("ERROR_DETAIL").unwrap_or_default();
         assert_eq!(end.property("ERROR_CODE").as_deref(), Some("700206"), "{why}");
         assert!(why.contains("bad token") && !why.contains("T2"), "{kind}: {why}");
-        assert_eq!(asked.lock().unwrap().len(), 3, "{kind}");
+        assert_eq!(requests.lock().unwrap().len(), 3, "{kind}");
     }
 }
 
 #[test]
 fn a_token_that_does_not_come_is_a_fault() {
     let server = start("smtp", Mood::Good);
-    for (answer, code, wanted) in [
+    for (response, code, wanted) in [
         (&[r#"400 {"error":"invalid_grant"}"#], "700206", "it answered with 400"),
         (&["503 busy"], "700203", "it answered with 503"),
-        (&["200 <html/>"], "700206", "its answer is no JSON"),
+        (&["200 <html/>"], "700206", "its answer is not JSON"),
         (&[r#"200 {"access_token":"a\u0001b"}"#], "700206", "its answer has no access_token"),
         (&[r#"200 {}"#], "700206", "its answer has no access_token"),
     ] {
-        let (port, _) = tokens(answer);
+        let (port, _) = tokens(response);
         let end = oauth(&server, port, "SMTP", REFRESH, SEND).run(&[XML], "<a/>");
         let why = end.property("ERROR_DETAIL").unwrap_or_default();
         assert_eq!(end.property("ERROR_CODE").as_deref(), Some(code), "{why}");

@@ -126,7 +126,7 @@ fn connections_to_mail_servers_are_as_many_and_as_sure_as_is_said() {
     }
     // A server that takes nothing more.
     let greetings = ["220 hi\r\n", "250 hi\r\n", "250 ok\r\n", "250 ok\r\n", "354 go on\r\n"];
-    let script = greetings.iter().map(|own| (*own).to_owned()).collect();
+    let script = greetings.iter().map(|text| (*text).to_owned()).collect();
     let port = scripted(script, Duration::from_secs(3));
     let server = Server { port, mailbox: Arc::default(), certificate: server.certificate };
     let step = SEND.replace("<content>x</content>", "<content>${payload.x}</content>");
@@ -149,9 +149,9 @@ fn the_rest_of_files_and_csv() {
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(directory.join("in")).unwrap();
     fs::write(directory.join("in/a.txt"), b"\xe4").unwrap();
-    let steps = |own: &str| {
+    let steps = |inside: &str| {
         format!(
-            "{own}<!--top--><localEntry key='d'><file.init><workingDir>{}</workingDir></file.init></localEntry>",
+            "{inside}<!--top--><localEntry key='d'><file.init><workingDir>{}</workingDir></file.init></localEntry>",
             directory.display()
         )
     };
@@ -182,7 +182,7 @@ fn the_rest_of_files_and_csv() {
 fn connections_of_http_fetch_tokens_and_are_suspended() {
     let backend = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nok");
     for (mode, in_body) in [("Payload", true), ("Header", false)] {
-        let (port, asked) = tokens(&[r#"200 {"access_token":"T"}"#]);
+        let (port, requests) = tokens(&[r#"200 {"access_token":"T"}"#]);
         let connection = format!(
             "<baseUrl>{backend}</baseUrl><authType>OAuth</authType><oauthGrantType>Client Credentials</oauthGrantType><clientId>me</clientId>\
              <clientSecret>s</clientSecret><tokenUrl>http://localhost:{port}/t</tokenUrl><oauthAuthorizationMode>{mode}</oauthAuthorizationMode>\
@@ -193,9 +193,12 @@ fn connections_of_http_fetch_tokens_and_are_suspended() {
         ));
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         assert_eq!(tested.run(&[JSON], "{}").fault(), None);
-        let asked = asked.lock().unwrap();
-        assert!(asked[0].contains("audience=a+b") || asked[0].contains("audience=a%20b"), "{asked:?}");
-        assert_eq!(asked[0].contains("client_id=me"), in_body, "{asked:?}");
+        let requests = requests.lock().unwrap();
+        assert!(
+            requests[0].contains("audience=a+b") || requests[0].contains("audience=a%20b"),
+            "{requests:?}"
+        );
+        assert_eq!(requests[0].contains("client_id=me"), in_body, "{requests:?}");
     }
     // The first failure suspends the connection; one that is only marked is tried once more.
     for (more, codes) in [

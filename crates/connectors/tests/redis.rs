@@ -71,8 +71,8 @@ fn steps(port: u16, more: &str, steps: &str) -> String {
     )
 }
 
-fn operation(own: &str) -> String {
-    let (name, inside) = own.split_once(' ').unwrap_or((own, ""));
+fn operation(step: &str) -> String {
+    let (name, inside) = step.split_once(' ').unwrap_or((step, ""));
     let mut parameters = String::new();
     for pair in inside.split(';').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap();
@@ -85,7 +85,7 @@ fn operation(own: &str) -> String {
 fn every_operation_runs() {
     let Some(server) = server(&[]) else { return };
     // In this order.
-    for (own, wanted) in [
+    for (step, wanted) in [
         ("flushAll", r#"{"output":"OK"}"#),
         ("ping", r#"{"output":"PONG"}"#),
         ("echo redisMessage=hi", r#"{"output":"hi"}"#),
@@ -174,25 +174,25 @@ fn every_operation_runs() {
         ("randomKey", r#"{"output":"own"}"#),
         ("quit", r#"{"output":"OK"}"#),
     ] {
-        let tested = main(&steps(server.port, "", &operation(own)));
-        assert!(tested.found.is_empty(), "{own}: {:?}", tested.found);
+        let tested = main(&steps(server.port, "", &operation(step)));
+        assert!(tested.found.is_empty(), "{step}: {:?}", tested.found);
         let mut end = tested.run(&[JSON], r#"{"k":"own"}"#);
-        assert_eq!(end.fault(), None, "{own}: {:?}", end.property("ERROR_DETAIL"));
-        assert_eq!(end.payload(), wanted, "{own}");
+        assert_eq!(end.fault(), None, "{step}: {:?}", end.property("ERROR_DETAIL"));
+        assert_eq!(end.payload(), wanted, "{step}");
     }
 }
 
 #[test]
 fn connections_and_results() {
     let Some(server) = server(&["--requirepass", "secret"]) else { return };
-    let own = "<redis.set configKey=\"Cache\"><redisKey>a</redisKey><redisValue>{//x}</redisValue><responseVariable>r</responseVariable></redis.set>\
+    let steps_xml = "<redis.set configKey=\"Cache\"><redisKey>a</redisKey><redisValue>{//x}</redisValue><responseVariable>r</responseVariable></redis.set>\
                <redis.get configKey=\"Cache\"><redisKey>a</redisKey><responseVariable>r</responseVariable></redis.get>";
     for more in [
         "<cacheKey>secret</cacheKey>".to_owned(),
         format!("<redisConnectionURI>redis://:secret@127.0.0.1:{}/3</redisConnectionURI>", server.port),
         "<cacheKey>secret</cacheKey><dbNumber>2</dbNumber><maxConnections>1</maxConnections>".to_owned(),
     ] {
-        let mut end = main(&steps(server.port, &more, own)).run(&[XML], "<x>v</x>");
+        let mut end = main(&steps(server.port, &more, steps_xml)).run(&[XML], "<x>v</x>");
         assert_eq!(end.fault(), None, "{more}: {:?}", end.property("ERROR_DETAIL"));
         assert!(end.context.variables.get("r").unwrap().to_string().contains(r#""payload":{"output":"v"}"#));
         assert_eq!(end.payload(), "<x>v</x>");
@@ -209,7 +209,7 @@ fn connections_and_results() {
 #[test]
 fn what_fails_says_why() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let silent = silent.local_addr().map(|own| (own.port(), silent)).unwrap();
+    let silent = silent.local_addr().map(|address| (address.port(), silent)).unwrap();
     let short = "<redisTimeout>200</redisTimeout><redisConnectionTimeout>200</redisConnectionTimeout>";
     let mut rows = vec![
         (1, "", "ping", "REDIS:CONNECTION_ERROR", "127.0.0.1:1"),
@@ -220,7 +220,7 @@ fn what_fails_says_why() {
             "<redisConnectionURI>secret</redisConnectionURI>",
             "ping",
             "REDIS:INVALID_CONFIGURATION",
-            "is no URI",
+            "is not a URI",
         ),
         (
             1,
@@ -242,32 +242,32 @@ fn what_fails_says_why() {
     ];
     let server = server(&["--requirepass", "secret"]);
     if let Some(server) = &server {
-        let own = "<cacheKey>secret</cacheKey>";
+        let cache = "<cacheKey>secret</cacheKey>";
         rows.extend([
             (server.port, "", "ping", "REDIS:INVALID_CREDENTIALS", "NOAUTH"),
             (server.port, "<cacheKey>x</cacheKey>", "ping", "REDIS:INVALID_CREDENTIALS", ""),
-            (server.port, own, "get redisKey=none", "REDIS:NO_VALUE", "no such value"),
-            (server.port, own, "hGetAll redisKey=text", "REDIS:COMMAND_FAILED", "WRONGTYPE"),
-            (server.port, own, "blPop redisKey=none;redisBlPopTimeout=0.1", "REDIS:NO_VALUE", ""),
+            (server.port, cache, "get redisKey=none", "REDIS:NO_VALUE", "no such value"),
+            (server.port, cache, "hGetAll redisKey=text", "REDIS:COMMAND_FAILED", "WRONGTYPE"),
+            (server.port, cache, "blPop redisKey=none;redisBlPopTimeout=0.1", "REDIS:NO_VALUE", ""),
             (
                 server.port,
-                own,
+                cache,
                 "blPop redisKey=none;redisBlPopTimeout=x",
                 "REDIS:INVALID_CONFIGURATION",
                 "seconds",
             ),
-            (server.port, own, "incrBy redisKey=text;redisInteger=1", "REDIS:COMMAND_FAILED", "integer"),
+            (server.port, cache, "incrBy redisKey=text;redisInteger=1", "REDIS:COMMAND_FAILED", "integer"),
         ]);
         let set = operation("set redisKey=text;redisValue=x");
-        assert_eq!(main(&steps(server.port, own, &set)).run(&[XML], "<a/>").fault(), None);
+        assert_eq!(main(&steps(server.port, cache, &set)).run(&[XML], "<a/>").fault(), None);
     }
-    for (port, more, own, message, detail) in rows {
-        let step = operation(own).replace("</redis.", "<responseVariable>r</responseVariable></redis.");
-        let end = main(&steps(port, more, &step)).run(&[XML], "<a/>");
+    for (port, more, step, message, detail) in rows {
+        let xml = operation(step).replace("</redis.", "<responseVariable>r</responseVariable></redis.");
+        let end = main(&steps(port, more, &xml)).run(&[XML], "<a/>");
         let why = end.property("ERROR_DETAIL").unwrap_or_default();
-        assert_eq!(end.property("ERROR_MESSAGE").as_deref(), Some(message), "{own} {more}: {why}");
-        assert!(why.contains(detail) && !why.contains("secret"), "{own} {more}: {why}");
-        assert!(end.context.variables.get("r").unwrap().to_string().contains(message), "{own}");
+        assert_eq!(end.property("ERROR_MESSAGE").as_deref(), Some(message), "{step} {more}: {why}");
+        assert!(why.contains(detail) && !why.contains("secret"), "{step} {more}: {why}");
+        assert!(end.context.variables.get("r").unwrap().to_string().contains(message), "{step}");
     }
 }
 
@@ -310,11 +310,12 @@ fn scripted(answers: &'static [&'static str]) -> u16 {
                     let words: Vec<String> = (0..count[1..].parse().unwrap())
                         .filter_map(|_| lines.next().and_then(|_| lines.next()))
                         .collect();
-                    let asked = ["GET", "EXISTS", "HGETALL"].contains(&words[0].as_str());
-                    let answer = if asked { answers.lock().unwrap().next().copied() } else { Some("+OK") };
-                    let Some(answer) = answer else { return };
-                    let text = format!("{}\r\n", answer.trim_end_matches('!').replace('|', "\r\n"));
-                    if stream.write_all(text.as_bytes()).is_err() || answer.ends_with('!') {
+                    let is_answered = ["GET", "EXISTS", "HGETALL"].contains(&words[0].as_str());
+                    let reply =
+                        if is_answered { answers.lock().unwrap().next().copied() } else { Some("+OK") };
+                    let Some(reply) = reply else { return };
+                    let text = format!("{}\r\n", reply.trim_end_matches('!').replace('|', "\r\n"));
+                    if stream.write_all(text.as_bytes()).is_err() || reply.ends_with('!') {
                         return;
                     }
                 }
@@ -340,7 +341,7 @@ fn a_conversation_that_has_ended_is_not_used_again() {
 
 #[test]
 fn answers_are_what_the_command_asks_for() {
-    for (answer, own, wanted) in [
+    for (reply, step, wanted) in [
         (&[":1"], "exists redisKey=k", "true"),
         (&["#f"], "exists redisKey=k", "false"),
         (&["*0"], "exists redisKey=k", "EXISTS is not 0 or 1"),
@@ -353,8 +354,8 @@ fn answers_are_what_the_command_asks_for() {
         (&["-ERR what"], "get redisKey=k", ": ERR what"),
         (&["-MOVED 1 127.0.0.1:1"], "get redisKey=k", ": MOVED 1 127.0.0.1:1 (a node of a cluster: redis"),
     ] {
-        let mut end = main(&steps(scripted(answer), "", &operation(own))).run(&[XML], "<a/>");
+        let mut end = main(&steps(scripted(reply), "", &operation(step))).run(&[XML], "<a/>");
         let found = end.property("ERROR_DETAIL").unwrap_or_else(|| end.payload());
-        assert!(found.contains(wanted), "{answer:?}: {found}");
+        assert!(found.contains(wanted), "{reply:?}: {found}");
     }
 }

@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_when_loading_and_is_a_fault() {
             "math.GetRandomInt",
             "<lowerBound>x</lowerBound>",
             "bad-value",
-            "`lowerBound` is no whole number: x",
+            "`lowerBound` is not a whole number: x",
         ),
         (
             "math.GetRandomInt",
@@ -112,8 +112,8 @@ fn what_is_wrong_is_said_when_loading_and_is_a_fault() {
         ("signature.Verify", "<secret>x</secret>", "bad-value", "`signature` is not given"),
     ] {
         let tested = main(&format!("<utility.{name}>{inside}</utility.{name}>"));
-        let said = tested.found.iter().any(|own| own.starts_with("bad-value"));
-        assert_eq!(said, !found.is_empty(), "{name} {inside}: {:?}", tested.found);
+        let is_reported = tested.found.iter().any(|finding| finding.starts_with("bad-value"));
+        assert_eq!(is_reported, !found.is_empty(), "{name} {inside}: {:?}", tested.found);
         let end = tested.run(&[XML], "<a/>");
         let why = end.fault().unwrap_or_default();
         assert!(why.contains(fault), "{name} {inside}: {why}");

@@ -1,4 +1,4 @@
-//! `dataServiceCall`: asks a data service of the same configuration, without HTTP.
+//! `dataServiceCall`: calls a data service of the same configuration, without HTTP.
 
 use crate::plan::Service;
 use crate::request::{self, Ask, add};
@@ -113,17 +113,17 @@ enum Parameter {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let attribute = element.attribute("serviceName")?;
     let name = attribute.value.trim();
-    let known = &compiler.configuration.data_services;
-    if known.get(name).is_none() {
-        let names: Vec<_> = known.names().map(str::to_owned).collect();
+    let services = &compiler.configuration.data_services;
+    if services.get(name).is_none() {
+        let names: Vec<_> = services.names().map(str::to_owned).collect();
         compiler.diagnostics.push(
             Diagnostic::warning("unknown-data-service", format!("there is no data service `{name}`"))
                 .at(attribute.value_span, "messages that come here fault")
                 .did_you_mean(name, names.iter().map(String::as_str)),
         );
     }
-    let word = |own: &str, default: &str| {
-        let value = element.child(own).and_then(|own| own.attr("type")).map(str::trim);
+    let word = |name: &str, default: &str| {
+        let value = element.child(name).and_then(|child| child.attr("type")).map(str::trim);
         value.unwrap_or(default).to_ascii_lowercase()
     };
     let is_inline = word("source", "body") == "inline";
@@ -181,28 +181,28 @@ fn collect(
     all: &mut Vec<Operation>,
     compiler: &mut Compiler<'_>,
 ) -> Option<()> {
-    for own in list.elements() {
-        // A request box may have lists in it.
-        if own.is("operations") {
-            collect(own, service, all, compiler)?;
+    for child in list.elements() {
+        // A request box may have nested lists.
+        if child.is("operations") {
+            collect(child, service, all, compiler)?;
             continue;
         }
-        let name = own.attr("name").unwrap_or_default().trim().to_owned();
-        // A service that is not there is reported already.
-        if let Some(of) = compiler.configuration.data_services.get(service) {
-            let names: Vec<String> = of.operations.iter().map(|own| own.name.value.clone()).collect();
-            if !own.is("operation") || !names.contains(&name) {
+        let name = child.attr("name").unwrap_or_default().trim().to_owned();
+        // An unknown service is reported already.
+        if let Some(data_service) = compiler.configuration.data_services.get(service) {
+            let names: Vec<String> = data_service.operations.iter().map(|o| o.name.value.clone()).collect();
+            if !child.is("operation") || !names.contains(&name) {
                 let found = Diagnostic::warning(
                     "unknown-query",
                     format!("the data service `{service}` has no operation `{name}`"),
                 )
-                .at(own.start_tag(), "messages that come here fault")
+                .at(child.start_tag(), "messages that come here fault")
                 .did_you_mean(&name, names.iter().map(String::as_str));
                 compiler.diagnostics.push(found);
             }
         }
         let mut parameters = Vec::new();
-        for parameter in own.children_named("param") {
+        for parameter in child.children_named("param") {
             let value = match (parameter.attribute("expression"), parameter.attr("value")) {
                 (Some(_), _) => Parameter::Expression(compiler.expression(parameter, "expression")?),
                 (None, Some(text)) => Parameter::Text(text.to_owned()),
@@ -234,20 +234,23 @@ impl DataServiceCall {
             return request::of_element(service, None, false, &envelope.document, root).map_err(failed);
         };
         let mut all = Vec::new();
-        for own in operations {
+        for operation in operations {
             let mut givens = Givens::new();
-            for (name, value) in &own.parameters {
+            for (name, value) in &operation.parameters {
                 let text = match value {
                     Parameter::Text(text) => Some(text.clone()),
                     Parameter::Expression(expression) => expression.string(context)?,
                 };
                 add(&mut givens, name, text);
             }
-            let at = service.operation(&own.name);
-            all.push((at.ok_or_else(|| Fault::new(format!("there is no operation {}", own.name)))?, givens));
+            let at = service.operation(&operation.name);
+            all.push((
+                at.ok_or_else(|| Fault::new(format!("there is no operation {}", operation.name)))?,
+                givens,
+            ));
         }
         Ok(match (kind, all.first().map(|(at, _)| *at)) {
-            (Kind::Batch, Some(at)) if all.iter().all(|(own, _)| *own == at) => {
+            (Kind::Batch, Some(at)) if all.iter().all(|(number, _)| *number == at) => {
                 Ask::Batch(at, all.into_iter().map(|(_, givens)| givens).collect())
             }
             (Kind::Single, Some(_)) if all.len() == 1 => {
@@ -295,8 +298,8 @@ impl Mediator for DataServiceCall {
                     let wrap = move |context: &mut Context| {
                         let options = xml::ParseOptions::default();
                         let envelope = Envelope::wrap(bytes.into(), version, &options);
-                        let envelope =
-                            envelope.map_err(|error| Fault::new(format!("the answer is no XML: {error}")))?;
+                        let envelope = envelope
+                            .map_err(|error| Fault::new(format!("the answer is not XML: {error}")))?;
                         context.payload.set_envelope(envelope);
                         Ok(())
                     };

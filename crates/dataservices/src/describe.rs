@@ -1,4 +1,4 @@
-//! What a data service says of itself: WSDL, OpenAPI.
+//! The descriptions of a data service: WSDL, OpenAPI.
 
 use crate::output::escape;
 use crate::plan::{Call, Group, Part, Query, Segment, Service, Shape};
@@ -11,7 +11,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The type of XML Schema of a parameter.
+/// The XML Schema type of a parameter.
 fn type_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "string",
@@ -30,27 +30,32 @@ fn type_of(kind: Kind) -> &'static str {
     }
 }
 
-/// The parameters of a request: name, type, how often it may come.
+/// The parameters of a request: name, type, whether it is optional, whether it may be repeated.
 fn parameters(call: &Call, query: &Query) -> Vec<(String, &'static str, bool, bool)> {
     let mut all: Vec<(String, &'static str, bool, bool)> = Vec::new();
     for (name, source) in &call.parameters {
         let (crate::plan::Source::Parameter(outer) | crate::plan::Source::Column(outer)) = source else {
             continue;
         };
-        let Some(own) = query.parameters.iter().find(|own| own.name == *name) else { continue };
-        if all.iter().any(|(known, ..)| known == outer) {
+        let Some(parameter) = query.parameters.iter().find(|p| p.name == *name) else { continue };
+        if all.iter().any(|(listed_name, ..)| listed_name == outer) {
             continue;
         }
-        let kind = match own.kind {
+        let kind = match parameter.kind {
             crate::plan::ParameterKind::Bound(kind) => type_of(kind),
             crate::plan::ParameterKind::Written => "string",
         };
-        all.push((outer.clone(), kind, own.optional || own.default.is_some(), own.is_array));
+        all.push((
+            outer.clone(),
+            kind,
+            parameter.optional || parameter.default.is_some(),
+            parameter.is_array,
+        ));
     }
     all
 }
 
-/// What stands in a row.
+/// The content of a row.
 fn content(group: &Group, service: &Service, out: &mut String) {
     out.push_str("<xs:sequence>");
     for part in &group.parts {
@@ -121,10 +126,10 @@ pub(crate) fn wsdl(service: &Service) -> String {
     let (mut schema, mut messages, mut port, mut bindings) =
         (String::new(), String::new(), String::new(), [const { String::new() }; 2]);
     let mut answers: Vec<&str> = Vec::new();
-    for operation in service.operations.iter().filter(|own| own.resource.is_none()) {
-        let own = quoted(&operation.names[0]);
+    for operation in service.operations.iter().filter(|o| o.resource.is_none()) {
+        let operation_name = quoted(&operation.names[0]);
         let query = &service.queries[operation.call.query];
-        let _ = write!(schema, "<xs:element name=\"{own}\"><xs:complexType><xs:sequence>");
+        let _ = write!(schema, "<xs:element name=\"{operation_name}\"><xs:complexType><xs:sequence>");
         for (name, kind, optional, many) in parameters(&operation.call, query) {
             let least = if optional { " minOccurs=\"0\"" } else { "" };
             let most = if many { " maxOccurs=\"unbounded\"" } else { "" };
@@ -135,7 +140,7 @@ pub(crate) fn wsdl(service: &Service) -> String {
             );
         }
         schema.push_str("</xs:sequence></xs:complexType></xs:element>");
-        let answer = match &query.result {
+        let result_part = match &query.result {
             Some(shape) if !shape.element.is_empty() => {
                 if *shape.namespace == *service.namespace && !answers.contains(&shape.element.as_str()) {
                     answers.push(&shape.element);
@@ -160,28 +165,29 @@ pub(crate) fn wsdl(service: &Service) -> String {
         };
         let _ = write!(
             messages,
-            "<message name=\"{own}Request\"><part name=\"parameters\" element=\"ns:{own}\"/></message>"
+            "<message name=\"{operation_name}Request\"><part name=\"parameters\" element=\"ns:{operation_name}\"/></message>"
         );
-        let said = operation
+        let documentation = operation
             .description
             .as_deref()
             .map(|text| format!("<documentation>{}</documentation>", quoted(text)));
         let _ = write!(
             port,
-            "<operation name=\"{own}\">{}<input message=\"ns:{own}Request\"/>",
-            said.unwrap_or_default()
+            "<operation name=\"{operation_name}\">{}<input message=\"ns:{operation_name}Request\"/>",
+            documentation.unwrap_or_default()
         );
-        if let Some(part) = &answer {
-            let _ = write!(messages, "<message name=\"{own}Response\">{part}</message>");
-            let _ = write!(port, "<output message=\"ns:{own}Response\"/>");
+        if let Some(part) = &result_part {
+            let _ = write!(messages, "<message name=\"{operation_name}Response\">{part}</message>");
+            let _ = write!(port, "<output message=\"ns:{operation_name}Response\"/>");
         }
         port.push_str("</operation>");
         for (binding, prefix) in bindings.iter_mut().zip(["soap", "soap12"]) {
             let body = format!("<{prefix}:body use=\"literal\"/>");
-            let output = if answer.is_some() { format!("<output>{body}</output>") } else { String::new() };
+            let output =
+                if result_part.is_some() { format!("<output>{body}</output>") } else { String::new() };
             let _ = write!(
                 binding,
-                "<operation name=\"{own}\"><{prefix}:operation soapAction=\"urn:{own}\" style=\"document\"/><input>{body}</input>{output}</operation>"
+                "<operation name=\"{operation_name}\"><{prefix}:operation soapAction=\"urn:{operation_name}\" style=\"document\"/><input>{body}</input>{output}</operation>"
             );
         }
     }
@@ -231,42 +237,48 @@ pub(crate) fn openapi(service: &Service, address: &str) -> serde_json::Value {
         let has_body = matches!(method.as_str(), "POST" | "PUT" | "PATCH");
         let (mut listed, mut members, mut required) = (Vec::new(), Map::new(), Vec::new());
         for (name, kind, optional, many) in parameters(&operation.call, query) {
-            let own = if many { json!({ "type": "array", "items": schema(kind) }) } else { schema(kind) };
+            let value_schema =
+                if many { json!({ "type": "array", "items": schema(kind) }) } else { schema(kind) };
             if variables.contains(&name) {
-                let written = segments.iter().find_map(|own| match own {
-                    Segment::Variable(own) if own.eq_ignore_ascii_case(&name) => Some(own.as_str()),
+                let written = segments.iter().find_map(|segment| match segment {
+                    Segment::Variable(variable) if variable.eq_ignore_ascii_case(&name) => {
+                        Some(variable.as_str())
+                    }
                     _ => None,
                 });
-                listed.push(json!({ "name": written, "in": "path", "required": true, "schema": own }));
+                listed
+                    .push(json!({ "name": written, "in": "path", "required": true, "schema": value_schema }));
             } else if has_body {
                 if !optional {
                     required.push(Value::from(name.as_str()));
                 }
-                members.insert(name, own);
+                members.insert(name, value_schema);
             } else {
-                listed.push(json!({ "name": name, "in": "query", "required": !optional, "schema": own }));
+                listed.push(
+                    json!({ "name": name, "in": "query", "required": !optional, "schema": value_schema }),
+                );
             }
         }
         let (status, text) = match query.result.is_some() || operation.status {
             true => ("200", "the rows"),
             false => ("202", "done"),
         };
-        let mut own = json!({
+        let mut description = json!({
             "parameters": listed,
             "responses": { status: { "description": text }, "default": { "description": "a DataServiceFault" } },
         });
         if let Some(text) = &operation.description {
-            own["summary"] = text.as_str().into();
+            description["summary"] = text.as_str().into();
         }
         if has_body {
             let mut body = json!({ "type": "object", "properties": members });
             if !required.is_empty() {
                 body["required"] = required.into();
             }
-            own["requestBody"] = json!({ "content": { "application/json": { "schema": body } } });
+            description["requestBody"] = json!({ "content": { "application/json": { "schema": body } } });
         }
         let entry = paths.entry(path).or_insert_with(|| json!({}));
-        entry[method.to_ascii_lowercase()] = own;
+        entry[method.to_ascii_lowercase()] = description;
     }
     json!({
         "openapi": "3.0.3",

@@ -1,4 +1,4 @@
-//! What goes wrong in a data service, as its clients see it: `DataServiceFault`, with the codes and fields that WSO2 gives it.
+//! Faults of a data service, as its clients see them: `DataServiceFault`, with the codes and fields of WSO2.
 
 use crate::output::{Form, escape};
 use crate::plan::Service;
@@ -20,15 +20,15 @@ pub(crate) mod code {
 pub(crate) struct Trouble {
     /// Of [`code`].
     pub code: &'static str,
-    /// In words.
+    /// The message.
     pub message: String,
-    /// What the database or a check said.
+    /// The message of the database or of a check.
     pub nested: String,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
     /// The operation or resource.
     pub request: String,
-    /// Its parameters, as Java writes a map.
+    /// Its parameters, as Java's `Map.toString` writes them.
     pub parameters: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Trouble {
         Trouble { nested: nested.into(), ..self }
     }
 
-    /// Of a database; the texts of errors have no parameters in them.
+    /// From an error of the database, whose text has no parameters in it.
     pub fn of(error: &sql::Error, query: &str) -> Trouble {
         let (code, status) = match error.reason {
             sql::Reason::Unavailable => (code::UNAVAILABLE, 503),
@@ -59,7 +59,7 @@ impl Trouble {
         Trouble { status, ..Trouble::new(code, message).because(error.detail()) }
     }
 
-    /// For the request with these parameters.
+    /// With the parameters of the request.
     pub fn during(mut self, request: &str, given: &Givens) -> Trouble {
         if self.parameters.is_none() {
             self.request = request.to_owned();
@@ -82,7 +82,7 @@ impl Trouble {
         self
     }
 
-    /// All of it in one text, as the reason of a SOAP fault has it.
+    /// The whole fault as one text, for the reason of a SOAP fault.
     pub fn text(&self, service: &Service) -> String {
         let mut out = format!("DS Fault Message: {}\nDS Code: {}\n", self.message, self.code);
         let _ = write!(
@@ -113,14 +113,14 @@ impl Trouble {
             one("current_params", self.parameters.as_deref().unwrap_or("{}")),
             one("current_request_name", &self.request),
         ];
-        // What has no other reason has its own words.
+        // Without a nested exception the message is its own reason.
         all.push(one("nested_exception", if self.nested.is_empty() { &self.message } else { &self.nested }));
         all.push(("source_data_service", source));
         all.push(one("ds_code", self.code));
         all
     }
 
-    /// The element that describes it.
+    /// The element `DataServiceFault`.
     fn element(&self, service: &Service) -> String {
         let mut out = format!("<DataServiceFault xmlns=\"{}\">", config::DATA_SERVICE_NAMESPACE);
         for (name, values) in self.fields(service) {
@@ -155,7 +155,7 @@ impl Trouble {
         serde_json::Value::Object(all)
     }
 
-    /// The body of the answer.
+    /// The body of the response.
     pub fn body(&self, service: &Service, form: Form) -> Vec<u8> {
         let detail = self.element(service);
         let mut reason = String::new();
@@ -187,7 +187,7 @@ impl Trouble {
     }
 }
 
-/// A value within a fault: a beginning of it.
+/// A value in a fault, cut after some characters.
 fn shown(value: Option<&str>) -> String {
     const MOST: usize = 200;
     let value = value.unwrap_or("null");

@@ -5,17 +5,17 @@
 //! request: message -> Ask (which operation, with which parameters)
 //! run:     Ask -> statements on leases of crate sql -> rows
 //! output:  rows -> XML, RDF (rdf) or JSON, written as they come into a Pipe
-//! service: the one step of the service; what of an answer is not there at once leaves as a stream that drives the run
+//! service: the single step of the service; what is not ready of a response is sent as a stream that drives the run
 //! call:    `dataServiceCall`, the same without HTTP
 //! odata:   the tables of a database without any query, as OData
 //! ```
 //!
-//! A request is one future from its parameters to the last byte of its answer. Nothing is spawned for it: while the first bytes are made the step
-//! polls it, then the body of the answer does, as the client takes bytes. Whoever drops it closes the connection of the database.
+//! A request is one future from its parameters to the last byte of its response. No task is spawned for it: until the first bytes are made the step
+//! polls it, then the body of the response does, as the client reads it. Dropping it closes the connection of the database.
 //!
-//! Rows are written as the database sends them, and the database waits while 64 KiB wait for the client. Where each row asks another query
+//! Rows are written as the database sends them, and the database waits while 64 KiB wait for the client. Where each row runs another query
 //! (`call-query` in a result), the rows are collected first, within `limits.held`: a request has one connection for each data source, so a nested
-//! query sees what the outer one saw, and no pool can lock itself up.
+//! query sees the transaction of the outer one, and no pool can deadlock with itself.
 
 mod call;
 mod compile;

@@ -1,4 +1,4 @@
-//! Answers as they are written: rows become elements or members of JSON, in a pipe that the client empties.
+//! Responses as they are written: rows become elements or members of JSON, in a pipe that the client empties.
 
 use crate::rdf;
 use config::DATA_SERVICE_NAMESPACE;
@@ -8,17 +8,17 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-/// The form of an answer.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Xml,
     Json,
-    /// XML in an envelope.
+    /// XML in a SOAP envelope.
     Soap(SoapVersion),
 }
 
 impl Form {
-    /// Its media type, with the charset.
+    /// The media type with the charset.
     pub fn media_type(self) -> &'static str {
         match self {
             Form::Xml => "application/xml; charset=UTF-8",
@@ -28,7 +28,7 @@ impl Form {
         }
     }
 
-    /// What stands around an answer.
+    /// The parts around the rows of a response.
     pub fn frame(self) -> (String, &'static str) {
         match self {
             Form::Xml | Form::Json => (String::new(), ""),
@@ -43,7 +43,7 @@ impl Form {
     }
 }
 
-/// Writes text as it stands between tags and in attributes. What XML does not have becomes a question mark.
+/// Escapes a text for element content and attributes. Characters that XML does not have become question marks.
 pub(crate) fn escape(text: &str, out: &mut String) {
     // The first byte of U+FFFE and U+FFFF is 0xEF.
     if !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'&' | b'<' | b'>' | b'"' | 0xEF)) {
@@ -69,14 +69,14 @@ pub(crate) fn escape(text: &str, out: &mut String) {
     out.push_str(&text[from..]);
 }
 
-/// What was written and not yet taken. Who writes rows waits while it is full.
+/// A buffer between the writer of rows and the client. The writer waits while it is full.
 pub(crate) struct Pipe {
     bytes: Mutex<Vec<u8>>,
     room: usize,
 }
 
 impl Pipe {
-    /// One that is full with so many bytes.
+    /// A pipe of this capacity, in bytes.
     pub fn new(room: usize) -> Arc<Pipe> {
         Arc::new(Pipe { bytes: Mutex::default(), room })
     }
@@ -85,17 +85,17 @@ impl Pipe {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether who writes has to wait.
+    /// Whether the writer has to wait.
     pub fn is_full(&self) -> bool {
         self.lock().len() >= self.room
     }
 
-    /// How much there is.
+    /// The number of bytes in it.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Puts a text behind what there is, and answers how much that is.
+    /// Appends a text, and returns the number of bytes in it.
     pub fn put(&self, text: &mut String) -> usize {
         let mut bytes = self.lock();
         bytes.extend_from_slice(text.as_bytes());
@@ -103,31 +103,31 @@ impl Pipe {
         bytes.len()
     }
 
-    /// Takes what there is.
+    /// Takes its bytes.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.lock())
     }
 }
 
-/// Writes one answer.
+/// Writes one response.
 pub(crate) struct Writer {
     form: Form,
     pipe: Arc<Pipe>,
-    /// What is not in the pipe yet.
+    /// The bytes that are not in the pipe yet.
     text: String,
-    /// Most bytes of an answer that is whole before it leaves; `None`: who writes waits instead.
+    /// Most bytes of a response that is complete before it is sent; `None`: the writer waits instead.
     most: Option<usize>,
-    /// The default namespaces of the elements that are open.
+    /// The default namespaces of the open elements.
     namespaces: Vec<Arc<str>>,
-    /// For each object or array of JSON that is open: nothing is in it yet.
+    /// For each open object or array of JSON: it is empty so far.
     empty: Vec<bool>,
 }
 
-/// An answer that is held is larger than there is room for.
+/// A held response has exceeded the limit.
 pub(crate) struct TooLarge;
 
 impl Writer {
-    /// One into a pipe. `most`: see [`Writer::room`].
+    /// A writer into a pipe. `most`: see [`Writer::room`].
     pub fn new(form: Form, pipe: Arc<Pipe>, most: Option<usize>) -> Writer {
         Writer { form, pipe, text: String::new(), most, namespaces: vec![Arc::from("")], empty: Vec::new() }
     }
@@ -136,10 +136,10 @@ impl Writer {
         self.form == Form::Json
     }
 
-    /// Puts what was written into the pipe.
+    /// Moves the written bytes into the pipe.
     ///
     /// # Errors
-    /// An answer that is held has become too large.
+    /// A held response has exceeded the limit.
     pub fn flush(&mut self) -> Result<(), TooLarge> {
         let length = self.pipe.put(&mut self.text);
         match self.most {
@@ -148,7 +148,7 @@ impl Writer {
         }
     }
 
-    /// Whether the pipe takes more. Nobody is woken when it does: who empties it asks again.
+    /// Whether the pipe has room. It wakes nobody: the reader polls the writer again.
     pub fn poll_room(&self, _: &mut Context<'_>) -> Poll<()> {
         if self.most.is_none() && self.pipe.is_full() { Poll::Pending } else { Poll::Ready(()) }
     }
@@ -158,7 +158,7 @@ impl Writer {
         poll_fn(|cx| self.poll_room(cx)).await;
     }
 
-    /// The beginning of all.
+    /// Begins the response.
     pub fn begin(&mut self) {
         let (before, _) = self.form.frame();
         self.text.push_str(&before);
@@ -167,7 +167,7 @@ impl Writer {
         }
     }
 
-    /// The end of all.
+    /// Ends the response.
     pub fn end(&mut self) {
         if self.is_json() {
             self.close('}');
@@ -176,7 +176,7 @@ impl Writer {
         self.text.push_str(after);
     }
 
-    /// What was written as an answer without rows: that it was done.
+    /// Writes the status of a request without a result.
     pub fn status(&mut self) {
         if self.is_json() {
             self.key("REQUEST_STATUS");
@@ -199,7 +199,7 @@ impl Writer {
         self.empty.pop();
     }
 
-    /// A comma, unless it is the first.
+    /// A comma, unless it is the first member.
     fn next(&mut self) {
         match self.empty.last_mut() {
             Some(empty) if *empty => *empty = false,
@@ -213,7 +213,7 @@ impl Writer {
         self.text.push(':');
     }
 
-    /// The start tag without its end: attributes may follow.
+    /// The start tag without its `>`: attributes may follow.
     fn start_tag(&mut self, name: &str, namespace: &Arc<str>) {
         self.text.push('<');
         self.text.push_str(name);
@@ -225,7 +225,7 @@ impl Writer {
         }
     }
 
-    /// An element with others inside: a member with an object.
+    /// An element with children: a member with an object.
     pub fn start(&mut self, name: &str, namespace: &Arc<str>) {
         if self.is_json() {
             self.key(name);
@@ -236,7 +236,7 @@ impl Writer {
         }
     }
 
-    /// One attribute of the element that has just started.
+    /// An attribute of the open start tag.
     pub fn attribute(&mut self, name: &str, value: Option<&str>, xsd_type: Type) {
         if self.is_json() {
             self.key(&format!("@{name}"));
@@ -248,14 +248,14 @@ impl Writer {
         }
     }
 
-    /// The end of the start tag.
+    /// The end of the start tag, `>`.
     pub fn started(&mut self) {
         if !self.is_json() {
             self.text.push('>');
         }
     }
 
-    /// The end of an element.
+    /// The end tag of an element.
     pub fn end_element(&mut self, name: &str) {
         if self.is_json() {
             self.close('}');
@@ -271,7 +271,7 @@ impl Writer {
         self.text.push('>');
     }
 
-    /// Rows of this name follow: a member with an array.
+    /// Begins rows with this name: a member with an array.
     pub fn start_rows(&mut self, name: &str) {
         if self.is_json() {
             self.key(name);
@@ -279,14 +279,14 @@ impl Writer {
         }
     }
 
-    /// No more rows.
+    /// Ends the rows.
     pub fn end_rows(&mut self) {
         if self.is_json() {
             self.close(']');
         }
     }
 
-    /// A row; its attributes may follow.
+    /// Begins a row; its attributes may follow.
     pub fn start_row(&mut self, name: &str, namespace: &Arc<str>) {
         if self.is_json() {
             self.next();
@@ -297,7 +297,7 @@ impl Writer {
         }
     }
 
-    /// The element around descriptions of RDF.
+    /// The element around RDF descriptions.
     pub fn start_rdf(&mut self, namespace: &Arc<str>) {
         let _ = write!(self.text, "<rdf:RDF xmlns:rdf=\"{}\"", rdf::NAMESPACE);
         if self.namespaces.last() != Some(namespace) {
@@ -309,24 +309,24 @@ impl Writer {
         self.namespaces.push(Arc::clone(namespace));
     }
 
-    /// The end of it.
+    /// Its end tag.
     pub fn end_rdf(&mut self) {
         self.end_element("rdf:RDF");
     }
 
-    /// What is said of a resource follows.
+    /// Begins the description of a resource.
     pub fn start_description(&mut self, about: &str) {
         self.text.push_str("<rdf:Description rdf:about=\"");
         escape(about, &mut self.text);
         self.text.push_str("\">");
     }
 
-    /// The end of it.
+    /// Ends it.
     pub fn end_description(&mut self) {
         self.text.push_str("</rdf:Description>");
     }
 
-    /// A property of a resource that is a value. NULL says nothing: it is left out.
+    /// A property with a literal. NULL is left out.
     pub fn literal(&mut self, name: &str, namespace: &Arc<str>, value: Option<&str>, xsd_name: &str) {
         let Some(value) = value else { return };
         self.start_tag(name, namespace);
@@ -337,7 +337,7 @@ impl Writer {
         self.end_tag(name);
     }
 
-    /// A property of a resource that is another one.
+    /// A property that refers to another resource.
     pub fn reference(&mut self, name: &str, namespace: &Arc<str>, uri: &str) {
         self.start_tag(name, namespace);
         self.text.push_str(" rdf:resource=\"");
@@ -367,7 +367,7 @@ impl Writer {
     }
 }
 
-/// What a value is in JSON, by its type of XML Schema.
+/// The JSON of a value, by its XML Schema type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Text,
@@ -376,7 +376,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// By the local name of the type; those of templates in JSON are the same.
+    /// The type by its local name; JSON templates use the same names.
     pub fn named(name: &str) -> Type {
         match name {
             "integer" | "int" | "long" | "short" | "byte" | "decimal" | "double" | "float" | "number"
@@ -400,7 +400,7 @@ fn json_value(value: Option<&str>, xsd_type: Type, out: &mut String) {
     }
 }
 
-/// Whether a text is a number of JSON as it stands.
+/// Whether a text is a JSON number.
 fn is_json_number(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(f64::is_finite) && serde_json::from_str::<serde_json::Number>(text).is_ok()
 }

@@ -1,4 +1,4 @@
-//! A data service as it runs: immutable, made by `compile`.
+//! A data service ready to run: immutable, made by `compile`.
 
 use crate::output::Type;
 use crate::value::{Check, Given};
@@ -14,22 +14,22 @@ pub(crate) struct Service {
     pub name: String,
     pub namespace: Arc<str>,
     pub description: Option<String>,
-    /// Where it is written.
+    /// Its file.
     pub location: String,
     pub batch: bool,
     pub boxcarring: bool,
     pub held: bool,
     pub operations: Vec<Operation>,
     pub queries: Vec<Query>,
-    /// The databases whose tables are served.
+    /// The databases that are served as OData.
     pub odata: Vec<crate::odata::Source>,
 }
 
-/// What clients may ask for.
+/// An operation or resource.
 pub(crate) struct Operation {
     /// Its name, or method and path.
     pub label: String,
-    /// The names that requests may have; the first one is that of its element.
+    /// The names of its requests; the first one is that of its element.
     pub names: Vec<String>,
     /// Method and path of a resource.
     pub resource: Option<(String, Vec<Segment>)>,
@@ -39,14 +39,14 @@ pub(crate) struct Operation {
     pub held: bool,
 }
 
-/// A part of a path.
+/// A segment of a path.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Segment {
     Literal(String),
     Variable(String),
 }
 
-/// Where a value comes from. Names are in small letters.
+/// The source of a value. Names are in lower case.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Column(String),
@@ -56,21 +56,21 @@ pub(crate) enum Source {
     Reference(crate::rdf::Template),
 }
 
-/// That a query is run.
+/// A call of a query.
 pub(crate) struct Call {
     pub query: usize,
-    /// Parameters of the query, each with its source.
+    /// The parameters of the query, each with its source.
     pub parameters: Vec<(String, Source)>,
 }
 
-/// What rows a query gives.
+/// Which rows a query has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rows {
-    /// Those of its result.
+    /// The rows of its result.
     Own,
-    /// The keys that were made.
+    /// The generated keys.
     Keys,
-    /// One: how many rows it changed.
+    /// One row: the number of changed rows.
     Count,
 }
 
@@ -81,30 +81,30 @@ pub(crate) struct Query {
     pub pool: Option<Arc<Pool>>,
     pub table: Option<Table>,
     pub text: Named,
-    /// For each question mark its parameter.
+    /// The parameter of each question mark.
     pub marks: Vec<usize>,
     /// The statement, where it is the same for all requests.
     pub fixed: Option<Statement>,
     pub parameters: Vec<Parameter>,
     pub rows: Rows,
-    /// The column of a key that was made.
+    /// The column of the generated key.
     pub result: Option<Shape>,
-    /// What it does counts when it has run.
+    /// Autocommit: its changes are committed at once.
     pub autocommit: bool,
-    /// Most rows; the others are not sent.
+    /// Most rows; further ones are not sent.
     pub most: usize,
-    /// Its own longest run.
+    /// Its time limit.
     pub longest: Option<Duration>,
 }
 
 /// A parameter of a query.
 pub(crate) struct Parameter {
-    /// In small letters.
+    /// Its name in lower case.
     pub name: String,
     pub kind: ParameterKind,
     pub direction: DataDirection,
     pub is_array: bool,
-    /// Where a request has none.
+    /// The value where a request has none.
     pub default: Option<Given>,
     pub optional: bool,
     pub checks: Vec<Check>,
@@ -112,28 +112,28 @@ pub(crate) struct Parameter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParameterKind {
-    /// It is bound.
+    /// A bound value.
     Bound(Kind),
-    /// It stands in the statement as it is (`QUERY_STRING`).
+    /// Inserted into the statement as it is (`QUERY_STRING`).
     Written,
 }
 
-/// What becomes of the rows of a query.
+/// The plan of a result.
 pub(crate) struct Shape {
     pub element: String,
     pub row: String,
     pub namespace: Arc<str>,
     pub group: Group,
-    /// How many fields there are in all.
+    /// The number of its fields.
     pub slots: usize,
-    /// A row asks other queries.
+    /// It runs other queries for each row.
     pub is_nested: bool,
     pub column_numbers: bool,
-    /// It is RDF: what a row is about.
+    /// The subject of RDF; `None`: it is not RDF.
     pub about: Option<crate::rdf::Template>,
 }
 
-/// What stands in an element.
+/// The content of an element.
 pub(crate) struct Group {
     pub name: String,
     pub namespace: Arc<str>,
@@ -149,7 +149,7 @@ pub(crate) enum Part {
 
 /// An element or attribute with a value.
 pub(crate) struct Field {
-    /// Its number among all of the result.
+    /// Its number in the result.
     pub slot: usize,
     pub name: String,
     pub namespace: Arc<str>,
@@ -158,41 +158,41 @@ pub(crate) struct Field {
     /// The local name of the type.
     pub xsd_name: String,
     pub optional: bool,
-    /// Later operations of the request know it by this name; whether all values.
+    /// The name of an export to later operations of the request; whether all values are exported.
     pub export: Option<(String, bool)>,
 }
 
 impl Service {
-    /// Whether an operation answers in RDF, which is XML whatever the client asks for.
+    /// Whether the response of an operation is RDF, which is XML whatever the client accepts.
     pub fn is_rdf(&self, operation: usize) -> bool {
-        fn group(service: &Service, own: &Group) -> bool {
-            own.parts.iter().any(|part| match part {
+        fn group(service: &Service, group_plan: &Group) -> bool {
+            group_plan.parts.iter().any(|part| match part {
                 Part::Field(_) => false,
                 Part::Group(inner) => group(service, inner),
                 Part::Call(call) => query(service, call.query),
             })
         }
-        // No query is part of its own result.
+        // A query is never part of its own result (`compile`).
         fn query(service: &Service, at: usize) -> bool {
             let shape = service.queries[at].result.as_ref();
-            shape.is_some_and(|own| own.about.is_some() || group(service, &own.group))
+            shape.is_some_and(|s| s.about.is_some() || group(service, &s.group))
         }
         query(self, self.operations[operation].call.query)
     }
 
     /// The operation of a name.
     pub fn operation(&self, name: &str) -> Option<usize> {
-        self.operations.iter().position(|own| own.names.iter().any(|own| own == name))
+        self.operations.iter().position(|operation| operation.names.iter().any(|n| n == name))
     }
 }
 
 impl Query {
-    /// Which database it asks.
+    /// The SQL dialect of its database.
     pub fn dialect(&self) -> Dialect {
         self.pool.as_ref().map_or(Dialect::Sqlite, |pool| pool.dialect())
     }
 
-    /// The statement for these parameters; `counts`: how many values each parameter has.
+    /// The statement for these parameters; `counts`: the number of values of each parameter.
     pub fn statement(&self, counts: &dyn Fn(usize) -> usize, texts: &HashMap<usize, String>) -> Statement {
         if let Some(fixed) = &self.fixed {
             return fixed.clone();
@@ -200,8 +200,8 @@ impl Query {
         let dialect = self.dialect();
         let text = self.text.filled(|mark| {
             let at = self.marks[mark];
-            let own = &self.parameters[at];
-            match (own.direction, dialect) {
+            let parameter = &self.parameters[at];
+            match (parameter.direction, dialect) {
                 (DataDirection::Out | DataDirection::InOut, Dialect::MySql) => Fill::Text(variable(at)),
                 (DataDirection::Out, Dialect::Postgres) if self.text.text.trim_start().starts_with('{') => {
                     Fill::Drop
@@ -215,45 +215,44 @@ impl Query {
         Statement::new(&text, dialect).within(self.longest)
     }
 
-    /// Whether a mark is filled with a value that is bound.
+    /// Whether a parameter is bound.
     pub fn is_bound(&self, at: usize) -> bool {
-        let own = &self.parameters[at];
-        match (own.direction, self.dialect()) {
+        let parameter = &self.parameters[at];
+        match (parameter.direction, self.dialect()) {
             (DataDirection::Out | DataDirection::InOut, Dialect::MySql) => false,
             (DataDirection::Out, Dialect::Postgres) => !self.text.text.trim_start().starts_with('{'),
-            _ => own.kind != ParameterKind::Written,
+            _ => parameter.kind != ParameterKind::Written,
         }
     }
 
-    /// Whether values come back in parameters, by variables of the session.
+    /// Whether it has OUT parameters, which MySQL returns in user variables.
     pub fn has_variables(&self) -> bool {
-        self.dialect() == Dialect::MySql
-            && self.parameters.iter().any(|own| own.direction != DataDirection::In)
+        self.dialect() == Dialect::MySql && self.parameters.iter().any(|p| p.direction != DataDirection::In)
     }
 }
 
-/// The variable of the session that stands for a parameter of MySQL that comes back.
+/// The user variable of an OUT parameter in MySQL.
 pub(crate) fn variable(at: usize) -> String {
     format!("@busbar_out_{at}")
 }
 
-/// A file whose lines are rows.
+/// A file that is read as a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub file: PathBuf,
     pub form: TableForm,
-    /// The row with the names of the columns, from 1; `None`: they are called by their numbers.
+    /// The row of the header, from 1; `None`: columns are named by their numbers.
     pub header: Option<usize>,
-    /// The first row with values, from 1.
+    /// The first data row, from 1.
     pub first: usize,
     /// Most rows.
     pub most: usize,
 }
 
-/// What a file of rows is.
+/// The format of a table.
 #[derive(Clone, Debug)]
 pub(crate) enum TableForm {
-    /// CSV with this between values.
+    /// CSV with this separator.
     Lines(u8),
     /// A sheet of a workbook of Excel or OpenDocument; `None`: the first one.
     Sheet(Option<String>),

@@ -1,4 +1,4 @@
-//! Answers as RDF in XML (`outputType="rdf"`): each row describes a resource, whose URI is a template with columns and parameters in it.
+//! Responses as RDF/XML (`outputType="rdf"`): each row describes a resource, whose URI is a template with columns and parameters in it.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ pub(crate) struct Template(Vec<Piece>);
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
     Text(String),
-    /// In small letters.
+    /// A name in lower case.
     Name(String),
 }
 
 impl Template {
     /// # Errors
-    /// A brace has no other one, or nothing stands between them.
+    /// A brace is not closed, or braces are empty.
     pub fn parse(text: &str) -> Result<Template, &'static str> {
         let mut pieces = Vec::new();
         let mut rest = text.trim();
@@ -42,10 +42,10 @@ impl Template {
         Ok(Template(pieces))
     }
 
-    /// The URI; `value` has what the names stand for. What a URI cannot have is written `%20`.
+    /// The URI; `value` gives the value of a name. Characters that a URI cannot have are percent-encoded.
     ///
     /// # Errors
-    /// Those of `value`.
+    /// The errors of `value`.
     pub fn fill<E>(&self, mut value: impl FnMut(&str) -> Result<Option<String>, E>) -> Result<String, E> {
         let mut out = String::new();
         for piece in &self.0 {
@@ -58,7 +58,7 @@ impl Template {
     }
 }
 
-/// What no IRI has (RFC 3987, 2.2) is percent-encoded; a slash of a value stays one.
+/// Characters that an IRI cannot have (RFC 3987, 2.2) are percent-encoded; a slash in a value stays.
 fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {

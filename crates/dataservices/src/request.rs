@@ -1,4 +1,4 @@
-//! What a message asks for: an operation by the element in its body, its action or its path, a resource by method and path, with parameters from
+//! The request of a message: an operation by the element in its body, its action or its path, a resource by method and path, with parameters from
 //! path, query, form, XML and JSON.
 
 use crate::fault::{Trouble, code};
@@ -10,25 +10,25 @@ use serde_json::Value;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
-/// What is asked for.
+/// A request.
 #[derive(Debug)]
 pub(crate) enum Ask {
     /// An operation, by its number.
     One(usize, Givens),
-    /// One operation many times, all of them or none.
+    /// A batch: one operation several times, all or nothing.
     Batch(usize, Vec<Givens>),
-    /// Several operations, all of them or none.
+    /// A request box: several operations, all or nothing.
     Box(Vec<Ask>),
 }
 
 impl Ask {
-    /// Whether the answer has RDF in it.
+    /// Whether the response has RDF in it.
     pub fn is_rdf(&self, service: &Service) -> bool {
         match self {
             Ask::One(at, _) => service.is_rdf(*at),
-            // What each of them answers is lost.
+            // The responses in a box are dropped.
             Ask::Batch(..) => false,
-            Ask::Box(all) => all.iter().any(|own| own.is_rdf(service)),
+            Ask::Box(all) => all.iter().any(|ask| ask.is_rdf(service)),
         }
     }
 
@@ -41,22 +41,22 @@ impl Ask {
     }
 }
 
-/// The end of the name of a request that has many in it.
+/// The suffix of the name of a batch request.
 const BATCH: &str = "_batch_req";
 
-/// The element with several operations in it.
+/// The element of a request box.
 const BOX: &str = "request_box";
 
-/// Operations of sessions, which the boxes of older clients are.
+/// The session operations that older clients use for request boxes.
 const SESSIONS: [&str; 3] = ["begin_boxcar", "end_boxcar", "abort_boxcar"];
 
 pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
     match givens.get_mut(&name.to_ascii_lowercase()) {
         None => _ = givens.insert(name.to_ascii_lowercase(), Given::One(value)),
         Some(Given::Many(all)) => all.push(value),
-        Some(one) => {
-            let first = std::mem::replace(one, Given::Many(Vec::new()));
-            if let (Given::One(first), Given::Many(all)) = (first, one) {
+        Some(given) => {
+            let first = std::mem::replace(given, Given::Many(Vec::new()));
+            if let (Given::One(first), Given::Many(all)) = (first, given) {
                 all.extend([first, value]);
             }
         }
@@ -66,10 +66,10 @@ pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
 /// Reads a message.
 ///
 /// # Errors
-/// The body cannot be read; inside: it asks for nothing that there is.
+/// The body cannot be read; inner: the request is not valid.
 pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<Ask, Trouble>, Fault> {
     let postfix = match context.inbound.service_length {
-        // Not of a client: the message is all there is.
+        // A message without a client: only its body counts.
         0 => String::new(),
         _ => context.inbound.postfix().to_owned(),
     };
@@ -86,15 +86,15 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     let method = context.inbound.method.as_str().to_owned();
     let found = |segments: &[String]| {
         let all = service.operations.iter().enumerate();
-        let all = all.filter_map(|(at, own)| Some((at, own.matches(&method, segments)?)));
-        // Literal segments go before variables.
+        let all = all.filter_map(|(at, operation)| Some((at, operation.matches(&method, segments)?)));
+        // Literal segments take precedence over variables.
         all.min_by_key(|(_, variables)| variables.len())
     };
     let resource = found(&segments).map(|(at, variables)| (at, variables, false)).or_else(|| {
-        // `items_batch_req`: many of the resource `items`.
+        // `items_batch_req`: a batch for the resource `items`.
         let (last, before) = segments.split_last().filter(|_| service.batch)?;
-        let one = [before, &[last.strip_suffix(BATCH)?.to_owned()]].concat();
-        found(&one).map(|(at, variables)| (at, variables, true))
+        let single = [before, &[last.strip_suffix(BATCH)?.to_owned()]].concat();
+        found(&single).map(|(at, variables)| (at, variables, true))
     });
     let by_name = |name: &str| service.operation(name);
     let (at, batch) = match resource {
@@ -115,7 +115,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
             _ => return Ok(Err(unknown(path))),
         },
     };
-    let asked = match context.payload.reading().kind {
+    let ask = match context.payload.reading().kind {
         _ if context.payload.is_empty() => Ok(None),
         Kind::Form => {
             let bytes = context.payload.bytes().cloned().unwrap_or_default();
@@ -140,7 +140,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
             }
         }
     };
-    Ok(asked.and_then(|asked| match (asked, at) {
+    Ok(ask.and_then(|ask| match (ask, at) {
         (None, None) => Err(unknown(path)),
         (None, Some(at)) => Ok(Ask::One(at, outside)),
         (Some(Ask::One(at, mut givens)), _) => {
@@ -159,14 +159,14 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     }))
 }
 
-/// The body is not what its type says.
+/// The body does not have its media type.
 fn unreadable(why: String) -> Trouble {
     Trouble { status: 400, ..Trouble::new(code::PARAMETERS, format!("the request cannot be read: {why}")) }
 }
 
-fn unknown(what: &str) -> Trouble {
-    let mut message = format!("there is no operation or resource `{what}`");
-    if SESSIONS.contains(&what.trim_matches('/')) {
+fn unknown(target: &str) -> Trouble {
+    let mut message = format!("there is no operation or resource `{target}`");
+    if SESSIONS.contains(&target.trim_matches('/')) {
         message +=
             ": requests are not collected in sessions; send those that count together in one `request_box`";
     }
@@ -193,11 +193,11 @@ fn of_soap(
         (Err(trouble), Some(at)) if trouble.status == 404 => {
             of_element(service, Some(at), false, &envelope.document, root)
         }
-        (asked, _) => asked,
+        (ask, _) => ask,
     })
 }
 
-/// A request by its element. `at`: the operation that is known already.
+/// A request by its element. `at`: the operation, if it is given already.
 pub(crate) fn of_element(
     service: &Service,
     at: Option<usize>,
@@ -207,16 +207,16 @@ pub(crate) fn of_element(
 ) -> Result<Ask, Trouble> {
     let name = document.local(root);
     if name == BOX && service.boxcarring {
-        let inside = elements(document, root).map(|own| of_element(service, None, false, document, own));
+        let inside = elements(document, root).map(|child| of_element(service, None, false, document, child));
         return Ok(Ask::Box(inside.collect::<Result<_, _>>()?));
     }
-    let own = service.operation(name);
-    let many = name.strip_suffix(BATCH).filter(|_| own.is_none());
+    let exact = service.operation(name);
+    let many = name.strip_suffix(BATCH).filter(|_| exact.is_none());
     let is_batch = service.batch && (many.is_some() || batch);
-    let at = at.or(own).or_else(|| many.filter(|_| service.batch).and_then(|name| service.operation(name)));
+    let at = at.or(exact).or_else(|| many.filter(|_| service.batch).and_then(|name| service.operation(name)));
     let at = at.ok_or_else(|| unknown(name))?;
     Ok(match is_batch {
-        true => Ask::Batch(at, elements(document, root).map(|own| givens(document, own)).collect()),
+        true => Ask::Batch(at, elements(document, root).map(|child| givens(document, child)).collect()),
         false => Ask::One(at, givens(document, root)),
     })
 }
@@ -225,54 +225,55 @@ fn elements(document: &Document, node: NodeId) -> impl Iterator<Item = NodeId> +
     document.children(node).filter(|&child| document.kind(child) == NodeKind::Element)
 }
 
-/// The elements inside of a request are its parameters.
+/// The child elements of a request are its parameters.
 fn givens(document: &Document, request: NodeId) -> Givens {
     const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
     let mut all = Givens::new();
-    for own in elements(document, request) {
-        let nil =
-            document.attribute(own, INSTANCE, "nil").is_some_and(|own| matches!(own.trim(), "true" | "1"));
-        add(&mut all, document.local(own), (!nil).then(|| document.string_value(own).to_string()));
+    for child in elements(document, request) {
+        let nil = document
+            .attribute(child, INSTANCE, "nil")
+            .is_some_and(|nil_text| matches!(nil_text.trim(), "true" | "1"));
+        add(&mut all, document.local(child), (!nil).then(|| document.string_value(child).to_string()));
     }
     all
 }
 
-/// A request in JSON: `{"operation": {…}}`, or for a resource also the parameters alone. `None`: an empty object.
+/// A request in JSON: `{"operation": {…}}`, for a resource also the parameters alone. `None`: an empty object.
 pub(crate) fn of_json(
     service: &Service,
     at: Option<usize>,
     batch: bool,
     json: &Value,
 ) -> Result<Option<Ask>, Trouble> {
-    let wrong = |what: &str| Err(Trouble { status: 400, ..Trouble::new(code::PARAMETERS, what.to_owned()) });
-    let Value::Object(root) = json else { return wrong("the request is no JSON object") };
+    let wrong = |why: &str| Err(Trouble { status: 400, ..Trouble::new(code::PARAMETERS, why.to_owned()) });
+    let Value::Object(root) = json else { return wrong("the request is not a JSON object") };
     let only = root.iter().next().filter(|_| root.len() == 1);
     if let Some((name, inside)) = only {
         if name == BOX && service.boxcarring {
-            let Value::Object(inside) = inside else { return wrong("the request_box is no JSON object") };
+            let Value::Object(inside) = inside else { return wrong("the request_box is not a JSON object") };
             let mut all = Vec::new();
             for (name, value) in inside {
-                let one = Value::Object([(name.clone(), value.clone())].into_iter().collect());
-                all.extend(of_json(service, None, false, &one)?);
+                let single = Value::Object([(name.clone(), value.clone())].into_iter().collect());
+                all.extend(of_json(service, None, false, &single)?);
             }
             return Ok(Some(Ask::Box(all)));
         }
         let is_batch = service.batch && (batch || name.ends_with(BATCH));
         let stem = if is_batch { name.strip_suffix(BATCH).unwrap_or(name) } else { name };
-        // What the path says goes before what is around the parameters.
+        // The operation of the path takes precedence over the member around the parameters.
         let at = at.or_else(|| service.operation(stem));
         match (inside, at) {
             (Value::Object(inside), Some(at)) if is_batch => {
                 let rows = inside.values().next();
                 let rows: Vec<&Value> = match rows {
                     Some(Value::Array(rows)) => rows.iter().collect(),
-                    Some(one) => vec![one],
+                    Some(item) => vec![item],
                     None => Vec::new(),
                 };
                 let mut all = Vec::new();
                 for row in rows {
                     let Value::Object(row) = row else {
-                        return wrong("a request of the batch is no JSON object");
+                        return wrong("a request of the batch is not a JSON object");
                     };
                     all.push(members(row));
                 }
@@ -286,7 +287,7 @@ pub(crate) fn of_json(
     Ok(at.map(|at| Ask::One(at, members(root))))
 }
 
-fn members(of: &serde_json::Map<String, Value>) -> Givens {
+fn members(object: &serde_json::Map<String, Value>) -> Givens {
     fn text(value: &Value) -> Option<String> {
         match value {
             Value::Null => None,
@@ -295,7 +296,7 @@ fn members(of: &serde_json::Map<String, Value>) -> Givens {
         }
     }
     let mut all = Givens::new();
-    for (name, value) in of {
+    for (name, value) in object {
         let given = match value {
             Value::Array(values) => Given::Many(values.iter().map(text).collect()),
             other => Given::One(text(other)),
@@ -306,16 +307,18 @@ fn members(of: &serde_json::Map<String, Value>) -> Givens {
 }
 
 impl Operation {
-    /// The variables of the path, if it is a resource that a method and a path lead to.
+    /// The variables of the path, if method and path match the resource.
     fn matches(&self, method: &str, segments: &[String]) -> Option<Vec<(String, String)>> {
-        let (own, path) = self.resource.as_ref()?;
-        // HEAD is a GET without its body.
-        if (own != method && !(own == "GET" && method == "HEAD")) || path.len() != segments.len() {
+        let (own_method, path) = self.resource.as_ref()?;
+        // HEAD is GET without a body.
+        if (own_method != method && !(own_method == "GET" && method == "HEAD"))
+            || path.len() != segments.len()
+        {
             return None;
         }
         let mut variables = Vec::new();
-        for (own, given) in path.iter().zip(segments) {
-            match own {
+        for (segment, given) in path.iter().zip(segments) {
+            match segment {
                 Segment::Literal(text) if text == given => {}
                 Segment::Literal(_) => return None,
                 Segment::Variable(name) => variables.push((name.clone(), given.clone())),

@@ -1,4 +1,4 @@
-//! Runs what a request asks for: parameters to statements, rows to an answer.
+//! Runs a request: parameters to statements, rows to a response.
 
 use crate::fault::{Trouble, code};
 use crate::output::{Form, Pipe, TooLarge, Writer};
@@ -17,32 +17,32 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// How a request is run.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub form: Form,
-    /// Most bytes of an answer that is whole before it leaves; `None`: it leaves as it is made.
+    /// Most bytes of a response that is complete before it is sent; `None`: it is streamed.
     pub most: Option<usize>,
-    /// Most bytes of rows that are collected because each asks another query.
+    /// Most bytes of rows that are collected because each runs another query.
     pub collected: usize,
 }
 
-/// One request on its way.
+/// A running request.
 struct Run {
     service: Arc<Service>,
     writer: Writer,
     terms: Terms,
-    /// The connections that it has, one for each pool.
+    /// Its connections, one for each pool.
     leases: Vec<Lease>,
-    /// All that it does counts at its end, or nothing of it.
+    /// It is a transaction: all is committed at its end, or nothing.
     together: bool,
     exports: Givens,
 }
 
-/// Does what a request asks for, and writes the answer into a pipe. `false`: there is no answer.
+/// Runs a request, and writes the response into a pipe. `false`: there is no response.
 ///
 /// # Errors
-/// Something fails; what was done together is taken back.
+/// Something failed; a transaction is rolled back.
 pub(crate) async fn perform(
     service: Arc<Service>,
     ask: Ask,
@@ -60,7 +60,7 @@ pub(crate) async fn perform(
         exports: Givens::new(),
     };
     let done = run.ask(&ask).await;
-    // Whoever fails drops its connections in the middle of their transactions, which takes these back; those of memory too.
+    // On failure the connections are dropped within their transactions, which rolls these back; those to memory too.
     let answered = done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new()))?;
     for lease in &mut run.leases {
         if lease.in_transaction() {
@@ -80,7 +80,7 @@ fn too_large(terms: &Terms) -> Trouble {
     )
 }
 
-/// Where the values of parameters and fields are found.
+/// The values of parameters and fields.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     parameters: &'a Givens,
@@ -96,7 +96,7 @@ impl Scope<'_> {
         Some(Given::One(row.values.get(at).and_then(value::text).map(Cow::into_owned)))
     }
 
-    /// Columns and parameters may be taken for each other, as in WSO2.
+    /// As in WSO2, a column may stand for a parameter and the other way round.
     fn value(&self, source: &Source) -> Option<Given> {
         match source {
             Source::Constant(text) => Some(Given::One(Some(text.clone()))),
@@ -107,7 +107,7 @@ impl Scope<'_> {
     }
 }
 
-/// The place of a column. What was made by the database for this request has one, whatever it is called.
+/// The place of a column. A generated key has one, whatever its name is.
 fn place(columns: &Columns, name: &str, numbers: bool) -> Option<usize> {
     if columns.names() == [ANY] {
         return Some(0);
@@ -122,7 +122,7 @@ fn place(columns: &Columns, name: &str, numbers: bool) -> Option<usize> {
     columns.named(name)
 }
 
-/// The name of the one column of keys and counts.
+/// The name of the single column of keys and counts.
 const ANY: &str = "GENERATED_KEY";
 
 impl Run {
@@ -137,7 +137,7 @@ impl Run {
         Ok(answered)
     }
 
-    /// Several operations, with what has answers in one element.
+    /// Runs several operations; those with responses are written into one element.
     async fn several(&mut self, all: &[Ask]) -> Result<bool, Trouble> {
         const AROUND: &str = "DATA_SERVICE_RESPONSE";
         let namespace: Arc<str> = Arc::from(config::DATA_SERVICE_NAMESPACE);
@@ -161,13 +161,13 @@ impl Run {
         let service = Arc::clone(&self.service);
         let operation: &Operation = &service.operations[at];
         for givens in all {
-            // What each of them answers is lost, as it is in WSO2.
+            // As in WSO2, the responses of a batch are dropped.
             let pipe = Pipe::new(usize::MAX);
             let form = Writer::new(Form::Xml, pipe, Some(self.terms.collected));
-            let own = std::mem::replace(&mut self.writer, form);
+            let writer_before = std::mem::replace(&mut self.writer, form);
             let done =
                 self.call(&operation.call, Scope { parameters: givens, row: None, numbers: false }, 0).await;
-            self.writer = own;
+            self.writer = writer_before;
             done.map_err(|trouble| trouble.during(&operation.label, givens))?;
         }
         if operation.status {
@@ -190,7 +190,7 @@ impl Run {
         Ok(has_result || operation.status)
     }
 
-    /// Runs a query with the parameters that a call gives it.
+    /// Runs a query with the parameters of a call.
     fn call<'a>(
         &'a mut self,
         call: &'a Call,
@@ -205,7 +205,7 @@ impl Run {
         })
     }
 
-    /// The parameters of a query, checked.
+    /// The checked parameters of a query.
     fn parameters(
         &self,
         query: &Query,
@@ -214,23 +214,24 @@ impl Run {
         level: usize,
     ) -> Result<Givens, Trouble> {
         let mut all = Givens::new();
-        for own in &query.parameters {
-            let with = call.parameters.iter().find(|(name, _)| *name == own.name);
+        for parameter in &query.parameters {
+            let with = call.parameters.iter().find(|(name, _)| *name == parameter.name);
             let given = match with {
                 Some((_, source)) => scope.value(source),
-                // Nothing says where it comes from: the request may have it all the same.
-                None if level == 0 => scope.parameters.get(&own.name).cloned(),
+                // A parameter without `with-param`: the request may have it all the same.
+                None if level == 0 => scope.parameters.get(&parameter.name).cloned(),
                 None => None,
             };
-            let given =
-                given.or_else(|| self.exports.get(&own.name).cloned()).or_else(|| own.default.clone());
+            let given = given
+                .or_else(|| self.exports.get(&parameter.name).cloned())
+                .or_else(|| parameter.default.clone());
             let given = match given {
                 Some(given) => given,
-                None if own.optional || own.direction == DataDirection::Out => Given::One(None),
+                None if parameter.optional || parameter.direction == DataDirection::Out => Given::One(None),
                 None => {
                     let name = match with {
                         Some((_, Source::Parameter(name) | Source::Column(name))) => name,
-                        _ => &own.name,
+                        _ => &parameter.name,
                     };
                     let message = format!(
                         "Error in 'CallQuery.extractParams', cannot find parameter with type:query-param name:{name}"
@@ -239,10 +240,12 @@ impl Run {
                 }
             };
             let given = match given {
-                Given::One(value) if own.is_array => Given::Many(vec![value]),
-                Given::Many(values) if !own.is_array => match <[_; 1]>::try_from(values) {
+                Given::One(value) if parameter.is_array => Given::Many(vec![value]),
+                Given::Many(values) if !parameter.is_array => match <[_; 1]>::try_from(values) {
                     Ok([value]) => Given::One(value),
-                    Err(_) => return Err(invalid(&own.name, "it is expected once, and came more often")),
+                    Err(_) => {
+                        return Err(invalid(&parameter.name, "it is expected once, and came more often"));
+                    }
                 },
                 given => given,
             };
@@ -251,21 +254,21 @@ impl Run {
                 Given::Many(values) => values,
             };
             for value in values.iter().flatten() {
-                if let Some(why) = own.checks.iter().find_map(|check| check.refuses(value)) {
-                    return Err(invalid(&own.name, &why));
+                if let Some(why) = parameter.checks.iter().find_map(|check| check.refuses(value)) {
+                    return Err(invalid(&parameter.name, &why));
                 }
-                if own.kind == ParameterKind::Written && !value::is_harmless(value) {
+                if parameter.kind == ParameterKind::Written && !value::is_harmless(value) {
                     let why =
                         "a QUERY_STRING has names, numbers, texts in quotes and directions of order only";
-                    return Err(invalid(&own.name, why));
+                    return Err(invalid(&parameter.name, why));
                 }
             }
-            all.insert(own.name.clone(), given);
+            all.insert(parameter.name.clone(), given);
         }
         Ok(all)
     }
 
-    /// The place of the connection for a pool.
+    /// The index of the connection to a pool.
     async fn lease(&mut self, query: &Query) -> Result<usize, Trouble> {
         let none = || Trouble::new(code::UNKNOWN, format!("the query {} asks no database", query.id));
         let pool: &Arc<Pool> = query.pool.as_ref().ok_or_else(none)?;
@@ -335,7 +338,7 @@ impl Run {
         Ok(())
     }
 
-    /// All rows of a query, within a bound.
+    /// Collects all rows of a query, within the limit.
     async fn collect(
         &mut self,
         query: &Query,
@@ -348,8 +351,9 @@ impl Run {
         let take = |row: Row| {
             size += row.size();
             if size > most {
-                let what = format!("the rows, each of which asks another query, take more than {most} bytes");
-                return Err(Error::new(Reason::Value, what));
+                let message =
+                    format!("the rows, each of which asks another query, take more than {most} bytes");
+                return Err(Error::new(Reason::Value, message));
             }
             rows.push(row);
             left -= 1;
@@ -362,7 +366,7 @@ impl Run {
         Ok(rows)
     }
 
-    /// The rows of a procedure of MySQL, each with the parameters that came back.
+    /// The rows of a MySQL procedure, each with the OUT parameters.
     async fn returned(
         &mut self,
         query: &Query,
@@ -374,19 +378,19 @@ impl Run {
         let failed = |error: Error| Trouble::of(&error, &query.id);
         let dialect = query.dialect();
         let (mut names, mut variables) = (Vec::new(), Vec::new());
-        for (number, own) in query.parameters.iter().enumerate() {
-            if own.direction == DataDirection::In {
+        for (number, parameter) in query.parameters.iter().enumerate() {
+            if parameter.direction == DataDirection::In {
                 continue;
             }
             let set = Statement::new(&format!("SET {} = ?", variable(number)), dialect);
-            let value = match (own.direction, givens.get(&own.name), own.kind) {
+            let value = match (parameter.direction, givens.get(&parameter.name), parameter.kind) {
                 (DataDirection::InOut, Some(Given::One(value)), ParameterKind::Bound(kind)) => {
-                    bound(&own.name, kind, value.as_deref())?
+                    bound(&parameter.name, kind, value.as_deref())?
                 }
                 _ => Parameter::Null(Kind::Text),
             };
             self.leases[at].run(&set, &[value], |_| Ok(false)).await.map_err(failed)?;
-            names.push(own.name.clone());
+            names.push(parameter.name.clone());
             variables.push(variable(number));
         }
         let rows = self.collect(query, statement, parameters, at).await?;
@@ -414,7 +418,7 @@ impl Run {
         Ok(rows.into_iter().map(with).collect())
     }
 
-    /// Writes rows that are here.
+    /// Writes collected rows.
     async fn rows(
         &mut self,
         shape: &Shape,
@@ -459,10 +463,10 @@ impl Run {
         row: &Row,
     ) -> Result<(), Trouble> {
         let (mut rowing, writer) = self.rowing(shape, givens);
-        group.attributes.iter().try_for_each(|own| rowing.field(own, true, row, writer))
+        group.attributes.iter().try_for_each(|field| rowing.field(field, true, row, writer))
     }
 
-    /// What stands in an element of a row, with the rows of other queries.
+    /// Writes the parts of a row, with the rows of other queries.
     fn parts<'a>(
         &'a mut self,
         group: &'a Group,
@@ -499,7 +503,7 @@ fn invalid(name: &str, why: &str) -> Trouble {
 }
 
 fn bound(name: &str, kind: Kind, value: Option<&str>) -> Result<Parameter, Trouble> {
-    // A text may be empty; of all other types an empty text is NULL.
+    // An empty text is a text; for all other types it is NULL.
     if let (Kind::Text, Some("")) = (kind, value) {
         return Ok(Parameter::Text(String::new()));
     }
@@ -509,7 +513,7 @@ fn bound(name: &str, kind: Kind, value: Option<&str>) -> Result<Parameter, Troub
     })
 }
 
-/// The statement of a query and what is bound to it.
+/// The statement of a query and its bound parameters.
 fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), Trouble> {
     let given = |at: usize| givens.get(&query.parameters[at].name);
     let counts = |at: usize| match given(at) {
@@ -517,8 +521,8 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
         _ => 1,
     };
     let mut texts = HashMap::new();
-    for (at, own) in query.parameters.iter().enumerate() {
-        if own.kind == ParameterKind::Written {
+    for (at, parameter) in query.parameters.iter().enumerate() {
+        if parameter.kind == ParameterKind::Written {
             let text = match given(at) {
                 Some(Given::One(Some(text))) => text.clone(),
                 Some(Given::Many(values)) => {
@@ -527,24 +531,24 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
                 _ => String::new(),
             };
             if !value::is_harmless(&text) {
-                return Err(invalid(&own.name, "a QUERY_STRING needs a value"));
+                return Err(invalid(&parameter.name, "a QUERY_STRING needs a value"));
             }
             texts.insert(at, text);
         }
     }
     let mut all = Vec::with_capacity(query.marks.len());
     for &at in query.marks.iter().filter(|&&at| query.is_bound(at)) {
-        let own = &query.parameters[at];
-        let ParameterKind::Bound(kind) = own.kind else { continue };
+        let parameter = &query.parameters[at];
+        let ParameterKind::Bound(kind) = parameter.kind else { continue };
         match given(at) {
-            // Nothing is equal to NULL, as nothing is in an empty list.
+            // The statement has NULL for an empty list: nothing is equal to NULL.
             Some(Given::Many(values)) if values.is_empty() => {}
             Some(Given::Many(values)) => {
                 for value in values {
-                    all.push(bound(&own.name, kind, value.as_deref())?);
+                    all.push(bound(&parameter.name, kind, value.as_deref())?);
                 }
             }
-            Some(Given::One(value)) => all.push(bound(&own.name, kind, value.as_deref())?),
+            Some(Given::One(value)) => all.push(bound(&parameter.name, kind, value.as_deref())?),
             None => all.push(Parameter::Null(kind)),
         }
     }
@@ -557,7 +561,7 @@ fn start(writer: &mut Writer, shape: &Shape) {
     }
     if !shape.element.is_empty() {
         writer.start(&shape.element, &shape.namespace);
-        // Without rows the attributes of the one row are those of the element around it.
+        // Without an element for rows their attributes belong to the element around them.
         if !shape.row.is_empty() || shape.group.attributes.is_empty() {
             writer.started();
         }
@@ -567,17 +571,17 @@ fn start(writer: &mut Writer, shape: &Shape) {
     }
 }
 
-/// `false`: there is no place for another row.
+/// Begins a row; `false`: there is no place for another one.
 fn start_row(writer: &mut Writer, shape: &Shape, count: usize) -> bool {
     if shape.row.is_empty() {
-        // Without an element for each, an object has room for one.
+        // Without an element for rows an object has place for one row.
         return count == 0 || (!writer.is_json() && shape.group.attributes.is_empty());
     }
     writer.start_row(&shape.row, &shape.namespace);
     true
 }
 
-/// The attributes of a row are written.
+/// Ends the attributes of a row.
 fn started(writer: &mut Writer, shape: &Shape) {
     if !shape.row.is_empty() || (!shape.element.is_empty() && !shape.group.attributes.is_empty()) {
         writer.started();
@@ -605,20 +609,20 @@ fn end(writer: &mut Writer, shape: &Shape, count: usize) {
     }
 }
 
-/// Where the fields of a result are in the rows of a query.
+/// The columns of the fields of a result.
 struct Rowing<'a> {
     shape: &'a Shape,
     givens: &'a Givens,
-    /// For these columns, for each field by its slot: `None` where there is no such column.
+    /// For these columns the index of each field's column, by slot: `None` where the column is absent.
     places: Option<(Arc<Columns>, Vec<Option<usize>>)>,
     together: bool,
     exports: &'a mut Givens,
 }
 
 impl<'a> Rowing<'a> {
-    /// The places for the columns of a row.
+    /// Sets the columns of the next row.
     fn look(&mut self, columns: &Arc<Columns>) {
-        if self.places.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, columns)) {
+        if self.places.as_ref().is_some_and(|(c, _)| Arc::ptr_eq(c, columns)) {
             return;
         }
         let mut places = vec![None; self.shape.slots];
@@ -626,24 +630,24 @@ impl<'a> Rowing<'a> {
         self.places = Some((Arc::clone(columns), places));
     }
 
-    /// The value of a field, `None` of it for NULL; nothing where the field is left out.
-    fn value<'r>(&mut self, own: &'r Field, row: &'r Row) -> Result<Option<Option<Cow<'r, str>>>, Trouble>
+    /// The value of a field, inner `None` for NULL; outer `None` where the field is left out.
+    fn value<'r>(&mut self, field: &'r Field, row: &'r Row) -> Result<Option<Option<Cow<'r, str>>>, Trouble>
     where
         'a: 'r,
     {
         self.look(&row.columns);
-        let at = self.places.as_ref().and_then(|(_, places)| places.get(own.slot).copied().flatten());
-        let value: Option<Cow<'r, str>> = match (&own.value, at) {
+        let at = self.places.as_ref().and_then(|(_, places)| places.get(field.slot).copied().flatten());
+        let value: Option<Cow<'r, str>> = match (&field.value, at) {
             (Source::Constant(text), _) => Some(Cow::Borrowed(text)),
             (Source::Reference(uri), _) => Some(Cow::Owned(self.uri(uri, row)?)),
             (_, Some(at)) => row.values.get(at).and_then(value::text),
             (Source::Column(name) | Source::Parameter(name), None) => match parameter(self.givens, name) {
                 Some(value) => value,
-                None if own.optional => return Ok(None),
+                None if field.optional => return Ok(None),
                 None => return Err(no_column(name)),
             },
         };
-        if let (Some((name, all)), true) = (&own.export, self.together) {
+        if let (Some((name, all)), true) = (&field.export, self.together) {
             let text = value.as_deref().map(str::to_owned);
             match (all, self.exports.get_mut(name)) {
                 (true, Some(Given::Many(values))) => values.push(text),
@@ -656,20 +660,20 @@ impl<'a> Rowing<'a> {
 
     fn field(
         &mut self,
-        own: &Field,
+        field: &Field,
         is_attribute: bool,
         row: &Row,
         writer: &mut Writer,
     ) -> Result<(), Trouble> {
-        let Some(value) = self.value(own, row)? else { return Ok(()) };
+        let Some(value) = self.value(field, row)? else { return Ok(()) };
         match is_attribute {
-            true => writer.attribute(&own.name, value.as_deref(), own.xsd_type),
-            false => writer.field(&own.name, &own.namespace, value.as_deref(), own.xsd_type),
+            true => writer.attribute(&field.name, value.as_deref(), field.xsd_type),
+            false => writer.field(&field.name, &field.namespace, value.as_deref(), field.xsd_type),
         }
         Ok(())
     }
 
-    /// A URI with columns and parameters in it.
+    /// A URI from a template.
     fn uri(&self, uri: &Template, row: &Row) -> Result<String, Trouble> {
         uri.fill(|name| match place(&row.columns, name, false) {
             Some(at) => Ok(row.values.get(at).and_then(value::text).map(Cow::into_owned)),
@@ -679,30 +683,32 @@ impl<'a> Rowing<'a> {
         })
     }
 
-    /// A row as RDF: what is said of the resource that it is about.
+    /// Writes a row as RDF: the description of its resource.
     fn describe(&mut self, about: &Template, row: &Row, writer: &mut Writer) -> Result<(), Trouble> {
         writer.start_description(&self.uri(about, row)?);
         let shape = self.shape;
         for part in &shape.group.parts {
-            let Part::Field(own) = part else { continue };
-            let Some(value) = self.value(own, row)? else { continue };
-            match (&own.value, value) {
-                (Source::Reference(_), Some(uri)) => writer.reference(&own.name, &own.namespace, &uri),
-                (_, value) => writer.literal(&own.name, &own.namespace, value.as_deref(), &own.xsd_name),
+            let Part::Field(field) = part else { continue };
+            let Some(value) = self.value(field, row)? else { continue };
+            match (&field.value, value) {
+                (Source::Reference(_), Some(uri)) => writer.reference(&field.name, &field.namespace, &uri),
+                (_, value) => {
+                    writer.literal(&field.name, &field.namespace, value.as_deref(), &field.xsd_name)
+                }
             }
         }
         writer.end_description();
         Ok(())
     }
 
-    /// All of a row that asks no other query.
+    /// Writes the parts of a row that run no other query.
     fn group(&mut self, group: &Group, row: &Row, writer: &mut Writer) -> Result<(), Trouble> {
         for part in &group.parts {
             match part {
                 Part::Field(field) => self.field(field, false, row, writer)?,
                 Part::Group(inner) => {
                     writer.start(&inner.name, &inner.namespace);
-                    inner.attributes.iter().try_for_each(|own| self.field(own, true, row, writer))?;
+                    inner.attributes.iter().try_for_each(|field| self.field(field, true, row, writer))?;
                     writer.started();
                     self.group(inner, row, writer)?;
                     writer.end_element(&inner.name);
@@ -714,7 +720,7 @@ impl<'a> Rowing<'a> {
     }
 }
 
-/// A parameter as a field shows it.
+/// A parameter as the value of a field.
 fn parameter<'g>(givens: &'g Givens, name: &str) -> Option<Option<Cow<'g, str>>> {
     Some(match givens.get(name)? {
         Given::One(value) => value.as_deref().map(Cow::Borrowed),
@@ -731,17 +737,17 @@ fn no_column(name: &str) -> Trouble {
 }
 
 fn fill(group: &Group, columns: &Columns, numbers: bool, places: &mut [Option<usize>]) {
-    let mut one = |field: &Field| {
+    let mut place = |field: &Field| {
         if let (Source::Column(name) | Source::Parameter(name), Some(to)) =
             (&field.value, places.get_mut(field.slot))
         {
             *to = place(columns, name, numbers && matches!(field.value, Source::Column(_)));
         }
     };
-    group.attributes.iter().for_each(&mut one);
+    group.attributes.iter().for_each(&mut place);
     group.parts.iter().for_each(|part| {
         if let Part::Field(field) = part {
-            one(field)
+            place(field)
         }
     });
     for part in &group.parts {
@@ -751,7 +757,7 @@ fn fill(group: &Group, columns: &Columns, numbers: bool, places: &mut [Option<us
     }
 }
 
-/// Writes rows as they come.
+/// Writes rows as they arrive.
 struct Writing<'a> {
     row: Rowing<'a>,
     writer: &'a mut Writer,
@@ -764,7 +770,7 @@ struct Writing<'a> {
 struct Lent<'a, 'b>(&'a mut Writing<'b>);
 
 impl Writing<'_> {
-    fn one(&mut self, row: &Row) -> Result<bool, Trouble> {
+    fn write_row(&mut self, row: &Row) -> Result<bool, Trouble> {
         let shape = self.row.shape;
         if let Some(about) = &shape.about {
             self.row.describe(about, row, self.writer)?;
@@ -773,14 +779,14 @@ impl Writing<'_> {
         if !start_row(self.writer, shape, self.count) {
             return Ok(false);
         }
-        shape.group.attributes.iter().try_for_each(|own| self.row.field(own, true, row, self.writer))?;
+        shape.group.attributes.iter().try_for_each(|field| self.row.field(field, true, row, self.writer))?;
         started(self.writer, shape);
         self.row.group(&shape.group, row, self.writer)?;
         end_row(self.writer, shape);
         self.written()
     }
 
-    /// A row is there; whether another one is wanted.
+    /// Writes a row; returns whether another one is wanted.
     fn written(&mut self) -> Result<bool, Trouble> {
         self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
         self.count += 1;
@@ -791,7 +797,7 @@ impl Writing<'_> {
 
 impl Sink for Lent<'_, '_> {
     fn row(&mut self, row: Row) -> Result<bool, Error> {
-        self.0.one(&row).map_err(|trouble| {
+        self.0.write_row(&row).map_err(|trouble| {
             self.0.trouble = Some(trouble);
             Error::new(Reason::Value, "")
         })

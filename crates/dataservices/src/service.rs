@@ -1,4 +1,4 @@
-//! The one step of a data service: reads the request, runs it until its answer has begun, and answers.
+//! The single step of a data service: reads the request, runs it until its response has begun, and responds.
 
 use crate::fault::Trouble;
 use crate::output::{Form, Pipe};
@@ -14,10 +14,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{self, Poll};
 
-/// So many bytes of an answer wait for its client before the database does.
+/// Capacity of a response's pipe in bytes: while it is full the database waits.
 pub(crate) const ROOM: usize = 64 << 10;
 
-/// A request on its way; `false`: there is no answer.
+/// A running request; `false`: there is no response.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Result<bool, Trouble>> + Send>>;
 
 pub(crate) struct Step(pub Arc<Service>);
@@ -87,18 +87,18 @@ impl Mediator for Step {
     }
 }
 
-/// What the client reads: what it says that it accepts, else what it sent.
+/// The format of the response: what the client accepts, else that of its request.
 fn form(context: &Context) -> Form {
     if let Client::Soap(version) = context.inbound.client {
         return Form::Soap(version);
     }
     let is_json = |text: &str| MediaType::parse(text.trim()).essence.to_ascii_lowercase().ends_with("json");
     let is_xml = |text: &str| MediaType::parse(text.trim()).essence.to_ascii_lowercase().ends_with("xml");
-    for one in context.headers.get("Accept").unwrap_or_default().split(',') {
-        if is_json(one) {
+    for media_range in context.headers.get("Accept").unwrap_or_default().split(',') {
+        if is_json(media_range) {
             return Form::Json;
         }
-        if is_xml(one) {
+        if is_xml(media_range) {
             return Form::Xml;
         }
     }
@@ -109,7 +109,7 @@ fn form(context: &Context) -> Form {
 }
 
 impl Step {
-    /// What is answered to a question for the description of the resources.
+    /// The response to a request for the OpenAPI description.
     fn openapi(&self, context: &Context) -> Option<String> {
         let inbound = &context.inbound;
         let asks = inbound.method == message::Method::Get
@@ -119,7 +119,7 @@ impl Step {
         asks.then(|| crate::describe::openapi(&self.0, &address).to_string())
     }
 
-    /// Runs a request until its answer is there, or as much of it as a client gets at once.
+    /// Runs a request until its response is complete, or its first part is.
     async fn begin(&self, context: &mut Context, ask: Ask, form: Form) -> Result<(), Trouble> {
         let service = Arc::clone(&self.0);
         let is_held = service.held
@@ -150,13 +150,13 @@ impl Step {
             if trouble.nested.is_empty() { &trouble.message } else { &trouble.nested },
         );
         let body = trouble.body(&self.0, form);
-        // A client of SOAP 1.1 that has a fault has 500.
+        // SOAP 1.1 sends faults with status 500.
         let status = if matches!(form, Form::Soap(_)) { 500 } else { trouble.status };
         answer(context, Body::Bytes(body.into()), form, Some(status));
     }
 }
 
-/// Runs something until its answer is there, or as much of it as a client gets at once; `None`: there is none.
+/// Runs a future until its response is complete, or its first part is; `None`: there is no response.
 pub(crate) async fn begun(
     mut work: Work,
     pipe: Arc<Pipe>,
@@ -178,7 +178,7 @@ pub(crate) async fn begun(
     })
 }
 
-/// The answer without a body.
+/// The response 202 without a body.
 fn accepted(context: &mut Context) {
     context.set_axis2("SC_ACCEPTED", Value::Boolean(true));
 }
@@ -201,13 +201,13 @@ fn set(context: &mut Context, body: Body, media_type: &str, is_rest: bool) {
     context.soap_action = None;
 }
 
-/// An answer with a status of its own.
+/// A response with a status.
 pub(crate) struct Reply {
     pub status: u16,
     pub media_type: &'static str,
     pub headers: Vec<(&'static str, String)>,
     pub body: Body,
-    /// It counts as a fault.
+    /// It counts as a fault in the statistics.
     pub is_fault: bool,
 }
 
@@ -217,7 +217,7 @@ impl Reply {
         Reply { status, media_type, headers: Vec::new(), body, is_fault: false }
     }
 
-    /// Without a body.
+    /// A response without a body.
     pub fn nothing(status: u16) -> Reply {
         Reply { status, media_type: "", headers: Vec::new(), body: Body::Empty, is_fault: false }
     }
@@ -248,9 +248,9 @@ impl Reply {
     }
 }
 
-/// The rest of an answer. It runs as its client takes it; whoever drops it ends the query.
+/// The rest of a response. It runs as the client reads it; dropping it ends the query.
 struct Answer {
-    /// `None`: all is in the pipe. The lock makes it `Sync`; nobody else has it.
+    /// `None`: all bytes are in the pipe. The lock makes it `Sync`, and is never contended.
     work: Mutex<Option<Work>>,
     pipe: Arc<Pipe>,
     buffer: Vec<u8>,
@@ -317,10 +317,10 @@ impl BodyStream for Answer {
     }
 }
 
-/// Runs a request whose answer is wanted as a whole, in XML or JSON.
+/// Runs a request and collects the whole response, as XML or JSON.
 ///
 /// # Errors
-/// The trouble, as a fault of the flow.
+/// The failure, as a fault of the flow.
 pub(crate) async fn whole(
     service: &Arc<Service>,
     ask: Ask,

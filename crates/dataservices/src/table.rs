@@ -1,4 +1,4 @@
-//! Files that queries read as if they were tables: lines with values (CSV), sheets of workbooks (Excel, OpenDocument).
+//! Files that are queried as tables: CSV, and sheets of workbooks (Excel, OpenDocument).
 
 use crate::fault::{Trouble, code};
 use crate::plan::{Table, TableForm};
@@ -8,29 +8,29 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::sync::Arc;
 
-/// Its rows, of so many bytes at most.
+/// The rows of a table, of at most `most` bytes.
 pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<Row>, Trouble> {
-    let (own, query) = (table.clone(), query.to_owned());
+    let (table_read, query) = (table.clone(), query.to_owned());
     let read = tokio::task::spawn_blocking(move || {
-        read(&own, most).map_err(|what| {
-            let reader = match own.form {
+        read(&table_read, most).map_err(|why| {
+            let reader = match table_read.form {
                 TableForm::Lines(_) => "CSVQuery",
                 TableForm::Sheet(_) => "ExcelQuery",
             };
-            let message = format!("Error in '{reader}.runQuery' of the query {query}: {what}");
+            let message = format!("Error in '{reader}.runQuery' of the query {query}: {why}");
             Trouble::new(code::DATABASE, message)
         })
     });
     read.await.unwrap_or_else(|error| Err(Trouble::new(code::UNKNOWN, error.to_string())))
 }
 
-fn read(own: &Table, most: usize) -> Result<Vec<Row>, String> {
-    let path = own.file.display();
-    let file = File::open(&own.file).map_err(|error| format!("{path}: {error}"))?;
-    let mut rows = Rows { own, columns: None, rows: Vec::new(), size: 0, most };
-    match &own.form {
+fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
+    let path = table.file.display();
+    let file = File::open(&table.file).map_err(|error| format!("{path}: {error}"))?;
+    let mut rows = Rows { table, columns: None, rows: Vec::new(), size: 0, most };
+    match &table.form {
         TableForm::Lines(separator) => {
-            // Beyond that nothing fits anyhow, and one value without an end is not read to it.
+            // Reading stops beyond the limit, so that a value without an end is not read to it.
             let file = BufReader::new(file.take(most as u64 + (1 << 20)));
             let mut reader = csv::ReaderBuilder::new()
                 .delimiter(*separator)
@@ -56,20 +56,20 @@ fn read(own: &Table, most: usize) -> Result<Vec<Row>, String> {
             }
             let mut book =
                 open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| format!("{path}: {error}"))?;
-            let known = book.sheet_names();
+            let sheet_names = book.sheet_names();
             let found = match name {
-                None => known.first(),
-                Some(name) => known.iter().find(|own| own.eq_ignore_ascii_case(name)),
+                None => sheet_names.first(),
+                Some(name) => sheet_names.iter().find(|sheet_name| sheet_name.eq_ignore_ascii_case(name)),
             };
             let Some(sheet) = found.cloned() else {
                 return Err(format!(
                     "{path} has no sheet {}: {}",
                     name.as_deref().unwrap_or_default(),
-                    known.join(", ")
+                    sheet_names.join(", ")
                 ));
             };
             let range = book.worksheet_range(&sheet).map_err(|error| format!("{path}: {error}"))?;
-            // A range begins with its first cell that has something; rows and columns count from that of the sheet.
+            // A range begins with its first cell that is not empty; rows and columns count from that of the sheet.
             let (down, right) = range.start().unwrap_or_default();
             for (number, cells) in range.rows().enumerate() {
                 let left = std::iter::repeat_n(Value::Null, right as usize);
@@ -83,7 +83,7 @@ fn read(own: &Table, most: usize) -> Result<Vec<Row>, String> {
     Ok(rows.rows)
 }
 
-/// A cell: whole numbers without a point, days and times as they are in databases.
+/// The value of a cell: whole numbers without a decimal point, dates and times as databases write them.
 fn cell(cell: &Data) -> Value {
     match cell {
         Data::Empty | Data::Error(_) => Value::Null,
@@ -101,7 +101,7 @@ fn cell(cell: &Data) -> Value {
             }
         }
         Data::DateTime(span) => Value::Double(span.as_f64()),
-        // What a later version of the library may have.
+        // Variants that a later version of the library may add.
         #[allow(unreachable_patterns)]
         other => Value::Text(other.to_string()),
     }
@@ -109,7 +109,7 @@ fn cell(cell: &Data) -> Value {
 
 /// The rows of a file so far.
 struct Rows<'a> {
-    own: &'a Table,
+    table: &'a Table,
     columns: Option<Arc<Columns>>,
     rows: Vec<Row>,
     size: usize,
@@ -117,29 +117,29 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Takes a line by its number from 1; `false`: no more are wanted.
+    /// Adds a row by its number from 1; `false`: no more are wanted.
     fn add(&mut self, number: usize, values: Vec<Value>) -> Result<bool, String> {
-        if self.own.header == Some(number) {
+        if self.table.header == Some(number) {
             let names = values.into_iter().map(|value| value.text().unwrap_or_default().trim().to_owned());
             self.columns = Some(Arc::new(Columns::new(names.collect())));
             return Ok(true);
         }
-        if number < self.own.first {
+        if number < self.table.first {
             return Ok(true);
         }
-        if self.rows.len() >= self.own.most {
+        if self.rows.len() >= self.table.most {
             return Ok(false);
         }
         let numbered =
             || Arc::new(Columns::new((1..=values.len()).map(|number| number.to_string()).collect()));
         let columns = Arc::clone(self.columns.get_or_insert_with(numbered));
-        // A row that is too short has no values in its last columns.
+        // A row that is too short has NULL in its last columns.
         let mut values = values;
         values.resize(columns.names().len(), Value::Null);
         let row = Row { columns, values };
         self.size += row.size();
         if self.size > self.most {
-            return Err(format!("{} has more than {} bytes", self.own.file.display(), self.most));
+            return Err(format!("{} has more than {} bytes", self.table.file.display(), self.most));
         }
         self.rows.push(row);
         Ok(true)

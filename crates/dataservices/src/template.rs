@@ -1,4 +1,4 @@
-//! The description of a result in JSON: `{"rows": {"row": [{"id": "$id(type:integer)", "@orders": "$id->customer"}]}}` says the same as elements do.
+//! The description of a result in JSON: `{"rows": {"row": [{"id": "$id(type:integer)", "@orders": "$id->customer"}]}}` stands for elements.
 
 use config::{DataCall, DataField, DataOutput, DataResult, DataValue, Key};
 use diagnostics::Span;
@@ -6,20 +6,20 @@ use serde_json::{Map, Value};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// What the elements of a result would be.
+/// The result with the elements that the JSON describes.
 ///
 /// # Errors
-/// What is wrong with the description.
-pub(crate) fn read(of: &DataResult, json: &Key) -> Result<DataResult, String> {
+/// The error in the description.
+pub(crate) fn read(result: &DataResult, json: &Key) -> Result<DataResult, String> {
     let whole: Value = match serde_json::from_str(&json.value) {
         Ok(whole) => whole,
-        Err(error) => Lenient::read(&json.value).ok_or_else(|| format!("it is no JSON: {error}"))?,
+        Err(error) => Lenient::read(&json.value).ok_or_else(|| format!("it is not JSON: {error}"))?,
     };
-    let Value::Object(whole) = whole else { return Err("it is no object".to_owned()) };
+    let Value::Object(whole) = whole else { return Err("it is not an object".to_owned()) };
     let (Some((element, inside)), 1) = (whole.iter().next(), whole.len()) else {
         return Err(format!("it has {} members: the one that is around all rows is expected", whole.len()));
     };
-    let Value::Object(inside) = inside else { return Err(format!("`{element}` is no object")) };
+    let Value::Object(inside) = inside else { return Err(format!("`{element}` is not an object")) };
     let rows = match (inside.iter().next(), inside.len()) {
         (Some((name, Value::Array(rows))), 1) => Some((name, rows)),
         _ => None,
@@ -31,20 +31,20 @@ pub(crate) fn read(of: &DataResult, json: &Key) -> Result<DataResult, String> {
             _ => return Err(format!("`{name}` has {} entries: one object, a row, is expected", rows.len())),
         },
     };
-    Ok(DataResult { element: element.clone(), row, children: members(inside, json.span)?, ..of.clone() })
+    Ok(DataResult { element: element.clone(), row, children: members(inside, json.span)?, ..result.clone() })
 }
 
-fn members(of: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, String> {
+fn members(object: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, String> {
     let mut all = Vec::new();
-    for (name, value) in of {
+    for (name, value) in object {
         let key = |value: &str| Key { value: value.to_owned(), span };
         all.push(match (name.strip_prefix('@'), value) {
             (Some(query), value) => {
                 let text = value.as_str().unwrap_or_default();
                 let mut parameters = Vec::new();
-                for one in text.split(',').filter(|one| !one.trim().is_empty()) {
-                    let wrong = || format!("`{one}` of `{name}` is not like `$column->parameter`");
-                    let (from, to) = one.split_once("->").ok_or_else(wrong)?;
+                for parameter in text.split(',').filter(|p| !p.trim().is_empty()) {
+                    let wrong = || format!("`{parameter}` of `{name}` is not like `$column->parameter`");
+                    let (from, to) = parameter.split_once("->").ok_or_else(wrong)?;
                     let from = from.trim().strip_prefix('$').ok_or_else(wrong)?;
                     parameters.push((key(to.trim()), DataValue::Column(from.trim().to_owned())));
                 }
@@ -68,9 +68,9 @@ fn members(of: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, Strin
                 let (mut xsd_type, mut roles) = ("string", Vec::new());
                 for option in options.split(';').filter(|option| !option.trim().is_empty()) {
                     match option.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
-                        Some(("type", own)) => xsd_type = own,
-                        Some(("requiredRoles", own)) => {
-                            roles = own.split(',').map(|own| own.trim().to_owned()).collect();
+                        Some(("type", type_name)) => xsd_type = type_name,
+                        Some(("requiredRoles", role_names)) => {
+                            roles = role_names.split(',').map(|role| role.trim().to_owned()).collect();
                         }
                         _ => {
                             return Err(format!(
@@ -96,8 +96,8 @@ fn members(of: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, Strin
     Ok(all)
 }
 
-/// JSON as the library reads it that reads these descriptions in WSO2 (`org.json`): texts may stand without quotes or in single ones, and a comma
-/// may stand before a closing bracket. (Messages are read by another library of other rules, see `message::lenient`: there a word has no
+/// JSON in the dialect of `org.json`, which reads these descriptions in WSO2: texts may stand without quotes or in single ones, and a comma
+/// may stand before a closing bracket. (Messages are read in another dialect, see `message::lenient`: there a word has no
 /// blanks, numbers are numbers, and nothing between two commas is null.)
 struct Lenient<'a> {
     text: Peekable<Chars<'a>>,
@@ -105,14 +105,14 @@ struct Lenient<'a> {
 }
 
 impl Lenient<'_> {
-    /// So deep a description may be.
+    /// Deepest nesting of a description.
     const DEPTH: usize = 64;
 
     fn read(text: &str) -> Option<Value> {
-        let mut own = Lenient { text: text.chars().peekable(), depth: 0 };
-        let value = own.value()?;
-        own.space();
-        own.text.peek().is_none().then_some(value)
+        let mut lenient = Lenient { text: text.chars().peekable(), depth: 0 };
+        let value = lenient.value()?;
+        lenient.space();
+        lenient.text.peek().is_none().then_some(value)
     }
 
     fn space(&mut self) {
@@ -167,7 +167,7 @@ impl Lenient<'_> {
         Some(out.trim().to_owned()).filter(|out| !out.is_empty())
     }
 
-    /// What stands between two parts; `Some(false)`: the end.
+    /// The separator between two parts; `Some(false)`: the end.
     fn next(&mut self, end: char) -> Option<bool> {
         self.space();
         match self.text.next()? {

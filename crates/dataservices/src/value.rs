@@ -1,4 +1,4 @@
-//! Values: of columns as WSO2 writes them, of parameters as they are checked.
+//! Values: of columns as WSO2 writes them, and of parameters with their checks.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -11,28 +11,28 @@ use std::sync::OnceLock;
 pub(crate) enum Given {
     /// `None`: NULL.
     One(Option<String>),
-    /// It came more than once.
+    /// It occurred more than once.
     Many(Vec<Option<String>>),
 }
 
-/// Parameters by their names in small letters, whose case does not count.
+/// Parameters by their names in lower case.
 pub(crate) type Givens = HashMap<String, Given>;
 
-/// The zone of this machine, which is that of the dates of JDBC.
+/// The time zone of this machine, which JDBC uses for dates.
 fn zone() -> &'static TimeZone {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();
     ZONE.get_or_init(TimeZone::system)
 }
 
-/// A value of a column as a data service writes it: days and times as XML Schema has them, with the zone of this machine, bytes as base64. `None`: NULL.
+/// A value of a column as a data service writes it: dates and times in XML Schema form with the zone of this machine, bytes as base64. `None`: NULL.
 pub(crate) fn text(value: &sql::Value) -> Option<Cow<'_, str>> {
-    use sql::Value as Own;
+    use sql::Value as SqlValue;
     Some(match value {
-        Own::Null => return None,
-        Own::Text(text) | Own::Decimal(text) => Cow::Borrowed(text),
-        Own::Date(text) => Cow::Owned(date(text).unwrap_or_else(|| text.clone())),
-        Own::Time(text) => Cow::Owned(time(text).unwrap_or_else(|| text.clone())),
-        Own::Timestamp(text) => Cow::Owned(timestamp(text).unwrap_or_else(|| text.clone())),
+        SqlValue::Null => return None,
+        SqlValue::Text(text) | SqlValue::Decimal(text) => Cow::Borrowed(text),
+        SqlValue::Date(text) => Cow::Owned(date(text).unwrap_or_else(|| text.clone())),
+        SqlValue::Time(text) => Cow::Owned(time(text).unwrap_or_else(|| text.clone())),
+        SqlValue::Timestamp(text) => Cow::Owned(timestamp(text).unwrap_or_else(|| text.clone())),
         other => Cow::Owned(other.to_string()),
     })
 }
@@ -49,7 +49,7 @@ fn date(text: &str) -> Option<String> {
     Some(format!("{day}{}", offset(day.to_datetime(Time::midnight()))?))
 }
 
-/// `10:15:30.000Z`: the time of 1 January 1970 in UTC, as Axis2 has it.
+/// `10:15:30.000Z`: the time of 1 January 1970 in UTC, as in Axis2.
 fn time(text: &str) -> Option<String> {
     let time: Time = text.parse().ok()?;
     let at = Date::constant(1970, 1, 1).to_datetime(time);
@@ -71,7 +71,7 @@ fn timestamp(text: &str) -> Option<String> {
     ))
 }
 
-/// What a value must be.
+/// A check of a value.
 #[derive(Debug)]
 pub(crate) enum Check {
     Length(Option<i64>, Option<i64>),
@@ -81,7 +81,7 @@ pub(crate) enum Check {
 }
 
 impl Check {
-    /// Why a value is none of those.
+    /// Why the value is refused.
     pub fn refuses(&self, value: &str) -> Option<String> {
         fn outside<T: PartialOrd + Copy>(value: T, least: Option<T>, most: Option<T>) -> bool {
             least.is_some_and(|least| value < least) || most.is_some_and(|most| value > most)
@@ -118,8 +118,8 @@ fn is_match(pattern: &flow::Pattern, value: &str) -> bool {
     pattern.matches(value).unwrap_or(false)
 }
 
-/// Whether a text may stand in a statement as it is (`QUERY_STRING`): names of columns and tables, numbers, texts without quotes in them and
-/// directions of order, with commas between them. All else could change what a statement does.
+/// Whether a text may be inserted into a statement (`QUERY_STRING`): names of columns and tables, numbers, texts without quotes in them and
+/// sort directions, separated by commas. Other texts could change what a statement does.
 pub(crate) fn is_harmless(text: &str) -> bool {
     text.len() <= 4096 && text.split(',').all(|item| is_item(item.trim()))
 }
@@ -127,7 +127,7 @@ pub(crate) fn is_harmless(text: &str) -> bool {
 fn is_item(item: &str) -> bool {
     if let Some(inside) = item.strip_prefix('\'') {
         let inside = inside.strip_suffix('\'');
-        return inside.is_some_and(|own| !own.contains(['\'', '\\', '\0']) && !own.contains("--"));
+        return inside.is_some_and(|s| !s.contains(['\'', '\\', '\0']) && !s.contains("--"));
     }
     let mut words = item.split_ascii_whitespace();
     let Some(first) = words.next() else { return false };

@@ -37,9 +37,9 @@ fn shop(properties: &str, dialect: &str) -> Tested {
 }
 
 fn read(tested: &Tested, path: &str) -> (u16, Value) {
-    let answer = ask(tested, "GET", &format!("{BASE}{path}"), &[], "");
-    let body = serde_json::from_str(&answer.body).unwrap_or_else(|_| Value::from(answer.body.as_str()));
-    (answer.status, body)
+    let response = ask(tested, "GET", &format!("{BASE}{path}"), &[], "");
+    let body = serde_json::from_str(&response.body).unwrap_or_else(|_| Value::from(response.body.as_str()));
+    (response.status, body)
 }
 
 fn send(tested: &Tested, method: &str, path: &str, body: &Value) -> Answer {
@@ -59,7 +59,7 @@ fn promises(properties: &str, dialect: &str) {
     let tested = shop(properties, dialect);
     let about = read(&tested, "").1;
     let sets: Vec<&str> =
-        about["value"].as_array().unwrap().iter().map(|own| own["name"].as_str().unwrap()).collect();
+        about["value"].as_array().unwrap().iter().map(|set| set["name"].as_str().unwrap()).collect();
     assert_eq!(sets, ["cheap", "items", "parts"]);
     let metadata = ask(&tested, "GET", &format!("{BASE}/$metadata"), &[], "");
     assert_eq!(metadata.headers.get("OData-Version"), Some("4.0"));
@@ -89,17 +89,17 @@ fn promises(properties: &str, dialect: &str) {
     let made = send(&tested, "POST", "/items", &bolt);
     assert_eq!(made.status, 201, "{made:?}");
     assert!(
-        made.headers.get("Location").is_some_and(|own| own.ends_with("/odata/Shop/db/items(1)")),
+        made.headers.get("Location").is_some_and(|location| location.ends_with("/odata/Shop/db/items(1)")),
         "{made:?}"
     );
     let row: Value = serde_json::from_str(&made.body).unwrap();
     assert!(row["@odata.context"].as_str().unwrap().ends_with("$metadata#items/$entity"));
     for (name, wanted) in bolt.as_object().unwrap() {
-        let own = &row[name];
+        let value = &row[name];
         match name.as_str() {
-            "at" => assert!(own.as_str().unwrap().starts_with("2026-11-23"), "{row}"),
-            "price" => assert_eq!(own.to_string().parse::<f64>().unwrap(), 1.25),
-            _ => assert_eq!(own, wanted, "{name} {dialect}"),
+            "at" => assert!(value.as_str().unwrap().starts_with("2026-11-23"), "{row}"),
+            "price" => assert_eq!(value.to_string().parse::<f64>().unwrap(), 1.25),
+            _ => assert_eq!(value, wanted, "{name} {dialect}"),
         }
     }
     for (name, price) in [("nut", json!(0.75)), ("screw", json!(3)), ("é%", Value::Null)] {
@@ -188,13 +188,13 @@ fn promises(properties: &str, dialect: &str) {
         ("DELETE", "/items", json!({}), 405),
         ("DELETE", "/items(9)", json!({}), 404),
     ] {
-        let answer = match method {
+        let response = match method {
             "GET" => ask(&tested, "GET", &format!("{BASE}{path}"), &[], ""),
             _ => send(&tested, method, path, &body),
         };
-        assert_eq!(answer.status, status, "{method} {path} {body}: {answer:?}");
-        let error: Value = serde_json::from_str(&answer.body).unwrap();
-        assert!(error["error"]["message"].is_string(), "{answer:?}");
+        assert_eq!(response.status, status, "{method} {path} {body}: {response:?}");
+        let error: Value = serde_json::from_str(&response.body).unwrap();
+        assert!(error["error"]["message"].is_string(), "{response:?}");
     }
     let xml = ask(&tested, "POST", &format!("{BASE}/items"), &[("Content-Type", "text/xml")], "<a/>");
     assert_eq!(xml.status, 415, "{xml:?}");
@@ -232,7 +232,7 @@ fn promises(properties: &str, dialect: &str) {
     assert_eq!(ids(&tested, "$filter=id gt 4").len(), 300);
     let streamed = read(&tested, "/items?$top=1&$orderby=id").1;
     assert!(
-        streamed["value"][0]["@odata.etag"].as_str().is_some_and(|own| own.starts_with("W/")),
+        streamed["value"][0]["@odata.etag"].as_str().is_some_and(|etag| etag.starts_with("W/")),
         "{streamed}"
     );
     let pools = tested.bus.services().kept.get::<sql::Pools>().all();
@@ -243,15 +243,15 @@ fn promises(properties: &str, dialect: &str) {
 fn concurrent(tested: &Tested) {
     let made = send(tested, "POST", "/items", &json!({ "name": "counter", "big": 0 }));
     let place = made.headers.get("Location").unwrap().split("/db").nth(1).unwrap().to_owned();
-    let etag = |answer: &Answer| answer.headers.get("ETag").unwrap_or_default().to_owned();
+    let etag = |response: &Answer| response.headers.get("ETag").unwrap_or_default().to_owned();
     let target = format!("{BASE}{place}");
     let first = etag(&made);
     let read = |headers: &[(&str, &str)]| ask(tested, "GET", &target, headers, "");
     assert!(first.starts_with("W/\"") && etag(&read(&[])) == first, "{made:?}");
     let row: Value = serde_json::from_str(&read(&[]).body).unwrap();
     assert_eq!(row["@odata.etag"], first);
-    let known = read(&[("If-None-Match", &first)]);
-    assert_eq!((known.status, known.body.as_str()), (304, ""), "{known:?}");
+    let unchanged = read(&[("If-None-Match", &first)]);
+    assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""), "{unchanged:?}");
     let change = |method: &str, headers: &[(&str, &str)]| {
         let headers = [headers, &[("Content-Type", "application/json")][..]].concat();
         ask(tested, method, &target, &headers, r#"{"name":"counter","big":1}"#).status
@@ -323,7 +323,7 @@ fn a_service_that_is_left_out_answers_for_its_tables() {
         "<data xmlns='' name='Shop'><config id='db' enableOData='true'/><query id='q' useConfig='none'><sql>select 1</sql></query></data>
         <sequence name='main'><payloadFactory media-type='text'><format>main</format><args/></payloadFactory><respond/></sequence>",
     );
-    assert!(tested.found.iter().any(|one| one.contains("has no `url`")), "{:?}", tested.found);
+    assert!(tested.found.iter().any(|finding| finding.contains("has no `url`")), "{:?}", tested.found);
     assert_eq!(ask(&tested, "GET", BASE, &[], "").status, 503);
     let other = ask(&tested, "GET", "/odata/Other/db", &[], "");
     assert_eq!((other.status, other.body.as_str()), (200, "main"));

@@ -115,12 +115,17 @@ fn promises(properties: &str, dialect: &str) {
         get_json(&tested, "items/4").body,
         format!(r#"{{"Items":{{"Item":[{{"@id":4,"name":"a b","price":{half},"note":"x&y"}}]}}}}"#)
     );
-    let answer = soap(&tested, "<byId><id>3</id></byId>");
+    let response = soap(&tested, "<byId><id>3</id></byId>");
     assert!(
-        answer.status == 200 && answer.body.contains(&around(&whole[2])) && answer.body.contains("Envelope"),
-        "{answer:?}"
+        response.status == 200
+            && response.body.contains(&around(&whole[2]))
+            && response.body.contains("Envelope"),
+        "{response:?}"
     );
-    assert!(answer.headers.get("Content-Type").is_some_and(|own| own.starts_with("text/xml")), "{answer:?}");
+    assert!(
+        response.headers.get("Content-Type").is_some_and(|value| value.starts_with("text/xml")),
+        "{response:?}"
+    );
 
     // Arrays, and texts that are part of a statement.
     let some = soap(&tested, "<some><ids>1</ids><ids>4</ids><ids>9</ids></some>");
@@ -145,9 +150,9 @@ fn promises(properties: &str, dialect: &str) {
         ("sorted?by=(select%20name%20from%20items)", 400),
         ("sorted?by=id--", 400),
     ] {
-        let answer = get(&tested, path);
-        assert_eq!(answer.status, status, "{path}: {answer:?}");
-        assert!(status == 400 || answer.body == around(""), "{path}: {answer:?}");
+        let response = get(&tested, path);
+        assert_eq!(response.status, status, "{path}: {response:?}");
+        assert!(status == 400 || response.body == around(""), "{path}: {response:?}");
     }
     assert_eq!(get(&tested, "items").body, around(&whole.concat()));
 
@@ -314,10 +319,10 @@ fn flows(properties: &str, dialect: &str) {
         );
     }
     // Two writes that count together, the second of which fails where there is an `also`.
-    let add = |what: &str| {
+    let add = |expression: &str| {
         report(
             "insert into flows (id) values (?)",
-            &format!("<parameter expression='{what}' type='INTEGER'/>"),
+            &format!("<parameter expression='{expression}' type='INTEGER'/>"),
         )
     };
     let both = [
@@ -334,10 +339,10 @@ fn flows(properties: &str, dialect: &str) {
     let send = |name: &str, id: u32, value: &str| {
         let value = value.replace('&', "&amp;").replace('<', "&lt;");
         let body = format!("<a><id>{id}</id><v>{value}</v></a>");
-        let answer =
+        let response =
             ask(&tested, "POST", &format!("/services/{name}"), &[("Content-Type", "application/xml")], &body);
-        let header = |name: &str| answer.headers.get(name).unwrap_or_default().to_owned();
-        (answer.status, header("Got"), header("Why"))
+        let header = |name: &str| response.headers.get(name).unwrap_or_default().to_owned();
+        (response.status, header("Got"), header("Why"))
     };
     let got = |name: &str, id: u32, value: &str| {
         let (status, got, why) = send(name, id, value);
@@ -447,7 +452,7 @@ fn injections(properties: &str, dialect: &str) {
             let encoded: String = attack.bytes().map(|byte| format!("%{byte:02X}")).collect();
             let text = attack.replace('&', "&amp;").replace('<', "&lt;");
             let json = serde_json::to_string(attack).unwrap();
-            for answer in [
+            for response in [
                 get(&tested, &format!("one{kind}?v={encoded}")),
                 get(&tested, &format!("many{kind}?v={encoded}&v=z")),
                 soap(&tested, &format!("<one{kind}><v>{text}</v></one{kind}>")),
@@ -458,17 +463,17 @@ fn injections(properties: &str, dialect: &str) {
                     &format!(r#"{{"many{kind}":{{"v":[{json},"z"]}}}}"#),
                 ),
             ] {
-                match answer.status {
+                match response.status {
                     // A column may be named: that is what a QUERY_STRING is for.
                     200 if kind == "QUERY_STRING" && attack == "v" => {}
                     // Whatever is not true is false, and for MySQL a text is 0 beside it.
                     200 if dialect == "mysql" && matches!(kind, "BIT" | "BOOLEAN") => {}
                     200 => assert!(
-                        answer.body.contains("<n>0</n>") || answer.body.contains("\"n\":0"),
-                        "{dialect} {kind} {attack}: {answer:?}"
+                        response.body.contains("<n>0</n>") || response.body.contains("\"n\":0"),
+                        "{dialect} {kind} {attack}: {response:?}"
                     ),
                     400 | 500 => {
-                        assert!(answer.body.contains("_ERROR"), "{dialect} {kind} {attack}: {answer:?}")
+                        assert!(response.body.contains("_ERROR"), "{dialect} {kind} {attack}: {response:?}")
                     }
                     other => panic!("{dialect} {kind} {attack}: {other}"),
                 }
@@ -657,7 +662,7 @@ fn what_is_wrong_is_found_when_it_loads() {
         ),
         (
             format!("{}{}", query("one", "select :b", "<param name='a'/>"), operation("one", &["a"])),
-            "`:b` of the query `one` is no parameter of it",
+            "`:b` of the query `one` is not a parameter of it",
         ),
         (
             format!("<query id='one' useConfig='other'><sql>select 1</sql></query>{}", operation("one", &[])),
@@ -701,9 +706,9 @@ fn what_is_wrong_is_found_when_it_loads() {
     for (properties, says) in [
         (
             "<property name='gspread_datasource'>a</property>",
-            "data of a Google spreadsheet cannot be asked here",
+            "data of a Google spreadsheet cannot be queried here",
         ),
-        ("<property name='mongoDB_servers'>h</property>", "data of MongoDB cannot be asked here"),
+        ("<property name='mongoDB_servers'>h</property>", "data of MongoDB cannot be queried here"),
         ("<property name='carbon_datasource_name'>none</property>", "there is no data source `none`"),
         (
             "<property name='org.wso2.ws.dataservice.protocol'>jdbc:oracle:thin:@h:1:x</property>",
@@ -731,8 +736,8 @@ fn what_stands_there_twice_counts_as_it_does_in_wso2() {
     let tested = tested("", &memory("twice"), &inside, "");
     assert!(tested.reports("two queries have the id `one`"), "{:?}", tested.found);
     assert!(tested.reports("`GET number` is there twice"), "{:?}", tested.found);
-    let answer = get_json(&tested, "number");
-    assert_eq!((answer.status, answer.body.as_str()), (200, "{\"R\":{\"n\":2}}"));
+    let response = get_json(&tested, "number");
+    assert_eq!((response.status, response.body.as_str()), (200, "{\"R\":{\"n\":2}}"));
 }
 
 fn with_resource(query: &str, attributes: &str) -> String {
@@ -755,9 +760,9 @@ fn descriptions_in_json_are_read_as_wso2_does() {
     );
     let tested = tested("", &memory("lenient"), &inside, "");
     assert!(!tested.reports("cannot be read"), "{:?}", tested.found);
-    let answer = get_json(&tested, "one");
+    let response = get_json(&tested, "one");
     let wanted = "{\"rows\":{\"row\":[{\"n\":7,\"inner\":{\"again\":\"7\"},\"more\":{\"o\":\"8\"}}]}}";
-    assert_eq!((answer.status, answer.body.as_str()), (200, wanted));
+    assert_eq!((response.status, response.body.as_str()), (200, wanted));
 }
 
 #[test]
@@ -769,10 +774,10 @@ fn a_request_that_cannot_be_read_is_the_clients_fault() {
     );
     let tested = tested("", &memory("unreadable"), &format!("{one}{}", operation("one", &["a"])), "");
     for (media_type, body) in [("application/json", "{\"a\": tru"), ("application/xml", "<one><a>1</one>")] {
-        let answer = ask(&tested, "POST", "/services/Shop/one", &[("Content-Type", media_type)], body);
-        assert_eq!(answer.status, 400, "{}", answer.body);
-        assert!(answer.body.contains("the request cannot be read"), "{}", answer.body);
-        assert!(answer.body.contains("INCOMPATIBLE_PARAMETERS_ERROR"), "{}", answer.body);
+        let response = ask(&tested, "POST", "/services/Shop/one", &[("Content-Type", media_type)], body);
+        assert_eq!(response.status, 400, "{}", response.body);
+        assert!(response.body.contains("the request cannot be read"), "{}", response.body);
+        assert!(response.body.contains("INCOMPATIBLE_PARAMETERS_ERROR"), "{}", response.body);
     }
     // The description of the resources is what its schema says: texts are texts.
     let described: serde_json::Value = serde_json::from_str(&get(&tested, "?openapi.json").body).unwrap();
@@ -790,9 +795,9 @@ fn a_query_has_a_time_of_its_own() {
         format!("{}{}", query("one", endless, &more), operation("one", &[]))
     };
     let tested = tested("", &memory("time"), &of("1"), "");
-    let answer = get(&tested, "one");
-    assert_eq!(answer.status, 500);
-    assert!(answer.body.contains("did not answer within 1 s"), "{}", answer.body);
+    let response = get(&tested, "one");
+    assert_eq!(response.status, 500);
+    assert!(response.body.contains("did not answer within 1 s"), "{}", response.body);
 }
 
 #[test]
@@ -888,10 +893,13 @@ fn soap_has_two_versions() {
             "send those that count together in one `request_box`",
         ),
     ] {
-        let answer = send(body);
-        let kind = answer.headers.get("Content-Type").unwrap_or_default();
-        assert!(answer.status == status && answer.body.contains(says), "{body}: {answer:?}");
-        assert!(kind.starts_with("application/soap+xml") && answer.body.contains(V12), "{body}: {answer:?}");
+        let response = send(body);
+        let kind = response.headers.get("Content-Type").unwrap_or_default();
+        assert!(response.status == status && response.body.contains(says), "{body}: {response:?}");
+        assert!(
+            kind.starts_with("application/soap+xml") && response.body.contains(V12),
+            "{body}: {response:?}"
+        );
     }
     let session = get(&tested, "begin_boxcar");
     assert!(session.status == 404 && session.body.contains("`request_box`"), "{session:?}");
@@ -971,9 +979,9 @@ fn attributes_may_be_anything() {
     for text in all {
         let tested = support::loaded(&text);
         for path in ["one?a=7", "one/7"] {
-            let answer = get(&tested, path);
-            assert!(matches!(answer.status, 200..=299 | 400..=599), "{answer:?}");
-            served += usize::from(answer.status == 200);
+            let response = get(&tested, path);
+            assert!(matches!(response.status, 200..=299 | 400..=599), "{response:?}");
+            served += usize::from(response.status == 200);
         }
     }
     assert!(served > 0);
@@ -1053,7 +1061,7 @@ fn all_that_is_wrong_is_said_at_once() {
         "there is no query `four`",
     ] {
         assert_eq!(
-            tested.found.iter().filter(|own| own.contains(says)).count(),
+            tested.found.iter().filter(|finding| finding.contains(says)).count(),
             1,
             "{says}: {:?}",
             tested.found
@@ -1162,19 +1170,19 @@ fn sheets_are_tables() {
     };
     let sheet = "<excel><workbookname>items</workbookname><hasheader>true</hasheader><headerrow>2</headerrow><startingrow>3</startingrow>\
          <maxrowcount>2</maxrowcount></excel>";
-    let own = tested("", &properties, &with(sheet), "");
-    assert!(own.found.is_empty(), "{:?}", own.found);
+    let sheet_tested = tested("", &properties, &with(sheet), "");
+    assert!(sheet_tested.found.is_empty(), "{:?}", sheet_tested.found);
     assert_eq!(
-        get_json(&own, "all").body,
+        get_json(&sheet_tested, "all").body,
         r#"{"R":{"Row":[{"id":1,"name":"b<olt","price":1.25},{"id":2,"name":"nut","price":null}]}}"#
     );
     let none = tested("", &properties, &with(&sheet.replace("items", "Orders")), "");
     let none = get_json(&none, "all");
     assert!(none.status == 500 && none.body.contains("has no sheet Orders: Items"), "{none:?}");
-    let asked = tested("", &properties, &with("<sql>select * from Items</sql>"), "");
-    assert!(asked.reports("the query `all` of a workbook has no `excel`"), "{:?}", asked.found);
+    let with_sql = tested("", &properties, &with("<sql>select * from Items</sql>"), "");
+    assert!(with_sql.reports("the query `all` of a workbook has no `excel`"), "{:?}", with_sql.found);
     std::fs::write(&file, "no workbook").unwrap();
-    let broken = get_json(&own, "all");
+    let broken = get_json(&sheet_tested, "all");
     assert!(broken.status == 500 && broken.body.contains("DATABASE_ERROR"), "{broken:?}");
     std::fs::remove_file(&file).unwrap();
 }
@@ -1192,9 +1200,9 @@ fn files_are_tables() {
         <element name='name' column='name'/></result></query>";
     let tested = tested("", &properties, &format!("{all}{}", operation("all", &[])), "");
     assert!(tested.found.is_empty(), "{:?}", tested.found);
-    let answer = get_json(&tested, "all");
+    let response = get_json(&tested, "all");
     assert_eq!(
-        answer.body,
+        response.body,
         r#"{"R":{"Row":[{"id":1,"name":"bolt"},{"id":2,"name":"a;b"},{"id":3,"name":null}]}}"#
     );
     std::fs::remove_file(&file).unwrap();
@@ -1227,10 +1235,10 @@ fn flows_ask_without_http() {
         <property name='Sum' expression='$ctx:sum' scope='transport'/><respond/></inSequence></target></proxy>";
     let tested = tested("", &memory("flows"), &inside, flow);
     assert!(tested.found.is_empty(), "{:?}", tested.found);
-    let answer =
+    let response =
         ask(&tested, "POST", "/services/P", &[("Content-Type", "application/xml")], "<sum><n>41</n></sum>");
-    assert!(answer.status == 200 && answer.body.contains("<s>42</s>"), "{answer:?}");
-    assert!(answer.headers.get("Sum").is_some_and(|sum| sum.contains("<s>42</s>")), "{answer:?}");
+    assert!(response.status == 200 && response.body.contains("<s>42</s>"), "{response:?}");
+    assert!(response.headers.get("Sum").is_some_and(|sum| sum.contains("<s>42</s>")), "{response:?}");
 }
 
 /// As every key that leads nowhere: a warning when the configuration loads, a fault of the message that needs it.
@@ -1248,11 +1256,11 @@ fn a_flow_that_asks_for_what_is_not_there_faults_when_it_gets_there() {
         query("one", "select 1 a", "<result element='R'><element name='a' column='a'/></result>"),
         operation("one", &[])
     );
-    for (service, asked, found) in [
+    for (service, name, found) in [
         ("Shopp", "one", "unknown-data-service: there is no data service `Shopp`"),
         ("Shop", "two", "unknown-query: the data service `Shop` has no operation `two`"),
     ] {
-        let tested = tested("", &memory("not_there"), &inside, &calls(service, asked));
+        let tested = tested("", &memory("not_there"), &inside, &calls(service, name));
         assert_eq!(tested.found, [found], "{service}");
         let headers = [("Content-Type", "application/xml")];
         let passes = ask(&tested, "POST", "/services/P", &headers, "<r><n>0</n></r>");
@@ -1293,6 +1301,6 @@ fn it_says_what_it_is() {
     let described = with_one_resource(&one, &resource);
     let openapi = ask(&described, "GET", "/services/Shop?swagger.json", &[], "");
     assert!(openapi.status == 200 && openapi.body.contains(r#""/r/{A}":{"get""#), "{openapi:?}");
-    let answer = get(&tested, "one?a=1");
-    assert_eq!(answer.body, "<R xmlns=\"urn:shop\"><Row><a>1</a></Row></R>");
+    let response = get(&tested, "one?a=1");
+    assert_eq!(response.body, "<R xmlns=\"urn:shop\"><Row><a>1</a></Row></R>");
 }

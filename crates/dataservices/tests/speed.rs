@@ -107,8 +107,8 @@ fn a_lookup_costs_little_more_than_the_driver() {
                 with = with.min(cost(clients, async |_: usize| flow("With").await).await);
                 without = without.min(cost(clients, async |_: usize| flow("Without").await).await);
             }
-            let own = with - without;
-            println!("{clients}, {driver:.1}, {own:.1}, {:.2}", own / driver);
+            let busbar = with - without;
+            println!("{clients}, {driver:.1}, {busbar:.1}, {:.2}", busbar / driver);
         }
     });
 }

@@ -138,17 +138,17 @@ impl Diagnostic {
     }
 }
 
-/// What a pass over the configuration has found so far.
+/// The findings of a pass over the configuration so far.
 #[derive(Clone, Default, Debug)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// None yet.
+    /// No findings.
     pub fn new() -> Diagnostics {
         Diagnostics::default()
     }
 
-    /// Adds one.
+    /// Adds a finding.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
@@ -168,27 +168,27 @@ impl Diagnostics {
         self.0.get(mark..).into_iter().flatten().find(|d| d.severity == Severity::Error)
     }
 
-    /// How many errors.
+    /// The number of errors.
     pub fn errors(&self) -> usize {
         self.0.iter().filter(|d| d.severity == Severity::Error).count()
     }
 
-    /// How many warnings.
+    /// The number of warnings.
     pub fn warnings(&self) -> usize {
         self.0.iter().filter(|d| d.severity == Severity::Warning).count()
     }
 
-    /// How many notes.
+    /// The number of notes.
     pub fn notes(&self) -> usize {
         self.0.iter().filter(|d| d.severity == Severity::Note).count()
     }
 
-    /// How many in all.
+    /// The number of findings.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

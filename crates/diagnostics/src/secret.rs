@@ -11,12 +11,12 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text with stars for the values of `?name=value&name=value` whose names say that they are secret.
+/// The text with stars for the values of `?name=value&name=value` whose names are those of secrets.
 fn without_query(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut copied = 0;
     for (at, _) in text.match_indices(['?', '&']) {
-        // A question mark in a value that is hidden already.
+        // A question mark in a value that is masked already.
         if at < copied {
             continue;
         }
@@ -25,7 +25,7 @@ fn without_query(text: &str) -> Cow<'_, str> {
         let pair = &pair[..pair.find(ends).unwrap_or(pair.len())];
         let Some((name, value)) = pair.split_once('=') else { continue };
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.;".contains(c));
-        // A value that is worked out is none of a secret.
+        // A computed value is not a secret.
         if is_name && is_secret(name) && !value.is_empty() && !value.starts_with(['{', '$']) {
             let start = at + 1 + name.len() + 1;
             shown.push_str(&text[copied..start]);
@@ -63,7 +63,7 @@ fn without_users(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether something of this name holds a secret: a password, a key of a client, a token.
+/// Whether this is the name of a secret: a password, a client's key, a token.
 pub fn is_secret(name: &str) -> bool {
     let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     ["passw", "passphrase", "secret", "apikey", "credential", "privatekey"]
@@ -75,11 +75,11 @@ pub fn is_secret(name: &str) -> bool {
         || name.ends_with("authorization")
 }
 
-/// What begins a text that may have `<` in it.
+/// The prefixes of a text that may contain `<`.
 const CDATA: &str = "<![CDATA[";
 
-/// A text of XML, or of settings, in which values of secrets are replaced by `*`: the text of elements and the values of attributes
-/// that are called so, and of properties and parameters with such a name. Offsets of bytes stay what they are.
+/// XML, or a text of settings, in which the values of secrets are replaced by `*`: the text of elements and the values of attributes
+/// with such a name, and of properties and parameters with such a name. Byte offsets do not change.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
     let mut hidden: Vec<(usize, usize)> = Vec::new();
     let mut from = 0;
@@ -94,7 +94,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
         let named =
             attributes.iter().any(|(name, value)| *name == "name" && is_secret(&tag[value.0..value.1]));
         for (name, value) in &attributes {
-            // An expression is shown unless it begins with a text: `'Basic …'`.
+            // An expression is shown unless it begins with a literal: `'Basic …'`.
             let is_text = || tag[value.0..value.1].trim_start().starts_with(['\'', '"', '&']);
             if is_secret(name) || named && (*name == "value" || *name == "expression" && is_text()) {
                 hidden.push((start + value.0, start + value.1));
@@ -127,7 +127,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
         for c in text[start..end].chars() {
             match c.is_whitespace() {
                 true => shown.push(c),
-                // As many as it has bytes.
+                // One for each byte.
                 false => shown.extend(std::iter::repeat_n('*', c.len_utf8())),
             }
         }
@@ -137,7 +137,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// How long the tag is that a text begins with. `>` may stand in a value; where a quote is not closed, the next `<` ends it.
+/// The length of the tag at the start of a text. `>` may stand in a value; where a quote is not closed, the next `<` ends it.
 fn tag_length(text: &str) -> usize {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -153,7 +153,7 @@ fn tag_length(text: &str) -> usize {
     text.len()
 }
 
-/// The attributes of a start tag: name, and where the value is.
+/// The attributes of a start tag: name, and range of the value.
 fn attributes(tag: &str) -> Vec<(&str, (usize, usize))> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -174,7 +174,7 @@ fn attributes(tag: &str) -> Vec<(&str, (usize, usize))> {
     found
 }
 
-/// `name = value`, a line each.
+/// `name = value`, one per line.
 fn settings(text: &str, hidden: &mut Vec<(usize, usize)>) {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! Texts that were read, and places in them.
+//! Source texts, and places in them.
 
 use crate::{without_credentials, without_secrets};
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 pub struct FileId(u32);
 
 impl FileId {
-    /// The "file" of what Busbar supplies itself, e.g. the default main sequence.
+    /// The "file" of built-in artifacts, e.g. the default main sequence.
     pub const BUILT_IN: FileId = FileId(u32::MAX);
 }
 
@@ -27,7 +27,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The place of what Busbar supplies itself; [`place`](Self::place) prints `built in`.
+    /// The place of built-in artifacts; [`place`](Self::place) prints `built in`.
     pub const BUILT_IN: Span = Span { file: FileId::BUILT_IN, start: 0, end: 0 };
 
     /// `start..end` of `file`. Offsets beyond 4 GiB are held at the limit.
@@ -93,14 +93,14 @@ pub struct SourceFile {
     text: Arc<str>,
     /// Offsets of the first byte of every line, found when the first place is asked for.
     lines: OnceLock<Vec<u32>>,
-    /// How many characters are in front of each block of [`BLOCK`] bytes, so that a place in a long line costs no walk along it.
+    /// The number of characters before each block of [`BLOCK`] bytes, so that a place in a long line is found without a scan of it.
     characters: OnceLock<Vec<u32>>,
-    /// The text without secrets, made when the first line is shown; `None`: it has none.
+    /// The text without secrets, made when the first line is shown; `None`: it contains none.
     shown: OnceLock<Option<Box<str>>>,
 }
 
 impl SourceFile {
-    /// The path as it is shown.
+    /// The path for messages.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -133,7 +133,7 @@ impl SourceFile {
         blocks[block] + characters(&bytes[block * BLOCK..offset])
     }
 
-    /// The text of a line (from 1) without its end, and the offset of its first byte. For people: secrets are replaced by `*`.
+    /// The text of a line (from 1) without its end, and the offset of its first byte. For messages: secrets are replaced by `*`.
     pub fn line(&self, line: u32) -> (usize, &str) {
         let lines = self.lines();
         let index = (line.max(1) as usize - 1).min(lines.len() - 1);
@@ -143,7 +143,7 @@ impl SourceFile {
     }
 
     fn shown(&self) -> &str {
-        // All of it before any of it is cut: half a URL is not known as one with a password.
+        // Masked before it is cut: half a URL is not recognised as one with a password.
         let hidden = self.shown.get_or_init(|| {
             let text = without_secrets(&self.text);
             match (without_credentials(&text), &text) {
@@ -175,7 +175,7 @@ impl SourceFile {
 /// Every text that was read. Cheap to clone: the texts are shared.
 #[derive(Clone, Default, Debug)]
 pub struct SourceMap {
-    /// By id; `None`: taken out, the next one to come has its place.
+    /// By id; `None`: removed, and free for the next text.
     files: Vec<Option<Arc<SourceFile>>>,
 }
 
@@ -202,7 +202,7 @@ impl SourceMap {
         FileId(free as u32)
     }
 
-    /// Takes out the texts that are not wanted; the others keep their ids.
+    /// Removes the texts that are not wanted; the others keep their ids.
     pub fn retain(&mut self, wanted: impl Fn(FileId) -> bool) {
         for (index, file) in self.files.iter_mut().enumerate() {
             if !wanted(FileId(index as u32)) {
@@ -211,7 +211,7 @@ impl SourceMap {
         }
     }
 
-    /// Takes the files over from another map that are the same there, so that they are in memory once.
+    /// Shares the files of another map that are the same there.
     pub fn share(&mut self, other: &SourceMap) {
         let there: HashMap<(&str, &str), &Arc<SourceFile>> =
             other.files.iter().flatten().map(|file| ((file.path(), &*file.text), file)).collect();
@@ -287,7 +287,7 @@ mod tests {
             |sources: &SourceMap| sources.iter().map(|(_, file)| file.path().to_owned()).collect::<Vec<_>>();
         assert_eq!(paths(&sources), ["b"]);
         assert_eq!(sources.text(Span::new(ids[0], 0, 1)), "");
-        // Numbers do not grow with each reload.
+        // Ids do not grow with each reload.
         assert_eq!([sources.add("d", "d"), sources.add("e", "e")], [ids[0], ids[2]]);
         assert_eq!(sources.text(Span::new(ids[1], 0, 1)), "b");
         assert_eq!(paths(&sources), ["d", "b", "e"]);

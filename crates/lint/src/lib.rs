@@ -1,14 +1,14 @@
-//! Rules of `busbar check`: what loads and runs, and is probably not what its author meant.
+//! Rules of `busbar check`: configurations that load and run, and are probably not what their author meant.
 //!
-//! Faults that keep an artifact from running are found where it is read and compiled (`config`, `flow`, `mediators`,
-//! `endpoints`). A [`Rule`] looks at what is left, and its findings are warnings or notes: nothing is left out because of them.
+//! Errors that keep an artifact from running are found where it is read and compiled (`config`, `flow`, `mediators`,
+//! `endpoints`). A [`Rule`] checks the rest; its findings are warnings or notes: nothing is left out because of them.
 //!
-//! A rule is one file in `rules/` and one line in [`RULES`]. The file holds what it is about, an example that it finds something
-//! in, the same without the mistake, and the check. From these comes its page (`docs/rules/ID.md`), which shows what is found in
+//! A rule is one file in `rules/` and one line in [`RULES`]. The file holds its documentation, an example with a finding,
+//! the same without the mistake, and the check. From these comes its page (`docs/rules/ID.md`), which shows the findings in
 //! the example and so is the snapshot of its test (`tests/pages.rs`).
 //!
-//! No rule may report what works as it was meant: where something that is not in the configuration could make it right (a script,
-//! an expression, a resource of the registry), it says nothing.
+//! No rule may report a configuration that works as it was meant: where something outside of the configuration could make it right (a script,
+//! an expression, a resource of the registry), there is no finding.
 
 #![forbid(unsafe_code)]
 
@@ -37,17 +37,17 @@ pub struct Rule {
     pub severity: Severity,
     /// One sentence: what it finds.
     pub summary: &'static str,
-    /// What happens and what to do about it, as paragraphs of Markdown.
+    /// The effect and the remedy, as paragraphs of Markdown.
     pub reason: &'static str,
-    /// Artifacts in which it finds something, and no other rule does.
+    /// Artifacts in which this rule and no other has a finding.
     pub example: &'static str,
-    /// The same as they should be: nothing is found.
+    /// The same artifacts, corrected: no rule has a finding.
     pub mended: &'static str,
-    /// Looks for it.
+    /// The check.
     pub check: fn(&mut Look<'_>),
 }
 
-/// Runs all rules over what was loaded. `registry`: the mediators that it was compiled with.
+/// Runs all rules over a configuration. `registry`: the mediators that it was compiled with.
 pub fn check(configuration: &Configuration, registry: &Registry, settings: &Settings) -> Diagnostics {
     let mut look = Look::new(configuration, registry, settings);
     for rule in RULES {

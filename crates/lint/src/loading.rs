@@ -1,12 +1,12 @@
-//! The rules by which what is read and compiled is reported (`config`, `flow`, `mediators`, `connectors`, `endpoints`, `cli`), for the index and for
-//! SARIF. `tests/pages.rs` holds the table to the sources.
+//! The rules of findings while loading (`config`, `flow`, `mediators`, `connectors`, `endpoints`, `cli`), for the index and for
+//! SARIF. `tests/pages.rs` compares the table with the sources.
 
 /// A rule of the loader.
 #[derive(Clone, Copy, Debug)]
 pub struct Loading {
     /// Its id.
     pub id: &'static str,
-    /// What it says, in half a sentence.
+    /// The summary, half a sentence.
     pub meaning: &'static str,
 }
 
@@ -14,16 +14,16 @@ const fn rule(id: &'static str, meaning: &'static str) -> Loading {
     Loading { id, meaning }
 }
 
-/// All of them, by id.
+/// All rules, by id.
 #[rustfmt::skip] // one line each
 pub const LOADING: &[Loading] = &[
-    rule("bad-address", "an address is no URL, or one that this bus cannot send to"),
+    rule("bad-address", "an address is not a URL, or one that this bus cannot send to"),
     rule("bad-cron", "a cron expression cannot be read"),
     rule("bad-definition", "the definition of an API, which its messages are checked by, cannot be used"),
-    rule("bad-expression", "an expression is no XPath, JSONPath or `${…}`, or uses what does not exist"),
-    rule("bad-json-template", "what a template makes is no JSON"),
+    rule("bad-expression", "an expression is not an XPath, JSONPath or `${…}`, or uses what does not exist"),
+    rule("bad-json-template", "what a template makes is not JSON"),
     rule("bad-mapping", "the mapping of a `datamapper` cannot be read"),
-    rule("bad-pattern", "a regular expression is none"),
+    rule("bad-pattern", "a regular expression is not valid"),
     rule("bad-place", "an element stands where it cannot work"),
     rule("bad-policy", "a policy cannot be read, or asks for what cannot be had here"),
     rule("bad-schema", "a schema cannot be read"),
@@ -98,7 +98,7 @@ pub const LOADING: &[Loading] = &[
     rule("unknown-connection", "an operation of a connector names no connection"),
     rule("unknown-data-service", "there is no data service of that name"),
     rule("unknown-data-source", "there is no data source of that name"),
-    rule("unknown-element", "a name is none of the language"),
+    rule("unknown-element", "a name is not in the language"),
     rule("unknown-endpoint", "a key names no endpoint"),
     rule("unknown-entry", "a key names no local entry or resource"),
     rule("unknown-event-source", "a name is that of no event source"),
@@ -128,7 +128,7 @@ pub const LOADING: &[Loading] = &[
     rule("unsupported-database", "there is no driver for a database"),
     rule("unsupported-element", "an element asks for something that is not here"),
     rule("unsupported-handler", "a handler of an API is a Java class that is not here"),
-    rule("unsupported-keystore", "a key store cannot be read: it is no PEM"),
+    rule("unsupported-keystore", "a key store cannot be read: it is not PEM"),
     rule("unsupported-language", "a script is in a language that is not here"),
     rule("unsupported-mediator", "a mediator cannot be executed here"),
     rule("unsupported-security", "WS-Security is asked for where there is none: left out, because it would be open"),
@@ -140,5 +140,5 @@ pub const LOADING: &[Loading] = &[
     rule("wrong-namespace", "an element is in another namespace than that of the language"),
     rule("wrong-root", "a file has another root than its place says"),
     rule("wsdl-of-endpoint", "a WSDL is that of an endpoint"),
-    rule("xml-syntax", "a file is no well-formed XML"),
+    rule("xml-syntax", "a file is not well-formed XML"),
 ];

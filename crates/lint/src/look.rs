@@ -1,4 +1,4 @@
-//! What a rule looks at: the configuration, the flows in it, their steps.
+//! The input of a rule: the configuration, its flows, their steps.
 
 use crate::Rule;
 use crate::steps::Language;
@@ -6,16 +6,16 @@ use config::{Configuration, Element, Key, Sequence, SequenceRef, TargetEndpoint}
 use diagnostics::{Diagnostic, Diagnostics, Edit, Fix, Span};
 use flow::{Registry, Settings};
 
-/// Elements nested deeper than this are not looked at.
+/// Elements nested deeper than this are not checked.
 const DEEPEST: usize = 200;
 
 /// See the module.
 pub struct Look<'a> {
-    /// What was loaded, without the artifacts that are left out.
+    /// The configuration, without the artifacts that are left out.
     pub configuration: &'a Configuration,
     /// Settings of the engine.
     pub settings: &'a Settings,
-    /// What the definitions say of mediators.
+    /// The definitions of the mediators.
     pub language: Language,
     flows: Vec<Flow<'a>>,
     found: Diagnostics,
@@ -27,26 +27,26 @@ pub struct Look<'a> {
 pub enum Phase {
     /// With a request.
     In,
-    /// With the answer of an endpoint.
+    /// With the response of an endpoint.
     Out,
     /// After a fault.
     Fault,
-    /// Whenever somebody names it: a sequence or a template.
+    /// A sequence or a template: when somebody calls it.
     Named,
 }
 
-/// A list of mediators that an artifact begins with.
+/// A list of mediators that an artifact starts.
 #[derive(Clone, Copy)]
 pub struct Flow<'a> {
     /// When it runs.
     pub phase: Phase,
-    /// What it belongs to: `proxy P`, `api A`.
+    /// Its artifact: `proxy P`, `api A`.
     pub owner: Owner<'a>,
     /// The element with the mediators; of a named sequence where it is defined.
     pub list: &'a Element,
     /// The name by which the artifact refers to it.
     pub key: Option<&'a Key>,
-    /// The artifact has an endpoint of its own: it gets what comes to the end of the in sequence.
+    /// The artifact has an endpoint, which gets the messages at the end of the in sequence.
     pub endpoint: bool,
     /// The proxy service or resource that it belongs to: in, out and fault sequences of one have the same number.
     pub artifact: usize,
@@ -85,7 +85,7 @@ impl<'a> Look<'a> {
         self.found
     }
 
-    /// A finding of the rule that runs, at a place; what is built in has none.
+    /// A finding of the present rule, at a place; built-in artifacts have none.
     pub fn report(&mut self, finding: Finding) {
         let Some(rule) = self.rule else { return };
         let Finding { message, span, label, others, help, fix } = finding;
@@ -106,10 +106,10 @@ impl<'a> Look<'a> {
         self.flows.clone()
     }
 
-    /// The lists that are written in the configuration, each once: those of flows, and those inside of their steps.
+    /// The lists that are written in the configuration, each once: those of flows, and those within their steps.
     pub fn lists(&self) -> Vec<&'a Element> {
         let mut lists = Vec::new();
-        // A flow by key is that of its sequence.
+        // A flow by key has the list of its sequence.
         for flow in self.flows.iter().filter(|flow| flow.key.is_none()) {
             self.lists_in(flow.list, &mut lists, 0);
         }
@@ -123,13 +123,13 @@ impl<'a> Look<'a> {
         }
         for step in self.language.steps(list) {
             for inner in self.language.lists(step) {
-                // A mediator that is a list itself has its steps among its children.
+                // A mediator that is a list has its steps among its children.
                 self.lists_in(inner, lists, depth + 1);
             }
         }
     }
 
-    /// The steps of a list and of the lists inside of them.
+    /// The steps of a list and of the lists within them.
     pub fn steps_in(&self, list: &'a Element) -> Vec<&'a Element> {
         let mut lists = Vec::new();
         self.lists_in(list, &mut lists, 0);
@@ -143,11 +143,11 @@ impl<'a> Look<'a> {
 
     /// The steps of a named sequence.
     pub fn sequence(&self, name: &str) -> Option<&'a Sequence> {
-        self.configuration.sequences.get(name.trim()).filter(|own| !own.built_in && own.key.is_none())
+        self.configuration.sequences.get(name.trim()).filter(|s| !s.built_in && s.key.is_none())
     }
 }
 
-/// What a rule has found, before it is a diagnostic.
+/// A finding of a rule, before it becomes a diagnostic.
 pub struct Finding {
     message: String,
     span: Span,
@@ -158,7 +158,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What is wrong, and where.
+    /// The message and the place.
     pub fn new(message: impl Into<String>, span: Span, label: impl Into<String>) -> Finding {
         let (message, label) = (message.into(), label.into());
         Finding { message, span, label, others: Vec::new(), help: Vec::new(), fix: None }
@@ -171,14 +171,14 @@ impl Finding {
         self
     }
 
-    /// What to do.
+    /// The remedy.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Finding {
         self.help.push(text.into());
         self
     }
 
-    /// The change that mends it, where nobody has to think about it.
+    /// The edit that mends it, where it needs no decision.
     #[must_use]
     pub fn fix(mut self, title: impl Into<String>, edit: Edit) -> Finding {
         self.fix = Some(Fix { title: title.into(), edits: vec![edit] });
@@ -214,7 +214,7 @@ fn flows(configuration: &Configuration) -> Vec<Flow<'_>> {
             }
         }
     }
-    for sequence in configuration.sequences.iter().filter(|own| !own.built_in) {
+    for sequence in configuration.sequences.iter().filter(|s| !s.built_in) {
         let name = sequence.name.as_ref().map_or("", |name| &name.value);
         let owner = Owner { kind: "sequence", name };
         flows.push(Flow {

@@ -1,4 +1,4 @@
-//! Which elements are steps, which lists are inside of them, and what their attributes hold: by the definitions of the mediators.
+//! Which elements are steps, which lists they contain, and what their attributes hold: by the definitions of the mediators.
 
 use config::{Attribute, Element};
 use flow::{Children, Definition, Registry, Values};
@@ -11,7 +11,7 @@ pub struct Language {
 
 impl Language {
     pub(crate) fn new(registry: &Registry) -> Language {
-        Language { definitions: registry.definitions.iter().map(|one| (one.name, *one)).collect() }
+        Language { definitions: registry.definitions.iter().map(|d| (d.name, *d)).collect() }
     }
 
     /// The definition of a step.
@@ -19,9 +19,9 @@ impl Language {
         self.definitions.get(step.local()).copied()
     }
 
-    /// The steps of a list, in order. What is in a list and no mediator that can be executed is a step too.
+    /// The steps of a list, in order. An element of a list that is not a known mediator is a step too.
     pub fn steps<'e>(&self, list: &'e Element) -> Vec<&'e Element> {
-        // Where the mediator is the list itself, its other parts stand beside the steps.
+        // If the mediator itself is the list, its other parts stand beside the steps.
         let parts: &[&str] = match self.definition(list).map(|definition| definition.children) {
             Some(Children::Elements(names)) if names.contains(&"#mediators") => names,
             _ => &[],
@@ -32,13 +32,13 @@ impl Language {
             .collect()
     }
 
-    /// The lists inside of a step.
+    /// The lists within a step.
     pub fn lists<'e>(&self, step: &'e Element) -> Vec<&'e Element> {
         let Some(definition) = self.definition(step) else { return Vec::new() };
         let inside = definition.page.inside;
         let mut lists = Vec::new();
-        for one in inside.iter().filter(|one| one.content == "mediator*") {
-            descend(step, one.way(), &mut lists);
+        for child in inside.iter().filter(|c| c.content == "mediator*") {
+            descend(step, child.way(), &mut lists);
         }
         let itself = match definition.children {
             Children::Mediators => true,
@@ -51,12 +51,12 @@ impl Language {
         lists
     }
 
-    /// The attributes of a step, and of the elements inside of it that hold no mediators, that are expressions.
+    /// The attributes of a step, and of its child elements without mediators, that are expressions.
     pub fn expressions<'e>(&self, step: &'e Element) -> Vec<(&'e Element, &'e Attribute)> {
         self.attributes(step, |values| matches!(values, Values::Expression))
     }
 
-    /// As [`Language::expressions`] those that are keys, which may be expressions in braces.
+    /// As [`Language::expressions`], for attributes that are keys, which may be expressions in braces.
     pub fn keys<'e>(&self, step: &'e Element) -> Vec<(&'e Element, &'e Attribute)> {
         self.attributes(step, |values| matches!(values, Values::Key))
     }
@@ -69,11 +69,11 @@ impl Language {
         let Some(definition) = self.definition(step) else { return Vec::new() };
         let mut found = Vec::new();
         add(step, definition.attributes, &wanted, &mut found);
-        for one in definition.page.inside {
+        for child in definition.page.inside {
             let mut elements = Vec::new();
-            descend(step, one.way(), &mut elements);
+            descend(step, child.way(), &mut elements);
             for element in elements {
-                add(element, one.attributes, &wanted, &mut found);
+                add(element, child.attributes, &wanted, &mut found);
             }
         }
         found
@@ -86,8 +86,8 @@ fn add<'e>(
     wanted: &impl Fn(&Values) -> bool,
     found: &mut Vec<(&'e Element, &'e Attribute)>,
 ) {
-    let attributes = attributes.iter().filter(|one| wanted(&one.values));
-    found.extend(attributes.filter_map(|one| Some((element, element.attribute(one.name)?))));
+    let attributes = attributes.iter().filter(|attribute| wanted(&attribute.values));
+    found.extend(attributes.filter_map(|attribute| Some((element, element.attribute(attribute.name)?))));
 }
 
 /// The elements at the end of a way (`target/sequence`) from `element`.

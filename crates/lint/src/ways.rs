@@ -1,6 +1,6 @@
-//! The ways that a message can take through a list of steps: whether it can reach the end, and whether a step has dealt with it by
-//! then. Of what is not known here (scripts, connectors, keys that expressions give) it is assumed that it deals with the message
-//! and lets it pass.
+//! The paths of a message through a list of steps: whether it can reach the end, and whether a step has handled it by
+//! then. Steps that are unknown here (scripts, connectors, keys that expressions give) are assumed to handle the message
+//! and to continue.
 
 use crate::look::Look;
 use crate::references::literal_key;
@@ -10,24 +10,24 @@ use std::collections::HashMap;
 /// Sequences that name each other deeper than this are not followed.
 const DEEPEST: usize = 40;
 
-/// How messages come to a place.
+/// The state of messages at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Ways {
-    /// Some, with which no step has done anything that is seen outside.
+    /// Messages arrive, and no step has had a visible effect.
     pub untouched: bool,
-    /// Some that a step has dealt with: sent, stored, given to a script.
+    /// Messages arrive that a step has handled: sent, stored, passed to a script.
     pub dealt: bool,
 }
 
 impl Ways {
-    /// Where a flow begins.
+    /// The start of a flow.
     pub const BEGIN: Ways = Ways { untouched: true, dealt: false };
     /// Any message.
     pub const ANY: Ways = Ways { untouched: true, dealt: true };
-    /// No message comes here.
+    /// No message arrives here.
     pub const NONE: Ways = Ways { untouched: false, dealt: false };
 
-    /// Whether a message can come here.
+    /// Whether a message can arrive here.
     pub fn any(self) -> bool {
         self.untouched || self.dealt
     }
@@ -41,7 +41,7 @@ impl Ways {
     }
 }
 
-/// Steps that change the message or look at it, and do nothing that is seen outside.
+/// Steps that change or read the message, and have no visible effect.
 const NEUTRAL: &[&str] = &[
     "log",
     "propertyGroup",
@@ -58,11 +58,11 @@ const NEUTRAL: &[&str] = &[
     "transaction",
 ];
 
-/// Steps that nobody needs whose message goes nowhere.
+/// Steps without a use if the message goes nowhere.
 const PREPARING: &[&str] =
     &["header", "payloadFactory", "enrich", "xslt", "fastXSLT", "datamapper", "jsontransform", "rewrite"];
 
-/// Operations of connectors that read files, and are seen by nobody either.
+/// Operations of connectors that read files, and have no visible effect either.
 const READING: &[&str] = &[
     "file.read",
     "file.listFiles",
@@ -79,18 +79,18 @@ const READING: &[&str] = &[
     "fileconnector.getLastModifiedTime",
 ];
 
-/// Whether a step changes the message, and nobody needs it where the message goes nowhere.
+/// Whether a step changes the message, which has no use if the message goes nowhere.
 pub fn prepares(step: &Element) -> bool {
     PREPARING.contains(&step.local()) || (step.local().starts_with("CSV.") && keeps_body(step))
 }
 
-/// Whether a step waits for the answer of a backend that then is the message.
+/// Whether a step waits for the response of a backend, which becomes the message.
 pub fn calls(step: &Element) -> bool {
     let name = step.local();
     name == "call" || (name.starts_with("http.") && name != "http.init" && keeps_body(step))
 }
 
-/// Whether the result of an operation of a connector becomes the message.
+/// Whether the result of a connector operation becomes the message.
 fn keeps_body(step: &Element) -> bool {
     let written = |name: &str| {
         let child = step.child(name).map(|child| child.text());
@@ -100,10 +100,10 @@ fn keeps_body(step: &Element) -> bool {
             .map(|text| text.trim().to_owned())
             .filter(|text| !text.is_empty())
     };
-    written("responseVariable").is_none() || written("overwriteBody").is_some_and(|own| own == "true")
+    written("responseVariable").is_none() || written("overwriteBody").is_some_and(|value| value == "true")
 }
 
-/// Properties that say what the client gets though nothing answers: whoever sets one means it.
+/// Properties for the client's response without a message: a flow that sets one means it.
 pub const INTENTIONS: &[&str] = &[
     "HTTP_SC",
     "FORCE_SC_ACCEPTED",
@@ -117,16 +117,16 @@ pub const INTENTIONS: &[&str] = &[
 /// Follows messages through lists.
 pub struct Walk<'l, 'a> {
     look: &'l Look<'a>,
-    /// A branch that is not written counts as one that deals with the message.
+    /// A missing branch counts as one that handles the message.
     pub branches_complete: bool,
-    /// `filter`s and `switch`es that a message passes because no branch is for it, while another one ends or deals with it.
+    /// `filter`s and `switch`es that a message passes without a branch, while another branch ends it or handles it.
     pub incomplete: Vec<&'a Element>,
-    /// The steps that messages have come to; those of a sequence as often as messages come into it in another way.
+    /// The steps that messages have reached; those of a sequence once for each state in which messages enter it.
     pub passed: Vec<&'a Element>,
     /// The sequences and templates that are being followed.
     inside: Vec<*const Element>,
-    /// How messages come out of a sequence or template into which they come in this way. Each is followed once: where it is run from
-    /// two places, and what it runs again from two, the ways would double with each.
+    /// The state after a sequence or template, by the state before. Each is followed once: otherwise the number of
+    /// paths would double with each sequence that is run twice.
     followed: HashMap<(*const Element, Ways), Ways>,
 }
 
@@ -143,7 +143,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         }
     }
 
-    /// How messages come to the end of a list.
+    /// The state at the end of a list.
     pub fn list(&mut self, list: &'a Element, mut ways: Ways) -> Ways {
         for step in self.look.language.steps(list) {
             if !ways.any() {
@@ -154,7 +154,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         ways
     }
 
-    /// How messages come past a step.
+    /// The state after a step.
     pub fn step(&mut self, step: &'a Element, ways: Ways) -> Ways {
         self.passed.push(step);
         match step.local() {
@@ -202,7 +202,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         }
     }
 
-    /// What no branch is for passes.
+    /// Messages without a branch continue.
     fn passes(&mut self, step: &'a Element, ways: Ways, branches: Ways) -> Ways {
         if self.branches_complete {
             return branches.or(ways.dealt());
@@ -230,7 +230,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         self.follow(&sequence.element, ways)
     }
 
-    /// What ends inside of a template goes on nowhere.
+    /// A template that ends the flow ends it for its caller too.
     fn template(&mut self, step: &'a Element, ways: Ways) -> Ways {
         let template =
             literal_key(step, "target").and_then(|name| self.look.configuration.sequence_templates.get(name));
@@ -240,7 +240,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         }
     }
 
-    /// What is cut off, because it is too deep or leads back, counts as something that deals with the message.
+    /// A path that is cut off, because it is too deep or circular, counts as one that handles the message.
     fn follow(&mut self, list: &'a Element, ways: Ways) -> Ways {
         let place = std::ptr::from_ref(list);
         if let Some(out) = self.followed.get(&(place, ways)) {

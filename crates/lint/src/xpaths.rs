@@ -5,18 +5,18 @@ use config::{Attribute, Element};
 use diagnostics::Span;
 use xpath::ast::{Expr, ExprKind, Start};
 
-/// An XPath, and where it is written.
+/// An XPath and its place.
 pub struct XPath<'e> {
     /// The attribute that holds it.
     pub attribute: &'e Attribute,
-    /// What it says.
+    /// Its text.
     pub expression: Expr,
-    /// Where it begins in the value, in bytes.
+    /// Its offset in the value, in bytes.
     start: usize,
 }
 
 impl XPath<'_> {
-    /// Where a part of it is written: exact where no references are in the value.
+    /// The place of a part of it: exact where the value contains no references.
     pub fn place(&self, part: xpath::Span) -> Span {
         let span = self.attribute.value_span;
         match self.attribute.value.len() == (span.end - span.start) as usize {
@@ -29,7 +29,7 @@ impl XPath<'_> {
     }
 }
 
-/// Those of a step. What is JSONPath or `${…}`, and what does not parse, is not among them: who compiles it reports that.
+/// The XPaths of a step, without JSONPath, `${…}` and expressions with syntax errors: the compiler reports those.
 pub fn of<'e>(language: &Language, step: &'e Element) -> Vec<XPath<'e>> {
     let mut found = Vec::new();
     for (_, attribute) in language.expressions(step) {
@@ -60,7 +60,7 @@ fn parsed<'e>(attribute: &'e Attribute, text: &str, start: usize) -> Option<XPat
     Some(XPath { attribute, expression, start: start + text.len() - text.trim_start().len() })
 }
 
-/// Calls `see` with an XPath 1.0 and all expressions inside of it, from outside in.
+/// Calls `see` with an XPath 1.0 and all its subexpressions, from outside in.
 pub fn walk<'x>(expression: &'x Expr, see: &mut impl FnMut(&'x Expr)) {
     see(expression);
     match &expression.kind {
@@ -88,7 +88,7 @@ pub fn walk<'x>(expression: &'x Expr, see: &mut impl FnMut(&'x Expr)) {
     }
 }
 
-/// A literal argument of `get-property`, and where it stands, for one that names a scope: scope and name.
+/// A literal argument of `get-property` that names a scope: scope, name and place.
 pub fn property_of(expression: &Expr) -> Option<[(&str, xpath::Span); 2]> {
     let ExprKind::Call(name, arguments) = &expression.kind else { return None };
     let [first, second, ..] = &arguments[..] else { return None };

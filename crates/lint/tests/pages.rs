@@ -37,8 +37,8 @@ fn page(rule: &Rule) -> String {
     let Rule { id, severity, summary, reason, example, mended, .. } = rule;
     let (loading, rules, sources) = found(example);
     assert!(loading.is_empty(), "{id}: {loading:#?}");
-    assert!(!rules.is_empty() && rules.iter().all(|own| own.rule == *id), "{id}: {rules:#?}");
-    assert!(rules.iter().all(|own| own.severity == *severity), "{id}");
+    assert!(!rules.is_empty() && rules.iter().all(|d| d.rule == *id), "{id}: {rules:#?}");
+    assert!(rules.iter().all(|d| d.severity == *severity), "{id}");
     let (loading, nothing, _) = found(mended);
     assert!(loading.is_empty() && nothing.is_empty(), "{id}: {loading:#?} {nothing:#?}");
     let level = severity.as_str();
@@ -47,7 +47,7 @@ fn page(rule: &Rule) -> String {
         id.replace('-', "_")
     );
     let shown: Vec<String> =
-        rules.iter().map(|own| human(own, &sources, Human { colour: false, width: 110 })).collect();
+        rules.iter().map(|d| human(d, &sources, Human { colour: false, width: 110 })).collect();
     let _ = write!(
         page,
         "\n## Example\n\n```xml\n<definitions xmlns=\"http://ws.apache.org/ns/synapse\">\n{example}\n</definitions>\n```\n"

@@ -18,7 +18,7 @@ fn found(artifacts: &str) -> Vec<&'static str> {
         let loaded = config::load_text("synapse.xml", &text, Path::new("."), &LoadOptions::default());
         let registry = mediators::registry(endpoints::endpoint);
         let found = busbar_lint::check(&loaded.configuration, &registry, &flow::Settings::default());
-        let _ = send.send(found.into_iter().map(|own| own.rule).collect());
+        let _ = send.send(found.into_iter().map(|d| d.rule).collect());
     });
     receive.recv_timeout(LONGEST).expect("the rules do not end")
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The drafts of JSON Schema.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Draft {
-    /// Draft 4: what WSO2 validates by.
+    /// Draft 4, which WSO2 validates with.
     Draft4,
     /// Draft 6.
     Draft6,
@@ -34,15 +34,15 @@ impl Draft {
     }
 }
 
-/// Violations that are told of one document.
+/// Most violations that are reported of one document.
 const MAX_VIOLATIONS: usize = 1000;
-/// Other documents that a schema may refer to.
+/// Most other documents that a schema may refer to.
 const MAX_DOCUMENTS: usize = 1000;
-/// Nesting of a document that is validated; deeper ones are refused (a schema that refers to itself recurses with them).
+/// Deepest nesting of a document that is validated; deeper ones are refused (a recursive schema recurses with them).
 const MAX_DEPTH: usize = 512;
-/// Steps back that the matching of a pattern with look-around may take.
+/// Most backtracking steps of a pattern with look-around.
 const BACKTRACK_LIMIT: usize = 100_000;
-/// Memory a compiled pattern may take.
+/// Most memory of a compiled pattern.
 const PATTERN_SIZE: usize = 16 << 20;
 
 /// A JSON Schema, ready to validate.
@@ -52,9 +52,9 @@ pub struct JsonSchema {
 }
 
 impl JsonSchema {
-    /// Loads a schema. `draft` is that of a schema whose `$schema` names none.
+    /// Loads a schema. `draft` is that of a schema without `$schema`.
     ///
-    /// Errors: what is wrong with the schema.
+    /// Errors: the faults of the schema.
     pub fn load(source: Source, draft: Draft, resolver: &dyn Resolver) -> Result<JsonSchema, Vec<Violation>> {
         let schema: Value = serde_json::from_slice(&source.bytes).map_err(|error| {
             problems(&source.name, String::new(), error.line(), error.column(), message_of(&error))
@@ -62,10 +62,10 @@ impl JsonSchema {
         JsonSchema::compile(&schema, &source.name, draft, resolver)
     }
 
-    /// As [`load`](Self::load), of a schema that is read already and refers to no other document.
+    /// As [`load`](Self::load), of a parsed schema that refers to no other document.
     ///
     /// # Errors
-    /// What is wrong with the schema.
+    /// The faults of the schema.
     pub(crate) fn of_value(schema: &Value, name: &str, draft: Draft) -> Result<JsonSchema, Vec<Violation>> {
         JsonSchema::compile(schema, name, draft, &crate::Nothing)
     }
@@ -78,7 +78,7 @@ impl JsonSchema {
     ) -> Result<JsonSchema, Vec<Violation>> {
         let problem = |place: String, message: String| problems(name, place, 0, 0, message);
         let named = schema.get("$schema").and_then(Value::as_str);
-        let known = match named.map(|uri| uri.trim_end_matches('#')) {
+        let draft = match named.map(|uri| uri.trim_end_matches('#')) {
             Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
             Some("http://json-schema.org/draft-06/schema") => Draft::Draft6,
             Some("http://json-schema.org/draft-07/schema") => Draft::Draft7,
@@ -92,7 +92,7 @@ impl JsonSchema {
         }
         let others = Others::of(schema, name, resolver);
         let validator = jsonschema::options()
-            .with_draft(known.engine())
+            .with_draft(draft.engine())
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true)
             .with_pattern_options(
@@ -126,13 +126,13 @@ impl JsonSchema {
             .collect()
     }
 
-    /// Whether the value is valid; cheaper than listing what is not.
+    /// Whether the value is valid; cheaper than listing the violations.
     pub fn is_valid(&self, value: &Value) -> bool {
         !depth_above(value, MAX_DEPTH) && self.validator.is_valid(value)
     }
 }
 
-/// The one fault of a schema that is told.
+/// The first fault of a schema.
 fn problems(name: &str, place: String, line: usize, column: usize, message: String) -> Vec<Violation> {
     let document = Some(Arc::from(name));
     vec![Violation { document, place, line: line as u32, column: column as u32, rule: "", message }]
@@ -185,7 +185,7 @@ fn keyword(name: &str) -> &'static str {
     KEYWORDS.iter().find(|k| **k == name).copied().unwrap_or("")
 }
 
-/// A message of a length that fits in a log line: the engine quotes whole values.
+/// A message that fits in a log line: the engine quotes whole values.
 fn shorten(message: String) -> String {
     const LONGEST: usize = 500;
     match message.char_indices().nth(LONGEST) {
@@ -225,12 +225,12 @@ fn depth_above(value: &Value, most: usize) -> bool {
     true
 }
 
-/// Schemas that one value is checked by before a part of it is.
+/// Keywords whose schemas apply to the same value.
 const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
-/// Longest way through them.
+/// Longest chain of such schemas.
 const MAX_IN_PLACE: usize = 256;
 
-/// Whether some `$ref` of the document leads back to itself without going down into the value: the engine would follow
+/// Whether a `$ref` of the document leads back to itself without descending into the value: the engine would follow
 /// it for ever.
 fn circles(root: &Value) -> bool {
     let mut done = std::collections::HashSet::new();
@@ -264,11 +264,11 @@ fn comes_back(
         return true;
     }
     open.push(id);
-    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|own| own.strip_prefix('#'));
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|pointer| pointer.strip_prefix('#'));
     let target = reference.and_then(|pointer| root.pointer(pointer));
-    let inside = IN_PLACE.iter().filter_map(|name| schema.get(*name)).flat_map(|own| match own {
+    let inside = IN_PLACE.iter().filter_map(|name| schema.get(*name)).flat_map(|keyword| match keyword {
         Value::Array(all) => all.iter().collect::<Vec<_>>(),
-        one => vec![one],
+        subschema => vec![subschema],
     });
     let back = target.into_iter().chain(inside).any(|next| comes_back(next, root, open, done));
     open.pop();
@@ -276,7 +276,7 @@ fn comes_back(
     back
 }
 
-/// The documents a schema refers to, found before it is compiled.
+/// The documents that a schema refers to, loaded before it is compiled.
 struct Others {
     by_uri: HashMap<String, Value>,
     missing: HashMap<String, String>,
@@ -287,8 +287,8 @@ impl Others {
         let mut others = Others { by_uri: HashMap::new(), missing: HashMap::new() };
         let mut pending = references(schema).into_iter().map(|r| (r, name.to_owned())).collect::<Vec<_>>();
         while let Some((reference, base)) = pending.pop() {
-            let known = others.by_uri.contains_key(&reference) || others.missing.contains_key(&reference);
-            if known || others.by_uri.len() >= MAX_DOCUMENTS {
+            let is_loaded = others.by_uri.contains_key(&reference) || others.missing.contains_key(&reference);
+            if is_loaded || others.by_uri.len() >= MAX_DOCUMENTS {
                 continue;
             }
             let found = resolver.resolve(&reference, &base).and_then(|source| {
@@ -316,7 +316,7 @@ impl jsonschema::Retrieve for Others {
         uri: &jsonschema::Uri<String>,
     ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let uri = uri.as_str();
-        // As written, or as the last part of what it became against the base of the schema.
+        // As written, or as the last part of the reference resolved against the base of the schema.
         let is = |key: &String| {
             uri == key
                 || uri.strip_suffix(key.trim_start_matches("./")).is_some_and(|rest| rest.ends_with('/'))
@@ -334,7 +334,7 @@ impl jsonschema::Retrieve for Others {
     }
 }
 
-/// What `$ref`s outside of the document refer to, without fragments.
+/// The targets of `$ref`s to other documents, without fragments.
 fn references(schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut pending = vec![schema];

@@ -10,10 +10,10 @@ pub use json::{Draft, JsonSchema};
 pub use violation::Violation;
 pub use xsd::XmlSchema;
 
-/// A schema document: where it is from, and its bytes.
+/// A schema document: its location and bytes.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its location, or its key; what it refers to is relative to it.
+    /// Its location or key; its references are relative to it.
     pub name: String,
     /// The document.
     pub bytes: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Source {
 
 /// Finds the documents that a schema refers to.
 pub trait Resolver {
-    /// The document at `location` as written, in a document called `base`; the error says why there is none.
+    /// The document at `location` as written, in a document called `base`; the error gives the reason.
     fn resolve(&self, location: &str, base: &str) -> Result<Source, String>;
 }
 
@@ -37,7 +37,7 @@ impl Resolver for Files {
     }
 }
 
-/// The path without `.` and `x/..`: one document has one name.
+/// The path without `.` and `x/..`, so that a document has one name.
 pub(crate) fn tidy(path: &str) -> String {
     use std::path::{Component, Path, PathBuf};
     if path.contains("://") {
@@ -56,7 +56,7 @@ pub(crate) fn tidy(path: &str) -> String {
     tidy.to_string_lossy().into_owned()
 }
 
-/// Knows no other documents.
+/// Resolves no other documents.
 #[derive(Clone, Debug, Default)]
 pub struct Nothing;
 

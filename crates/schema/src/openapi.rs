@@ -1,5 +1,5 @@
 //! OpenAPI definitions (2.0, 3.0, 3.1, as JSON) as checks of requests and responses: parameters of path, query and header, and bodies:
-//! JSON, and XML and forms, whose texts are taken for what the schema says that they are.
+//! JSON, and XML and forms, whose texts get the types of the schema.
 //!
 //! Each schema of a definition becomes a [`JsonSchema`] of its own when the definition is loaded, with those of the components that it
 //! leads to. What the definition does not describe (a path, a status, a body of another type) is not checked.
@@ -13,7 +13,7 @@ use convert::{Dialect, Direction};
 use path::PathTemplate;
 use serde_json::{Map, Value, json};
 
-/// A definition, ready to check.
+/// A compiled definition.
 #[derive(Debug)]
 pub struct OpenApi {
     /// Those whose paths have the fewest variables first, so that `/pet/mine` is taken before `/pet/{id}`.
@@ -37,21 +37,21 @@ struct Parameter {
     place: Place,
     required: bool,
     written: Written,
-    /// Its schema says that it is a string.
+    /// Its schema has the type string.
     is_text: bool,
     schema: Option<Checked>,
 }
 
-/// How the value of a parameter is written.
+/// The serialization of a parameter's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Written {
-    /// As it is.
+    /// A single text.
     Scalar,
-    /// Items with this between them. Empty: each item is a parameter of its own.
+    /// Items with this separator. Empty: each item is a parameter of its own.
     Array(&'static str),
     /// `name[member]=value`.
     Deep,
-    /// Each member is a parameter of its own: their names.
+    /// Each member is a parameter; their names.
     Members(Vec<String>),
     /// `member,value,member,value`, or `member=value,…`.
     Pairs { equals: bool },
@@ -72,20 +72,20 @@ struct RequestBody {
     content: Content,
 }
 
-/// Media types (`application/json`, `text/*`) with the schemas of those that are looked into. Empty: any.
+/// Media types (`application/json`, `text/*`) with the schemas of those that are validated. Empty: any.
 type Content = Vec<(String, Option<Checked>)>;
 
 /// A schema, or why it cannot be used.
 type Checked = Result<Described, String>;
 
-/// A schema, and what it is made of.
+/// A compiled schema, and its source.
 #[derive(Debug)]
 struct Described {
     schema: JsonSchema,
     whole: Value,
 }
 
-/// A request, as far as a definition speaks of it.
+/// A request.
 pub struct Asked<'a> {
     /// The path below the API, as sent: percent-encoded, without the query.
     pub path: &'a str,
@@ -105,9 +105,9 @@ pub enum Sent<'a> {
     Nothing,
     /// JSON.
     Json(&'a Value),
-    /// XML or a form as JSON: what is in the root element, or the fields. What is a number and what a list says the schema.
+    /// XML or a form as JSON: the content of the root element, or the fields. The schema decides what is a number or a list.
     Texts(&'a Value),
-    /// Of another type, which is not looked into.
+    /// Another media type, which is not validated.
     Other,
 }
 
@@ -117,9 +117,10 @@ impl OpenApi {
     /// Loads a definition.
     ///
     /// # Errors
-    /// It is not JSON, or no definition; a text that says so.
+    /// It is not JSON, or not a definition; a text with the reason.
     pub fn load(bytes: &[u8]) -> Result<OpenApi, String> {
-        let root: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
+        let root: Value =
+            serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
         let dialect = Dialect::of(&root).ok_or("it is neither `openapi` 3 nor `swagger` 2")?;
         let document = Document { root: &root, dialect };
         let mut operations = Vec::new();
@@ -138,7 +139,7 @@ impl OpenApi {
     /// The number of the operation that a request is for; `path` as in [`Asked`].
     pub fn find(&self, method: &str, path: &str) -> Option<usize> {
         let mut operations = self.operations.iter();
-        operations.position(|own| own.method.eq_ignore_ascii_case(method) && own.path.values(path).is_some())
+        operations.position(|o| o.method.eq_ignore_ascii_case(method) && o.path.values(path).is_some())
     }
 
     /// The operation of a number that [`find`](Self::find) gave.
@@ -146,7 +147,7 @@ impl OpenApi {
         self.operations.get(number)
     }
 
-    /// What of the definition cannot be used, a line each.
+    /// The parts of the definition that cannot be used, one per line.
     pub fn faults(&self) -> Vec<String> {
         self.operations.iter().flat_map(Operation::faults).collect()
     }
@@ -158,58 +159,58 @@ impl Operation {
         format!("{} {}", self.method.to_ascii_uppercase(), self.path.source())
     }
 
-    /// Whether there is anything to check of a request.
+    /// Whether requests have anything to validate.
     pub fn checks_requests(&self) -> bool {
         !self.parameters.is_empty() || self.body.is_some()
     }
 
-    /// Whether there is anything to check of a response of a status.
+    /// Whether responses of this status have anything to validate.
     pub fn checks_responses(&self, status: u16) -> bool {
         self.response(status).is_some_and(|content| content.iter().any(|(_, schema)| schema.is_some()))
     }
 
-    /// Whether there is anything to check of some response.
+    /// Whether any response has something to validate.
     pub fn describes_answers(&self) -> bool {
         self.responses.iter().any(|(_, content)| content.iter().any(|(_, schema)| schema.is_some()))
     }
 
-    /// What of a request does not fit.
+    /// The violations of a request.
     ///
     /// # Errors
-    /// A schema of the definition cannot be used; a text that says why.
-    pub fn request(&self, asked: &Asked<'_>) -> Result<Vec<Violation>, String> {
+    /// A schema of the definition cannot be used; a text with the reason.
+    pub fn request(&self, sent: &Asked<'_>) -> Result<Vec<Violation>, String> {
         let mut found = Vec::new();
-        let variables = self.path.values(asked.path).unwrap_or_default();
+        let variables = self.path.values(sent.path).unwrap_or_default();
         for parameter in &self.parameters {
             let values: Vec<(&str, String)> = match parameter.place {
-                Place::Path => variables.iter().map(|(own, value)| (*own, value.clone())).collect(),
-                Place::Query => asked.query.to_vec(),
+                Place::Path => variables.iter().map(|(variable, value)| (*variable, value.clone())).collect(),
+                Place::Query => sent.query.to_vec(),
                 Place::Header => {
                     let name = parameter.name.as_str();
-                    (asked.header)(name).into_iter().map(|value| (name, value)).collect()
+                    (sent.header)(name).into_iter().map(|value| (name, value)).collect()
                 }
             };
             parameter.check(&values, &mut found)?;
         }
         let Some(body) = &self.body else { return Ok(found) };
-        match &asked.body {
+        match &sent.body {
             Sent::Nothing if body.required => {
                 found.push(violation("", "required", "there is no body".to_owned()))
             }
             Sent::Nothing => {}
-            Sent::Json(_) | Sent::Texts(_) | Sent::Other if !takes(&body.content, asked.media) => {
+            Sent::Json(_) | Sent::Texts(_) | Sent::Other if !takes(&body.content, sent.media) => {
                 let takes: Vec<&str> = body.content.iter().map(|(media, _)| media.as_str()).collect();
-                let message = format!("the body is {}, and may be {}", asked.media, takes.join(", "));
+                let message = format!("the body is {}, and may be {}", sent.media, takes.join(", "));
                 found.push(violation("", "", message));
             }
-            Sent::Json(value) => check(&body.content, asked.media, value, false, &mut found)?,
-            Sent::Texts(value) => check(&body.content, asked.media, value, true, &mut found)?,
+            Sent::Json(value) => check(&body.content, sent.media, value, false, &mut found)?,
+            Sent::Texts(value) => check(&body.content, sent.media, value, true, &mut found)?,
             Sent::Other => {}
         }
         Ok(found)
     }
 
-    /// Whether the body of a request of this media type is looked into.
+    /// Whether the body of a request of this media type is validated.
     pub fn checks_body(&self, media: &str) -> bool {
         self.body.as_ref().is_some_and(|body| chosen(&body.content, media).is_some())
     }
@@ -219,7 +220,7 @@ impl Operation {
         self.response(status).is_some_and(|content| chosen(content, media).is_some())
     }
 
-    /// What of the body of a response does not fit; `media` as in [`Asked`], `texts`: it is XML or a form, as [`Sent::Texts`] has it.
+    /// The violations of the body of a response; `media` as in [`Asked`], `texts`: it is XML or a form, as in [`Sent::Texts`].
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -241,23 +242,29 @@ impl Operation {
         let (exact, class) = (status.to_string(), format!("{}XX", status / 100));
         let written = [exact.as_str(), class.as_str(), "default"];
         let mut found = written.iter().filter_map(|name| {
-            self.responses.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, content)| content)
+            self.responses
+                .iter()
+                .find(|(range, _)| range.eq_ignore_ascii_case(name))
+                .map(|(_, content)| content)
         });
         found.next()
     }
 
     fn faults(&self) -> Vec<String> {
-        let bodies =
-            self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, own)| own));
+        let bodies = self
+            .body
+            .iter()
+            .map(|body| &body.content)
+            .chain(self.responses.iter().map(|(_, content)| content));
         let bodies = bodies.flatten().filter_map(|(media, schema)| Some((media, schema.as_ref()?)));
-        let parameters = self.parameters.iter().filter_map(|own| Some((&own.name, own.schema.as_ref()?)));
-        let all = parameters.chain(bodies).filter_map(|(what, schema)| Some((what, schema.as_ref().err()?)));
-        all.map(|(what, why)| format!("{}, {what}: {why}", self.label())).collect()
+        let parameters = self.parameters.iter().filter_map(|p| Some((&p.name, p.schema.as_ref()?)));
+        let all = parameters.chain(bodies).filter_map(|(part, schema)| Some((part, schema.as_ref().err()?)));
+        all.map(|(part, why)| format!("{}, {part}: {why}", self.label())).collect()
     }
 }
 
 impl Parameter {
-    /// `sent`: names and values of its place.
+    /// Validates a parameter. `sent`: the names and values at its place.
     fn check(&self, sent: &[(&str, String)], found: &mut Vec<Violation>) -> Result<(), String> {
         let place = format!("{} {}", self.place.label(), self.name);
         let values: Vec<&str> =
@@ -273,7 +280,7 @@ impl Parameter {
         let Described { schema, whole } =
             described.as_ref().map_err(|why| format!("the schema of {place} cannot be used: {why}"))?;
         let first = values.first().copied().unwrap_or_default();
-        // A text may mean itself or the number, truth value or null that it is.
+        // A text may be a string, or the number, boolean or null that it spells.
         let scalar = |text: &str| match serde_json::from_str(text) {
             Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,
             _ => Value::from(text),
@@ -286,7 +293,7 @@ impl Parameter {
             (Written::Json, None) => match serde_json::from_str::<Value>(first) {
                 Ok(value) => (value.clone(), value),
                 Err(_) => {
-                    found.push(violation(&place, "", "it is no JSON".to_owned()));
+                    found.push(violation(&place, "", "it is not JSON".to_owned()));
                     return Ok(());
                 }
             },
@@ -296,8 +303,8 @@ impl Parameter {
                     separator => first.split(separator).collect(),
                 };
                 (
-                    items.iter().map(|own| Value::from(*own)).collect(),
-                    items.iter().map(|own| scalar(own)).collect(),
+                    items.iter().map(|item| Value::from(*item)).collect(),
+                    items.iter().map(|item| scalar(item)).collect(),
                 )
             }
             _ => (Value::from(first), scalar(first)),
@@ -307,12 +314,14 @@ impl Parameter {
         }
         let violations = schema.validate(if self.is_text { &texts } else { &scalars });
         found.extend(
-            violations.into_iter().map(|own| Violation { place: format!("{place}{}", own.place), ..own }),
+            violations
+                .into_iter()
+                .map(|violation| Violation { place: format!("{place}{}", violation.place), ..violation }),
         );
         Ok(())
     }
 
-    /// The object that a parameter is, where it is one and there; its members are texts.
+    /// The object of a parameter, if it has one; its members are texts.
     fn object(&self, sent: &[(&str, String)], first: Option<&str>) -> Option<Value> {
         let members: Vec<(&str, &str)> = match &self.written {
             Written::Deep => {
@@ -327,7 +336,7 @@ impl Parameter {
                 members.collect()
             }
             Written::Members(names) => {
-                let members = sent.iter().filter(|(name, _)| names.iter().any(|own| own == name));
+                let members = sent.iter().filter(|(name, _)| names.iter().any(|n| n == name));
                 members.map(|(name, value)| (*name, value.as_str())).collect()
             }
             Written::Pairs { equals: true } => {
@@ -361,21 +370,21 @@ fn violation(place: &str, rule: &'static str, message: String) -> Violation {
 }
 
 fn takes(content: &Content, media: &str) -> bool {
-    content.is_empty() || content.iter().any(|(own, _)| covers(own, media))
+    content.is_empty() || content.iter().any(|(range, _)| covers(range, media))
 }
 
-/// The schema of the media type that says most.
+/// The schema of the most specific media range.
 fn chosen<'a>(content: &'a Content, media: &str) -> Option<&'a Checked> {
-    let exact = content.iter().find(|(own, _)| own == media);
+    let exact = content.iter().find(|(range, _)| range == media);
     let chosen = exact.or_else(|| {
-        let mut ranges: Vec<_> = content.iter().filter(|(own, _)| covers(own, media)).collect();
-        ranges.sort_by_key(|(own, _)| std::cmp::Reverse(own.len()));
+        let mut ranges: Vec<_> = content.iter().filter(|(range, _)| covers(range, media)).collect();
+        ranges.sort_by_key(|(range, _)| std::cmp::Reverse(range.len()));
         ranges.first().copied()
     });
     chosen?.1.as_ref()
 }
 
-/// Checks a body by that; `texts`: as [`Sent::Texts`].
+/// Validates a body with it; `texts`: as [`Sent::Texts`].
 fn check(
     content: &Content,
     media: &str,
@@ -409,7 +418,7 @@ fn covers(range: &str, media: &str) -> bool {
     }
 }
 
-/// Whether bodies of this media type, or some of this range, are looked into: JSON, XML and forms.
+/// Whether bodies of this media type, or some of this range, are validated: JSON, XML and forms.
 fn is_read(media: &str) -> bool {
     media.ends_with("json") || media.ends_with("/*") || media.ends_with("xml") || is_form(media)
 }
@@ -424,11 +433,11 @@ struct Document<'a> {
     dialect: Dialect,
 }
 
-/// Longest way from a reference to what it refers to.
+/// Longest chain of references.
 const MAX_REFERENCES: usize = 32;
 
 impl<'a> Document<'a> {
-    /// What a value refers to, or itself.
+    /// The target of a reference, or the value itself.
     fn resolved(&self, value: &'a Value) -> &'a Value {
         let mut value = value;
         for _ in 0..MAX_REFERENCES {
@@ -442,7 +451,7 @@ impl<'a> Document<'a> {
     }
 
     fn operation(&self, path: &str, method: &str, item: &'a Value, operation: &'a Value) -> Operation {
-        // Those of the operation stand in for those of the path.
+        // Parameters of the operation replace those of the path.
         let mut written: Vec<&Value> = Vec::new();
         for parameter in list(operation, "parameters").chain(list(item, "parameters")) {
             let parameter = self.resolved(parameter);
@@ -465,23 +474,23 @@ impl<'a> Document<'a> {
         let place = match parameter.get("in")?.as_str()? {
             "path" => Place::Path,
             "query" => Place::Query,
-            // What these say is said elsewhere in a definition.
+            // A definition describes these headers elsewhere.
             "header"
                 if ["accept", "content-type", "authorization"]
                     .iter()
-                    .any(|own| name.eq_ignore_ascii_case(own)) =>
+                    .any(|header| name.eq_ignore_ascii_case(header)) =>
             {
                 return None;
             }
             "header" => Place::Header,
             _ => return None,
         };
-        // Swagger 2 has no `schema` here: the parameter is one.
+        // In Swagger 2 the parameter itself is the schema.
         let schema = match self.dialect {
             Dialect::Swagger2 => Some(parameter),
             _ => parameter.get("schema").or_else(|| in_json(parameter)),
         };
-        let kind = schema.and_then(|own| self.resolved(own).get("type")).and_then(Value::as_str);
+        let kind = schema.and_then(|s| self.resolved(s).get("type")).and_then(Value::as_str);
         let schema = schema.filter(|_| kind != Some("file"));
         let written = match kind {
             _ if in_json(parameter).is_some() => Written::Json,
@@ -492,10 +501,10 @@ impl<'a> Document<'a> {
         Some(Parameter {
             name: name.to_owned(),
             place,
-            required: parameter.get("required").is_some_and(|own| own == true),
+            required: parameter.get("required").is_some_and(|flag| flag == true),
             written,
             is_text: kind == Some("string"),
-            schema: schema.map(|own| self.schema(own, Direction::Request)),
+            schema: schema.map(|s| self.schema(s, Direction::Request)),
         })
     }
 
@@ -519,15 +528,15 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// How an object is written.
+    /// The serialization of an object.
     fn object(&self, parameter: &Value, place: Place, schema: Option<&'a Value>) -> Written {
         let style = parameter.get("style").and_then(Value::as_str);
         let explode = parameter.get("explode").and_then(Value::as_bool);
         match (place, style) {
             (Place::Query, Some("deepObject")) => Written::Deep,
             (Place::Query, None | Some("form")) if explode.unwrap_or(true) => {
-                let schema = schema.map(|own| self.resolved(own));
-                let members = schema.and_then(|own| own.get("properties")).and_then(Value::as_object);
+                let schema = schema.map(|s| self.resolved(s));
+                let members = schema.and_then(|s| s.get("properties")).and_then(Value::as_object);
                 Written::Members(members.into_iter().flatten().map(|(name, _)| name.clone()).collect())
             }
             _ => Written::Pairs { equals: place != Place::Query && explode == Some(true) },
@@ -535,7 +544,7 @@ impl<'a> Document<'a> {
     }
 
     fn body(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
-        let required = |own: &Value| own.get("required").is_some_and(|own| own == true);
+        let required = |value: &Value| value.get("required").is_some_and(|flag| flag == true);
         if self.dialect != Dialect::Swagger2 {
             let body = self.resolved(operation.get("requestBody")?);
             return Some(RequestBody {
@@ -543,24 +552,27 @@ impl<'a> Document<'a> {
                 content: self.content(body, Direction::Request),
             });
         }
-        let Some(body) = parameters.iter().find(|own| own.get("in").is_some_and(|own| own == "body")) else {
+        let Some(body) = parameters.iter().find(|p| p.get("in").is_some_and(|place| place == "body")) else {
             return self.form(operation, parameters);
         };
         let content = self.content_of_swagger(operation, "consumes", body, Direction::Request);
         Some(RequestBody { required: required(body), content })
     }
 
-    /// The form that parameters of Swagger 2 make.
+    /// The form of Swagger 2's `formData` parameters.
     fn form(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
-        let fields = || parameters.iter().filter(|own| own.get("in").is_some_and(|own| own == "formData"));
+        let fields = || {
+            parameters.iter().filter(|parameter| parameter.get("in").is_some_and(|place| place == "formData"))
+        };
         fields().next()?;
-        let name = |own: &Value| own.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_required = |own: &Value| own.get("required").is_some_and(|own| own == true);
-        let is_file = |own: &Value| own.get("type").is_some_and(|kind| kind == "file");
-        let shape = |own: &Value| if is_file(own) { json!({}) } else { own.clone() };
-        let properties: Map<String, Value> = fields().map(|own| (name(own), shape(own))).collect();
+        let name =
+            |parameter: &Value| parameter.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_required = |parameter: &Value| parameter.get("required").is_some_and(|flag| flag == true);
+        let is_file = |parameter: &Value| parameter.get("type").is_some_and(|kind| kind == "file");
+        let shape = |parameter: &Value| if is_file(parameter) { json!({}) } else { parameter.clone() };
+        let properties: Map<String, Value> = fields().map(|p| (name(p), shape(p))).collect();
         let mut schema = json!({ "type": "object", "properties": properties });
-        let required: Vec<String> = fields().filter(|own| is_required(own)).map(|own| name(own)).collect();
+        let required: Vec<String> = fields().filter(|p| is_required(p)).map(|p| name(p)).collect();
         let any = !required.is_empty();
         if any {
             schema["required"] = required.into();
@@ -572,7 +584,7 @@ impl<'a> Document<'a> {
             .flatten()
             .filter_map(Value::as_str)
             .map(essence)
-            .filter(|own| is_form(own))
+            .filter(|m| is_form(m))
             .collect();
         if media.is_empty() {
             media = vec!["application/x-www-form-urlencoded".to_owned(), "multipart/form-data".to_owned()];
@@ -603,12 +615,12 @@ impl<'a> Document<'a> {
             .map(|(media, described)| {
                 let media = essence(media);
                 let schema = described.get("schema").filter(|_| is_read(&media));
-                (media, schema.map(|own| self.schema(own, direction)))
+                (media, schema.map(|s| self.schema(s, direction)))
             })
             .collect()
     }
 
-    /// Swagger 2 lists the media types apart, of an operation or of all.
+    /// Swagger 2 lists the media types separately, per operation or globally.
     fn content_of_swagger(
         &self,
         operation: &'a Value,
@@ -622,9 +634,8 @@ impl<'a> Document<'a> {
         if listed.is_empty() {
             listed.push("*/*".to_owned());
         }
-        let schema = body.get("schema").filter(|own| own.get("type").is_none_or(|kind| kind != "file"));
-        let checked =
-            |media: &String| schema.filter(|_| is_read(media)).map(|own| self.schema(own, direction));
+        let schema = body.get("schema").filter(|s| s.get("type").is_none_or(|kind| kind != "file"));
+        let checked = |media: &String| schema.filter(|_| is_read(media)).map(|s| self.schema(s, direction));
         listed.into_iter().map(|media| (media.clone(), checked(&media))).collect()
     }
 
@@ -635,13 +646,13 @@ impl<'a> Document<'a> {
             _ => Draft::Draft4,
         };
         let schema = JsonSchema::of_value(&whole, "the definition", draft).map_err(|faults| {
-            faults.first().map_or_else(|| "it is no schema".to_owned(), |fault| fault.message.clone())
+            faults.first().map_or_else(|| "it is not a schema".to_owned(), |fault| fault.message.clone())
         })?;
         Ok(Described { schema, whole })
     }
 }
 
-/// The schema of a parameter that is written as JSON.
+/// The schema of a parameter with JSON content.
 fn in_json(parameter: &Value) -> Option<&Value> {
     let content = parameter.get("content")?.as_object()?;
     content.iter().find(|(media, _)| essence(media).ends_with("json"))?.1.get("schema")
@@ -724,13 +735,16 @@ mod tests {
         body: Sent<'_>,
     ) -> Vec<String> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let query: Vec<(&str, String)> =
-            query.split('&').filter_map(|own| own.split_once('=')).map(|(n, v)| (n, v.to_owned())).collect();
+        let query: Vec<(&str, String)> = query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(n, v)| (n, v.to_owned()))
+            .collect();
         let header = |name: &str| (name == "X-Key" && !key.is_empty()).then(|| key.to_owned());
         let operation =
             api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");
-        let asked = Asked { path, query: &query, header: &header, media, body };
-        match operation.request(&asked) {
+        let sent = Asked { path, query: &query, header: &header, media, body };
+        match operation.request(&sent) {
             Ok(found) => found.iter().map(ToString::to_string).collect(),
             Err(why) => vec![why],
         }
@@ -786,7 +800,7 @@ mod tests {
     #[test]
     fn responses_are_checked() {
         let api = pets();
-        let get = api.find("GET", "/pet/7").and_then(|own| api.operation(own)).expect("it is described");
+        let get = api.find("GET", "/pet/7").and_then(|index| api.operation(index)).expect("it is described");
         assert!(get.checks_responses(200) && get.checks_responses(404) && !get.checks_responses(500));
         let of = |status, body: Value| {
             get.answer(status, "application/json", &body, false).expect("it can be used").len()
@@ -808,13 +822,13 @@ mod tests {
         let found = of_request(&api, "PUT", "/pet", "", "application/json", Sent::Json(&body)).join("");
         assert!(found.contains("cannot be used"), "{found}");
         for (text, why) in [
-            ("openapi: 3.0.0", "no JSON"),
+            ("openapi: 3.0.0", "not JSON"),
             ("{}", "neither"),
             ("[]", "neither"),
             (r#"{"openapi":"4.0"}"#, "neither"),
             (r#"{"swagger":2.0}"#, "neither"),
         ] {
-            assert!(OpenApi::load(text.as_bytes()).is_err_and(|own| own.contains(why)), "{text}");
+            assert!(OpenApi::load(text.as_bytes()).is_err_and(|why_not| why_not.contains(why)), "{text}");
         }
         for text in [
             r#"{"openapi":"3.0.0","paths":[]}"#,

@@ -1,4 +1,4 @@
-//! What is wrong, and where.
+//! Violations and their places.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ pub struct Violation {
     pub document: Option<Arc<str>>,
     /// XML: a path such as `/order/line[2]/@sku`. JSON: a pointer such as `/lines/1/sku`. `""`: the whole document.
     pub place: String,
-    /// Line, counted from 1; 0 where it is not known.
+    /// Line, counted from 1; 0: unknown.
     pub line: u32,
-    /// Column in characters, counted from 1; 0 where it is not known.
+    /// Column in characters, counted from 1; 0: unknown.
     pub column: u32,
     /// The rule: the name of the constraint in the specification, or the JSON Schema keyword; `""` for none.
     pub rule: &'static str,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -57,7 +57,7 @@ impl Violation {
 }
 
 impl fmt::Display for Violation {
-    /// `[document:]line:column: place: rule: message`, as far as known.
+    /// `[document:]line:column: place: rule: message`, without the unknown parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(document) = &self.document {
             write!(f, "{document}:")?;

@@ -37,7 +37,8 @@ fn violations(schema: &JsonSchema, value: &str) -> String {
     let value: Value = serde_json::from_str(value).expect("the table has JSON");
     let found = schema.validate(&value);
     assert_eq!(found.is_empty(), schema.is_valid(&value), "{value}");
-    let mut found: Vec<String> = found.iter().map(|own| format!("{} {}", own.place, own.rule)).collect();
+    let mut found: Vec<String> =
+        found.iter().map(|violation| format!("{} {}", violation.place, violation.rule)).collect();
     found.sort();
     found.join(", ")
 }
@@ -64,9 +65,9 @@ fn check(rows: &[Row]) {
                 match load(&text, draft, &[]) {
                     Err(why) => wrong.push(format!("{text} ({draft:?}): {why}")),
                     Ok(compiled) => wrong.extend(values.iter().filter_map(|(value, wanted)| {
-                        let own = violations(&compiled, value);
-                        (own != *wanted)
-                            .then(|| format!("{text} ({draft:?}): {value}: `{own}`, not `{wanted}`"))
+                        let found = violations(&compiled, value);
+                        (found != *wanted)
+                            .then(|| format!("{text} ({draft:?}): {value}: `{found}`, not `{wanted}`"))
                     })),
                 }
             }
@@ -278,8 +279,8 @@ fn arrays() {
         (Draft::Draft202012, r#"{"contains": {"type": "string"}, "maxContains": 1}"#, r#"["a", "b"]"#),
         (Draft::Draft202012, r#"{"prefixItems": [{}], "items": false}"#, "[1, 2]"),
     ] {
-        let own = load(schema, draft, &[]).expect("a schema");
-        assert_ne!(violations(&own, value), "", "{schema} {value}");
+        let compiled = load(schema, draft, &[]).expect("a schema");
+        assert_ne!(violations(&compiled, value), "", "{schema} {value}");
     }
 }
 
@@ -467,9 +468,9 @@ fn schemas_of_several_documents() {
         ("broken.json", "{"),
     ];
     for (draft, _) in DRAFTS {
-        let own = load(r#"{"properties": {"a": {"$ref": "part.json#/definitions/n"}}}"#, draft, BESIDE);
-        let own = own.expect("a schema");
-        assert_eq!(violations(&own, r#"{"a": "x"}"#), "/a type", "{draft:?}");
+        let compiled = load(r#"{"properties": {"a": {"$ref": "part.json#/definitions/n"}}}"#, draft, BESIDE);
+        let compiled = compiled.expect("a schema");
+        assert_eq!(violations(&compiled, r#"{"a": "x"}"#), "/a type", "{draft:?}");
         for missing in ["none.json", "broken.json", "part.json#/definitions/none"] {
             let schema = format!(r#"{{"properties": {{"a": {{"$ref": "{missing}"}}}}}}"#);
             assert!(load(&schema, draft, BESIDE).is_err(), "{missing} {draft:?}");
@@ -512,20 +513,20 @@ fn wrong_schemas() {
 
 #[test]
 fn hostile_documents_end() {
-    let own =
+    let schema =
         load(r##"{"items": {"$ref": "#"}, "type": "array"}"##, Draft::Draft202012, &[]).expect("a schema");
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    assert_eq!(violations(&own, &deep(100)), "");
+    assert_eq!(violations(&schema, &deep(100)), "");
     let mut value = Value::Array(Vec::new());
     for _ in 0..600 {
         value = Value::Array(vec![value]);
     }
-    assert!(!own.is_valid(&value) && own.validate(&value)[0].message.contains("deeper than"));
+    assert!(!schema.is_valid(&value) && schema.validate(&value)[0].message.contains("deeper than"));
     let many = Value::Array(vec![Value::from(1); 5000]);
-    assert_eq!(own.validate(&many).len(), 1000);
+    assert_eq!(schema.validate(&many).len(), 1000);
     let long = Value::Array(vec![Value::from("x".repeat(10_000))]);
-    assert!(own.validate(&long)[0].message.chars().count() < 600);
+    assert!(schema.validate(&long)[0].message.chars().count() < 600);
     // Backtracking without end counts as no match.
-    let own = load(r#"{"pattern": "^(a+)+\\1$"}"#, Draft::Draft7, &[]).expect("a schema");
-    let _ = own.is_valid(&Value::from("a".repeat(40) + "b"));
+    let schema = load(r#"{"pattern": "^(a+)+\\1$"}"#, Draft::Draft7, &[]).expect("a schema");
+    let _ = schema.is_valid(&Value::from("a".repeat(40) + "b"));
 }

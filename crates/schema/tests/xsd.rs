@@ -367,7 +367,7 @@ fn large_bounds() {
             r#"<xs:element name="r"><xs:complexType><xs:sequence><xs:element name="h" minOccurs="0"/><xs:sequence {bounds}>{inside}</xs:sequence><xs:element name="t" minOccurs="0"/></xs:sequence></xs:complexType></xs:element>"#
         )
     };
-    let made = |what: &str, count: usize| format!("<r>{}</r>", what.repeat(count));
+    let made = |element: &str, count: usize| format!("<r>{}</r>", element.repeat(count));
     let bounds = r#"minOccurs="2" maxOccurs="6000""#;
     let ab = r#"<xs:element name="a"/><xs:element name="b" minOccurs="0" maxOccurs="2"/>"#;
     let (less, most, more) = (made("<a/>", 1), made("<a/><b/>", 6000), made("<a/><b/>", 6001));

@@ -1,26 +1,26 @@
-//! What goes wrong with a database, with the code that the database gave it.
+//! Errors of databases, with the codes that the databases give.
 
 use std::fmt;
 
-/// Why a database did not do what it was asked.
+/// The reason of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// There is no connection: the server is down or refuses, or all connections are in use for too long.
     Unavailable,
-    /// A connection broke, or the deadline passed, while something was asked: it may have been done.
+    /// The connection broke or the deadline passed during a statement: it may have been executed.
     Interrupted,
     /// The database refused the statement.
     Refused,
-    /// A parameter or a column is not what it should be; nothing was asked, or the result cannot be read.
+    /// A parameter or column has a wrong value: nothing was executed, or the result cannot be read.
     Value,
 }
 
-/// See the module. Its text never has a password or a parameter in it.
+/// See the module. Its text contains no password and no parameter.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// What kind of failure it is.
+    /// Its reason.
     pub reason: Reason,
-    /// In words.
+    /// The message.
     pub message: String,
     /// SQLSTATE, five characters, where there is one.
     pub state: Option<String>,
@@ -29,12 +29,12 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error that has no code of a database.
+    /// An error without a code of a database.
     pub fn new(reason: Reason, message: impl Into<String>) -> Error {
         Error { reason, message: message.into(), state: None, number: None }
     }
 
-    /// Codes and text in one line.
+    /// Message and codes in one line.
     pub fn detail(&self) -> String {
         let mut out = String::new();
         if let Some(state) = &self.state {
@@ -46,17 +46,17 @@ impl Error {
         out + &self.message
     }
 
-    /// Whether the server takes no more connections: `53300` of PostgreSQL, too many connections (of a user) of MySQL and of SQL Server.
+    /// Whether the server has no more connections: `53300` of PostgreSQL, too many connections (of a user) of MySQL and of SQL Server.
     pub(crate) fn is_full(&self) -> bool {
         self.state.as_deref() == Some("53300") || matches!(self.number, Some(1040 | 1203 | 1226 | 17809))
     }
 
-    /// Whether the connection that it came over is of no more use.
+    /// Whether the connection is broken.
     pub(crate) fn breaks(&self) -> bool {
         match self.reason {
             Reason::Unavailable | Reason::Interrupted => true,
             Reason::Value => false,
-            // The server says good-bye: class 08, 57P0x of PostgreSQL.
+            // The server closes the session: class 08, 57P0x of PostgreSQL.
             Reason::Refused => {
                 self.state
                     .as_deref()

@@ -1,10 +1,10 @@
 //! Databases: JDBC URLs to native drivers, pools of connections, statements with typed parameters.
 //!
-//! Whoever wants to ask a database has a [`Source`] (what a configuration says of it), from which [`Pools::get`] makes the one [`Pool`] of these
-//! settings. [`Pool::get`] lends a connection: a [`Lease`] runs [`Statement`]s with [`Parameter`]s and hands out rows of [`Value`]s. A lease that
-//! is dropped in the middle of something closes its connection; any other goes back.
+//! A [`Source`] is made of the settings of a data source; [`Pools::get`] makes the one [`Pool`] of these
+//! settings. [`Pool::get`] lends a connection: a [`Lease`] runs [`Statement`]s with [`Parameter`]s and passes rows of [`Value`]s on. A lease that
+//! is dropped during a statement or transaction closes its connection; any other returns it.
 //!
-//! Values and parameters are those of JDBC: what `setObject` takes by the name of a type, and what `getObject().toString()` would say. No text
+//! Values and parameters are those of JDBC: what `setObject` takes by the name of a type, and what `getObject().toString()` returns. No text
 //! of a message ever becomes part of a statement.
 
 mod driver;

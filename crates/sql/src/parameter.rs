@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A type of JDBC, as configurations name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// `CHAR`, `VARCHAR`, `LONGVARCHAR`, and all that are sent as texts.
+    /// `CHAR`, `VARCHAR`, `LONGVARCHAR`, and all types that are sent as texts.
     Text,
     /// `NUMERIC`, `DECIMAL`.
     Decimal,
@@ -22,7 +22,7 @@ pub enum Kind {
     BigInt,
     /// `REAL`.
     Real,
-    /// `FLOAT` and `DOUBLE`, which are the same in JDBC.
+    /// `FLOAT` and `DOUBLE`, which JDBC does not distinguish.
     Double,
     /// `DATE`.
     Date,
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The names that `dblookup` and `dbreport` know.
+    /// The names that `dblookup` and `dbreport` accept.
     pub const NAMES: [&'static str; 16] = [
         "CHAR",
         "VARCHAR",
@@ -55,7 +55,7 @@ impl Kind {
         "TIMESTAMP",
     ];
 
-    /// The type of a name of [`Kind::NAMES`], or of one that data services have beside them.
+    /// The type of a name of [`Kind::NAMES`], or of a further one of data services.
     pub fn named(name: &str) -> Option<Kind> {
         Some(match name.trim().to_ascii_uppercase().as_str() {
             "CHAR" | "VARCHAR" | "LONGVARCHAR" | "STRING" | "NVARCHAR" | "NCHAR" | "TEXT" | "CLOB"
@@ -76,16 +76,17 @@ impl Kind {
         })
     }
 
-    /// A parameter of this type; an empty text, as none, is NULL.
+    /// A parameter of this type; an absent or empty text is NULL.
     ///
     /// # Errors
-    /// The text is no value of the type. What it was is not repeated: it may be a secret.
+    /// The text is not a value of the type. The error does not repeat it: it may be a secret.
     pub fn parse(self, text: Option<&str>) -> Result<Parameter, String> {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Parameter::Null(self)) };
         if self == Kind::Text {
             return Ok(Parameter::Text(text.to_owned()));
         }
-        self.parse_trimmed(text.trim()).ok_or_else(|| format!("it is no value of the type {}", self.name()))
+        self.parse_trimmed(text.trim())
+            .ok_or_else(|| format!("it is not a value of the type {}", self.name()))
     }
 
     fn parse_trimmed(self, text: &str) -> Option<Parameter> {
@@ -95,7 +96,7 @@ impl Kind {
         Some(match self {
             Kind::Text => Parameter::Text(text.to_owned()),
             Kind::Decimal => Parameter::Decimal(plain(text)?),
-            // As `Boolean.parseBoolean`, and the numbers that a BIT has.
+            // As `Boolean.parseBoolean`, and 0 and 1 for BIT.
             Kind::Boolean => Parameter::Boolean(text.eq_ignore_ascii_case("true") || text == "1"),
             Kind::TinyInt => Parameter::SmallInt(number::<i8>(text)?.into()),
             Kind::SmallInt => Parameter::SmallInt(number(text)?),
@@ -110,7 +111,7 @@ impl Kind {
         })
     }
 
-    /// Its name in messages.
+    /// The name of the type for messages.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Text => "VARCHAR",
@@ -139,7 +140,7 @@ pub enum Parameter {
     Text(String),
     /// A decimal number, plain: digits, a sign, a point.
     Decimal(String),
-    /// A truth value.
+    /// A boolean.
     Boolean(bool),
     /// 16 bits (and a TINYINT).
     SmallInt(i16),
@@ -151,11 +152,11 @@ pub enum Parameter {
     Real(f32),
     /// A float of 64 bits.
     Double(f64),
-    /// A day.
+    /// A date.
     Date(Date),
     /// A time of the day.
     Time(Time),
-    /// A day and a time.
+    /// A date and a time.
     Timestamp(DateTime),
     /// Bytes.
     Bytes(Vec<u8>),
@@ -200,7 +201,7 @@ fn plain(text: &str) -> Option<String> {
         return None;
     }
     let all = format!("{whole}{fraction}");
-    // Where the point stands among all digits.
+    // The position of the point among all digits.
     let point = i64::try_from(whole.len()).ok()?.checked_add(exponent)?;
     let length = i64::try_from(all.len()).ok()?;
     if length > MOST || !(-MOST..=MOST).contains(&point) {
@@ -218,7 +219,7 @@ fn plain(text: &str) -> Option<String> {
     Some(format!("{sign}{whole}{point}{fraction}"))
 }
 
-/// `2026-11-23`, and with a time behind it as XML Schema and forms write it.
+/// `2026-11-23`, also with a time after it, as XML Schema and forms write it.
 fn date(text: &str) -> Option<Date> {
     let day = text.get(..10)?;
     match &text[10..] {

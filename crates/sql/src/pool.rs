@@ -1,4 +1,4 @@
-//! Pools of connections: limits, deadlines, validation, and what is seen of all that.
+//! Pools of connections: limits, deadlines, validation, and statistics.
 
 use crate::driver::{Connection, Outcome, Sink};
 use crate::error::{Error, Reason};
@@ -17,20 +17,20 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// The pools of the process, by their settings: whoever asks for the same settings gets the same pool, also after a reload. A pool that nobody
-/// holds any more is gone, with its connections.
+/// The pools of the process, by their settings: the same settings give the same pool, also after a reload. A pool that nobody
+/// holds any more is dropped, with its connections.
 #[derive(Default)]
 pub struct Pools(Mutex<HashMap<Key, Weak<Pool>>>);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Settings(Box<Source>),
-    /// A database in the memory of this process is one, whoever names it.
+    /// The in-memory databases of the process, by name: a name means one database.
     Memory(Target),
 }
 
 impl Pools {
-    /// The pool of a data source. `name` is what metrics call it; that of the first who asked counts.
+    /// The pool of a data source. `name` is its label in metrics; the first one counts.
     pub fn get(&self, name: &str, source: Source) -> Arc<Pool> {
         let mut pools = lock(&self.0);
         pools.retain(|_, pool| pool.strong_count() > 0);
@@ -47,7 +47,7 @@ impl Pools {
         pool
     }
 
-    /// All that are in use, by their names.
+    /// All pools in use, by their names.
     pub fn all(&self) -> Vec<Arc<Pool>> {
         let mut all: Vec<Arc<Pool>> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -63,9 +63,9 @@ pub struct Pool {
     idle: Mutex<Vec<Idle>>,
     counts: Counts,
     health: Mutex<Health>,
-    /// Goes up when a connection broke: those from before are asked before they are used again.
+    /// Counts broken connections: older connections are validated before they are used again.
     doubts: AtomicU64,
-    /// A connection came back, or was closed.
+    /// A connection was returned or closed.
     returned: Notify,
 }
 
@@ -73,9 +73,9 @@ struct Idle {
     connection: Connection,
     made: Instant,
     since: Instant,
-    /// What [`Pool::doubts`] was when it was last known to work.
+    /// The value of [`Pool::doubts`] when the connection was last known to work.
     sure: u64,
-    /// Whose event loop it lies on: there it costs no way across.
+    /// The thread of its event loop, from which it is cheapest to use.
     home: ThreadId,
 }
 
@@ -99,10 +99,10 @@ struct Health {
     last_error: String,
 }
 
-/// Whether a database answers, as far as was seen.
+/// The last known state of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has asked yet.
+    /// It was not used yet.
     #[default]
     Unused,
     /// The last connection worked.
@@ -122,26 +122,26 @@ impl State {
     }
 }
 
-/// What is seen of a pool.
+/// The statistics of a pool.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// Whether the database answers.
+    /// The state of the database.
     pub state: State,
-    /// Why not; empty: it does.
+    /// The last error; empty when it is up.
     pub last_error: String,
     /// Most connections.
     pub most: usize,
     /// Connections in use.
     pub in_use: usize,
-    /// Connections without use.
+    /// Idle connections.
     pub idle: usize,
     /// Messages that wait for a connection.
     pub waiting: usize,
     /// How often a connection was lent.
     pub leases: u64,
-    /// How often one was waited for, and how long in all.
+    /// How often somebody waited for one, and how long in all.
     pub waits: (u64, Duration),
-    /// Connections that were opened, closed, and could not be opened.
+    /// Connections that were opened, closed, and failed to open.
     pub opened: (u64, u64, u64),
     /// Statements that were run, and that failed.
     pub statements: (u64, u64),
@@ -153,7 +153,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pool {
     fn new(name: &str, source: Source) -> Pool {
-        // Each connection to memory would be a database of its own.
+        // Each connection to memory would have a database for itself.
         let most = if source.target.is_in_memory() { 1 } else { source.options.most.max(1) };
         Pool {
             name: name.to_owned(),
@@ -167,37 +167,37 @@ impl Pool {
         }
     }
 
-    /// What metrics call it.
+    /// The label in metrics.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it leads.
+    /// The target of its URL.
     pub fn target(&self) -> &Target {
         &self.source.target
     }
 
-    /// Which database it is.
+    /// The dialect of its database.
     pub fn dialect(&self) -> Dialect {
         self.source.target.dialect
     }
 
-    /// Whether statements count by themselves when they have run.
+    /// Whether statements are committed when they have run.
     pub fn autocommit(&self) -> bool {
         self.source.options.autocommit
     }
 
-    /// The longest run of a statement: that of the data source, or its own if that is shorter.
-    fn longest(&self, own: Option<Duration>) -> Duration {
+    /// The time limit of a statement: that of the data source, or its own if that is shorter.
+    fn longest(&self, of_statement: Option<Duration>) -> Duration {
         let longest = self.source.options.query_timeout.min(Options::LONGEST);
-        own.map_or(longest, |own| own.min(longest))
+        of_statement.map_or(longest, |time| time.min(longest))
     }
 
     fn most(&self) -> usize {
         if self.source.target.is_in_memory() { 1 } else { self.source.options.most.max(1) }
     }
 
-    /// What is seen of it.
+    /// The present statistics.
     pub fn status(&self) -> Status {
         let counts = &self.counts;
         let health = lock(&self.health);
@@ -215,10 +215,10 @@ impl Pool {
         }
     }
 
-    /// Lends a connection: one that lies idle, or a new one.
+    /// Lends a connection: an idle or a new one.
     ///
     /// # Errors
-    /// All are in use for longer than the wait, or the database cannot be reached.
+    /// All are in use for longer than the longest wait, or the database cannot be reached.
     pub async fn get(self: &Arc<Pool>) -> Result<Lease, Error> {
         let place = self.place().await?;
         let mut lease = Lease {
@@ -253,7 +253,7 @@ impl Pool {
                 }
                 Err(error) => error,
             };
-            // The server has fewer connections than may be used here: one of those that there are comes back.
+            // The server allows fewer connections than this pool: wait for one of the present ones.
             let others = self.counts.in_use.load(Relaxed) > 1;
             if others && error.is_full() && tokio::time::timeout_at(end.into(), returned).await.is_ok() {
                 continue;
@@ -267,16 +267,16 @@ impl Pool {
         }
     }
 
-    /// Opens a connection, within its time.
+    /// Opens a connection, within the timeout.
     async fn open(&self) -> Result<Connection, Error> {
         let timeout = self.source.options.connect_timeout;
         let late = || {
-            let what = format!(
+            let message = format!(
                 "there is no connection to {} within {} s",
                 self.source.target,
                 timeout.as_secs_f32()
             );
-            Error::new(Reason::Unavailable, what)
+            Error::new(Reason::Unavailable, message)
         };
         match within(timeout, Connection::open(&self.source), late).await {
             Ok(connection) => {
@@ -295,7 +295,7 @@ impl Pool {
         }
     }
 
-    /// Waits for the right to a connection.
+    /// Waits for a permit.
     async fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             return Ok(place);
@@ -312,13 +312,13 @@ impl Pool {
         let _waits = Waits(&self.counts, Instant::now());
         let wait = self.source.options.wait;
         let busy = || {
-            let what = format!(
+            let message = format!(
                 "all {} connections to {} are in use, and none came free within {} s",
                 self.most(),
                 self.source.target,
                 wait.as_secs_f32()
             );
-            Error::new(Reason::Unavailable, what)
+            Error::new(Reason::Unavailable, message)
         };
         match tokio::time::timeout(wait, Arc::clone(&self.places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
@@ -326,28 +326,28 @@ impl Pool {
         }
     }
 
-    /// A connection that lies idle: the one that was used last, of this thread's where there is one.
+    /// An idle connection: the one that was used last, preferably of this thread.
     fn take(&self) -> Option<Idle> {
-        let here = std::thread::current().id();
+        let thread = std::thread::current().id();
         let mut idle = lock(&self.idle);
-        let at = idle.iter().rposition(|idle| idle.home == here).or_else(|| idle.len().checked_sub(1))?;
+        let at = idle.iter().rposition(|idle| idle.home == thread).or_else(|| idle.len().checked_sub(1))?;
         Some(idle.remove(at))
     }
 
     /// Takes a connection back.
     fn give_back(&self, connection: Connection, made: Instant) {
         let now = Instant::now();
-        let own = &self.source.options;
+        let options = &self.source.options;
         let in_memory = self.source.target.is_in_memory();
-        let is_old = own.age.is_some_and(|age| now.duration_since(made) >= age);
+        let is_old = options.age.is_some_and(|age| now.duration_since(made) >= age);
         let mut old = Vec::new();
         let mut idle = lock(&self.idle);
         if !in_memory {
-            // Whoever uses the pool closes what nobody has used for long.
-            let kept = idle.partition_point(|idle| now.duration_since(idle.since) >= own.idle_time);
+            // Each use of the pool closes connections that were idle for too long.
+            let kept = idle.partition_point(|idle| now.duration_since(idle.since) >= options.idle_time);
             old.extend(idle.drain(..kept));
         }
-        let is_full = idle.len() >= own.most_idle.min(self.most());
+        let is_full = idle.len() >= options.most_idle.min(self.most());
         if in_memory || !(is_old || is_full) {
             let sure = self.doubts.load(Relaxed);
             idle.push(Idle { connection, made, since: now, sure, home: std::thread::current().id() });
@@ -362,8 +362,8 @@ impl Pool {
 }
 
 impl Pool {
-    /// Closes a connection of which nobody knows how it stands. A database in memory would be gone with it: there what runs is ended, and
-    /// what was begun is taken back.
+    /// Closes a connection in an unknown state. A database in memory would be lost with it: there the running statement is cancelled,
+    /// and the transaction rolled back.
     fn give_up(&self, connection: Connection, made: Instant) {
         if self.source.target.is_in_memory() {
             connection.abandon();
@@ -376,13 +376,13 @@ impl Pool {
     }
 }
 
-/// A connection that was lent. Dropping it gives it back; in the middle of a statement or of a transaction it is closed.
+/// A lent connection. Dropping it returns it; during a statement or a transaction it is closed.
 pub struct Lease {
     pool: Arc<Pool>,
     connection: Option<Connection>,
     made: Instant,
     in_transaction: bool,
-    /// Something was asked, and the answer is not there.
+    /// A statement is running.
     is_busy: bool,
     _place: OwnedSemaphorePermit,
 }
@@ -401,7 +401,7 @@ impl Drop for Lease {
 }
 
 impl Lease {
-    /// Whose it is.
+    /// Its pool.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
@@ -411,7 +411,7 @@ impl Lease {
         self.in_transaction
     }
 
-    /// Runs a statement within the deadline; `rows` takes its rows and says whether it wants more. What it waits for room does not count.
+    /// Runs a statement within the deadline; `rows` receives its rows and says whether it wants more. Waiting for its room does not count.
     ///
     /// # Errors
     /// The database refuses it, the deadline passes or the connection breaks, or `rows` fails.
@@ -437,13 +437,13 @@ impl Lease {
             let mut rows = Timed { sink: rows, waits: &waits };
             let mut run = pin!(connection.run(statement, parameters, &mut rows));
             let begun = Instant::now();
-            // A time that the clock has: a setting may be any number.
+            // A deadline that the clock can represent: a setting may be any number.
             let longest = pool.longest(statement.longest());
             loop {
                 let until = begun + longest + waits.so_far();
                 match tokio::time::timeout_at(until.into(), run.as_mut()).await {
                     Ok(ran) => break ran,
-                    // Who takes the rows is slow, not the database.
+                    // The receiver of the rows is slow, not the database.
                     Err(_) if begun + longest + waits.so_far() > Instant::now() => {}
                     Err(_) => break Err(late(&pool, longest)),
                 }
@@ -458,7 +458,7 @@ impl Lease {
     /// As [`Lease::run`].
     pub async fn begin(&mut self) -> Result<(), Error> {
         let begin = match self.pool.dialect() {
-            // What is going to write says so at the beginning: two that both read first could never both write.
+            // A writing transaction declares that at its beginning: two that both read first would block each other.
             Dialect::Sqlite => "BEGIN IMMEDIATE",
             Dialect::MySql => "START TRANSACTION",
             Dialect::Postgres => "BEGIN",
@@ -469,21 +469,21 @@ impl Lease {
         Ok(())
     }
 
-    /// Makes what was done in the transaction count.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// As [`Lease::run`]. The transaction is over: where the connection broke, nobody knows whether it counts.
+    /// As [`Lease::run`]. The transaction is over: where the connection broke, it may be committed or not.
     pub async fn commit(&mut self) -> Result<(), Error> {
         let done = self.execute("COMMIT").await;
-        // A connection whose transaction did not end is closed with it.
+        // A connection whose transaction did not end is closed.
         self.in_transaction = done.is_err();
         done
     }
 
-    /// Takes back what was done in the transaction.
+    /// Rolls the transaction back.
     ///
     /// # Errors
-    /// As [`Lease::run`]. The connection is closed then, which takes it back as well.
+    /// As [`Lease::run`]. The connection is closed then, which rolls back too.
     pub async fn roll_back(&mut self) -> Result<(), Error> {
         let done = self.execute("ROLLBACK").await;
         self.in_transaction = done.is_err();
@@ -499,7 +499,7 @@ impl Lease {
         self.settle(ran)
     }
 
-    /// What the end of something that was asked means for the connection.
+    /// Updates the connection's state by the outcome of a statement.
     fn settle<T>(&mut self, ran: Result<T, Error>) -> Result<T, Error> {
         match &ran {
             Ok(_) => self.is_busy = false,
@@ -516,18 +516,18 @@ impl Lease {
         ran
     }
 
-    /// Whether an idle connection works, within a short time.
+    /// Whether an idle connection works, within a short timeout.
     async fn works(&mut self) -> bool {
         let pool = Arc::clone(&self.pool);
         let Some(connection) = self.connection.as_mut() else { return false };
         let timeout = pool.source.options.connect_timeout.min(Duration::from_secs(5));
         self.is_busy = true;
-        let asked = match &pool.source.options.validation_query {
+        let outcome = match &pool.source.options.validation_query {
             Some(query) => within(timeout, connection.execute(query), || late(&pool, timeout)).await,
             None => within(timeout, connection.ping(), || late(&pool, timeout)).await,
         };
         self.is_busy = false;
-        asked.is_ok()
+        outcome.is_ok()
     }
 
     /// Closes the connection.
@@ -540,12 +540,12 @@ impl Lease {
     }
 }
 
-/// How long the taker of rows had no room.
+/// How long the receiver of rows had no room.
 #[derive(Default)]
 struct Waits {
-    /// In microseconds, of waits that are over.
+    /// Microseconds of finished waits.
     over: AtomicU64,
-    /// Since when one goes on.
+    /// The beginning of the present wait.
     since: Mutex<Option<Instant>>,
 }
 
@@ -556,7 +556,7 @@ impl Waits {
     }
 }
 
-/// A taker of rows, and how long it had no room.
+/// A receiver of rows that measures how long it had no room.
 struct Timed<'a, S> {
     sink: S,
     waits: &'a Waits,

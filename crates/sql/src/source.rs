@@ -1,4 +1,4 @@
-//! What a configuration says of a database: where it is, who asks, and how many connections there may be.
+//! The settings of a data source: database, user, and limits of connections.
 
 use crate::url::{self, Target};
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// A data source. Two with the same settings share a [`Pool`](crate::Pool).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Where it leads.
+    /// The target of its URL.
     pub target: Target,
-    /// Who asks; empty: nobody in particular.
+    /// The user; may be empty.
     pub user: String,
     /// The password.
     pub password: String,
-    /// Limits and habits.
+    /// Settings of the pool.
     pub options: Options,
 }
 
@@ -22,7 +22,7 @@ impl std::fmt::Debug for Source {
     }
 }
 
-/// How transactions see what others do.
+/// The isolation level of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isolation {
     /// `READ UNCOMMITTED`.
@@ -36,7 +36,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// By the names and numbers of JDBC, with and without `TRANSACTION_`. `Some(None)`: `NONE`, as the database does it.
+    /// By the names and numbers of JDBC, with and without `TRANSACTION_`. `Some(None)`: `NONE`, the default of the database.
     pub fn named(name: &str) -> Option<Option<Isolation>> {
         let name = name.trim().to_ascii_uppercase();
         Some(match name.strip_prefix("TRANSACTION_").unwrap_or(&name) {
@@ -49,7 +49,7 @@ impl Isolation {
         })
     }
 
-    /// As SQL says it.
+    /// The level in SQL.
     pub(crate) fn sql(self) -> &'static str {
         match self {
             Isolation::ReadUncommitted => "READ UNCOMMITTED",
@@ -60,20 +60,20 @@ impl Isolation {
     }
 }
 
-/// Why something cannot be a data source.
+/// Why a data source cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unusable {
-    /// What is wrong.
+    /// The error.
     pub message: String,
     /// What to do.
     pub help: String,
 }
 
 impl Source {
-    /// Of a JDBC URL; `embedded`: URLs of H2 and Derby are SQLite's. User and password may also be in the URL.
+    /// Parses a JDBC URL; `embedded`: URLs of H2 and Derby mean SQLite. User and password may also be in the URL.
     ///
     /// # Errors
-    /// There is no driver for it, or it cannot be read.
+    /// No driver supports the URL, or it is malformed.
     pub fn new(
         url: &str,
         user: &str,
@@ -82,45 +82,45 @@ impl Source {
         embedded: bool,
     ) -> Result<Source, Unusable> {
         let target = url::parse(url, embedded).map_err(|(message, help)| Unusable { message, help })?;
-        let or = |own: &str, name: &str| match own {
+        let or = |value: &str, name: &str| match value {
             "" => target.option(name).unwrap_or_default().to_owned(),
-            own => own.to_owned(),
+            value => value.to_owned(),
         };
         let (user, password) = (or(user, "user"), or(password, "password"));
         Ok(Source { target, user, password, options })
     }
 }
 
-/// Limits and habits of a pool. The names that [`Options::set`] takes are those of Tomcat's pool and of DBCP, whose case does not count.
+/// Settings of a pool. [`Options::set`] accepts the names of Tomcat's pool and of DBCP, in any case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Most connections at a time (`maxActive`, `maxTotal`).
     pub most: usize,
-    /// Most connections that are kept without use (`maxIdle`).
+    /// Most idle connections (`maxIdle`).
     pub most_idle: usize,
     /// Longest wait for a connection (`maxWait`).
     pub wait: Duration,
-    /// Asks whether a connection works that lay idle; `None`: as the protocol does it.
+    /// The query that validates an idle connection; `None`: the protocol's own ping.
     pub validation_query: Option<String>,
-    /// A connection is asked whether it works after it lay idle for so long (`validationInterval`); `None`: never (`testOnBorrow=false`).
+    /// An idle connection is validated after this time (`validationInterval`); `None`: never (`testOnBorrow=false`).
     pub validation: Option<Duration>,
-    /// A connection is closed when it lay idle for so long (`minEvictableIdleTimeMillis`).
+    /// A connection is closed when it was idle for this time (`minEvictableIdleTimeMillis`).
     pub idle_time: Duration,
-    /// A connection is closed when it is so old (`maxAge`); `None`: never.
+    /// A connection is closed at this age (`maxAge`); `None`: never.
     pub age: Option<Duration>,
-    /// Statements count when they have run (`autocommit`, `defaultAutoCommit`).
+    /// Statements are committed when they have run (`autocommit`, `defaultAutoCommit`).
     pub autocommit: bool,
-    /// How transactions see each other; `None`: as the database does by itself.
+    /// The isolation level; `None`: the default of the database.
     pub isolation: Option<Isolation>,
     /// Statements for each new connection (`initSQL`, `connectionInitSqls`).
     pub init: Option<String>,
-    /// Nothing is written (`defaultReadOnly`).
+    /// Connections are read-only (`defaultReadOnly`).
     pub read_only: bool,
-    /// Prepared statements that a connection keeps (`maxOpenPreparedStatements`); 0: none.
+    /// Most prepared statements that a connection caches (`maxOpenPreparedStatements`); 0: none.
     pub statements: usize,
-    /// Longest wait for a new connection.
+    /// Timeout of opening a connection.
     pub connect_timeout: Duration,
-    /// Longest run of a statement (`queryTimeout`).
+    /// Time limit of a statement (`queryTimeout`).
     pub query_timeout: Duration,
     /// Most bytes of a value, of a column as of a parameter of SQLite.
     pub longest: usize,
@@ -149,18 +149,18 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The longest time that an option can say: what is longer is a day.
+    /// Upper limit of times: a longer one counts as a day.
     pub const LONGEST: Duration = Duration::from_secs(86_400);
 
-    /// What an inline `<pool>` has where it does not say otherwise: DBCP's eight connections.
+    /// The defaults of an inline `<pool>`: eight connections, as in DBCP.
     pub fn inline() -> Options {
         Options { most: 8, most_idle: 8, ..Options::default() }
     }
 
-    /// Takes an option. `Ok(false)`: it is known, and means nothing here.
+    /// Sets an option. `Ok(false)`: the option has no effect here.
     ///
     /// # Errors
-    /// The value is not one of those; `None`: no option has this name.
+    /// The value is not valid, with the expected values; `None`: no option has this name.
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool, Option<String>> {
         let value = value.trim();
         let number = || value.parse::<i64>().map_err(|_| Some("it needs a whole number".to_owned()));
@@ -169,7 +169,7 @@ impl Options {
             "false" => Ok(false),
             _ => Err(Some("it needs `true` or `false`".to_owned())),
         };
-        // Nothing, or a negative number, has no bound there; here everything has one.
+        // An empty or negative number means no limit there; here everything has one.
         let millis = |longest: Duration| {
             number().map(|number| match u64::try_from(number) {
                 Ok(0) | Err(_) => longest,
@@ -181,7 +181,7 @@ impl Options {
         let count = || number().map(|number| usize::try_from(number).map_or(MOST, |number| number.min(MOST)));
         match name.trim().to_ascii_lowercase().as_str() {
             "maxactive" | "maxtotal" | "maximumpoolsize" | "org.wso2.ws.dataservice.maxpoolsize" => {
-                // 0 is no bound in DBCP.
+                // 0 means no limit in DBCP.
                 self.most = Some(count()?).filter(|&most| most > 0).unwrap_or(MOST);
             }
             "maxidle" => self.most_idle = count()?,
@@ -283,7 +283,7 @@ mod tests {
             assert_eq!(options.set(name, value), wanted, "{name}");
         }
         assert_eq!((options.most, options.wait.as_secs(), options.validation), (5, 86_400, None));
-        // No number is too large for a clock.
+        // A number may be larger than the clock can represent.
         for name in ["queryTimeout", "maxWait", "maxAge", "minEvictableIdleTimeMillis", "validationInterval"]
         {
             for value in ["9223372036854775807", "-9223372036854775808", "0"] {

@@ -1,4 +1,4 @@
-//! The text of a statement: where its parameters stand, and how each database has it written.
+//! The text of a statement: the positions of its parameters, and its form for each database.
 
 use crate::url::Dialect;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Of a text with question marks as JDBC has them. Those within quotes and comments are none, `??` is a question mark of the
-    /// database. `{call p(?)}` is written as the database calls procedures.
+    /// Parses a text with question marks as in JDBC. Those within quotes and comments do not count, `??` is a question mark of the
+    /// database. `{call p(?)}` becomes the procedure call of the database.
     pub fn new(text: &str, dialect: Dialect) -> Statement {
         let text = call(text.trim().trim_end_matches(';'), dialect);
         let mut out = String::with_capacity(text.len() + 8);
@@ -40,51 +40,51 @@ impl Statement {
         Statement { text: out.into(), parameters, longest: None }
     }
 
-    /// Has it end after this time, where that is earlier than its data source says.
+    /// Sets its time limit, which counts if it is shorter than that of its data source.
     pub fn within(self, longest: Option<Duration>) -> Statement {
         Statement { longest, ..self }
     }
 
-    /// Its own longest run.
+    /// Its time limit.
     pub(crate) fn longest(&self) -> Option<Duration> {
         self.longest
     }
 
-    /// As the database gets it.
+    /// The text for the database.
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 
-    /// How many parameters it has.
+    /// The number of its parameters.
     pub fn parameters(&self) -> usize {
         self.parameters
     }
 }
 
-/// A text with `:name` parameters, as data services have them, and `?` beside them.
+/// A text with `:name` parameters, as in data services, and `?` beside them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The text with question marks.
     pub text: String,
-    /// For each question mark the name that stood there; `None`: a question mark.
+    /// For each question mark the name in its place; `None`: it was a question mark.
     pub names: Vec<Option<String>>,
-    /// Where the question marks are in the text.
+    /// The positions of the question marks in the text.
     marks: Vec<usize>,
 }
 
-/// What stands in a statement where a question mark was.
+/// The replacement of a question mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// So many parameters, with commas between them; none: NULL.
+    /// This many parameters, separated by commas; 0: NULL.
     Marks(usize),
-    /// A text as it is. It is part of the statement: whoever gives it has looked at it.
+    /// A text as it is. It becomes part of the statement: the caller has checked it.
     Text(String),
-    /// Nothing, and no comma before or behind it.
+    /// Nothing, without the comma before or after it.
     Drop,
 }
 
 impl Named {
-    /// Finds the names; `is_parameter` says which ones are parameters.
+    /// Parses the text; `is_parameter` tells which names are parameters.
     pub fn new(text: &str, dialect: Dialect, is_parameter: impl Fn(&str) -> bool) -> Named {
         let (mut out, mut names) = (String::with_capacity(text.len()), Vec::new());
         let mut marks = Vec::new();
@@ -111,7 +111,7 @@ impl Named {
         Named { text: out, names, marks }
     }
 
-    /// Adds something behind the text, before what ends it.
+    /// Appends to the text, in front of its final semicolon.
     pub fn append(&mut self, more: &str) {
         self.text.truncate(self.text.trim_end().trim_end_matches(';').len());
         self.text.push_str(more);
@@ -185,7 +185,7 @@ enum Part<'a> {
     Named(&'a str),
 }
 
-/// Cuts a text at its parameters.
+/// Splits a text at its parameters.
 fn parts(text: &str, dialect: Dialect) -> Vec<Part<'_>> {
     let bytes = text.as_bytes();
     let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
@@ -205,7 +205,7 @@ fn parts(text: &str, dialect: Dialect) -> Vec<Part<'_>> {
                 at += if escaped { 2 } else { 1 };
                 from = at;
             }
-            // A cast of PostgreSQL.
+            // The cast operator of PostgreSQL.
             b':' if after == Some(b':') => at += 2,
             b':' if after.is_some_and(|next| next.is_ascii_alphabetic() || next == b'_') => {
                 let length = bytes[at + 1..].iter().take_while(|&&byte| is_name(byte)).count();
@@ -225,7 +225,7 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a backslash takes the meaning of a quote away: in MySQL, and in `E'…'` of PostgreSQL.
+/// Whether a backslash escapes a quote: in MySQL, and in `E'…'` of PostgreSQL.
 fn backslashes(bytes: &[u8], at: usize, dialect: Dialect) -> bool {
     match dialect {
         Dialect::MySql => bytes[at] != b'`',
@@ -238,7 +238,7 @@ fn backslashes(bytes: &[u8], at: usize, dialect: Dialect) -> bool {
     }
 }
 
-/// The end of what is quoted from `at`. A doubled quote ends and begins again, which is the same.
+/// The end of the quoted text at `at`. A doubled quote ends one and begins another, which has the same effect.
 fn quoted(bytes: &[u8], at: usize, backslashes: bool) -> usize {
     let quote = bytes[at];
     let mut at = at + 1;
@@ -253,7 +253,7 @@ fn quoted(bytes: &[u8], at: usize, backslashes: bool) -> usize {
     at.min(bytes.len())
 }
 
-/// The end of a comment to the end of the line, which is a carriage return too for PostgreSQL.
+/// The end of a line comment; for PostgreSQL a carriage return ends it too.
 fn line_end(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
     let ends = |byte: &u8| *byte == b'\n' || (dialect == Dialect::Postgres && *byte == b'\r');
     bytes[at..].iter().position(ends).map_or(bytes.len(), |found| at + found + 1)
@@ -271,13 +271,13 @@ fn bracketed(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The place behind the next `what`, or the end.
-fn find(bytes: &[u8], at: usize, what: &[u8]) -> usize {
-    let found = bytes[at..].windows(what.len()).position(|window| window == what);
-    found.map_or(bytes.len(), |found| at + found + what.len())
+/// The position after the next `end`, or the end of the text.
+fn find(bytes: &[u8], at: usize, end: &[u8]) -> usize {
+    let found = bytes[at..].windows(end.len()).position(|window| window == end);
+    found.map_or(bytes.len(), |found| at + found + end.len())
 }
 
-/// The end of a comment, which PostgreSQL and SQL Server nest.
+/// The end of a block comment, which PostgreSQL and SQL Server nest.
 fn comment(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
     let (mut depth, mut at) = (0_usize, at);
     let nests = matches!(dialect, Dialect::Postgres | Dialect::SqlServer);
@@ -300,7 +300,7 @@ fn comment(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
     at
 }
 
-/// The end of `$tag$ … $tag$`, or the place behind the `$`.
+/// The end of `$tag$ … $tag$`, or the position after the `$`.
 fn dollars(bytes: &[u8], at: usize) -> usize {
     let length = bytes[at + 1..].iter().take_while(|&&byte| is_name(byte)).count();
     let tag = &bytes[at..(at + length + 2).min(bytes.len())];

@@ -1,9 +1,9 @@
-//! JDBC URLs: which database, where, and what its driver is told.
+//! JDBC URLs: database, address, and options for the driver.
 
 use message::form::decode_percent;
 use std::fmt;
 
-/// A database that there is a driver for.
+/// A database with a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// PostgreSQL.
@@ -27,10 +27,10 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// Where a URL leads. It has no password in it that could be logged.
+/// The target of a URL, without the password.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Which database.
+    /// The dialect.
     pub dialect: Dialect,
     /// The host; empty for SQLite.
     pub host: String,
@@ -38,9 +38,9 @@ pub struct Target {
     pub port: u16,
     /// The database; the file of SQLite, `None`: in memory, under the name in `host`.
     pub database: Option<String>,
-    /// Made for H2 or Derby, and run on SQLite.
+    /// The URL is one of H2 or Derby, and SQLite replaces it.
     pub stands_in: bool,
-    /// What the URL says beyond that, decoded, in order.
+    /// Further options of the URL, decoded, in order.
     pub(crate) options: Vec<(String, String)>,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Databases that users have and that there is no driver for: the beginning of the URL, what it is, and what to do.
+/// Databases without a driver: the prefix of the URL, the name, and what to do.
 const OTHERS: &[(&str, &str, &str)] = &[
     ("jdbc:jtds:sybase:", "Sybase", NO_DRIVER),
     ("jdbc:oracle:", "Oracle", NO_DRIVER),
@@ -86,18 +86,18 @@ const OTHERS: &[(&str, &str, &str)] = &[
 
 const NO_DRIVER: &str = "there are drivers for PostgreSQL, MySQL, MariaDB, SQL Server and SQLite: put a service in front of the other database and `call` it";
 
-/// The way out for databases that live in a Java machine.
+/// The help for databases that run in a Java virtual machine.
 const EMBEDDED: &str = "it runs inside of a Java machine: sql.embedded = \"sqlite\" in busbar.toml runs its statements on SQLite, as far as its SQL allows";
 
-/// Reads a URL; `embedded`: URLs of H2 and Derby are SQLite's.
+/// Parses a URL; `embedded`: URLs of H2 and Derby mean SQLite.
 ///
 /// # Errors
-/// What is wrong with it, and what to do about that. Neither repeats the URL, which may have a password in it.
+/// The error and what to do. Neither repeats the URL, which may contain a password.
 pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String)> {
     let url = url.trim();
     let lower = url.to_ascii_lowercase();
-    if let Some((_, what, help)) = OTHERS.iter().find(|(prefix, ..)| lower.starts_with(prefix)) {
-        return Err((format!("there is no driver for {what} here"), (*help).to_owned()));
+    if let Some((_, database, help)) = OTHERS.iter().find(|(prefix, ..)| lower.starts_with(prefix)) {
+        return Err((format!("there is no driver for {database} here"), (*help).to_owned()));
     }
     let after = |prefix: &str| lower.starts_with(prefix).then(|| &url[prefix.len()..]);
     if let Some(rest) = after("jdbc:postgresql:") {
@@ -123,10 +123,10 @@ pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String
         };
         return Ok(sqlite(place, false, options(query, '&')));
     }
-    for (prefix, what) in [("jdbc:h2:", "H2"), ("jdbc:derby:", "Derby")] {
+    for (prefix, database) in [("jdbc:h2:", "H2"), ("jdbc:derby:", "Derby")] {
         let Some(rest) = after(prefix) else { continue };
         if !embedded {
-            return Err((format!("there is no driver for {what} here"), EMBEDDED.to_owned()));
+            return Err((format!("there is no driver for {database} here"), EMBEDDED.to_owned()));
         }
         let name = rest.split(';').next().unwrap_or("");
         let name = name.strip_prefix("file:").unwrap_or(name);
@@ -136,7 +136,7 @@ pub(crate) fn parse(url: &str, embedded: bool) -> Result<Target, (String, String
     }
     let help =
         "write jdbc:postgresql://HOST:PORT/DATABASE, jdbc:mysql://HOST:PORT/DATABASE or jdbc:sqlite:FILE";
-    Err(("this is no JDBC URL of a database that is known here".to_owned(), help.to_owned()))
+    Err(("this is not a JDBC URL of a database that is known here".to_owned(), help.to_owned()))
 }
 
 /// A file, or the name of a database in memory.
@@ -150,8 +150,8 @@ fn sqlite(place: Result<&str, &str>, stands_in: bool, options: Vec<(String, Stri
 
 /// `//host:port/database?name=value`, or the database alone.
 fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, String)> {
-    let wrong = |what: &str| {
-        Err((what.to_owned(), format!("write //HOST:PORT/DATABASE; without a port it is {port}")))
+    let wrong = |message: &str| {
+        Err((message.to_owned(), format!("write //HOST:PORT/DATABASE; without a port it is {port}")))
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let mut target = Target {
@@ -173,7 +173,7 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
             if hosts.contains(',') {
                 return wrong("a data source with several hosts is not possible here");
             }
-            let (host, own) = match hosts.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            let (host, own_port) = match hosts.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
                 Some((host, rest)) => (host, rest.strip_prefix(':')),
                 None => match hosts.split_once(':') {
                     Some((host, port)) => (host, Some(port)),
@@ -186,10 +186,10 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
             if !host.is_empty() {
                 target.host = host.to_owned();
             }
-            if let Some(own) = own.filter(|own| !own.is_empty()) {
-                match own.parse() {
-                    Ok(own) => target.port = own,
-                    Err(_) => return wrong("the port of this URL is no number"),
+            if let Some(port_text) = own_port.filter(|p| !p.is_empty()) {
+                match port_text.parse() {
+                    Ok(number) => target.port = number,
+                    Err(_) => return wrong("the port of this URL is not a number"),
                 }
             }
             database
@@ -200,9 +200,9 @@ fn server(rest: &str, dialect: Dialect, port: u16) -> Result<Target, (String, St
     Ok(target)
 }
 
-/// `//host\instance:port;name=value`, as the driver of Microsoft has it, and `//host:port/database;name=value` of jTDS.
+/// `//host\instance:port;name=value`, as in Microsoft's driver, and `//host:port/database;name=value` of jTDS.
 fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
-    let wrong = |what: &str, help: &str| Err((what.to_owned(), help.to_owned()));
+    let wrong = |message: &str, help: &str| Err((message.to_owned(), help.to_owned()));
     let (place, properties) = rest.split_once(';').unwrap_or((rest, ""));
     let place = place.trim();
     let Some(place) = place.strip_prefix("//").or(place.is_empty().then_some("")) else {
@@ -213,31 +213,31 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
         dialect: Dialect::SqlServer,
         host: "localhost".to_owned(),
         port: 0,
-        database: Some(path.to_owned()).filter(|own| !own.is_empty()),
+        database: Some(path.to_owned()).filter(|text| !text.is_empty()),
         stands_in: false,
         options: braced(properties),
     };
-    // What the properties say goes before what the address says, as in the drivers.
+    // Properties take precedence over the address, as in the drivers.
     let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or("")),
         None => place.split_once(':').unwrap_or((place, "")),
     };
     let first = |names: &[&str]| {
         let found = names.iter().find_map(|name| target.option(name));
-        found.map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned)
+        found.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
     };
     let host = first(&["serverName", "server"]).unwrap_or_else(|| host.trim().to_owned());
     let port = first(&["portNumber", "port"]).unwrap_or_else(|| port.trim().to_owned());
     let database = first(&["databaseName", "database"]).or(target.database.clone());
     let user = first(&["userName", "user"]);
     let instance = first(&["instanceName", "instance"]);
-    let login = first(&["authentication"]).map(|own| own.to_ascii_lowercase());
+    let login = first(&["authentication"]).map(|method| method.to_ascii_lowercase());
     let is = |name: &str, value: &str| {
-        target.option(name).is_some_and(|own| own.trim().eq_ignore_ascii_case(value))
+        target.option(name).is_some_and(|given| given.trim().eq_ignore_ascii_case(value))
     };
     let is_own_login = is("integratedSecurity", "true")
         || first(&["domain"]).is_some()
-        || login.is_some_and(|own| !matches!(&*own, "sqlpassword" | "notspecified"));
+        || login.is_some_and(|method| !matches!(&*method, "sqlpassword" | "notspecified"));
     if is_own_login {
         return wrong(
             "this URL logs in as a user of Windows or of Azure",
@@ -249,8 +249,8 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
         return wrong("`encrypt` of this URL is not known", "write encrypt=true, false or strict");
     }
     if jtds && target.option("encrypt").is_none() {
-        // Its name there is `ssl`, and it is off.
-        let encrypt = match first(&["ssl"]).map(|own| own.to_ascii_lowercase()).as_deref() {
+        // jTDS calls it `ssl`, and it is off by default.
+        let encrypt = match first(&["ssl"]).map(|value| value.to_ascii_lowercase()).as_deref() {
             None | Some("off" | "request") => "false",
             Some("require") => {
                 target.options.push(("trustServerCertificate".to_owned(), "true".to_owned()));
@@ -264,7 +264,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
         target.options.push(("encrypt".to_owned(), encrypt.to_owned()));
     }
     let (host, instance) = match host.split_once('\\') {
-        Some((host, own)) => (host.to_owned(), Some(own.to_owned())),
+        Some((host, instance_name)) => (host.to_owned(), Some(instance_name.to_owned())),
         None => (host, instance),
     };
     if host.contains([',', '(', '@', '/']) {
@@ -283,7 +283,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
             Ok(port) if port != 0 => port,
             _ => {
                 return wrong(
-                    "the port of this URL is no number",
+                    "the port of this URL is not a number",
                     "write //HOST:PORT; without a port it is 1433",
                 );
             }
@@ -296,7 +296,7 @@ fn sql_server(rest: &str, jtds: bool) -> Result<Target, (String, String)> {
     Ok(target)
 }
 
-/// `name=value;name={va;lue}`: what stands in braces is taken as it is, `}}` is one of them.
+/// `name=value;name={va;lue}`: text in braces is taken as it is, with `}}` for a brace.
 fn braced(text: &str) -> Vec<(String, String)> {
     let (mut all, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
@@ -333,7 +333,7 @@ fn braced(text: &str) -> Vec<(String, String)> {
 
 fn options(query: &str, separator: char) -> Vec<(String, String)> {
     let pairs = query.split(separator).filter(|pair| !pair.is_empty());
-    // What was written `&amp;` in a place that is no XML.
+    // `&amp;` was written outside of XML.
     let pairs = pairs.map(|pair| pair.trim_start_matches("amp;"));
     pairs
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
@@ -342,18 +342,18 @@ fn options(query: &str, separator: char) -> Vec<(String, String)> {
 }
 
 impl Target {
-    /// An option of the URL, whose name has no case.
+    /// An option of the URL, by its name in any case.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
-        let found = self.options.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let found = self.options.iter().rev().find(|(option_name, _)| option_name.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whether it lies in the memory of this process.
+    /// Whether the database is in memory.
     pub fn is_in_memory(&self) -> bool {
         self.dialect == Dialect::Sqlite && self.database.is_none()
     }
 
-    /// Options of the URL that mean something here and are not honoured, each with the reason.
+    /// Options of the URL that would have an effect and are not supported, each with the reason.
     pub fn not_honoured(&self) -> Vec<(&str, &'static str)> {
         let mut found = Vec::new();
         for (name, _) in &self.options {
@@ -432,8 +432,8 @@ mod tests {
             ("jdbc:sqlserver://h;integratedSecurity=true", "a user of Windows"),
             ("jdbc:sqlserver://h;authentication=ActiveDirectoryPassword", "of Azure"),
             ("jdbc:sqlserver://h;encrypt=maybe", "`encrypt`"),
-            ("jdbc:sqlserver://h:0", "no number"),
-            ("jdbc:sqlserver://h:99999", "no number"),
+            ("jdbc:sqlserver://h:0", "not a number"),
+            ("jdbc:sqlserver://h:99999", "not a number"),
             ("jdbc:sqlserver://a,b", "cannot be read"),
             ("jdbc:sqlserver:h", "no `//HOST`"),
             ("jdbc:jtds:sqlserver://h/d;ssl=sometimes", "`ssl`"),
@@ -442,9 +442,9 @@ mod tests {
             ("jdbc:h2:mem:test", "H2"),
             ("jdbc:derby:memory:x;create=true", "Derby"),
             ("jdbc:postgresql://a,b/x", "several hosts"),
-            ("jdbc:mysql://h:x/d", "no number"),
-            ("postgres://h/d", "no JDBC URL"),
-            ("", "no JDBC URL"),
+            ("jdbc:mysql://h:x/d", "not a number"),
+            ("postgres://h/d", "not a JDBC URL"),
+            ("", "not a JDBC URL"),
         ] {
             let (message, help) = parse(url, false).unwrap_err();
             assert!(message.contains(says) && !help.is_empty(), "{url}: {message}");

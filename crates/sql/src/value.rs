@@ -1,19 +1,19 @@
-//! Values of results, and how Java's drivers write them.
+//! Values of results, in the text forms of Java's drivers.
 
 use base64::Engine;
 use std::fmt;
 use std::sync::Arc;
 
-/// A value of a column. What has a form of its own in JDBC (dates, decimals) is kept in that form.
+/// A value of a column. Types with a text form in JDBC (dates, decimals) are kept in that form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// NULL.
     Null,
-    /// A truth value.
+    /// A boolean.
     Boolean(bool),
     /// A whole number.
     Integer(i64),
-    /// A whole number that a `BIGINT UNSIGNED` can have.
+    /// A whole number beyond 63 bits (`BIGINT UNSIGNED`).
     Unsigned(u64),
     /// A float of 32 bits.
     Real(f32),
@@ -39,7 +39,7 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// About how many bytes it takes.
+    /// The approximate memory in bytes.
     pub fn size(&self) -> usize {
         match self {
             Value::Text(text)
@@ -73,7 +73,7 @@ impl fmt::Display for Value {
             Value::Boolean(value) => value.fmt(out),
             Value::Integer(value) => value.fmt(out),
             Value::Unsigned(value) => value.fmt(out),
-            // The shortest digits that mean this float of 32 bits.
+            // The shortest digits that identify this 32-bit float.
             Value::Real(value) => {
                 let shortest: f64 = value.to_string().parse().unwrap_or(f64::from(*value));
                 out.write_str(&message::value::java_number_text(shortest))
@@ -89,7 +89,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// `2026-11-23 10:15:30.0`: what `Timestamp.toString` says, with a fraction of at least one digit.
+/// `2026-11-23 10:15:30.0`, as `Timestamp.toString` writes it, with a fraction of at least one digit.
 pub(crate) fn timestamp_text(date_time: jiff::civil::DateTime) -> String {
     let (date, time) = (date_time.date(), date_time.time());
     let mut out = format!("{date} {:02}:{:02}:{:02}", time.hour(), time.minute(), time.second());
@@ -105,7 +105,7 @@ pub(crate) fn timestamp_text(date_time: jiff::civil::DateTime) -> String {
 pub struct Columns(pub(crate) Vec<String>);
 
 impl Columns {
-    /// Of these names.
+    /// Columns with these names.
     pub fn new(names: Vec<String>) -> Columns {
         Columns(names)
     }
@@ -115,24 +115,24 @@ impl Columns {
         &self.0
     }
 
-    /// The place of a column by its label, which has no case in JDBC; the first one counts.
+    /// The index of a column by its label, in any case, as in JDBC; the first one counts.
     pub fn named(&self, name: &str) -> Option<usize> {
-        let exact = self.0.iter().position(|own| own == name);
-        exact.or_else(|| self.0.iter().position(|own| own.eq_ignore_ascii_case(name)))
+        let exact = self.0.iter().position(|n| n == name);
+        exact.or_else(|| self.0.iter().position(|n| n.eq_ignore_ascii_case(name)))
     }
 }
 
 /// A row.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Whose names.
+    /// Its columns.
     pub columns: Arc<Columns>,
     /// One for each column.
     pub values: Vec<Value>,
 }
 
 impl Row {
-    /// About how many bytes its values take.
+    /// The approximate memory of its values in bytes.
     pub fn size(&self) -> usize {
         self.values.iter().map(Value::size).sum()
     }

@@ -45,10 +45,10 @@ impl Server {
         Some(server)
     }
 
-    fn ask(&self, what: &str) -> Option<i32> {
+    fn ask(&self, command_name: &str) -> Option<i32> {
         let mut command = Command::new(&self.script);
         command
-            .arg(what)
+            .arg(command_name)
             .arg(&self.directory)
             .arg(self.port.to_string())
             .stdin(Stdio::null())
@@ -564,22 +564,22 @@ fn limits(server: &Server) {
         // Who comes then waits for one of those that there are.
         let patient = pools.get("patient", server.source("", Options { most: 60, ..Options::default() }));
         drop((leases.pop(), leases.pop()));
-        let mut own = Vec::new();
+        let mut taken = Vec::new();
         for _ in 0..200 {
             match tokio::time::timeout(Duration::from_millis(500), patient.get()).await {
-                Ok(Ok(lease)) => own.push(lease),
+                Ok(Ok(lease)) => taken.push(lease),
                 // The server has not closed those of the others yet.
-                Ok(Err(_)) if own.is_empty() => tokio::time::sleep(Duration::from_millis(20)).await,
+                Ok(Err(_)) if taken.is_empty() => tokio::time::sleep(Duration::from_millis(20)).await,
                 _ => break,
             }
         }
-        assert!(!own.is_empty() && own.len() < 10, "{}", own.len());
+        assert!(!taken.is_empty() && taken.len() < 10, "{}", taken.len());
         let (waits, comes_back) = tokio::join!(patient.get(), async {
             tokio::time::sleep(Duration::from_millis(50)).await;
-            drop(own.pop());
+            drop(taken.pop());
         });
         assert!(waits.is_ok());
-        drop((comes_back, own, leases));
+        drop((comes_back, taken, leases));
         let mut lease = crowd.get().await.unwrap();
         assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
         drop(lease);
@@ -609,11 +609,11 @@ fn outages(server: &Server) {
         assert_eq!(pool.status().idle, 3);
         let text = sleep(server, 60);
         let mut lease = pool.get().await.unwrap();
-        let (asked, _) = tokio::join!(all(&mut lease, &text, &[]), async {
+        let (query, _) = tokio::join!(all(&mut lease, &text, &[]), async {
             tokio::time::sleep(Duration::from_millis(200)).await;
             server.ask("kill");
         });
-        let error = asked.unwrap_err();
+        let error = query.unwrap_err();
         assert!(matches!(error.reason, Reason::Interrupted | Reason::Refused), "{error:?}");
         drop(lease);
         let refused = pool.get().await.err().unwrap();
@@ -645,13 +645,13 @@ impl Between {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (left, ends) = (Arc::new(AtomicUsize::new(usize::MAX)), Arc::new(AtomicBool::new(false)));
-        let (own, end) = (Arc::clone(&left), Arc::clone(&ends));
+        let (left_in_thread, end) = (Arc::clone(&left), Arc::clone(&ends));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if end.load(Relaxed) {
                     return;
                 }
-                serve(client, &own);
+                serve(client, &left_in_thread);
             }
         });
         Between { port, left, ends }
@@ -711,11 +711,11 @@ fn cuts(server: &Server) {
                     }
                 }
                 between.left.store(most, Relaxed);
-                let asked = async {
+                let query = async {
                     let mut lease = pool.get().await?;
                     all(&mut lease, "select repeat('x', 100000)", &[]).await
                 };
-                let error = asked.await.map(|rows| rows.len()).unwrap_err();
+                let error = query.await.map(|rows| rows.len()).unwrap_err();
                 assert!(
                     matches!(error.reason, Reason::Unavailable | Reason::Interrupted),
                     "{} {most}: {error:?}",

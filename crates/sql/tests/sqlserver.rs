@@ -69,7 +69,9 @@ fn parameters_go_by_their_types_and_columns_come_by_theirs() {
         ]);
         let nothing: Vec<Vec<u8>> = types
             .iter()
-            .map(|(_, of)| if matches!(of[0], 0xE7 | 0xA5) { vec![0xFF, 0xFF] } else { vec![0] })
+            .map(
+                |(_, type_info)| if matches!(type_info[0], 0xE7 | 0xA5) { vec![0xFF, 0xFF] } else { vec![0] },
+            )
             .collect();
         Reply::Tokens([columns(&types), filled, row(&nothing), done(0x10, 2)].concat())
     });
@@ -130,16 +132,16 @@ fn parameters_go_by_their_types_and_columns_come_by_theirs() {
 #[test]
 fn what_changes_rows_says_how_many_and_which_key() {
     let server = Tds::start(|text| match text {
-        own if own.starts_with("insert into t values (@P1)\n;SELECT @@ROWCOUNT") => {
+        text if text.starts_with("insert into t values (@P1)\n;SELECT @@ROWCOUNT") => {
             Reply::Tokens(changed(1, Some(42)))
         }
-        own if own.starts_with("update") => Reply::Tokens(changed(3, None)),
-        own if own.starts_with("insert into k") => {
+        text if text.starts_with("update") => Reply::Tokens(changed(3, None)),
+        text if text.starts_with("insert into k") => {
             let broken = error(2627, 14, "Violation of PRIMARY KEY constraint 'PK_k'.");
             Reply::Tokens([broken, done(2, 0)].concat())
         }
         // Of two results the first one counts.
-        own if own.starts_with("EXEC dbo.p @P1") => Reply::Tokens(
+        text if text.starts_with("EXEC dbo.p @P1") => Reply::Tokens(
             [
                 columns(&[("a", INT)]),
                 row(&[bytes(&7_i32.to_le_bytes())]),
@@ -177,7 +179,11 @@ fn what_changes_rows_says_how_many_and_which_key() {
         let of_transactions: Vec<&str> = seen
             .iter()
             .map(String::as_str)
-            .filter(|own| own.starts_with("BEGIN") || own.starts_with("COMMIT") || own.starts_with("ROLL"))
+            .filter(|statement| {
+                statement.starts_with("BEGIN")
+                    || statement.starts_with("COMMIT")
+                    || statement.starts_with("ROLL")
+            })
             .collect();
         assert_eq!(of_transactions, ["BEGIN TRANSACTION", "COMMIT", "BEGIN TRANSACTION", "ROLLBACK"]);
         assert_eq!((pool.status().opened.0, pool.status().idle), (1, 1));
@@ -186,7 +192,7 @@ fn what_changes_rows_says_how_many_and_which_key() {
 
 #[test]
 fn failures_have_their_reasons_and_the_next_statement_works() {
-    let number = |own: i32| row(&[bytes(&own.to_le_bytes())]);
+    let number = |value: i32| row(&[bytes(&value.to_le_bytes())]);
     let server = Tds::start(move |text| match text {
         "cut" => Reply::Cut([columns(&[("a", INT)]), number(1), number(2)].concat()),
         "slow" => Reply::Late(Duration::from_secs(3)),
@@ -229,8 +235,8 @@ fn failures_have_their_reasons_and_the_next_statement_works() {
         let long = Kind::Decimal.parse(Some(&"9".repeat(39))).unwrap();
         assert_eq!(all(&mut lease, "select ?", &[long]).await.unwrap_err().reason, Reason::Value);
         // A statement may have a shorter time of its own.
-        let own = Statement::new("slow", pool.dialect()).within(Some(Duration::from_millis(50)));
-        let failed = lease.run(&own, &[], |_| Ok(true)).await.unwrap_err();
+        let statement = Statement::new("slow", pool.dialect()).within(Some(Duration::from_millis(50)));
+        let failed = lease.run(&statement, &[], |_| Ok(true)).await.unwrap_err();
         assert!(failed.message.contains("within 0.05 s"), "{failed}");
 
         // All of it over TLS: to a server that is trusted, and to one that is not asked who it is.

@@ -5,28 +5,28 @@ use crate::names::{NO_URI, NameId, XML_PREFIX};
 use crate::tree::{DETACHED, NIL, Node, NodeKind, SIDE, Tag};
 use crate::{Document, NodeId};
 
-/// Appends to a document in document order, without looking anything up that the call does not name.
+/// Appends to a document in document order, with no look-ups but those that the call names.
 ///
 /// Elements not ended are ended by [`Builder::finish`] (or when the builder is dropped).
 pub struct Builder<'a> {
     doc: &'a mut Document,
     /// Open elements with their last child.
     stack: Vec<(NodeId, u32)>,
-    /// Text goes on in the last node.
+    /// The next text is appended to the last node.
     in_text: bool,
     /// The innermost element has no children yet: it may get attributes.
     in_tag: bool,
 }
 
 impl<'a> Builder<'a> {
-    /// Builds below `parent`, behind what is there.
+    /// Builds below `parent`, after its present children.
     pub fn new(doc: &'a mut Document, parent: NodeId) -> Builder<'a> {
         doc.note_append(parent);
         let last = doc.last_child(parent).map_or(NIL, |n| n.0);
         Builder { doc, stack: vec![(parent, last)], in_text: false, in_tag: false }
     }
 
-    /// The document as it is now. (The element being built does not know its last child yet.)
+    /// The document as it is now. (The element under construction does not have its last child yet.)
     pub fn document(&self) -> &Document {
         self.doc
     }
@@ -86,7 +86,7 @@ impl<'a> Builder<'a> {
         if self.in_tag {
             let n = self.current();
             let (prefix_id, uri_id) = (self.doc.names.prefix(prefix), self.doc.names.uri(uri));
-            // What is in scope already is not said again: a result tree would repeat it on every element.
+            // A namespace in scope is not declared again: a result tree would repeat it on every element.
             if self.doc.binding(n, prefix_id) != Some(uri_id) {
                 Tag { doc: self.doc, element: n, number: 0 }.add_namespace(prefix, uri);
             }
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
             && last != NIL
             && self.doc.nodes[last as usize].kind == NodeKind::Text
         {
-            // Text that was there before the builder came.
+            // Text that was there before this builder.
             self.close(parent, last);
             self.doc.append_text(parent, text);
             return;

@@ -18,7 +18,7 @@ pub enum Algorithm {
     Exclusive,
 }
 
-/// How to canonicalise. The default: Canonical XML 1.0 without comments.
+/// Options of canonicalization. The default: Canonical XML 1.0 without comments.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The algorithm.
@@ -67,7 +67,7 @@ impl Selection for NodeSet {
     }
 }
 
-/// The canonical form, with comments, of a text that is a document: two texts are the same document if theirs are alike.
+/// The canonical form, with comments, of a document as text: equal forms mean the same document.
 ///
 /// # Errors
 /// It is not well-formed.
@@ -84,7 +84,7 @@ pub fn canonicalize(doc: &Document, node: NodeId, options: &Options, out: &mut V
     run(doc, node, None, options, out, None);
 }
 
-/// As [`canonicalize`], for what takes it piece by piece, as a digest does: it is never there as a whole, but for a text that is long
+/// As [`canonicalize`], piece by piece, for a digest: the whole form is never in memory, except for a text node that is long
 /// itself.
 pub fn canonicalize_to(doc: &Document, node: NodeId, options: &Options, to: &mut dyn FnMut(&[u8])) {
     let mut out = Vec::with_capacity(PIECE + PIECE / 4);
@@ -95,7 +95,7 @@ pub fn canonicalize_to(doc: &Document, node: NodeId, options: &Options, to: &mut
 /// Takes pieces of the canonical form as they are made.
 type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// From so many bytes on a piece is given away.
+/// The size in bytes from which on a piece is passed on.
 const PIECE: usize = 16 << 10;
 
 /// Appends the canonical form of the nodes of the document that `selection` has.
@@ -287,7 +287,7 @@ impl<'a> Canonicalizer<'a> {
         self.out.push(b'>');
     }
 
-    /// Canonical XML 1.0, 2.3: a namespace node is written where the nearest output ancestor has not the same one.
+    /// Canonical XML 1.0, 2.3: a namespace node is written unless the nearest output ancestor has the same one.
     fn inclusive(&mut self, n: NodeId) {
         if self.selection.is_none() && self.doc.node(n).ns == 0 && n != self.top {
             return;
@@ -305,7 +305,7 @@ impl<'a> Canonicalizer<'a> {
                 self.rendered.set(prefix, uri);
             }
         }
-        // What the ancestor had and this element has not.
+        // Namespaces of the ancestor that this element does not have.
         for (prefix, uri) in had {
             if prefix == NO_PREFIX && uri != NO_URI {
                 self.namespaces.push((NO_PREFIX, NO_URI));
@@ -316,7 +316,7 @@ impl<'a> Canonicalizer<'a> {
         }
     }
 
-    /// Exclusive: a namespace is written where a name uses it and it is not yet in force.
+    /// Exclusive: a namespace is written where a name uses it and no output ancestor has declared it.
     fn exclusive(&mut self, n: NodeId) {
         let doc = self.doc;
         let node = doc.node(n);
@@ -385,7 +385,8 @@ impl<'a> Canonicalizer<'a> {
     fn inherit(&mut self, n: NodeId) {
         let doc = self.doc;
         let is_xml = |a: NodeId| doc.names.uri_id_of(doc.node(a).name) == XML_URI;
-        let mut known: Vec<&str> = doc.attributes(n).filter(|&a| is_xml(a)).map(|a| doc.local(a)).collect();
+        let mut inherited: Vec<&str> =
+            doc.attributes(n).filter(|&a| is_xml(a)).map(|a| doc.local(a)).collect();
         let v11 = self.algorithm == Algorithm::Inclusive11;
         let mut bases: Vec<&str> = Vec::new();
         let mut contiguous = true;
@@ -403,18 +404,18 @@ impl<'a> Canonicalizer<'a> {
                     }
                     continue;
                 }
-                if known.contains(&local) || (v11 && local != "lang" && local != "space") {
+                if inherited.contains(&local) || (v11 && local != "lang" && local != "space") {
                     continue;
                 }
-                known.push(local);
+                inherited.push(local);
                 self.attributes.push((crate::XML_NS, local, "xml", doc.text(a).into()));
             }
             at = doc.parent(ancestor);
         }
         if v11 && !bases.is_empty() {
-            let own = doc.attribute(n, crate::XML_NS, "base");
+            let base_attribute = doc.attribute(n, crate::XML_NS, "base");
             let mut joined = bases.pop().unwrap_or_default().to_owned();
-            for reference in bases.iter().rev().copied().chain(own) {
+            for reference in bases.iter().rev().copied().chain(base_attribute) {
                 joined = join(&joined, reference);
             }
             self.attributes.retain(|a| a.0 != crate::XML_NS || a.1 != "base");
@@ -440,7 +441,7 @@ fn join(base: &str, reference: &str) -> String {
     if r.path.starts_with('/') {
         return compose(b.scheme, b.authority, &remove_dots(r.path), r.query);
     }
-    // A base that ends in `..` names a folder.
+    // A base that ends in `..` names a directory.
     let base_path = if b.path.ends_with("..") { format!("{}/", b.path) } else { b.path.to_owned() };
     let merged = if base_path.is_empty() && b.authority.is_some() {
         format!("/{}", r.path)

@@ -33,7 +33,7 @@ pub fn is_name(s: &str) -> bool {
 
 /// `NCName` (Namespaces [4]): a name without colon.
 pub fn is_ncname(s: &str) -> bool {
-    // Nearly all are of ASCII characters.
+    // Most names are ASCII.
     match s.as_bytes() {
         [first, rest @ ..] if s.is_ascii() => {
             (first.is_ascii_alphabetic() || *first == b'_')
@@ -43,7 +43,7 @@ pub fn is_ncname(s: &str) -> bool {
     }
 }
 
-/// Whether two strings are equal; empty ones are not looked at. (Comparing no bytes at the address that an empty string
+/// Whether two strings are equal; empty ones are not compared. (Comparing no bytes at the address of an empty string
 /// has costs some processors hundreds of cycles, and most prefixes and namespaces are empty.)
 #[inline]
 pub fn is_same(a: &str, b: &str) -> bool {

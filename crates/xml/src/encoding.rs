@@ -4,10 +4,10 @@ use crate::error::{ErrorKind, Position, XmlError};
 use bytes::Bytes;
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// Text in UTF-8, without byte order mark, and what it was before.
+/// Text in UTF-8, without byte order mark, and its original encoding.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// The text. Whether it is UTF-8 is *not* checked where it came as such: the parser does.
+    /// The text. UTF-8 input is *not* checked here: the parser does that.
     pub text: Bytes,
     /// The name of the encoding the bytes were in.
     pub encoding: &'static str,
@@ -25,7 +25,7 @@ pub(crate) enum Charset {
 impl Charset {
     pub(crate) fn for_label(label: &str) -> Option<Charset> {
         let label = label.trim();
-        // The web reads these three as windows-1252; XML means what the names say.
+        // The web reads these three as windows-1252; XML uses the named encodings.
         let is = |names: &[&str]| names.iter().any(|n| label.eq_ignore_ascii_case(n));
         if is(&["us-ascii", "ascii", "ansi_x3.4-1968", "iso646-us"]) {
             return Some(Charset::Ascii);
@@ -89,7 +89,7 @@ fn error(message: String, offset: usize) -> XmlError {
 /// The encoding of bytes that start like `bytes`, and the length of the byte order mark.
 pub(crate) fn detect(bytes: &[u8], hint: Option<&str>) -> Result<(Charset, usize), XmlError> {
     let unknown = |label: &str| error(format!("the encoding `{label}` is not known"), 0);
-    // The fast way: most documents start with `<` and something that is no declaration.
+    // The fast path: most documents start with `<` and have no declaration.
     if bytes.first() == Some(&b'<') && bytes.get(1).is_some_and(|&b| b != b'?' && b != 0) && hint.is_none() {
         return Ok((Charset::Utf8, 0));
     }
@@ -110,7 +110,7 @@ pub(crate) fn detect(bytes: &[u8], hint: Option<&str>) -> Result<(Charset, usize
     };
     let declared = declared(bytes);
     if let Some((charset, skip)) = marked {
-        // The declaration of a document with a mark must name what the mark says.
+        // The declaration of a document with a byte order mark must agree with it.
         let named = match charset {
             Charset::Utf8 => self::declared(&bytes[skip..]),
             Charset::Other(e) => wide_declaration(&bytes[skip..], e),
@@ -218,7 +218,7 @@ impl Decoder {
         }
     }
 
-    /// Appends the text of `bytes`; an error is the offset in `bytes` of what is no text.
+    /// Appends the text of `bytes`; an error is the offset in `bytes` of an invalid sequence.
     pub fn decode(&mut self, bytes: &[u8], last: bool, out: &mut String) -> Result<(), usize> {
         match self {
             Decoder::Ascii => {

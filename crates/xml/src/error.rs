@@ -1,4 +1,4 @@
-//! What went wrong, and where.
+//! Errors and their positions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -77,7 +77,7 @@ impl fmt::Display for XmlError {
 
 impl std::error::Error for XmlError {}
 
-/// An error whose position is still a byte offset of the text at hand. Boxed: the way through carries one word.
+/// An error whose position is still a byte offset of the present text. Boxed, so that a result is one word.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub kind: ErrorKind,
@@ -104,12 +104,12 @@ pub(crate) fn limit<T>(name: &str, value: usize, at: usize) -> Res<T> {
 }
 
 #[cold]
-pub(crate) fn end<T>(what: &'static str, at: usize) -> Res<T> {
-    fault(ErrorKind::UnexpectedEnd, format!("the document ends inside {what}"), at)
+pub(crate) fn end<T>(construct: &'static str, at: usize) -> Res<T> {
+    fault(ErrorKind::UnexpectedEnd, format!("the document ends inside {construct}"), at)
 }
 
 impl Fault {
-    /// The error for the user; `text` is what `at` counts in.
+    /// The error for the user; `text` is the text that `at` refers to.
     pub fn locate(self, text: &[u8]) -> XmlError {
         XmlError {
             kind: self.kind,

@@ -1,12 +1,12 @@
-//! Which prefix a name gets in a start tag: the one place where that is decided, for all that write start tags (the tree, the
-//! serialiser, the fast way of XSLT).
+//! The prefix of a name in a start tag: the one place where it is chosen, for all that write start tags (the tree, the
+//! serialiser, the fast path of XSLT).
 //!
-//! A prefix is only a wish. It is granted where it is bound to the namespace, or can be bound to it at this tag without changing
-//! what the other names of the tag mean: the element's, those of attributes written before, declarations made before.
+//! A requested prefix is used if it is bound to the namespace, or can be bound to it in this tag without changing
+//! the other names of the tag: the element's, those of attributes written before, declarations made before.
 
 /// A start tag that is being written.
 pub trait StartTag {
-    /// What a prefix is bound to at this tag. `None`: nothing.
+    /// The namespace of a prefix in this tag. `None`: it is not bound.
     fn bound(&self, prefix: &str) -> Option<&str>;
 
     /// Whether the tag declares the prefix.
@@ -15,13 +15,13 @@ pub trait StartTag {
     /// Whether the name of the element, or of an attribute of the tag, has the prefix.
     fn uses(&self, prefix: &str) -> bool;
 
-    /// A prefix, not empty, that is bound to a namespace at this tag.
+    /// A non-empty prefix that is bound to a namespace in this tag.
     fn prefix_of(&self, namespace: &str) -> Option<String>;
 
     /// Declares a prefix at this tag.
     fn declare(&mut self, prefix: &str, namespace: &str);
 
-    /// A number to make prefixes of.
+    /// A number for generated prefixes.
     fn next_number(&mut self) -> u32;
 
     /// The prefix for an attribute in a namespace; it is declared where that is needed.
@@ -54,7 +54,7 @@ pub trait StartTag {
     }
 
     /// A namespace node of the element: it is declared where it is not in force; one that contradicts the names of the tag is
-    /// left out. `false`: it was.
+    /// left out. `false`: it was left out.
     fn add_namespace(&mut self, prefix: &str, namespace: &str) -> bool {
         if prefix == "xml" || prefix == "xmlns" || (namespace.is_empty() && !prefix.is_empty()) {
             return false;

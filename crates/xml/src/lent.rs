@@ -1,4 +1,4 @@
-//! Tokenizers that serve one document after the other.
+//! Tokenizers that are reused for one document after another.
 
 use crate::{Limits, Tokenizer};
 use std::cell::Cell;
@@ -8,12 +8,12 @@ thread_local! {
     static AT_REST: Cell<Option<Box<Tokenizer>>> = const { Cell::new(None) };
 }
 
-/// A tokenizer lent by its thread ([`Tokenizer::lent`]), which gets it back when this is dropped.
+/// A tokenizer on loan from its thread ([`Tokenizer::lent`]), returned on drop.
 pub struct Lent(Option<Box<Tokenizer>>);
 
 impl Tokenizer {
-    /// A tokenizer at its start, for a while. Making one costs more than running it over a small message, and one that was
-    /// used knows the names that messages have: each thread keeps one.
+    /// Lends a tokenizer in its initial state. Making one costs more than running it over a small message, and a used
+    /// one has the names of messages interned: each thread keeps one.
     pub fn lent(limits: &Limits) -> Lent {
         let mut tokenizer = AT_REST.try_with(Cell::take).ok().flatten().unwrap_or_default();
         tokenizer.set_limits(limits);

@@ -1,5 +1,5 @@
 //! The lexical grammar, shared by the tree parser and the push tokenizer: works on a slice of checked UTF-8 and
-//! answers with offsets. Running out of input is the fault [`ErrorKind::UnexpectedEnd`]: the tokenizer waits for more.
+//! returns offsets. Running out of input is the fault [`ErrorKind::UnexpectedEnd`]: the tokenizer waits for more.
 
 use crate::Limits;
 use crate::chars::{NAME_BYTE, is_char, is_space};
@@ -14,13 +14,13 @@ pub(crate) struct RawAttribute {
     pub name_end: u32,
     pub value: u32,
     pub value_end: u32,
-    /// The value stands for itself: no reference, no tab or line end.
+    /// The value is literal: it has no reference, tab or line end.
     pub plain: bool,
     /// The name, interned.
     pub qname: u32,
 }
 
-/// Where a start tag ends.
+/// The end of a start tag.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct StartTag {
     pub end: usize,
@@ -38,9 +38,9 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
     }
 }
 
-/// The end of the name that starts at `at`.
+/// The end of the name at `at`.
 #[inline(always)]
-pub(crate) fn name(input: &[u8], at: usize, limits: &Limits, what: &'static str) -> Res<usize> {
+pub(crate) fn name(input: &[u8], at: usize, limits: &Limits, construct: &'static str) -> Res<usize> {
     let mut p = at;
     while p < input.len() && NAME_BYTE[input[p] as usize] {
         p += 1;
@@ -49,7 +49,7 @@ pub(crate) fn name(input: &[u8], at: usize, limits: &Limits, what: &'static str)
         if p - at > limits.name_length {
             return limit("name_length", limits.name_length, at);
         }
-        return end(what, p);
+        return end(construct, p);
     }
     if p == at {
         return syntax("expected a name", at);
@@ -69,17 +69,17 @@ pub(crate) fn spaces(input: &[u8], mut at: usize) -> usize {
 }
 
 #[inline(always)]
-pub(crate) fn byte(input: &[u8], at: usize, what: &'static str) -> Res<u8> {
+pub(crate) fn byte(input: &[u8], at: usize, construct: &'static str) -> Res<u8> {
     match input.get(at) {
         Some(&b) => Ok(b),
-        None => end(what, at),
+        None => end(construct, at),
     }
 }
 
-/// What a start tag that does not end is called.
+/// The name of an unfinished start tag in messages.
 pub(crate) const START_TAG: &str = "a start tag";
 
-/// What is behind the name of the start tag of an `element`. Fills `attributes`.
+/// The rest of a start tag after the name of the `element`. Fills `attributes`.
 #[inline(always)]
 pub(crate) fn rest_of_start_tag(
     input: &[u8],
@@ -154,7 +154,7 @@ pub(crate) fn rest_of_start_tag(
     }
 }
 
-/// What a reference stands for.
+/// The meaning of a reference.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) enum Reference {
     /// A character reference or a predefined entity.
@@ -163,7 +163,7 @@ pub(crate) enum Reference {
     Entity,
 }
 
-/// A reference; `at` is its `&`. Returns it with the offset behind its `;`.
+/// A reference; `at` is its `&`. Returns it with the offset after its `;`.
 pub(crate) fn reference(input: &[u8], at: usize, limits: &Limits) -> Res<(Reference, usize)> {
     const WHAT: &str = "a reference";
     if byte(input, at + 1, WHAT)? == b'#' {
@@ -213,7 +213,7 @@ pub(crate) fn char_reference(input: &[u8], at: usize) -> Res<(Reference, usize)>
     }
 }
 
-/// A comment; `at` is behind its `<!--`. Returns the offset of its `-->`; `from` is where to search on.
+/// A comment; `at` is after its `<!--`. Returns the offset of its `-->`; `from` is where to search on.
 pub(crate) fn comment(input: &[u8], at: usize, from: usize) -> Res<usize> {
     match memchr::memmem::find(&input[from.max(at)..], b"--") {
         None => end("a comment", input.len()),
@@ -236,7 +236,7 @@ pub(crate) struct Pi {
     pub end: usize,
 }
 
-/// A processing instruction; `at` is behind its `<?`, `from` is where to search its end.
+/// A processing instruction; `at` is after its `<?`, `from` is where to search its end.
 pub(crate) fn pi(input: &[u8], at: usize, from: usize, limits: &Limits) -> Res<Pi> {
     const WHAT: &str = "a processing instruction";
     let target_end = name(input, at, limits, WHAT)?;
@@ -287,8 +287,8 @@ pub(crate) fn xml_decl(input: &[u8], external: bool) -> Res<XmlDecl> {
                 return syntax("expected `?>`", p);
             }
             if (!external && stage == 0) || (external && decl.encoding.is_none()) {
-                let what = if external { "`encoding`" } else { "`version`" };
-                return syntax(format!("the XML declaration needs {what}"), p);
+                let pseudo_attribute = if external { "`encoding`" } else { "`version`" };
+                return syntax(format!("the XML declaration needs {pseudo_attribute}"), p);
             }
             decl.end = p + 2;
             return Ok(decl);
@@ -346,7 +346,7 @@ pub(crate) fn xml_decl(input: &[u8], external: bool) -> Res<XmlDecl> {
 }
 
 /// Appends the normalised value (XML 1.0, 3.3.3) of the attribute value `input[at..to]`: references replaced, tabs and
-/// line ends as spaces. `entity` appends what a general entity stands for.
+/// line ends as spaces. `entity` appends the replacement text of a general entity.
 pub(crate) fn attribute_value(
     input: &[u8],
     at: usize,
@@ -357,13 +357,13 @@ pub(crate) fn attribute_value(
 ) -> Res<()> {
     let mut p = at;
     while p < to {
-        // No byte is this quote inside the value; it only stops at what is special.
+        // No byte in the value is this quote; the search stops only at special characters.
         let e = value_end(&input[..to], p, b'&');
         out.push_str(text(&input[p..e]));
         p = e;
         match input[..to].get(p) {
             None => break,
-            // The value is there whole: what its reference lacks will not come.
+            // The value is complete: a reference that is cut off will not be completed.
             Some(b'&') => match reference(&input[..to], p, limits).map_err(cut_reference)? {
                 (Reference::Char(c), e) => {
                     out.push(c);

@@ -53,7 +53,7 @@ struct Span {
     len: u32,
 }
 
-/// A qualified name as written, with what it meant last.
+/// A qualified name as written, with its last meaning.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct QName {
     raw: Span,
@@ -64,11 +64,11 @@ pub(crate) struct QName {
     name: u32,
     /// The name in no namespace, for attributes without prefix.
     plain: u32,
-    /// The start tag (behind an attribute: the attribute) that came behind this one last: likely to come again.
+    /// The start tag (after an attribute: the attribute) that last followed this one: likely to follow again.
     follows: u32,
     /// The first attribute that a start tag with this name had last.
     attribute: u32,
-    /// Of `xmlns` and `xmlns:…`: the prefix that is declared, and what it was bound to last.
+    /// For `xmlns` and `xmlns:…`: the prefix that is declared, and its last namespace.
     declares: PrefixId,
     bound: UriId,
     /// The first and the last eight bytes as written (zeros where there are fewer).
@@ -76,7 +76,7 @@ pub(crate) struct QName {
     tail: u64,
 }
 
-/// A start tag that was guessed right.
+/// A start tag that was predicted correctly.
 #[derive(Copy, Clone)]
 pub(crate) struct Guess<'n> {
     pub qname: u32,
@@ -85,7 +85,7 @@ pub(crate) struct Guess<'n> {
 }
 
 impl QName {
-    /// What it meant last.
+    /// Its last meaning.
     #[inline(always)]
     pub fn name(&self) -> u32 {
         self.name
@@ -156,12 +156,12 @@ impl Clone for Names {
 }
 
 impl Names {
-    /// About how many bytes the table takes.
+    /// The approximate memory of the table in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.chars.len() + self.names.len() * size_of::<Entry>() + self.qnames.len() * size_of::<QName>()
     }
 
-    /// Not even the names that every table has: allocates nothing. Is filled when the first name is added.
+    /// Without the names that every table has: allocates nothing. They are added with the first name.
     pub fn none() -> Names {
         Names {
             table: 0,
@@ -183,7 +183,7 @@ impl Names {
         self.table
     }
 
-    /// Forgets names, when they have become many: documents of one kind share theirs.
+    /// Forgets names when there are many: documents of one kind share theirs.
     pub fn trim(&mut self) {
         if self.names.len() > 4096
             || self.qnames.len() > 4096
@@ -195,7 +195,7 @@ impl Names {
         }
     }
 
-    /// About what it holds in memory.
+    /// Its approximate memory in bytes.
     pub fn bytes(&self) -> usize {
         self.chars.capacity()
             + self.qnames.capacity() * (size_of::<QName>() + 4 * size_of::<(u32, u32)>())
@@ -254,14 +254,14 @@ impl Names {
         self.prefixes.get(prefix as usize).map_or("", |span| self.str(*span))
     }
 
-    /// Is a table, with a number of its own.
+    /// A new table, with a number of its own.
     pub fn ready(&mut self) {
         if self.table == 0 {
             self.fill();
         }
     }
 
-    /// Before a name is added: has what every table has.
+    /// Before the first name: adds the names that every table has.
     #[cold]
     fn fill(&mut self) {
         *self = FRESH.clone();
@@ -426,8 +426,8 @@ impl Names {
         self.end_of(self.qnames.get(qname as usize)?, input, at)
     }
 
-    /// The start tag whose name is at `at`, if it is the one that came behind `before` last and its prefix is bound as it
-    /// was then: its number, its expanded name, and where its name ends.
+    /// The start tag whose name is at `at`, if it is the one that last followed `before` and its prefix has the same
+    /// binding: its number, its expanded name, and the end of its name.
     #[inline(always)]
     pub fn guess(&self, before: u32, bindings: &Bindings, input: &[u8], at: usize) -> Option<Guess<'_>> {
         let qname = self.qnames.get(before as usize)?.follows;
@@ -459,7 +459,7 @@ impl Names {
         (!NAME_BYTE[*input.get(end)? as usize]).then_some(end)
     }
 
-    /// The qualified name at `at` and its end, without hashing if it is the one that came behind `before` last.
+    /// The qualified name at `at` and its end, without hashing if it is the one that last followed `before`.
     #[inline(always)]
     pub fn qname_behind(
         &mut self,
@@ -467,7 +467,7 @@ impl Names {
         input: &[u8],
         at: usize,
         limits: &Limits,
-        what: &'static str,
+        construct: &'static str,
     ) -> Res<(u32, usize)> {
         if let Some(before) = self.qnames.get(before as usize)
             && let Some(end) = self.ends(before.follows, input, at)
@@ -475,7 +475,7 @@ impl Names {
         {
             return Ok((before.follows, end));
         }
-        self.other_qname(before, input, at, limits, what)
+        self.other_qname(before, input, at, limits, construct)
     }
 
     #[inline(never)]
@@ -485,9 +485,9 @@ impl Names {
         input: &[u8],
         at: usize,
         limits: &Limits,
-        what: &'static str,
+        construct: &'static str,
     ) -> Res<(u32, usize)> {
-        let end = crate::lex::name(input, at, limits, what)?;
+        let end = crate::lex::name(input, at, limits, construct)?;
         let qname = self.qname(crate::lex::text(&input[at..end]), at)?;
         if let Some(before) = self.qnames.get_mut(before as usize) {
             before.follows = qname;
@@ -495,7 +495,7 @@ impl Names {
         Ok((qname, end))
     }
 
-    /// The name of the attribute at `at` and its end, the same way. `before`: the attribute before it, or `None` and
+    /// The name of the attribute at `at` and its end, in the same way. `before`: the attribute before it, or `None` and
     /// the name of the element.
     #[inline(always)]
     pub fn attribute_behind(
@@ -550,9 +550,9 @@ impl Names {
     /// The expanded name of an attribute without prefix: in no namespace.
     #[inline]
     pub fn plain(&mut self, qname: u32) -> u32 {
-        let known = self.qnames[qname as usize].plain;
-        if known != NOT_YET {
-            return known;
+        let plain = self.qnames[qname as usize].plain;
+        if plain != NOT_YET {
+            return plain;
         }
         let id = self.expand_slow(qname, NO_URI);
         self.qnames[qname as usize].plain = id;
@@ -605,7 +605,7 @@ impl Names {
     }
 }
 
-/// What each prefix is bound to while a document is read or written, with the way back.
+/// The bindings of prefixes while a document is read or written, with undo.
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
     bound: Vec<UriId>,
@@ -613,7 +613,7 @@ pub(crate) struct Bindings {
 }
 
 impl Bindings {
-    /// Only `xml` and (to nothing) the default namespace.
+    /// Only `xml`, and the default namespace bound to nothing.
     pub fn reset(&mut self) {
         self.bound.clear();
         self.bound.reserve(16);
@@ -739,7 +739,7 @@ impl Table {
     }
 }
 
-/// Eight bytes at `at`, or what there is of them.
+/// Eight bytes at `at`, or the rest.
 fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     let bytes = &bytes[at..bytes.len().min(at + 8)];

@@ -1,28 +1,28 @@
-//! How a document is to be parsed.
+//! Options of parsing.
 
 use crate::Limits;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a document is to be parsed. The default is that of messages: no DTD, default limits, no positions.
+/// Options of parsing. The default is for messages: no DTD, default limits, no positions.
 #[derive(Clone, Debug, Default)]
 pub struct ParseOptions {
     /// Bounds on the document.
     pub limits: Limits,
-    /// What of a document type declaration is read.
+    /// Which parts of a document type declaration are read.
     pub dtd: Dtd,
     /// Keep the source spans of elements and attributes ([`crate::Document::position`]).
     pub positions: bool,
-    /// Keep where elements begin and end, so that parts of the document can be written as they came
+    /// Keep where elements begin and end, so that parts of the document can be written unchanged
     /// ([`crate::write_part`]). Default `false`.
     pub extents: bool,
-    /// The encoding the caller knows from outside (the `charset` of a content type). It goes before the
-    /// encoding declaration, after a byte order mark.
+    /// The encoding known from outside (the `charset` of a content type). It takes precedence over the
+    /// encoding declaration, but not over a byte order mark.
     pub charset: Option<String>,
-    /// The base URI of the document: what system identifiers are relative to.
+    /// The base URI of the document, for system identifiers.
     pub base_uri: Option<String>,
-    /// Whether whitespace-only text is left out, element by element. `xml:space="preserve"` goes before it.
+    /// Whether whitespace-only text is left out, element by element. `xml:space="preserve"` takes precedence.
     pub strip_space: Option<StripSpace>,
 }
 
@@ -33,7 +33,7 @@ impl ParseOptions {
     }
 }
 
-/// What of a document type declaration is read.
+/// Which parts of a document type declaration are read.
 #[derive(Clone, Debug, Default)]
 pub enum Dtd {
     /// A document type declaration is an error. The default, and what messages get.
@@ -65,7 +65,7 @@ impl fmt::Debug for dyn Resolver {
 /// Reads local files: paths and `file:` URIs, relative to the base; never the network.
 #[derive(Clone, Debug, Default)]
 pub struct FileResolver {
-    /// Files must lie below this folder. `None`: anywhere.
+    /// Files must lie below this directory. `None`: anywhere.
     pub root: Option<PathBuf>,
 }
 

@@ -1,6 +1,6 @@
 //! From text to tree, in one pass.
 //!
-//! The way through: [`Document::parse`] decodes and surveys the bytes, [`Parser::document`] reads prolog, root element
+//! [`Document::parse`] decodes and surveys the bytes, [`Parser::document`] reads prolog, root element
 //! and epilog, [`Parser::content`] everything between the root's tags in one loop without recursion. (Only entities
 //! recurse, and their nesting has a limit.)
 
@@ -18,7 +18,7 @@ impl Document {
     /// Reads a document. The tree keeps the input and refers to it: give `Bytes` or a `Vec` to copy nothing.
     ///
     /// # Errors
-    /// What is not well-formed or not namespace-well-formed, what exceeds a limit, and a document type declaration
+    /// The document is not well-formed or not namespace-well-formed, exceeds a limit, or has a document type declaration
     /// where [`ParseOptions::dtd`] refuses it.
     pub fn parse(input: impl Into<Bytes>, options: &ParseOptions) -> Result<Document, XmlError> {
         let mut doc = Document::new();
@@ -64,7 +64,7 @@ impl Document {
                 self.base_uri = options.base_uri.as_deref().map(Into::into);
             }
         }
-        // Messages have a node per 11 to 20 bytes; growing would copy them again and again.
+        // Messages have a node per 11 to 20 bytes; growing the arena would copy them again and again.
         self.nodes.reserve((text.len() / 12).min(options.limits.nodes));
         let mut parser = Parser::new(self, options, own_source);
         let result = parser.document(&text, parent);
@@ -102,16 +102,16 @@ impl Document {
     }
 }
 
-/// An element whose end tag is still to come.
+/// An element whose end tag has not come.
 #[derive(Copy, Clone)]
 struct Open {
     node: u32,
     last_child: u32,
-    /// What to undo of the bindings.
+    /// The mark to undo its bindings.
     mark: u32,
     /// The name as written.
     qname: u32,
-    /// Its place in the extents, where they are kept.
+    /// Its index in the extents, if they are kept.
     extent: u32,
     /// Whitespace-only text here is left out.
     strip: bool,
@@ -150,13 +150,13 @@ struct Parser<'a> {
     pending: Pending,
     /// Offsets of the current input are offsets of the document's source.
     slices: bool,
-    /// `]]>` may occur in the current input.
+    /// `]]>` occurs in the current input.
     cdata_end: bool,
     positions: bool,
     extents: bool,
     /// The last start tag, as a qualified name.
     last_tag: u32,
-    /// Inside an entity: where its reference stands in the document.
+    /// Inside an entity: the place of its reference in the document.
     within: Option<NodeSpan>,
     dtd: Option<Box<DtdState>>,
 }
@@ -269,7 +269,7 @@ impl<'a> Parser<'a> {
         let end = dtd.doctype(input, p)?;
         // Comments and processing instructions in the declaration are no part of the tree.
         self.dtd = Some(dtd);
-        // What the text refers to would be missing where a piece of it is put.
+        // A part of the text alone would lack what it refers to.
         self.extents = false;
         Ok(end)
     }
@@ -396,8 +396,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What most elements of messages are: one piece of text and the end tag, read at once. `None`: anything else,
-    /// or something that must be looked at more closely.
+    /// The form of most elements of messages: one piece of text and the end tag, read at once. `None`: anything else,
+    /// or something that needs a closer look.
     #[inline(always)]
     fn leaf_element(&mut self, input: &[u8], from: usize, open: &Open) -> Option<usize> {
         let to = text_end(input, from);
@@ -438,7 +438,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The first child of the innermost open element links to the last one.
+    /// The first child of the innermost open element refers to the last one.
     #[inline(always)]
     fn close_links(&mut self) {
         if let Some(open) = self.s.stack.last()
@@ -570,7 +570,7 @@ impl<'a> Parser<'a> {
         self.doc.nodes.push(node);
     }
 
-    /// The value of an attribute that is no slice of the source, or may have a declared type.
+    /// The value of an attribute that is not a slice of the source, or may have a declared type.
     fn slow_value(&mut self, input: &[u8], a: &RawAttribute, element: u32, node: &mut Node) -> Res<()> {
         let from = self.doc.side.len();
         let mut side = std::mem::take(&mut self.doc.side);
@@ -799,7 +799,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Appends text that is no slice of the source.
+    /// Appends text that is not a slice of the source.
     fn push_str(&mut self, text: &str) {
         match self.pending {
             Pending::Side(_) => {}
@@ -813,7 +813,7 @@ impl<'a> Parser<'a> {
         self.doc.side.push_str(text);
     }
 
-    /// Makes a text node of the text collected; `at` is where it ends.
+    /// Makes a text node of the collected text; `at` is its end.
     #[inline(always)]
     fn flush(&mut self, at: usize) -> Res<()> {
         let (flags, a, b) = match self.pending {

@@ -51,7 +51,7 @@ pub(crate) fn text_end(input: &[u8], from: usize) -> usize {
     memchr::memchr3(b'<', b'&', b'\r', &input[at..]).map_or(input.len(), |i| at + i)
 }
 
-/// Bit by bit, which of the bytes are `<`, `&` or a carriage return. (A third of the instructions of the portable way,
+/// One bit per byte: whether it is `<`, `&` or a carriage return. (A third of the instructions of the portable code,
 /// which is a tenth of what tokenizing costs.)
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[inline(always)]
@@ -98,7 +98,7 @@ pub(crate) fn value_end(input: &[u8], from: usize, quote: u8) -> usize {
     value_stop::<false>(input, from, quote)
 }
 
-/// The first byte that a value in double quotes may be unable to hold as it is: those of [`value_end`], and the first byte of
+/// The first byte that may need escaping in a value in double quotes: those of [`value_end`], and the first byte of
 /// U+FFFE and U+FFFF.
 #[inline(always)]
 pub(crate) fn value_escape(input: &[u8], from: usize) -> usize {
@@ -135,7 +135,7 @@ fn value_stop<const WRITING: bool>(input: &[u8], from: usize, quote: u8) -> usiz
     }
 }
 
-/// The first byte that text may be unable to hold as it is: `<`, `>`, `&`, a control character (some line feeds and tabs are
+/// The first byte that may need escaping in text: `<`, `>`, `&`, a control character (some line feeds and tabs are
 /// among them), the first byte of U+FFFE and U+FFFF.
 #[inline(always)]
 pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
@@ -162,13 +162,13 @@ pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
         }
         match hits(rest(&input[at..])) {
             0 => input.len(),
-            // The zeros behind the rest are control characters as well.
+            // The padding of zeros counts as control characters too.
             hit => input.len().min(at + (hit.trailing_zeros() / 8) as usize),
         }
     }
 }
 
-/// Less than 16 bytes, zeros behind them: control characters, so that what looks for those finds the end as well.
+/// Less than 16 bytes, padded with zeros: control characters, so that a search finds the end as well.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[inline(always)]
 fn last_block(bytes: &[u8]) -> [u8; 16] {
@@ -179,7 +179,7 @@ fn last_block(bytes: &[u8]) -> [u8; 16] {
     (u128::from(low) | u128::from(high) << 64).to_le_bytes()
 }
 
-/// Bit by bit, which of the bytes text may be unable to hold; tabs and line feeds are not among them.
+/// One bit per byte: whether it may need escaping in text; tabs and line feeds do not count.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[inline(always)]
 fn text_escapes(block: &[u8; 16]) -> u32 {
@@ -205,7 +205,7 @@ fn text_escapes(block: &[u8; 16]) -> u32 {
     }
 }
 
-/// Less than eight bytes, zeros behind them.
+/// Less than eight bytes, padded with zeros.
 #[inline(always)]
 fn rest(bytes: &[u8]) -> u64 {
     if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
@@ -220,7 +220,7 @@ fn tail(input: &[u8], from: usize, stop: impl Fn(u8) -> bool) -> usize {
     input[from..].iter().position(|&b| stop(b)).map_or(input.len(), |i| from + i)
 }
 
-/// What the one pass over the bytes before parsing found out.
+/// The result of the one pass over the bytes before parsing.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Survey {
     /// `]]>` occurs somewhere.
@@ -231,9 +231,9 @@ pub(crate) struct Survey {
 pub(crate) fn survey(bytes: &[u8]) -> Res<Survey> {
     let glance = glance(bytes);
     if !glance.plain
-        && let Some((at, what)) = first_bad(bytes)
+        && let Some((at, kind)) = first_bad(bytes)
     {
-        return match what {
+        return match kind {
             Bad::Utf8 => fault(ErrorKind::Encoding, "the bytes are not UTF-8", at),
             Bad::Cut => fault(ErrorKind::Encoding, "the document ends inside a character", at),
             Bad::Char(c) => {
@@ -244,7 +244,7 @@ pub(crate) fn survey(bytes: &[u8]) -> Res<Survey> {
     Ok(Survey { cdata_end: glance.brackets && memchr::memmem::find(bytes, b"]]>").is_some() })
 }
 
-/// What one quick look at bytes says.
+/// The result of a quick look at bytes.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Glance {
     /// All of them are ASCII and allowed.
@@ -290,8 +290,8 @@ pub(crate) fn first_bad(bytes: &[u8]) -> Option<(usize, Bad)> {
     let (text, mut bad) = match std::str::from_utf8(bytes) {
         Ok(_) => (bytes, None),
         Err(e) => {
-            let what = if e.error_len().is_none() { Bad::Cut } else { Bad::Utf8 };
-            (&bytes[..e.valid_up_to()], Some((e.valid_up_to(), what)))
+            let kind = if e.error_len().is_none() { Bad::Cut } else { Bad::Utf8 };
+            (&bytes[..e.valid_up_to()], Some((e.valid_up_to(), kind)))
         }
     };
     if has_control(text) {
@@ -350,7 +350,7 @@ mod tests {
                 assert_eq!(value_escape(&text, 0), text.len());
                 text[n] = b'"';
                 assert_eq!((value_escape(&text, 0), value_escape(&text, n + 1)), (n, text.len()));
-                // A character that XML does not have, and is the same as what fills the last block.
+                // A character that XML does not allow, and that equals the padding.
                 text[n] = 0;
                 assert_eq!((value_escape(&text, 0), text_escape(&text, 0)), (n, n));
             }

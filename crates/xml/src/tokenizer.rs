@@ -1,10 +1,10 @@
-//! The push side: bytes in, split anywhere; events out, with namespaces resolved and nothing allocated per event.
+//! The push parser: bytes in, split anywhere; events out, with namespaces resolved and nothing allocated per event.
 //!
-//! A token is cut only when it is there whole, except text, which is given as far as it has come. What a token costs
-//! does not depend on how its bytes arrive: searches for its end go on where they stopped.
+//! A token is produced when it is complete, except text, which comes in pieces. The cost of a token
+//! does not depend on how its bytes arrive: a search for its end continues where it stopped.
 //!
-//! There are two ways through content. [`Tokenizer::fast`] reads what messages are made of, tags and plain text that
-//! are there whole, in one loop that stops only at what the reader wants to see. Everything else, errors included, is
+//! There are two paths through content. [`Tokenizer::fast`] reads the common parts of messages, complete tags and plain
+//! text, in one loop that stops only at events that the reader wants. Everything else, errors included, is
 //! left to [`Tokenizer::step`], which reads one token.
 
 use crate::encoding::{self, Charset, Decoder};
@@ -74,7 +74,7 @@ pub struct Attribute<'a> {
 /// The attributes (without namespace declarations) of a start tag, in order.
 #[derive(Copy, Clone)]
 pub struct Attributes<'a> {
-    of: &'a Tokenizer,
+    tokenizer: &'a Tokenizer,
     next: usize,
 }
 
@@ -91,8 +91,11 @@ impl<'a> Attributes<'a> {
 
     /// The namespaces declared in the tag, as (prefix, URI).
     pub fn declarations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let of = self.of;
-        of.bindings.since(of.tag_mark).map(|p| (of.names.prefix_str(p), of.names.uri_str(of.bindings.get(p))))
+        let tokenizer = self.tokenizer;
+        tokenizer
+            .bindings
+            .since(tokenizer.tag_mark)
+            .map(|p| (tokenizer.names.prefix_str(p), tokenizer.names.uri_str(tokenizer.bindings.get(p))))
     }
 }
 
@@ -100,10 +103,10 @@ impl<'a> Iterator for Attributes<'a> {
     type Item = Attribute<'a>;
     #[inline]
     fn next(&mut self) -> Option<Attribute<'a>> {
-        let a = self.of.resolved.get(self.next)?;
+        let a = self.tokenizer.resolved.get(self.next)?;
         self.next += 1;
-        let name = Name { names: &self.of.names, id: a.name, prefix: a.prefix };
-        Some(Attribute { name, value: self.of.piece(a.value) })
+        let name = Name { names: &self.tokenizer.names, id: a.name, prefix: a.prefix };
+        Some(Attribute { name, value: self.tokenizer.piece(a.value) })
     }
 }
 
@@ -113,7 +116,7 @@ impl std::fmt::Debug for Attributes<'_> {
     }
 }
 
-/// What was read.
+/// An event.
 #[derive(Copy, Clone, Debug)]
 pub enum Event<'a> {
     /// A start tag. An [`Event::EndElement`] follows also when `empty`.
@@ -168,7 +171,7 @@ enum Token {
     Pi { target: Piece, data: Piece },
 }
 
-/// What [`Tokenizer::skim`] stops at. All that is passed over is checked as if it had been given.
+/// What [`Tokenizer::skim`] stops at. Skipped content is checked all the same.
 ///
 /// ```
 /// # use busbar_xml::{Tokenizer, Event, Interest};
@@ -183,18 +186,18 @@ enum Token {
 /// ```
 #[derive(Copy, Clone)]
 pub struct Interest<'a> {
-    /// What elements mean to the reader: a set of bits for each name, by [`NameId::index`]. Names that are not in it may
-    /// mean anything: they have all bits.
+    /// The classes of elements: a set of bits for each name, by [`NameId::index`]. A name without an entry has
+    /// all bits.
     pub classes: &'a [u32],
-    /// The classes that are wanted wherever they are.
+    /// The classes that are wanted at any depth.
     pub anywhere: u32,
     /// The classes that are wanted in the element at depth `level`.
     pub children: u32,
-    /// The number of open elements while nothing but that element's children is there. Its end is stopped at.
+    /// The number of open elements at which the end of an element is wanted.
     pub level: usize,
-    /// The classes of elements that are asked about before they are stopped at, if all they hold is one piece of text.
+    /// The classes of elements that [`Interest::leaf`] decides about, if they hold only one piece of text.
     pub leaves: u32,
-    /// What is asked: whether an element of this class with this text is wanted. Without, all are.
+    /// Whether an element of this class with this text is wanted. `None`: all are.
     pub leaf: Option<AskLeaf<'a>>,
 }
 
@@ -209,7 +212,7 @@ impl std::fmt::Debug for Interest<'_> {
 }
 
 impl Interest<'_> {
-    /// Nothing: what is left is only checked.
+    /// Nothing is wanted: the rest is only checked.
     pub const NOTHING: Interest<'static> =
         Interest { classes: &[], anywhere: 0, children: 0, level: usize::MAX, leaves: 0, leaf: None };
     /// The class of text.
@@ -220,7 +223,7 @@ impl Interest<'_> {
     pub const INSTRUCTION: u32 = 4;
 }
 
-/// What a reader wants to see. `depth`: the number of elements around it.
+/// The events that a reader wants. `depth`: the number of elements around it.
 trait Wants {
     /// The class of a name.
     fn class_of(&self, name: u32) -> u32;
@@ -287,11 +290,11 @@ struct Open {
     name: u32,
     prefix: PrefixId,
     mark: u32,
-    /// Different for each that was on the stack.
+    /// A different one for each element that was on the stack.
     serial: u32,
 }
 
-/// Where in a document we are.
+/// The part of the document.
 #[derive(Copy, Clone, PartialEq)]
 enum State {
     Start,
@@ -301,7 +304,7 @@ enum State {
     Failed,
 }
 
-/// How bytes become text.
+/// The encoding of the input.
 enum Source {
     Undetected,
     Utf8,
@@ -327,15 +330,15 @@ pub struct Tokenizer {
     limits: Limits,
     charset: Option<String>,
     source: Source,
-    /// Bytes whose encoding is not known yet.
+    /// Bytes before the encoding is known.
     raw: Vec<u8>,
     /// The text not yet consumed, UTF-8.
     buffer: Vec<u8>,
-    /// The next token starts here.
+    /// The offset of the next token.
     at: usize,
-    /// Up to here the buffer was checked.
+    /// The offset up to which the buffer is checked.
     usable: usize,
-    /// What is wrong behind `usable`.
+    /// The error after `usable`.
     bad: Option<Box<Fault>>,
     finished: bool,
     failed: Option<XmlError>,
@@ -361,14 +364,14 @@ pub struct Tokenizer {
     empty: Option<Open>,
     /// Bindings to undo before the next token.
     undo: Option<u32>,
-    /// How far (from `at`) the end of the token at `at` was searched for, and the quote that was open there.
+    /// How far (from `at`) the end of the token at `at` was searched for, and the quote that is open there.
     searched: usize,
     quote: u8,
     /// Length of the text given so far in pieces.
     text_length: usize,
-    /// What the last step read. Kept here: returning it through the layers would copy it at each.
+    /// The result of the last step. Kept here: returning it through the layers would copy it at each.
     current: Token,
-    /// The text of the last step goes on with the text node of the one before.
+    /// The text of the last step continues the text node of the one before.
     continued: bool,
     /// `]` occurs in what was fed: `]]>` must be looked for.
     brackets: bool,
@@ -385,7 +388,7 @@ impl Default for Tokenizer {
 }
 
 impl Tokenizer {
-    /// A tokenizer with these limits. (`nodes` and the entity limits mean nothing here: nothing is kept.)
+    /// A tokenizer with these limits. (`nodes` and the entity limits have no effect: nothing is kept.)
     pub fn new(limits: Limits) -> Tokenizer {
         let mut bindings = Bindings::default();
         bindings.reset();
@@ -469,8 +472,8 @@ impl Tokenizer {
         self.over = false;
     }
 
-    /// Starts over as [`Tokenizer::reset`] does, but gives up memory and names that have become much: ids of names
-    /// are good for as long as [`Tokenizer::names`] says the same.
+    /// Starts over as [`Tokenizer::reset`] does, but frees memory and names that have become too much: ids of names
+    /// are valid for as long as [`Tokenizer::names`] returns the same number.
     pub fn recycle(&mut self) {
         self.reset();
         if self.buffer.capacity() > LARGEST_KEPT {
@@ -483,13 +486,13 @@ impl Tokenizer {
         self.names.ready();
     }
 
-    /// The number of the table that ids of names are from: different for each tokenizer, and new where one has
+    /// The number of the table of names: different for each tokenizer, and new where one has
     /// forgotten its names.
     pub fn names(&self) -> u64 {
         self.names.table()
     }
 
-    /// Names the encoding the caller knows from outside (the `charset` of a content type). Call it before feeding.
+    /// Sets the encoding known from outside (the `charset` of a content type). Call it before feeding.
     pub fn set_charset(&mut self, charset: Option<&str>) {
         self.charset = charset.map(str::to_owned);
     }
@@ -505,13 +508,13 @@ impl Tokenizer {
         self.stack.len()
     }
 
-    /// Where the next token starts.
+    /// The position of the next token.
     pub fn position(&self) -> Position {
         self.locate(self.at)
     }
 
-    /// A number for the element around the last event, 0 for the document: different for each element in which there is
-    /// something.
+    /// A number for the element around the last event, 0 for the document: different for each element with
+    /// content.
     pub fn surrounding(&self) -> u32 {
         let around = match self.current {
             Token::Start { empty: false, .. } => self.stack.len().checked_sub(2).map(|i| &self.stack[i]),
@@ -563,7 +566,7 @@ impl Tokenizer {
         self.check();
     }
 
-    /// Says that the document is complete.
+    /// Ends the document.
     pub fn finish(&mut self) {
         if self.finished {
             return;
@@ -584,7 +587,7 @@ impl Tokenizer {
         self.check();
     }
 
-    /// The encoding is known from the first bytes.
+    /// Determines the encoding from the first bytes.
     fn detect(&mut self) {
         let raw = std::mem::take(&mut self.raw);
         match encoding::detect(&raw, self.charset.as_deref()) {
@@ -606,7 +609,7 @@ impl Tokenizer {
         self.bad.get_or_insert(Box::new(Fault { kind, message: message.into(), at: usize::MAX }));
     }
 
-    /// Checks the bytes that are new.
+    /// Checks the new bytes.
     fn check(&mut self) {
         let new = &self.buffer[self.usable..];
         let glance = glance(new);
@@ -615,8 +618,8 @@ impl Tokenizer {
         let bad = if glance.plain { None } else { first_bad(new) };
         self.usable = bad.as_ref().map_or(self.buffer.len(), |(at, _)| self.usable + at);
         self.over = self.offset + self.usable > self.limits.total;
-        let Some((_, what)) = bad else { return };
-        match what {
+        let Some((_, kind)) = bad else { return };
+        match kind {
             Bad::Cut if !self.finished => {}
             Bad::Cut => self.set_bad(ErrorKind::Encoding, "the document ends inside a character".into()),
             Bad::Utf8 => self.set_bad(ErrorKind::Encoding, "the bytes are not UTF-8".into()),
@@ -626,7 +629,7 @@ impl Tokenizer {
         }
     }
 
-    /// Drops what was consumed.
+    /// Drops the consumed bytes.
     fn compact(&mut self) {
         if self.at == 0 {
             return;
@@ -651,7 +654,7 @@ impl Tokenizer {
     /// The next event; `None` when more bytes are needed, or after [`Tokenizer::finish`] at the end of the document.
     ///
     /// # Errors
-    /// What is not well-formed or exceeds a limit; once failed, always failed.
+    /// The document is not well-formed or exceeds a limit; after an error every call fails.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, XmlError> {
         match self.read(&Everything) {
@@ -661,7 +664,7 @@ impl Tokenizer {
         }
     }
 
-    /// Goes on to the next event that is wanted; `false` when more bytes are needed, or after [`Tokenizer::finish`] at the
+    /// Skips to the next event that is wanted; `false` when more bytes are needed, or after [`Tokenizer::finish`] at the
     /// end of the document. [`Tokenizer::event`] is the event then.
     ///
     /// # Errors
@@ -670,14 +673,14 @@ impl Tokenizer {
         self.read(interest)
     }
 
-    /// The event that [`Tokenizer::next`] gave or [`Tokenizer::skim`] stopped at last. (Before the first one: no text.)
+    /// The last event of [`Tokenizer::next`] or [`Tokenizer::skim`]. (Before the first one: no text.)
     #[inline]
     pub fn event(&self) -> Event<'_> {
         let name = |id, prefix| Name { names: &self.names, id, prefix };
         match self.current {
             Token::Start { name: id, prefix, empty } => Event::StartElement {
                 name: name(id, prefix),
-                attributes: Attributes { of: self, next: 0 },
+                attributes: Attributes { tokenizer: self, next: 0 },
                 empty,
             },
             Token::End { name: id, prefix } => Event::EndElement { name: name(id, prefix) },
@@ -698,13 +701,13 @@ impl Tokenizer {
         }
     }
 
-    /// Whether the text of the last event goes on with that of the text event before: nothing but pieces of a text node
+    /// Whether the text of the last event continues that of the text event before: nothing but pieces of a text node
     /// lies between them.
     pub fn continues_text(&self) -> bool {
         self.continued
     }
 
-    /// Reads up to the next token that is wanted; `false` where the input ends but may go on, and at the end.
+    /// Reads up to the next token that is wanted; `false` where the input ends but may continue, and at the end.
     #[inline(always)]
     fn read(&mut self, wants: &impl Wants) -> Result<bool, XmlError> {
         loop {
@@ -741,8 +744,8 @@ impl Tokenizer {
         }
     }
 
-    /// Reads tags and plain text as long as they are there whole. `true`: stopped at a token that is wanted. `false`: what
-    /// is next is something else, or wrong, and [`Tokenizer::step`] has to look.
+    /// Reads complete tags and plain text. `true`: stopped at a token that is wanted. `false`: the
+    /// next token is another one, or faulty, and [`Tokenizer::step`] has to read it.
     #[inline(always)]
     fn fast(&mut self, wants: &impl Wants) -> bool {
         let mut p = self.at;
@@ -801,7 +804,7 @@ impl Tokenizer {
             }
             let guess = self.names.guess(self.last_tag, &self.bindings, input, p + 1);
             let Some(Guess { qname, q, end }) = guess else {
-                // Not the tag that came here last.
+                // The prediction was wrong.
                 match self.other(wants, p) {
                     Some(at) => {
                         p = at;
@@ -824,7 +827,7 @@ impl Tokenizer {
                 Open { qname, name, prefix: q.prefix, mark: self.bindings.mark(), serial: self.serial + 1 };
             let class = wants.class_of(name);
             let wanted = wants.class(class, depth);
-            // What most elements of messages are: one piece of text and the end tag.
+            // The form of most elements of messages: one piece of text and the end tag.
             if (!wanted || wants.asks(class, depth))
                 && !wants.class(Interest::TEXT, depth + 1)
                 && !self.brackets
@@ -860,8 +863,8 @@ impl Tokenizer {
         false
     }
 
-    /// A start tag at `p` that is not plain, or was not guessed. Where to go on; or `None`: behind it, if it is wanted, or
-    /// at its beginning, if [`Tokenizer::step`] has to look.
+    /// A start tag at `p` that is not plain, or was not predicted. Returns where to continue; or `None`: after it, if it is wanted, or
+    /// at its beginning, if [`Tokenizer::step`] has to read it.
     fn other(&mut self, wants: &impl Wants, p: usize) -> Option<usize> {
         let depth = self.stack.len();
         self.scratch.clear();
@@ -896,7 +899,7 @@ impl Tokenizer {
         })
     }
 
-    /// Reads the next token into `current`; `false` where the input ends but may go on, and at the end.
+    /// Reads the next token into `current`; `false` where the input ends but may continue, and at the end.
     fn token(&mut self) -> Res<bool> {
         self.scratch.clear();
         match self.step() {
@@ -997,7 +1000,7 @@ impl Tokenizer {
                                 if self.cdata()? {
                                     return Ok(true);
                                 }
-                                // An empty section is no text.
+                                // An empty section is not an event.
                                 continue;
                             }
                             if b"<!--".starts_with(rest) || b"<![CDATA[".starts_with(rest) {
@@ -1048,7 +1051,7 @@ impl Tokenizer {
                         let name = lex::text(&input[p + 1..e - 1]);
                         return fault(ErrorKind::Entity, format!("the entity `{name}` is not declared"), p);
                     }
-                    // Give what is there; the reference comes with the next piece.
+                    // Return the text so far; the reference comes with the next piece.
                     Err(f) if f.kind == ErrorKind::UnexpectedEnd && p > start => {
                         break Piece { from: 0, to: self.scratch.len(), side: true };
                     }
@@ -1100,15 +1103,15 @@ impl Tokenizer {
         Ok(true)
     }
 
-    /// The offset of `needle` at or behind `from`, searching on where the last search stopped.
-    fn find(&mut self, from: usize, needle: &[u8], what: &'static str) -> Res<usize> {
+    /// The offset of `needle` at or after `from`; the search continues where the last one stopped.
+    fn find(&mut self, from: usize, needle: &[u8], construct: &'static str) -> Res<usize> {
         let start = from.max(self.at + self.searched);
         let input = &self.buffer[..self.usable];
         match memchr::memmem::find(&input[start.min(input.len())..], needle) {
             Some(i) => Ok(start + i),
             None => {
                 self.searched = (input.len() - self.at).saturating_sub(needle.len() - 1);
-                end(what, input.len())
+                end(construct, input.len())
             }
         }
     }
@@ -1160,7 +1163,7 @@ impl Tokenizer {
         Ok(true)
     }
 
-    /// Looks for the end of a start tag that was cut, from where the last look ended.
+    /// Searches the end of an incomplete start tag, from where the last search ended.
     fn find_tag_end(&mut self) -> bool {
         let input = &self.buffer[..self.usable];
         let mut p = self.at + self.searched.max(1);
@@ -1224,7 +1227,7 @@ impl Tokenizer {
         for a in &self.raw_attributes {
             declares |= a.qname == XMLNS_QNAME || names.prefix_of(a.qname) == XMLNS_PREFIX;
         }
-        // One attribute is no other's double.
+        // A single attribute cannot be a duplicate.
         let several = self.raw_attributes.len() > 1;
         if several {
             self.seen.next_element();
@@ -1350,7 +1353,7 @@ impl Tokenizer {
     }
 }
 
-/// Buffers that [`Tokenizer::recycle`] keeps have at most so many bytes.
+/// Largest buffers that [`Tokenizer::recycle`] keeps, in bytes.
 const LARGEST_KEPT: usize = 128 << 10;
 
 /// Starts with a tag in UTF-8: no byte order mark, no declaration.

@@ -4,24 +4,24 @@ use crate::names::{Bindings, NO_PREFIX, NO_URI, PrefixId, UNBOUND, UriId, XML_PR
 use crate::serialize::{Serializer, WriteOptions, push_attribute, push_comment, push_pi, push_text};
 use crate::{Document, NodeId, NodeKind};
 
-/// Appends `node` and what is in it to `out`: a document for [`Document::ROOT`] or an element; the value for an
+/// Appends `node` and its content to `out`: a document for [`Document::ROOT`] or an element; the value for an
 /// attribute. Namespaces that names in a subtree use are declared, wherever they were declared before.
 pub fn write(doc: &Document, node: NodeId, options: &WriteOptions, out: &mut Vec<u8>) {
     if !options.is_plain() {
         return through_serializer(doc, node, options, out);
     }
     if options.declaration {
-        // Only the declaration: the serializer writes it first of all.
+        // Only the declaration, which the serializer writes first.
         Serializer::new(out, options).finish();
     }
     let mut tree = TreeWriter::new(doc, out);
-    // A guess, not to grow many times: a tag takes some 16 bytes.
+    // An estimate, to avoid reallocations: a tag takes some 16 bytes.
     let guess = (16 * doc.nodes.len()).clamp(256, 4096);
     tree.out.reserve(if node == Document::ROOT { doc.source.len().max(guess) } else { guess });
     tree.write(node, if options.inherited_namespaces { Inherit::All } else { Inherit::Nothing });
 }
 
-/// What prefixes mean in a place: pairs of prefix (`""`: the default namespace) and URI.
+/// The namespaces in scope at a place: pairs of prefix (`""`: the default namespace) and URI.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope(pub Vec<(Box<str>, Box<str>)>);
 
@@ -35,21 +35,21 @@ impl Scope {
 
     /// The URI that `prefix` stands for; `""`: none.
     pub fn get(&self, prefix: &str) -> &str {
-        self.0.iter().find(|(own, _)| **own == *prefix).map_or("", |(_, uri)| uri)
+        self.0.iter().find(|(declared, _)| **declared == *prefix).map_or("", |(_, uri)| uri)
     }
 }
 
-/// Where more can be put into a text that [`write_around`] wrote.
+/// The place in a text of [`write_around`] where more can be inserted.
 #[derive(Clone, Debug)]
 pub struct Hole {
     /// How many bytes of the text are before it.
     pub at: usize,
-    /// What the start tags before it declare.
+    /// The declarations of the start tags before it.
     pub declared: Scope,
 }
 
-/// As [`write()`] with the default options. Answers where the end tag of the element `inner` begins, which is there even if
-/// nothing is in it; `None`: `inner` is not in `node`.
+/// As [`write()`] with the default options. Returns where the end tag of the element `inner` begins, which is written even if
+/// it is empty; `None`: `inner` is not in `node`.
 pub fn write_around(doc: &Document, node: NodeId, inner: NodeId, out: &mut Vec<u8>) -> Option<Hole> {
     let mut tree = TreeWriter::new(doc, out);
     tree.inner = Some(inner);
@@ -57,9 +57,9 @@ pub fn write_around(doc: &Document, node: NodeId, inner: NodeId, out: &mut Vec<u
     tree.hole
 }
 
-/// Appends an element (or a text) as a copy of it in another document would be written, in a place where the prefixes mean
-/// what `place` says and the text written so far declares them as `declared` says. It is written as it came where
-/// [`Document::source_of`] knows that: with the same names, values and namespaces, but with its own quotes, references and
+/// Appends an element (or a text) as a copy of it in another document would be written, in a place with the namespaces
+/// `place` where the text so far declares `declared`. Its source text is written where
+/// [`Document::source_of`] has it: with the same names, values and namespaces, but with its own quotes, references and
 /// CDATA sections.
 pub fn write_part(doc: &Document, node: NodeId, place: &Scope, declared: &Scope, out: &mut Vec<u8>) {
     if let Some(source) = doc.source_of(node) {
@@ -88,22 +88,22 @@ fn as_it_came(
     let mut has_default = false;
     doc.each_in_scope_namespace(node, &mut |prefix, uri| {
         has_default |= prefix.is_empty();
-        // What the place has is not declared again, unless only the place has it and the part may use it.
+        // A namespace of the place is not declared again, unless only the place has it and the part may use it.
         let there = declared.get(prefix) == uri || place.get(prefix) == uri && !mentions(source, prefix);
-        if !there && !doc.namespace_declarations(node).any(|(own, _)| own == prefix) {
+        if !there && !doc.namespace_declarations(node).any(|(p, _)| p == prefix) {
             push_declaration(out, prefix, uri);
         }
     });
     if !has_default
         && !declared.get("").is_empty()
-        && !doc.namespace_declarations(node).any(|(own, _)| own.is_empty())
+        && !doc.namespace_declarations(node).any(|(p, _)| p.is_empty())
     {
         push_declaration(out, "", "");
     }
     out.extend_from_slice(rest.as_bytes());
 }
 
-/// Whether a prefix may be used in a text: the default namespace may always.
+/// Whether a text may use a prefix: the default namespace may always be used.
 fn mentions(text: &str, prefix: &str) -> bool {
     prefix.is_empty()
         || memchr::memmem::find_iter(text.as_bytes(), prefix.as_bytes())
@@ -133,7 +133,7 @@ pub fn to_string(doc: &Document, node: NodeId) -> String {
 struct TreeWriter<'a> {
     doc: &'a Document,
     out: &'a mut Vec<u8>,
-    /// What the prefixes mean in the output.
+    /// The namespaces of the prefixes in the output.
     bindings: Bindings,
     /// Elements that declare something, and where their bindings begin.
     marks: Vec<(NodeId, u32)>,
@@ -145,17 +145,17 @@ struct TreeWriter<'a> {
     hole: Option<Hole>,
 }
 
-/// Which namespaces the topmost element declares beside its own.
+/// Which inherited namespaces the topmost element declares.
 #[derive(Clone, Copy)]
 enum Inherit<'a> {
     Nothing,
-    /// All that it has in scope.
+    /// All namespaces in scope.
     All,
-    /// All that it has in scope and the place does not have.
+    /// All namespaces in scope that the place does not have.
     Beyond(&'a Scope),
 }
 
-/// A namespace that the document knows nothing of.
+/// A namespace that the document does not have.
 const ELSEWHERE: UriId = UNBOUND - 1;
 
 impl<'a> TreeWriter<'a> {
@@ -301,8 +301,8 @@ impl<'a> TreeWriter<'a> {
         let Inherit::Beyond(place) = inherit else { return };
         let mut default = NO_URI;
         let declare = |writer: &mut Self, p: PrefixId, u: UriId| {
-            let own = doc.declarations(n).any(|decl| decl.prefix == p);
-            if !own && wanted(p, u) && place.get(doc.names.prefix_str(p)) != doc.names.uri_str(u) {
+            let is_declared = doc.declarations(n).any(|decl| decl.prefix == p);
+            if !is_declared && wanted(p, u) && place.get(doc.names.prefix_str(p)) != doc.names.uri_str(u) {
                 writer.declare(p, u);
             }
         };

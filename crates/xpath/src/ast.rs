@@ -17,7 +17,7 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Calls `f` with this expression and all in it, predicates included, outermost first.
+    /// Calls `f` with this expression and all its subexpressions, predicates included, outermost first.
     pub fn walk<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         f(self);
         let steps = |steps: &'e [Step], f: &mut dyn FnMut(&'e Expr)| {
@@ -112,7 +112,7 @@ pub enum ExprKind {
     Path(Start, Vec<Step>),
     /// An integer literal (XPath 2.0 and later, as everything below).
     Integer(i64),
-    /// One that 64 bits do not hold.
+    /// An integer literal that does not fit into 64 bits.
     Large(std::sync::Arc<num_bigint::BigInt>),
     /// A decimal literal.
     Decimal(Decimal),
@@ -146,13 +146,13 @@ pub enum ExprKind {
     Cast(Box<Expr>, QName, bool),
     /// `a castable as t`; `true`: `t?`.
     Castable(Box<Expr>, QName, bool),
-    /// `name#arity` (XPath 3.0, as what follows that does not say 3.1).
+    /// `name#arity` (XPath 3.0; so are those below without 3.1).
     NamedFunction(QName, usize),
     /// `function($a as t, …) as t { body }`.
     Inline(Vec<(QName, Option<SequenceType>)>, Option<SequenceType>, Box<Expr>),
     /// `f(a, …)` where `f` is an expression.
     Apply(Box<Expr>, Vec<Expr>),
-    /// `?` as an argument: it is given later.
+    /// `?` as an argument: a partial application.
     Placeholder,
     /// `map { key : value, … }` (3.1).
     Map(Vec<(Expr, Expr)>),
@@ -160,11 +160,11 @@ pub enum ExprKind {
     Array(Vec<Expr>),
     /// `array { a }` (3.1).
     CurlyArray(Box<Expr>),
-    /// `a?key`; no key: `a?*` (3.1). In `?key` the first is the context item.
+    /// `a?key`; no key: `a?*` (3.1). In the unary `?key` the first is the context item.
     Lookup(Box<Expr>, Option<Box<Expr>>),
 }
 
-/// The operators with two operands of XPath 2.0 that are no comparison of values.
+/// The binary operators of XPath 2.0 that are not value comparisons.
 #[allow(missing_docs)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
@@ -209,7 +209,7 @@ pub enum ItemType {
     Node(NodeTest),
 }
 
-/// Where a location path begins.
+/// The start of a location path.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Start {
     /// `/…`: the root of the document of the context node.
@@ -373,7 +373,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// The operator that gives the same answer with its operands exchanged (comparisons only).
+    /// The operator with the same result for exchanged operands (comparisons only).
     pub(crate) fn mirrored(self) -> BinaryOp {
         match self {
             BinaryOp::Less => BinaryOp::Greater,

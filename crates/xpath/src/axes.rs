@@ -10,7 +10,7 @@ use xml::{Document, NameId, NodeId, NodeKind};
 #[derive(Clone, Copy)]
 enum Matcher<'a> {
     All,
-    /// No node of the tree.
+    /// No node matches.
     Nothing,
     Parent,
     Kind(NodeKind),
@@ -70,8 +70,8 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// `//name[n]`: of the nodes of that name below, those that are the n-th of their parent, which is less to look at than
-    /// the children of every node. `None`: this document has to be walked.
+    /// `//name[n]`: of the descendants with that name, those that are the n-th of their parent, which is less to visit than
+    /// the children of every node. `None`: this document needs a walk.
     fn nth_below(&self, name: u32, nth: usize, node: Node, f: Each<'_>) -> Option<Walk> {
         let mut walk = || {
             let doc = self.doc(node.doc)?;
@@ -79,20 +79,20 @@ impl<'a> Eval<'a> {
                 return Ok(None);
             }
             let Some(name) = self.name(name, node.doc, doc) else { return Ok(Some(true)) };
-            // Children of one parent mostly follow each other.
-            let mut known: Option<(NodeId, Option<NodeId>)> = None;
+            // Children of one parent are mostly adjacent.
+            let mut last: Option<(NodeId, Option<NodeId>)> = None;
             let (mut from, to) = (node.id.index() + 1, doc.subtree_end(node.id).index());
             while let Some(found) = doc.named_in(from, to, NodeKind::Element, name) {
                 from = found.index() + 1;
                 let Some(parent) = doc.parent(found) else { continue };
-                let wanted = match known {
-                    Some((of, wanted)) if of == parent => wanted,
+                let wanted = match last {
+                    Some((last_parent, wanted)) if last_parent == parent => wanted,
                     _ => {
                         let mut wanted = doc.child_named(parent, name);
                         for _ in 1..nth {
                             wanted = wanted.and_then(|before| doc.sibling_named(before, name));
                         }
-                        known = Some((parent, wanted));
+                        last = Some((parent, wanted));
                         wanted
                     }
                 };
@@ -130,7 +130,7 @@ impl<'a> Eval<'a> {
             }
             list => {
                 let mut passed = [0usize; COUNTED];
-                // Behind its n-th node `[n]` lets nothing pass: this axis is done, the path is not.
+                // After its n-th node `[n]` accepts no more: this axis is done, the path is not.
                 let mut exhausted = false;
                 let mut stopped = false;
                 self.axis(step, node, &mut |n| {
@@ -278,7 +278,7 @@ impl<'a> Eval<'a> {
                 if doc.is_dense() && doc.kind(id) != NodeKind::Attribute {
                     spend((doc.subtree_end(id).index() - id.index()) >> 4)?;
                 } else {
-                    // The subtree may be any part of it.
+                    // The subtree may be anywhere in the range.
                     spend(doc.node_count() >> 8)?;
                 }
                 Ok((step.axis == Axis::Descendant || offer(id)?) && descend(doc, id, &mut offer)?)
@@ -325,7 +325,7 @@ impl<'a> Eval<'a> {
                 spend(doc.node_count() >> 5)?;
                 let mut from = id;
                 if doc.kind(id) == NodeKind::Attribute {
-                    // The children of its element come behind an attribute.
+                    // The children of its element follow an attribute.
                     let Some(element) = doc.parent(id) else { return Ok(true) };
                     if !descend(doc, element, &mut offer)? {
                         return Ok(false);
@@ -372,7 +372,7 @@ impl<'a> Eval<'a> {
     fn namespace_axes(&self, step: &'a Step, node: Node, doc: &Document, f: Each<'_>) -> Walk {
         let Some(m) = self.matcher(&step.test, NodeKind::Element, node, doc) else { return Ok(true) };
         let or_self = matches!(step.axis, Axis::SelfAxis | Axis::DescendantOrSelf | Axis::AncestorOrSelf);
-        // Of itself only `node()` and `namespace-node()` are true: the principal kind of these axes is the element.
+        // On the self axis only `node()` and `namespace-node()` match: its principal node kind is the element.
         if or_self && matches!(step.test, Test::Node | Test::NamespaceNode) && !f(node)? {
             return Ok(false);
         }
@@ -396,10 +396,10 @@ impl<'a> Eval<'a> {
     }
 }
 
-/// Counts a walk along siblings, between two nodes of which one is the first and one the last. Answers `more`.
+/// Counts a walk along siblings, between two nodes of which one is the first and one the last, as work. Returns `more`.
 #[inline]
 fn walked(first: NodeId, last: NodeId, more: bool) -> Walk {
-    // Numbers of nodes say how far apart they are, but where a tree was changed much.
+    // The distance of node numbers, unless a tree was changed much.
     spend(last.index().abs_diff(first.index()) >> 4)?;
     Ok(more)
 }
@@ -408,7 +408,7 @@ fn walked(first: NodeId, last: NodeId, more: bool) -> Walk {
 #[inline]
 fn descend(doc: &Document, top: NodeId, offer: &mut impl FnMut(NodeId) -> Walk) -> Walk {
     if doc.is_dense() && doc.kind(top) != NodeKind::Attribute {
-        // Ids are document order: no links to follow.
+        // Ids are in document order: links are not followed.
         let end = doc.subtree_end(top).index();
         for index in top.index() + 1..end {
             let Some(n) = NodeId::from_index(index) else { break };
@@ -426,7 +426,7 @@ fn descend(doc: &Document, top: NodeId, offer: &mut impl FnMut(NodeId) -> Walk) 
     Ok(true)
 }
 
-/// Everything behind the subtree of `from`, in document order.
+/// The nodes after the subtree of `from`, in document order.
 fn following(doc: &Document, from: NodeId, offer: &mut impl FnMut(NodeId) -> Walk) -> Walk {
     let mut at = Some(from);
     while let Some(n) = at {
@@ -442,7 +442,7 @@ fn following(doc: &Document, from: NodeId, offer: &mut impl FnMut(NodeId) -> Wal
     Ok(true)
 }
 
-/// Everything before `from` but its ancestors, in reverse document order.
+/// The nodes before `from` without its ancestors, in reverse document order.
 fn preceding(doc: &Document, from: NodeId, offer: &mut impl FnMut(NodeId) -> Walk) -> Walk {
     let mut at = Some(from);
     while let Some(n) = at {

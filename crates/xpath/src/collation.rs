@@ -1,4 +1,4 @@
-//! Collations (F&O section 7.3.1): how strings are compared.
+//! Collations (F&O section 7.3.1): the comparison of strings.
 
 use crate::atomic::Atomic;
 use std::borrow::Cow;
@@ -17,25 +17,25 @@ pub enum Collation {
     /// By code points.
     #[default]
     Codepoint,
-    /// The same, but that the letters A to Z are a to z.
+    /// By code points, where the letters A to Z equal a to z.
     AsciiCaseInsensitive,
-    /// As people order words: by letters, then accents, then case.
+    /// For people: by letters, then accents, then case.
     Words(Words),
 }
 
-/// What the parameters of the Unicode collation algorithm ask for, as far as it is here: the order of the root collation for Latin text, of
+/// The parameters of the Unicode collation algorithm that are supported: the order of the root collation for Latin text, of
 /// code points for other letters, whatever `lang` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
     /// 1: letters only; 2: accents too; 3: case too; 5: code points too.
     strength: u8,
-    /// Of two strings that differ in case only the one with capitals comes first.
+    /// Of two strings that differ in case only the one with upper case comes first.
     upper_first: bool,
-    /// Case counts also where accents do not.
+    /// Case counts also if accents do not.
     case_level: bool,
-    /// Punctuation and blanks do not count.
+    /// Punctuation and spaces do not count.
     blanked: bool,
-    /// Digits side by side are a number.
+    /// Adjacent digits are a number.
     numeric: bool,
 }
 
@@ -70,7 +70,7 @@ impl Words {
         !self.blanked || c.is_alphanumeric()
     }
 
-    /// Blanks, punctuation, digits, letters.
+    /// Spaces, punctuation, digits, letters.
     fn class(c: char) -> char {
         match c {
             c if c.is_whitespace() => '\u{1}',
@@ -90,7 +90,7 @@ impl Words {
         let mut number = String::new();
         let end_number = |number: &mut String, out: &mut String| {
             if !number.is_empty() {
-                // Longer numbers are greater.
+                // The longer number is greater.
                 out.push('\u{3}');
                 out.push(char::from_u32(0x100 + number.len().min(0xD000) as u32).unwrap_or('\u{100}'));
                 out.push_str(number);
@@ -134,7 +134,7 @@ impl Words {
         out
     }
 
-    /// The letters with their accents, each between marks, and where each ends: in what is made and in the text.
+    /// The letters with their accents, between marks, and the end of each: in the key and in the text.
     fn units(self, text: &str) -> (String, Vec<(usize, Range<usize>)>) {
         let mut out = String::new();
         let mut places: Vec<(usize, Range<usize>)> = Vec::new();
@@ -191,7 +191,7 @@ impl Words {
 }
 
 impl Collation {
-    /// The collation with this URI. Errors: a sentence that says which there are.
+    /// The collation with this URI. Errors: a message with the supported ones.
     pub fn find(uri: &str) -> Result<Collation, String> {
         match uri {
             CODEPOINT => Ok(Collation::Codepoint),
@@ -204,7 +204,7 @@ impl Collation {
         }
     }
 
-    /// What strings are that count as equal to `text`: in the order of code points they are in the order of the collation.
+    /// A key of `text`: equal strings have equal keys, and the code point order of keys is the order of the collation.
     pub fn key(self, text: &str) -> Cow<'_, str> {
         match self {
             Collation::AsciiCaseInsensitive if text.bytes().any(|b| b.is_ascii_uppercase()) => {
@@ -215,7 +215,7 @@ impl Collation {
         }
     }
 
-    /// The first part of `text` that is equal to `sought`.
+    /// The first part of `text` that equals `sought`.
     pub(crate) fn find_in(self, text: &str, sought: &str) -> Option<Range<usize>> {
         match self {
             Collation::Words(words) => words.find_in(text, sought),

@@ -19,16 +19,16 @@ pub(crate) struct Program {
     pub names: Vec<(Box<str>, Box<str>, Option<u32>)>,
     pub variables: Vec<VariableRef>,
     pub functions: Vec<ExtensionName>,
-    /// Parallel to `functions`: it looks at the document beyond its arguments.
+    /// Parallel to `functions`: whether it reads the document beyond its arguments.
     pub function_reads: Vec<bool>,
     pub uses: Uses,
     /// See [`CompileOptions::compatible`].
     pub compatible: bool,
-    /// Of a version from 2.0 on.
+    /// The version is 2.0 or later.
     pub version2: bool,
 }
 
-/// A variable the expression refers to.
+/// A referenced variable.
 #[derive(Debug, Clone)]
 pub(crate) struct VariableRef {
     pub name: ExtensionName,
@@ -37,7 +37,7 @@ pub(crate) struct VariableRef {
     pub same_as: Option<Op>,
 }
 
-/// What evaluating touches.
+/// The needs of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
     pub document: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Uses {
     pub size: bool,
 }
 
-/// The program that refers to nothing: conversions need no other.
+/// An empty program: conversions need no more.
 pub(crate) static NOTHING: Program = Program {
     op: Op::Number(0.0),
     names: Vec::new(),
@@ -64,7 +64,7 @@ pub(crate) fn compile(
 ) -> Result<Program, XPathError> {
     let mut c = Compiler::new(options, source);
     let op = c.op(expr).map_err(|e| match options.version {
-        // XPath 1.0 has no codes.
+        // XPath 1.0 has no error codes.
         Version::V1 => e.with_code(""),
         _ => e,
     })?;
@@ -117,7 +117,7 @@ impl<'o> Compiler<'o> {
         Program { op, names, variables, functions, function_reads, uses, compatible, version2 }
     }
 
-    /// What a function within touches is touched here.
+    /// The needs of an inner function are needs of this expression.
     pub fn includes(&mut self, inner: &Program) {
         self.uses.document |= inner.uses.document;
         for (function, reads) in inner.functions.iter().zip(&inner.function_reads) {
@@ -241,7 +241,7 @@ impl<'o> Compiler<'o> {
             _ => Shape::ONE,
         };
         let from_many = analyse(&mut steps, many, |s, b, o| (s.break_many, s.overlaps_many) = (b, o));
-        // What a variable of the expression or a function of the embedder gives may change.
+        // The value of a variable of the expression or of an extension function may change.
         let invariant = matches!(start, From::Root | From::Op(Op::Current(_)))
             && self.locals.is_empty()
             && self.functions.is_empty();
@@ -429,11 +429,11 @@ impl<'o> Compiler<'o> {
             }
             Function::Unknown => {
                 let alike = |k: &&str| similar(k, &name.local);
-                let known = match version2 {
+                let similar_name = match version2 {
                     true => crate::sequence::functions::names().find(alike),
                     false => Core::names().find(alike),
                 };
-                let hint = match known {
+                let hint = match similar_name {
                     Some(k) => format!("; did you mean `{k}`?"),
                     None if !version2 && crate::sequence::functions::find(&name.local).is_some() => {
                         " (XPath 2.0 has it, but the expression is XPath 1.0)".to_owned()
@@ -569,7 +569,7 @@ pub(crate) fn is_positional(p: &Predicate) -> bool {
     }
 }
 
-/// Does evaluating `op` look at the position or the size of its own context?
+/// Whether `op` uses the position or the size of its own context.
 pub(crate) fn context_use(op: &Op) -> Uses {
     let mut uses = Uses::default();
     fn walk(op: &Op, uses: &mut Uses) {
@@ -598,7 +598,7 @@ pub(crate) fn context_use(op: &Op) -> Uses {
                 uses.size |= *core == Core::Last;
                 args.iter().for_each(|o| walk(o, uses));
             }
-            // The context is handed to extension functions.
+            // Extension functions get the context.
             Op::Extension(_, args, ..) => {
                 *uses = Uses { position: true, size: true, ..*uses };
                 args.iter().for_each(|o| walk(o, uses));
@@ -609,7 +609,7 @@ pub(crate) fn context_use(op: &Op) -> Uses {
     uses
 }
 
-/// Computes the shape behind the last step and where duplicates must be removed in between.
+/// Computes the shape after the last step and where duplicates must be removed in between.
 fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step, bool, bool)) -> Shape {
     let mut shape = start;
     let count = steps.len();
@@ -641,7 +641,7 @@ fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step
             spreads && !before.single && !shape.distinct && !step.predicates.iter().any(is_positional);
         set_break(step, must_break, overlaps);
         if overlaps {
-            // They are gone from so that none is met twice; the order is made behind the step.
+            // Subtrees within others are skipped, so that no node is met twice; the order is restored after the step.
             shape.distinct = true;
         }
         if must_break {
@@ -651,7 +651,7 @@ fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step
     shape
 }
 
-/// Names that differ in case, hyphens or one letter.
+/// Whether names differ in case, hyphens or one letter only.
 pub(crate) fn similar(a: &str, b: &str) -> bool {
     let plain = |s: &str| s.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect::<Vec<_>>();
     let (a, b) = (plain(a), plain(b));

@@ -5,7 +5,7 @@ use crate::value::{DocId, Node, Value};
 use std::sync::OnceLock;
 use xml::{Document, NameId};
 
-/// The name of an extension function or a variable, as the expression has it.
+/// The name of an extension function or a variable, as written in the expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionName {
     /// The prefix, empty if there is none.
@@ -14,11 +14,11 @@ pub struct ExtensionName {
     pub uri: Option<Box<str>>,
     /// The local part.
     pub local: Box<str>,
-    /// What the library said at compile time.
+    /// The slot that the library gave at compile time.
     pub slot: u32,
 }
 
-/// Answers for variables, extension functions and further documents. Errors are sentences; the place is added.
+/// Provides variables, extension functions and further documents. Errors are messages; the place is added.
 pub trait Host {
     /// The value of a variable; `None`: there is none of that name.
     fn variable(&self, prefix: &str, uri: Option<&str>, local: &str) -> Result<Option<Value>, String> {
@@ -54,25 +54,25 @@ pub trait Host {
         self.call(&name.prefix, name.uri.as_deref(), &name.local, args, cx)
     }
 
-    /// The extension function of that name that is looked for while an expression runs (`function-lookup()`).
+    /// The extension function of that name, looked up at run time (`function-lookup()`).
     fn find_function(&self, uri: &str, local: &str, arity: usize) -> Option<ExtensionName> {
         let _ = (uri, local, arity);
         None
     }
 
-    /// Takes a document that an expression has made (`parse-xml()`): its document node. Errors: a sentence.
+    /// Adds a document that an expression has made (`parse-xml()`): its document node. Errors: a message.
     fn adopt(&self, doc: Document) -> Result<Node, String> {
         drop(doc);
         Err("expressions make no documents here".to_owned())
     }
 
-    /// A text that is no XML (`unparsed-text()`, `json-doc()`), by its URI and encoding. Errors: a sentence.
+    /// A text resource (`unparsed-text()`, `json-doc()`), by its URI and encoding. Errors: a message.
     fn read_text(&self, uri: &str, encoding: Option<&str>) -> Result<String, String> {
         let _ = encoding;
         Err(format!("\"{uri}\": expressions read no texts here"))
     }
 
-    /// The value of an environment variable that expressions may see.
+    /// The value of an environment variable that expressions may read.
     fn environment(&self, name: &str) -> Option<String> {
         let _ = name;
         None
@@ -83,24 +83,24 @@ pub trait Host {
         None
     }
 
-    /// A document other than that of the context node, by the number its nodes carry.
+    /// A document other than that of the context node, by its number in the nodes.
     fn document(&self, id: DocId) -> Option<&Document> {
         let _ = id;
         None
     }
 
-    /// The text of a document that is known to hold nothing but this text, and which [`Host::document`] would have to make first.
+    /// The text of a document that contains only this text, and which [`Host::document`] would have to build first.
     fn text_of_document(&self, id: DocId) -> Option<&str> {
         let _ = id;
         None
     }
 
-    /// The document node for XPath 2.0's `doc()`, a relative URI resolved; `None`: there is none. Errors: a sentence.
+    /// The document node for XPath 2.0's `doc()`, a relative URI resolved; `None`: there is none. Errors: a message.
     fn load(&self, uri: &str) -> Result<Option<Node>, String> {
         Err(format!("\"{uri}\": expressions load no documents here"))
     }
 
-    /// The URI that a document was loaded from; `None`: what the document itself knows.
+    /// The URI that a document was loaded from; `None`: the base URI of the document itself.
     fn document_uri(&self, id: DocId) -> Option<String> {
         let _ = id;
         None
@@ -111,8 +111,8 @@ pub trait Host {
         None
     }
 
-    /// Whether paths and positions may start from values that are no nodes, of variables and extension functions: a
-    /// value is like a node without children then, as in Jaxen. By default that is an error, as XPath has it.
+    /// Whether paths and positions may start from atomic values of variables and extension functions: a
+    /// value is like a node without children then, as in Jaxen. The default is an error, as in XPath.
     fn paths_from_values(&self) -> bool {
         false
     }
@@ -126,20 +126,20 @@ pub trait Host {
 /// No variables, no functions.
 impl Host for () {}
 
-/// Where and with whom an expression is evaluated.
+/// The dynamic context of an evaluation.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The document of the context node.
     pub doc: &'a Document,
     /// The context node.
     pub node: Node,
-    /// The context item where it is an atomic value; `node` is not looked at then.
+    /// The context item if it is an atomic value; then `node` is not used.
     pub item: Option<&'a Atomic>,
     /// The context position, from 1.
     pub position: usize,
     /// The context size.
     pub size: usize,
-    /// The variables whose slots ([`ExtensionName::slot`]) are numbers of this list; the host is asked for others.
+    /// The variables by slot ([`ExtensionName::slot`]); the host provides others.
     pub locals: &'a [Value],
     /// Variables and functions.
     pub host: &'a dyn Host,

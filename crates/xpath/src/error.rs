@@ -1,4 +1,4 @@
-//! What goes wrong, and where in the expression.
+//! Errors and their places in the expression.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,14 +8,14 @@ use std::ops::Range;
 /// (empty at the end of the source when something is missing there).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XPathError {
-    /// One sentence, without the place.
+    /// The message, one sentence, without the place.
     pub message: String,
     /// Byte range in the source text of the expression.
     pub span: Range<usize>,
-    /// The code that the specifications of XPath 2.0 give it (`XPTY0004`); empty where they give none. Of `error()` the
+    /// The error code of the specifications (`XPTY0004`); empty where there is none. Of `error()` the
     /// local name of its first argument.
     pub code: Cow<'static, str>,
-    /// Whether the text is no expression at all; else it is one that names what does not exist, or does not fit.
+    /// Whether it is a syntax error; else a name that does not exist, or a type error.
     pub syntax: bool,
 }
 
@@ -77,10 +77,10 @@ impl fmt::Display for XPathError {
 
 impl std::error::Error for XPathError {}
 
-/// Why an expression cannot be decided while the document is still being read.
+/// Why an expression cannot be evaluated while the document is being read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotStreamable {
-    /// One sentence for a person, e.g. "the axis `parent` looks back".
+    /// The reason, one sentence, e.g. "the axis `parent` looks back".
     pub reason: String,
     /// The part of the expression that needs the tree.
     pub span: Range<usize>,
@@ -99,7 +99,7 @@ impl std::error::Error for NotStreamable {}
 pub struct Span {
     /// First byte.
     pub start: u32,
-    /// One behind the last byte.
+    /// The byte after the last one.
     pub end: u32,
 }
 

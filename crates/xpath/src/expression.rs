@@ -1,4 +1,4 @@
-//! The compiled expression and the ways to evaluate it.
+//! The compiled expression and its evaluations.
 
 use crate::ast::Expr;
 use crate::compile::{NOTHING, Program, compile};
@@ -22,7 +22,7 @@ pub struct Expression {
     needs: Needs,
 }
 
-/// What evaluating an expression touches.
+/// The needs of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
     /// Any node of the document: the context node, paths, variables and functions that the library says read it.
@@ -86,7 +86,7 @@ impl Expression {
     }
 
     /// The plan that computes the value while the document is being read, from the document node as context node; or
-    /// why that cannot be. A node-set is no such value: use [`Expression::streaming_as`].
+    /// the reason why it cannot be streamed. A node-set cannot: use [`Expression::streaming_as`].
     pub fn streaming(&self) -> Result<&StreamPlan, NotStreamable> {
         self.streaming_as(StreamAs::Value, StreamContext::Document)
     }
@@ -112,7 +112,7 @@ impl Expression {
     }
 
     /// The value; or, where the expression ends with a call of an extension function whose slot is in `slots`, that call: its
-    /// slot and arguments, for whoever can make it in place of this evaluation.
+    /// slot and arguments, for a caller that makes it in place of this evaluation.
     #[allow(clippy::type_complexity)]
     pub fn evaluate_to_call(
         &self,
@@ -147,7 +147,7 @@ impl Expression {
         found.map_err(|e| *e)
     }
 
-    /// The nodes in document order; an error if the value is no node-set.
+    /// The nodes in document order; an error if the value is not a node-set.
     pub fn evaluate_nodes(&self, cx: &Context<'_>) -> Result<Vec<Node>, XPathError> {
         let eval = Eval::new(&self.program, cx);
         self.wants_nodes()?;
@@ -185,7 +185,7 @@ impl Expression {
 }
 
 impl Value {
-    /// `string()` of the value; nodes are looked up through the context.
+    /// `string()` of the value; nodes are resolved through the context.
     pub fn to_string_in<'a>(&self, cx: &'a Context<'a>) -> Result<Cow<'a, str>, XPathError> {
         Eval::new(&NOTHING, cx).value_string(self).map_err(|e| *e)
     }

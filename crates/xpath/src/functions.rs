@@ -64,7 +64,7 @@ fn slice(s: Cow<'_, str>, range: std::ops::Range<usize>) -> Cow<'_, str> {
     }
 }
 
-/// Where a part begins. A single byte is looked for as that: preparing for longer ones costs more than that.
+/// The position of a part. A single byte is searched directly: preparation for longer ones costs more than that.
 #[inline]
 fn find(s: &str, part: &str) -> Option<usize> {
     match part.as_bytes() {
@@ -96,7 +96,7 @@ pub(crate) fn substring(s: Cow<'_, str>, from: f64, len: Option<f64>) -> Cow<'_,
     }
     let skip = if first <= 1.0 { 0 } else { (first - 1.0).min(s.len() as f64) as usize };
     let end = (behind - 1.0).min(s.len() as f64) as usize;
-    // As far as it is ASCII, characters are bytes.
+    // In the ASCII prefix, characters are bytes.
     let counted = if len.is_some() { end } else { skip };
     let (start, end) = if s.as_bytes()[..counted].is_ascii() {
         (skip, end)
@@ -119,7 +119,7 @@ pub(crate) fn normalize_space(s: Cow<'_, str>) -> Cow<'_, str> {
     let start = bytes.iter().position(|b| !is_space(*b)).unwrap_or(bytes.len());
     let end = bytes.iter().rposition(|b| !is_space(*b)).map_or(start, |i| i + 1);
     let inner = &bytes[start..end];
-    // Within: single blanks only?
+    // Whether it has only single spaces within.
     let mut behind_blank = false;
     let clean = inner.iter().all(|byte| {
         let blank = is_space(*byte);
@@ -140,18 +140,18 @@ pub(crate) fn normalize_space(s: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What `translate()` does with each ASCII character.
+/// The effect of `translate()` on each ASCII character.
 struct Table {
     from: Box<str>,
     to: Box<str>,
-    /// What stands for each; [`REMOVE`]: nothing.
+    /// The replacement of each; [`REMOVE`]: none.
     bytes: [u8; 128],
     removes: bool,
 }
 
 const REMOVE: u8 = 0xFF;
 
-/// Tables that are kept per thread, and the longest arguments of those: most calls of `translate()` have the same two texts in them.
+/// Most tables in the cache of a thread, and the longest arguments: most calls of `translate()` have the same two texts.
 const TABLES: usize = 4;
 const LONGEST: usize = 256;
 
@@ -161,14 +161,14 @@ thread_local! {
 
 impl Table {
     fn new(from: &str, to: &str) -> Table {
-        let (mut bytes, mut known) = ([0; 128], [false; 128]);
+        let (mut bytes, mut is_mapped) = ([0; 128], [false; 128]);
         for (at, byte) in bytes.iter_mut().enumerate() {
             *byte = at as u8;
         }
         for (at, byte) in from.bytes().enumerate() {
             let index = usize::from(byte & 0x7F);
-            if !known[index] {
-                known[index] = true;
+            if !is_mapped[index] {
+                is_mapped[index] = true;
                 bytes[index] = to.as_bytes().get(at).copied().unwrap_or(REMOVE);
             }
         }
@@ -181,8 +181,8 @@ impl Table {
             return f(&Table::new(from, to));
         }
         KEPT.with_borrow_mut(|kept| {
-            let known = kept.iter().position(|table| *table.from == *from && *table.to == *to);
-            let at = known.unwrap_or_else(|| {
+            let position = kept.iter().position(|table| *table.from == *from && *table.to == *to);
+            let at = position.unwrap_or_else(|| {
                 if kept.len() >= TABLES {
                     kept.remove(0);
                 }
@@ -213,7 +213,7 @@ impl Table {
             for (to, from) in block.iter_mut().zip(piece) {
                 *to = self.bytes[usize::from(*from & 0x7F)];
             }
-            // (All of them are ASCII.)
+            // (All texts are ASCII.)
             mapped.push_str(std::str::from_utf8(&block[..piece.len()]).unwrap_or_default());
         }
         Cow::Owned(mapped)

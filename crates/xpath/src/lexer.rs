@@ -1,7 +1,7 @@
 //! Source text to tokens (XPath 1.0, section 3.7; XPath 2.0, appendix A.2).
 //!
 //! Whether `*` and names such as `div` are operators is left to the parser: it knows whether an operand or an
-//! operator stands next, which is the same as the specification's rule about the preceding token.
+//! operator comes next, which is the same as the specification's rule about the preceding token.
 
 use crate::error::{Span, XPathError};
 use crate::options::Version;
@@ -17,10 +17,10 @@ pub(crate) struct Token<'s> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind<'s> {
     Number(f64),
-    /// A number as XPath 2.0 reads it: the digits tell the type.
+    /// A number in XPath 2.0: its form determines the type.
     Numeral(&'s str),
     Literal(&'s str),
-    /// A literal with quotes of its own kind in it, written twice (XPath 2.0).
+    /// A literal with doubled quotes in it (XPath 2.0).
     Doubled(&'s str, char),
     /// An NCName.
     Name(&'s str),
@@ -40,7 +40,7 @@ const PUNCTUATION: [&str; 23] = [
     "=", "<", ">", "*",
 ];
 
-/// What XPath 3.1 has beyond that; `!=` must not be taken for `!`.
+/// Further operators of XPath 3.1; `!=` must not be taken for `!`.
 const PUNCTUATION_31: [&str; 9] = ["||", "=>", ":=", "!=", "::", "!", "#", "{", "}"];
 
 /// All tokens, `End` last.
@@ -157,7 +157,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
                 return Err(XPathError::new(format!("unexpected character {c:?}"), at..at + c.len_utf8()));
             }
             at += local.len();
-            // A colon that is not the start of `::` binds a prefix to what follows it at once.
+            // A colon that does not start `::` connects a prefix with the token that follows immediately.
             if bytes.get(at) == Some(&b':') && bytes.get(at + 1) != Some(&b':') {
                 if bytes.get(at + 1) == Some(&b'*') {
                     at += 2;
@@ -183,7 +183,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
     }
 }
 
-/// Behind a comment that begins at `at`; comments nest.
+/// The position after a comment that begins at `at`; comments nest.
 fn comment_end(src: &str, start: usize) -> Result<usize, XPathError> {
     let bytes = src.as_bytes();
     let (mut at, mut open) = (start + 2, 1);

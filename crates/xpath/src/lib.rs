@@ -2,13 +2,13 @@
 //!
 //! * [`Expression::compile`] turns source text into a plan: names, functions and variables resolved, static types known,
 //!   paths rewritten and analysed. It is done once, when a configuration or a stylesheet is loaded.
-//! * [`Expression::evaluate`] and its typed sisters run it on a [`xml::Document`].
+//! * [`Expression::evaluate`] and its typed variants run it on a [`xml::Document`].
 //! * [`Expression::streaming`] classifies it: a [`StreamPlan`] that decides while the document is still being read, or the
 //!   reason why it needs the tree.
 //! * [`ast`] is the syntax tree, for XSLT patterns.
 //!
-//! The language is XPath 1.0 or 2.0 ([`Version`]), each complete but for schemas and the collations of languages. Both share the plans of paths, the
-//! axes and the values, which are sequences as in the XPath data model; what only 2.0 has is in [`sequence`].
+//! The language is XPath 1.0 or 2.0 ([`Version`]), each complete without schemas and language-specific collations. Both share the plans of paths, the
+//! axes and the values, which are sequences as in the XPath data model; the additions of 2.0 are in [`sequence`].
 
 pub mod ast;
 pub mod atomic;

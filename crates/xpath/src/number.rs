@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// `number(string)`: optional minus and decimal digits within white space; anything else is NaN.
 pub fn parse(s: &str) -> f64 {
-    // Small integers are the rule in messages.
+    // Most numbers in messages are small integers.
     if (1..=15).contains(&s.len()) {
         let mut n = 0u64;
         if s.bytes().all(|byte| {
@@ -38,7 +38,7 @@ pub fn parse(s: &str) -> f64 {
     if any { t.parse().unwrap_or(f64::NAN) } else { f64::NAN }
 }
 
-/// Digits and a point, with no more than 15 digits in all. The quotient of two integers that a double holds exactly is the nearest
+/// Digits and a point, with at most 15 digits in all. The quotient of two integers that a double holds exactly is the nearest
 /// double to the decimal number.
 fn short_decimal(bytes: &[u8]) -> Option<f64> {
     if !(2..=16).contains(&bytes.len()) {

@@ -28,8 +28,8 @@ pub trait NamespaceResolver {
     /// The namespace bound to `prefix`, or `None` if the prefix is not declared.
     fn namespace(&self, prefix: &str) -> Option<&str>;
 
-    /// All prefixes with their namespaces, the default namespace with the empty prefix: for names that are only known when an
-    /// expression runs (XPath 3.0 `cast as xs:QName`). Default none.
+    /// All prefixes with their namespaces, the default namespace with the empty prefix: for names that are known at
+    /// run time only (XPath 3.0 `cast as xs:QName`). Default none.
     fn declared(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -86,31 +86,31 @@ impl NamespaceResolver for BTreeMap<String, String> {
     }
 }
 
-/// What a [`FunctionLibrary`] says about a function call.
+/// The answer of a [`FunctionLibrary`] about a function call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Function {
-    /// It has no such function.
+    /// There is no such function.
     Unknown,
-    /// It has it, but not with this number of arguments; the text says what is expected.
+    /// There is one with another number of arguments; the text says what is expected.
     WrongArity(String),
-    /// It cannot be had here; the text says why, and what to do instead.
+    /// It is not available; the text gives the reason and an alternative.
     Unavailable(String),
     /// Another name of the XPath core function with the same local name (`fn:concat`).
     Core,
-    /// XSLT's `current()`: answered by [`Host::current`](crate::Host::current) without a call.
+    /// XSLT's `current()`: resolved by [`Host::current`](crate::Host::current) without a call.
     Current,
     /// A function evaluated by [`Host::call`](crate::Host::call).
     Extension(FunctionInfo),
 }
 
-/// What is known about an extension function before it runs.
+/// The static properties of an extension function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionInfo {
-    /// A number of the embedder's own, handed back with each call ([`ExtensionName::slot`](crate::ExtensionName)).
+    /// A number of the embedder, passed back with each call ([`ExtensionName::slot`](crate::ExtensionName)).
     pub slot: u32,
     /// The type of its results.
     pub returns: Type,
-    /// It looks at the document beyond its arguments (`key()`, `id()`, …).
+    /// It reads the document beyond its arguments (`key()`, `id()`, …).
     pub reads_document: bool,
 }
 
@@ -120,10 +120,10 @@ impl Default for FunctionInfo {
     }
 }
 
-/// What is known about a variable before the expression runs.
+/// The static properties of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableInfo {
-    /// A number of the embedder's own, handed back with each reference.
+    /// A number of the embedder, passed back with each reference.
     pub slot: u32,
     /// The type of its values.
     pub returns: Type,
@@ -145,13 +145,13 @@ impl Default for VariableInfo {
 /// Unprefixed core functions are found before the library is asked. `uri` is `None` when the prefix is not declared
 /// (and when there is no prefix): the library decides by the prefix, as Synapse does for `$ctx:name`.
 pub trait FunctionLibrary {
-    /// Is there a function `prefix:local` with `arity` arguments?
+    /// The function `prefix:local` with `arity` arguments.
     fn function(&self, prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
         let _ = (prefix, uri, local, arity);
         Function::Unknown
     }
 
-    /// Is there a variable `$prefix:local`? `None` is a compile error.
+    /// The variable `$prefix:local`; `None` is a compile error.
     fn variable(&self, prefix: &str, uri: Option<&str>, local: &str) -> Option<VariableInfo> {
         let _ = (prefix, uri, local);
         None
@@ -206,10 +206,10 @@ impl NamePool {
     }
 }
 
-/// How an expression is compiled.
+/// Options of compilation.
 #[derive(Clone, Copy)]
 pub struct CompileOptions<'a> {
-    /// Prefixes declared where the expression stands.
+    /// The prefixes in scope of the expression.
     pub namespaces: &'a dyn NamespaceResolver,
     /// Functions and variables beyond the core.
     pub library: &'a dyn FunctionLibrary,
@@ -219,8 +219,8 @@ pub struct CompileOptions<'a> {
     pub names: Option<&'a NamePool>,
     /// XPath 2.0's default element namespace; `""` as in XPath 1.0 by default.
     pub default_element_namespace: &'a str,
-    /// XPath 2.0's compatibility with 1.0: of sequences the first item counts, and values become strings and numbers where those
-    /// are wanted. Default `false`.
+    /// XPath 2.0's 1.0 compatibility mode: of sequences the first item counts, and values are converted to strings and numbers
+    /// where those are required. Default `false`.
     pub compatible: bool,
 }
 

@@ -27,11 +27,11 @@ pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
             _ => Err(p.unexpected("an operator or the end of the expression")),
         }
     });
-    // XPath 1.0 has no codes.
+    // XPath 1.0 has no error codes.
     parsed.map_err(|e| if version.is_version2() { syntax(e) } else { XPathError { syntax: true, ..e } })
 }
 
-/// Every error of the parser is one of syntax.
+/// Every error of the parser is a syntax error.
 pub(crate) fn syntax(error: XPathError) -> XPathError {
     let error = XPathError { syntax: true, ..error };
     if error.code.is_empty() { error.with_code("XPST0003") } else { error }
@@ -80,7 +80,7 @@ impl<'s> Parser<'s> {
         if self.is(p) { Ok(self.next().span) } else { Err(self.unexpected(&format!("`{p}`"))) }
     }
 
-    /// The span of the token just taken.
+    /// The span of the last token.
     pub fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -146,7 +146,7 @@ impl<'s> Parser<'s> {
         Ok(Expr { kind, span, depth })
     }
 
-    /// The whole source, or what stands between parentheses or brackets.
+    /// The whole source, or the content of parentheses or brackets.
     pub fn whole(&mut self) -> Parsed<Expr> {
         match self.version {
             Version::V1 => self.expr(),
@@ -341,7 +341,7 @@ impl<'s> Parser<'s> {
         )
     }
 
-    /// A primary expression stands next: anything but the start of a location path.
+    /// Whether a primary expression comes next: anything but the start of a location path.
     pub fn starts_filter(&self) -> bool {
         match self.peek().kind {
             Kind::Number(_)
@@ -406,7 +406,7 @@ impl<'s> Parser<'s> {
                 let inner = self.whole()?;
                 self.expect(")")?;
                 let span = t.span.to(self.last_span());
-                // Parentheses matter to what follows: `(a/b)[1]` is not `a/b[1]`; the span covers them.
+                // Parentheses are significant for what follows: `(a/b)[1]` is not `a/b[1]`; the span includes them.
                 Ok(Expr { span, ..inner })
             }
             Kind::Punct("[") if self.version == Version::V31 => self.square_array(t.span),

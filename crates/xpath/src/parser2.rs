@@ -1,4 +1,4 @@
-//! What the grammar of XPath 2.0 (appendix A.1) has beyond that of 1.0. The comparison, range and type operators lie
+//! The grammar of XPath 2.0 (appendix A.1) beyond that of 1.0. The comparison, range and type operators have a precedence
 //! between `and` and the arithmetic ones; a step of a path may be any primary expression.
 
 use crate::ast::{BinaryOp, Expr, ExprKind, ItemType, NodeTest, Operator, QName, SequenceType, Start};
@@ -149,7 +149,7 @@ impl Parser<'_> {
     }
 
     /// `a || b || …` (XPath 3.0): the function `concat()`.
-    // Most expressions have none of these three: they take no room of the stack on the way down.
+    // Most expressions have none of these three, so they use no stack on the way down.
     #[inline(always)]
     fn concatenation(&mut self) -> Parsed<Expr> {
         let first = self.range()?;
@@ -352,7 +352,7 @@ impl Parser<'_> {
     fn path2(&mut self) -> Parsed<Expr> {
         let start = self.peek().span;
         let mut steps = Vec::new();
-        // What stands to the left of the axis steps in `steps`.
+        // The expression to the left of the axis steps in `steps`.
         let mut from = Start::Context;
         let mut below = 0;
         if self.is("/") || self.is("//") {
@@ -376,7 +376,7 @@ impl Parser<'_> {
                     }
                     from = Start::Expr(Box::new(primary));
                 } else {
-                    // Everything so far, then the step for each of its nodes.
+                    // The path so far, then the step for each of its nodes.
                     let left = if steps.is_empty() {
                         match from {
                             Start::Expr(e) => *e,
@@ -411,7 +411,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `.` that no path goes on from: the context item, whatever it is.
+    /// `.` without a path after it: the context item of any kind.
     fn dot_by_itself(&self) -> bool {
         !matches!(self.peek_after(1), Kind::Punct("/" | "//"))
     }
@@ -455,11 +455,11 @@ impl Parser<'_> {
         self.node(kind, span, 0)
     }
 
-    pub fn qname(&mut self, what: &str) -> Parsed<QName> {
+    pub fn qname(&mut self, expected: &str) -> Parsed<QName> {
         let name = match self.peek().kind {
             Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
             Kind::Prefixed(p, n) => QName::written(p, n),
-            _ => return Err(self.unexpected(what)),
+            _ => return Err(self.unexpected(expected)),
         };
         self.next();
         Ok(name)
@@ -509,7 +509,7 @@ impl Parser<'_> {
             },
             "namespace-node" => NodeTest::NamespaceNode,
             "item" | "empty-sequence" => {
-                return Err(XPathError::new(format!("`{word}()` is no node test"), t.span));
+                return Err(XPathError::new(format!("`{word}()` is not a node test"), t.span));
             }
             _ => {
                 let message = format!("`{word}()` needs a schema: there is none");
@@ -520,7 +520,7 @@ impl Parser<'_> {
         Ok(test)
     }
 
-    /// The name in a kind test, and its type: without a schema elements are untyped, attributes hold untyped values.
+    /// The name in a kind test, and its type: without a schema elements are untyped, attributes have untyped values.
     fn tested_name(&mut self, element: bool) -> Parsed<Option<QName>> {
         if self.is(")") {
             return Ok(None);

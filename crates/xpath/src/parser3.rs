@@ -1,4 +1,4 @@
-//! What the grammars of XPath 3.0 and 3.1 have beyond that of 2.0: functions as values, maps, arrays, lookups.
+//! The grammars of XPath 3.0 and 3.1 beyond that of 2.0: functions as values, maps, arrays, lookups.
 
 use crate::ast::{Expr, ExprKind, ItemType, QName, SequenceType};
 use crate::error::{Span, XPathError};
@@ -9,24 +9,24 @@ use crate::parser::{MAX_DEPTH, Parsed, Parser, too_deep};
 /// Deepest nesting of types in one another.
 const MAX_TYPES: u32 = 32;
 
-/// Names that no function can be referred to by.
+/// Names that a function reference cannot have.
 fn is_reserved(name: &str) -> bool {
     crate::parser2::is_kind_test(name)
         || matches!(name, "function" | "if" | "map" | "array" | "switch" | "typeswitch" | "namespace-node")
 }
 
 impl<'s> Parser<'s> {
-    /// `name#` stands next.
+    /// Whether `name#` comes next.
     pub fn is_function_reference(&self) -> bool {
         self.version == Version::V31 && self.peek_after(1) == Kind::Punct("#")
     }
 
-    /// `map {` or `array {`, whose first word stands next.
+    /// Whether `map {` or `array {` comes next.
     pub fn is_constructor(&self) -> bool {
         self.version == Version::V31 && self.peek_after(1) == Kind::Punct("{")
     }
 
-    /// An argument, which may be given later.
+    /// An argument, possibly `?`.
     pub fn argument(&mut self) -> Parsed<Expr> {
         if self.version == Version::V31
             && self.is("?")
@@ -51,7 +51,7 @@ impl<'s> Parser<'s> {
         Ok(args)
     }
 
-    /// What may stand behind a primary expression.
+    /// The postfix operators after a primary expression.
     pub fn postfix(&mut self, mut e: Expr) -> Parsed<Expr> {
         loop {
             if self.is("[") {
@@ -76,7 +76,7 @@ impl<'s> Parser<'s> {
         self.node(ExprKind::Apply(Box::new(e), args), span, below)
     }
 
-    /// The key behind a `?`.
+    /// The key after a `?`.
     pub fn lookup(&mut self, e: Expr) -> Parsed<Expr> {
         let t = self.peek();
         let key = match t.kind {
@@ -111,7 +111,7 @@ impl<'s> Parser<'s> {
         self.node(ExprKind::Lookup(Box::new(e), key.map(Box::new)), span, below)
     }
 
-    /// `[a, b]` behind its bracket.
+    /// `[a, b]` after its bracket.
     pub fn square_array(&mut self, start: Span) -> Parsed<Expr> {
         let mut members = Vec::new();
         if !self.is("]") {
@@ -125,7 +125,7 @@ impl<'s> Parser<'s> {
         self.node(ExprKind::Array(members), start.to(self.last_span()), below)
     }
 
-    /// `map { … }` or `array { … }` behind the word.
+    /// `map { … }` or `array { … }` after the word.
     pub fn constructor(&mut self, word: &str, start: Span) -> Parsed<Expr> {
         self.expect("{")?;
         if word == "array" {
@@ -155,7 +155,7 @@ impl<'s> Parser<'s> {
         self.node(ExprKind::Map(pairs), start.to(self.last_span()), below)
     }
 
-    /// `function($a as t, …) as t { body }` behind the word.
+    /// `function($a as t, …) as t { body }` after the word.
     pub fn inline(&mut self, start: Span) -> Parsed<Expr> {
         self.expect("(")?;
         let mut params: Vec<(QName, Option<SequenceType>)> = Vec::new();
@@ -164,7 +164,7 @@ impl<'s> Parser<'s> {
                 self.expect("$")?;
                 let span = self.peek().span;
                 let name = self.qname("a variable name")?;
-                if params.iter().any(|(known, _)| *known == name) {
+                if params.iter().any(|(other_name, _)| *other_name == name) {
                     let message = format!("the function has two parameters `${name}`");
                     return Err(XPathError::new(message, span).with_code("XQST0039"));
                 }
@@ -198,11 +198,11 @@ impl<'s> Parser<'s> {
         self.node(ExprKind::Inline(params, result, Box::new(body)), span, below)
     }
 
-    /// `name#arity` behind the name.
+    /// `name#arity` after the name.
     pub fn function_reference(&mut self, name: Token<'s>) -> Parsed<Expr> {
         let qname = match name.kind {
             Kind::Name(n) if is_reserved(n) => {
-                return Err(XPathError::new(format!("`{n}` is no name of a function"), name.span));
+                return Err(XPathError::new(format!("`{n}` is not a name of a function"), name.span));
             }
             Kind::Name(n) => QName { prefix: String::new(), local: n.to_owned() },
             Kind::Prefixed(p, n) => QName::written(p, n),
@@ -218,7 +218,7 @@ impl<'s> Parser<'s> {
         self.node(ExprKind::NamedFunction(qname, arity), name.span.to(self.last_span()), 0)
     }
 
-    /// `left => $f(args)` or `left => (f)(args)` behind the arrow.
+    /// `left => $f(args)` or `left => (f)(args)` after the arrow.
     pub fn arrow_to_value(&mut self, left: Expr) -> Parsed<Expr> {
         let start = self.next();
         let function = if start.kind == Kind::Punct("$") {

@@ -1,4 +1,4 @@
-//! Node paths: a canonical address of a node, for people and for comparing results.
+//! Node paths: a canonical address of a node, for messages and for comparing results.
 
 use crate::eval::namespace_at;
 use crate::value::Node;

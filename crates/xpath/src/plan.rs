@@ -26,7 +26,7 @@ pub(crate) enum Op {
     /// Index into [`Program::functions`].
     Extension(u32, Box<[Op]>, Type, Span),
     Current(Span),
-    /// What only XPath 2.0 has.
+    /// An operation of XPath 2.0.
     Sequence(Box<SeqOp>),
 }
 
@@ -44,7 +44,7 @@ impl Op {
     }
 }
 
-/// A location path, or a filtered expression with or without steps behind it.
+/// A location path, or a filtered expression, possibly with steps.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
     pub start: From,
@@ -57,7 +57,7 @@ pub(crate) struct Path {
     pub from_many: Shape,
     /// From the root of a document it leads to the same nodes throughout an evaluation.
     pub invariant: bool,
-    /// It is run by [`crate::eval::direct`].
+    /// It runs by [`crate::eval::direct`].
     pub direct: bool,
     /// It is `.`.
     pub dot: bool,
@@ -71,7 +71,7 @@ pub(crate) enum From {
     Op(Op),
 }
 
-/// How the nodes come out when each step is run depth-first from each node of the step before.
+/// The order of the nodes when each step runs depth-first from each node of the step before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// At most one node.
@@ -88,7 +88,7 @@ impl Shape {
     pub const ONE: Shape = Shape { single: true, ordered: true, distinct: true, peers: true };
     pub const SET: Shape = Shape { single: false, ordered: true, distinct: true, peers: false };
 
-    /// The shape behind a step along `axis`.
+    /// The shape after a step along `axis`.
     pub fn step(self, axis: Axis) -> Shape {
         let many = Shape { single: false, ..self };
         match axis {
@@ -115,13 +115,13 @@ pub(crate) struct Step {
     pub axis: Axis,
     pub test: Test,
     pub predicates: Box<[Predicate]>,
-    /// A predicate needs to know how many nodes there are.
+    /// A predicate uses the number of nodes.
     pub needs_size: bool,
-    /// Starting from one / from several nodes: duplicates must be removed behind this step before the next one.
+    /// Starting from one / from several nodes: duplicates must be removed after this step before the next one.
     pub break_one: bool,
     pub break_many: bool,
-    /// From one / from several nodes: the same nodes are reached from more than one of those that the step starts from, which
-    /// [`crate::eval`] need not all go from.
+    /// From one / from several nodes: the same nodes are reached from more than one start node, so that
+    /// [`crate::eval`] can skip some of these.
     pub overlaps_one: bool,
     pub overlaps_many: bool,
     pub span: Span,
@@ -149,7 +149,7 @@ pub(crate) fn below_by_position(below: &Step, child: &Step) -> Option<(u32, usiz
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Test {
     Node,
-    /// `node()` where the next step goes down: only the document and elements lead anywhere.
+    /// `node()` before a step downwards: only the document and elements have children.
     Parent,
     Text,
     Comment,

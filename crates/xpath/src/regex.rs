@@ -1,5 +1,5 @@
 //! Regular expressions of XPath (F&O section 7.6.1; XML Schema part 2 appendix F) on the engine that the bus uses
-//! everywhere. Class escapes, blocks and subtraction are translated; what neither has is an error with its reason.
+//! everywhere. Class escapes, blocks and subtraction are translated; a feature of neither is an error with its reason.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,16 +11,16 @@ use std::sync::Arc;
 pub struct Regex {
     engine: meter::regex::Regex,
     matches_empty: bool,
-    /// The pattern, and what replaces it, are texts as they are (flag `q`).
+    /// Pattern and replacement are literal (flag `q`).
     literal: bool,
 }
 
-/// What is wrong with a pattern, flags or a replacement: code and sentence.
+/// The error in a pattern, flags or a replacement: code and message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegexError {
     /// The error code of the specification.
     pub code: &'static str,
-    /// A sentence.
+    /// The message.
     pub message: String,
 }
 
@@ -28,7 +28,7 @@ pub struct RegexError {
 const MAX_PATTERN: usize = 1 << 14;
 /// Deepest nesting of groups.
 const MAX_GROUPS: usize = 100;
-/// Compiled patterns kept by each thread.
+/// Most compiled patterns in the cache of a thread.
 const CACHED: usize = 64;
 
 /// Compiled patterns by flags and source.
@@ -81,21 +81,21 @@ impl Regex {
         Ok(Regex { engine, matches_empty, literal })
     }
 
-    /// The same, remembered by the thread: for patterns that are known only when they are used.
+    /// The same, cached by the thread: for patterns that are known at run time only.
     pub fn cached(pattern: &str, flags: &str) -> Result<Arc<Regex>, RegexError> {
         thread_local! {
             static KNOWN: RefCell<Cache> = RefCell::new(HashMap::new());
         }
-        KNOWN.with_borrow_mut(|known| {
+        KNOWN.with_borrow_mut(|cache| {
             let key = (Box::from(flags), Box::from(pattern));
-            if let Some(regex) = known.get(&key) {
+            if let Some(regex) = cache.get(&key) {
                 return Ok(regex.clone());
             }
             let regex = Arc::new(Regex::new(pattern, flags)?);
-            if known.len() >= CACHED {
-                known.clear();
+            if cache.len() >= CACHED {
+                cache.clear();
             }
-            known.insert(key, regex.clone());
+            cache.insert(key, regex.clone());
             Ok(regex)
         })
     }
@@ -105,7 +105,7 @@ impl Regex {
         self.engine.run(text, |engine| engine.is_match(text)).map_err(exhausted)
     }
 
-    /// An error where it matches nothing at all: then there is no telling where.
+    /// An error where it matches the empty string.
     fn not_empty(&self) -> Result<(), RegexError> {
         if self.matches_empty {
             return Err(RegexError {
@@ -116,7 +116,7 @@ impl Regex {
         Ok(())
     }
 
-    /// Does something with each match, from left to right.
+    /// Calls back with each match, from left to right.
     fn for_each<'t>(
         &self,
         text: &'t str,
@@ -174,7 +174,7 @@ impl Regex {
         Ok(out)
     }
 
-    /// The parts of `text` in order, for `xsl:analyze-string`: the text, and of a match its groups.
+    /// The parts of `text` in order, for `xsl:analyze-string`: matches with their groups, and the text between them.
     /// `empty`: the pattern may match the empty string (XSLT 3.0).
     pub fn analyze<'t>(&self, text: &'t str, empty: bool) -> Result<Vec<Analyzed<'t>>, RegexError> {
         if self.matches_empty && !empty {
@@ -202,7 +202,7 @@ impl Regex {
 }
 
 impl Regex {
-    /// The same with the places of the groups of each match, for `analyze-string()`.
+    /// The same with the positions of the groups of each match, for `analyze-string()`.
     pub(crate) fn analyze_nested(&self, text: &str) -> Result<Vec<Place>, RegexError> {
         self.not_empty()?;
         let mut out = Vec::new();
@@ -226,7 +226,7 @@ impl Regex {
     }
 }
 
-/// A part of a string, by offsets; of a match its groups in the order they begin: number, start, end.
+/// A part of a string, by offsets; for a match its groups in the order of their beginnings: number, start, end.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub from: usize,
@@ -234,12 +234,12 @@ pub(crate) struct Place {
     pub groups: Option<Vec<(usize, usize, usize)>>,
 }
 
-/// A part of a string that a pattern was looked for in.
+/// A part of a string that was searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analyzed<'t> {
     /// The part.
     pub text: &'t str,
-    /// Of a match: what its groups matched, group 0 the whole.
+    /// For a match the texts of its groups, group 0 the whole.
     pub groups: Option<Vec<&'t str>>,
 }
 
@@ -270,7 +270,7 @@ fn replacement_parts(replacement: &str, groups: usize) -> Result<Vec<Part>, Rege
                 };
                 chars.next();
                 let mut number = digit as usize;
-                // As many digits as there are groups for.
+                // As many digits as there are groups.
                 while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
                     let further = number * 10 + digit as usize;
                     if further > groups {
@@ -292,10 +292,10 @@ fn replacement_parts(replacement: &str, groups: usize) -> Result<Vec<Part>, Rege
 struct Translator<'p> {
     rest: &'p str,
     out: String,
-    /// White space in the pattern means nothing.
+    /// White space in the pattern is ignored.
     blanks: bool,
     groups: usize,
-    /// Numbers of the groups that are open (0: a group without one).
+    /// Numbers of the open groups (0: a group that does not capture).
     open: Vec<usize>,
 }
 
@@ -314,7 +314,7 @@ impl Translator<'_> {
     }
 
     fn run(&mut self) -> Result<(), RegexError> {
-        // Something stands before that a quantifier can repeat.
+        // A quantifier has an operand.
         let mut atom = false;
         while let Some(c) = self.next() {
             match c {
@@ -336,7 +336,7 @@ impl Translator<'_> {
                     if self.peek() == Some('?') {
                         let Some(rest) = self.rest.strip_prefix("?:") else {
                             return Err(RegexError::pattern(
-                                "`(?` is no part of an XPath regular expression",
+                                "`(?` is not part of an XPath regular expression",
                             ));
                         };
                         self.rest = rest;
@@ -439,7 +439,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What an escape stands for: a character or a set, in a class and outside.
+    /// The meaning of an escape: a character or a set, in a class and outside.
     fn escaped(&mut self) -> Result<String, RegexError> {
         let c = self.rest.chars().next();
         let Some(c) = c else { return Err(RegexError::pattern("a `\\` at the end")) };
@@ -470,13 +470,13 @@ impl Translator<'_> {
             }
             c => {
                 return Err(RegexError::pattern(format!(
-                    "`\\{c}` is no escape of XPath regular expressions"
+                    "`\\{c}` is not an escape of XPath regular expressions"
                 )));
             }
         })
     }
 
-    /// A character class, behind its `[`.
+    /// A character class, after its `[`.
     fn class(&mut self, depth: usize) -> Result<String, RegexError> {
         if depth > 20 {
             return Err(RegexError::pattern("classes are nested too deeply"));
@@ -507,7 +507,7 @@ impl Translator<'_> {
                     if take(self) != Some(']') {
                         return Err(RegexError::pattern("a subtraction must end its class"));
                     }
-                    // a-z without b: both a-z and not b.
+                    // a-z without b: the intersection of a-z and the complement of b.
                     return Ok(format!("[{out}]&&{}]", complement(&without)));
                 }
                 _ => {}
@@ -538,7 +538,7 @@ fn complement(class: &str) -> String {
     format!("[^{class}]")
 }
 
-/// A character in a class; those that mean something to the engine only are escaped.
+/// A character in a class; special characters of the engine only are escaped.
 fn class_char(c: char) -> String {
     match c {
         '&' | '~' | '-' | '^' | '[' | ']' | '#' => format!("\\{c}"),
@@ -546,7 +546,7 @@ fn class_char(c: char) -> String {
     }
 }
 
-/// NameStartChar and what NameChar has beyond it.
+/// NameStartChar, and the further characters of NameChar.
 const NAME_START: &str = ":A-Z_a-z\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2FF}\\u{370}-\\u{37D}\\u{37F}-\\u{1FFF}\\u{200C}-\\u{200D}\\u{2070}-\\u{218F}\\u{2C00}-\\u{2FEF}\\u{3001}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFFD}\\u{10000}-\\u{EFFFF}";
 const NAME_MORE: &str = "\\-.0-9\\u{B7}\\u{300}-\\u{36F}\\u{203F}-\\u{2040}";
 
@@ -559,13 +559,14 @@ const CATEGORIES: [&str; 37] = [
 /// A category or a block (`IsGreek`).
 fn property(name: &str, negated: bool) -> Result<String, RegexError> {
     if CATEGORIES.contains(&name) {
-        // The engine's text has no surrogates.
+        // Texts of the engine have no surrogates.
         if name == "Cs" {
             return Ok(if negated { "[\\u{0}-\\u{10FFFF}]" } else { "[^\\u{0}-\\u{10FFFF}]" }.into());
         }
         return Ok(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' }));
     }
-    let block = name.strip_prefix("Is").and_then(|block| BLOCKS.iter().find(|(known, ..)| *known == block));
+    let block =
+        name.strip_prefix("Is").and_then(|block| BLOCKS.iter().find(|(block_name, ..)| *block_name == block));
     match block {
         Some((_, first, last)) => {
             Ok(format!("[{}\\u{{{first:X}}}-\\u{{{last:X}}}]", if negated { "^" } else { "" }))

@@ -10,7 +10,7 @@ use xml::{Document, NodeId};
 pub struct DocId(pub u32);
 
 impl DocId {
-    /// Of no document: a [`Node`] of it stands for an atomic value that is the context item.
+    /// Of no document: a [`Node`] in it refers to an atomic value that is the context item.
     pub const ATOMIC: DocId = DocId(u32::MAX);
 }
 
@@ -36,13 +36,13 @@ impl Node {
         Node { doc, id, namespace: 0 }
     }
 
-    /// Stands for an atomic value that whoever holds it has kept under that number. `None`: the number is too large.
+    /// Refers to an atomic value that is kept under that number. `None`: the number is too large.
     pub fn atomic(number: usize) -> Option<Node> {
         // The first number of a tree is its root.
         Some(Node { id: NodeId::from_index(number + 1)?, ..Node::ABSENT })
     }
 
-    /// The number of an atomic value that this stands for (of one that is not there: the highest); `None`: it is a node.
+    /// The number of the atomic value that it refers to (of an absent one: the highest); `None`: it is a node.
     pub fn as_atomic(self) -> Option<usize> {
         (self.doc == DocId::ATOMIC).then(|| self.id.index().wrapping_sub(1))
     }
@@ -52,7 +52,7 @@ impl Node {
         self.namespace != 0
     }
 
-    /// Stands for a context item that is not there.
+    /// Refers to an absent context item.
     pub const ABSENT: Node = Node { doc: DocId::ATOMIC, id: Document::ROOT, namespace: u32::MAX };
 
     pub(crate) fn at(self, id: NodeId) -> Node {
@@ -63,7 +63,7 @@ impl Node {
 /// Static types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// Known only when evaluated.
+    /// Known at run time only.
     Any,
     /// A set of nodes.
     NodeSet,
@@ -93,7 +93,7 @@ impl Type {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Value {
-    /// The empty sequence that is not a node-set: what an embedder answers for "there is no such property". Converts as
+    /// The empty sequence that is not a node-set: an embedder returns it for an absent property. Converts as
     /// the empty node-set does.
     #[default]
     Empty,
@@ -203,7 +203,7 @@ impl Value {
         (0..self.len()).map(|at| self.item(at).unwrap_or(Item::Atomic(Atomic::Boolean(false))))
     }
 
-    /// The value as a single atomic one; `None`: it is a sequence or holds nodes.
+    /// The value as a single atomic one; `None`: it is a sequence or contains nodes.
     pub fn single_atomic(&self) -> Option<Atomic> {
         Some(match self {
             Value::Boolean(b) => Atomic::Boolean(*b),
@@ -214,7 +214,7 @@ impl Value {
         })
     }
 
-    /// `boolean()` (XPath 1.0, section 4.3). Needs no document. What has no effective boolean value in XPath 2.0 counts
+    /// `boolean()` (XPath 1.0, section 4.3). Needs no document. A value without an effective boolean value in XPath 2.0 counts
     /// as true.
     pub fn to_boolean(&self) -> bool {
         match self {

@@ -234,8 +234,8 @@ impl Choices<'_> {
         *first as usize % n
     }
 
-    fn one(&mut self, of: &[&str]) -> String {
-        of[self.next(of.len())].to_string()
+    fn one(&mut self, choices: &[&str]) -> String {
+        choices[self.next(choices.len())].to_string()
     }
 
     fn spend(&mut self) -> bool {
@@ -455,8 +455,8 @@ fn text_on_the_tree(e: &Expression, doc: &xml::Document) -> Option<String> {
     let text = match doc.kind(node.id) {
         xml::NodeKind::Attribute => return nodes.next().is_none().then(|| doc.text(node.id).to_owned()),
         xml::NodeKind::Element => {
-            let own = doc.children(node.id).filter(|child| doc.kind(*child) == xml::NodeKind::Text);
-            own.map(|child| doc.text(child)).collect::<String>()
+            let texts = doc.children(node.id).filter(|child| doc.kind(*child) == xml::NodeKind::Text);
+            texts.map(|child| doc.text(child)).collect::<String>()
         }
         _ => return None,
     };

@@ -225,24 +225,24 @@ fn conformance() {
 /// The ledger: a line `passed N`, then one line `id: reason` per failing case; `#` begins a comment.
 fn check_ledger(passed: usize, failed: &BTreeMap<String, String>) {
     let mut wanted = 0;
-    let mut known = BTreeMap::new();
+    let mut recorded = BTreeMap::new();
     for line in LEDGER.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
         match line.strip_prefix("passed ") {
             Some(n) => wanted = n.trim().parse().unwrap(),
             None => {
                 let (id, reason) = line.split_once(": ").expect("id: reason");
-                known.insert(id.to_string(), reason);
+                recorded.insert(id.to_string(), reason);
             }
         }
     }
-    for (id, reason) in failed.iter().filter(|(id, _)| !known.contains_key(*id)) {
+    for (id, reason) in failed.iter().filter(|(id, _)| !recorded.contains_key(*id)) {
         println!("new failure: {id}: {reason}");
     }
-    for id in known.keys().filter(|id| !failed.contains_key(*id)) {
+    for id in recorded.keys().filter(|id| !failed.contains_key(*id)) {
         println!("passes now: {id}");
     }
     assert!(
-        failed.keys().eq(known.keys()) && passed == wanted,
+        failed.keys().eq(recorded.keys()) && passed == wanted,
         "passed {passed}, ledger {wanted}: see above"
     );
 }

@@ -57,8 +57,8 @@ fn main() {
     };
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let fields: Vec<&str> = line.split('\t').collect();
-        let answer = worker.command(&fields).unwrap_or_else(|message| format!("failed: {message}"));
-        println!("{}", answer.replace('\n', " "));
+        let reply = worker.command(&fields).unwrap_or_else(|message| format!("failed: {message}"));
+        println!("{}", reply.replace('\n', " "));
         let _ = std::io::stdout().flush();
     }
 }

@@ -1,9 +1,9 @@
-//! Expressions of XSLT 1.0 that are only numbers: literals, local variables, paths of names, put together by `+ - * div mod`, and one
-//! comparison of two of them, as `$row + 1`, `$n <= $size`, `5 * ($max - sales)`. Loops by recursion are made of these, and a whole
+//! Arithmetic expressions of XSLT 1.0: literals, local variables, paths of names, combined by `+ - * div mod`, and one
+//! comparison of two of them, as `$row + 1`, `$n <= $size`, `5 * ($max - sales)`. Recursive loops consist of these, and a general
 //! evaluation costs many times as much as the sum.
 //!
-//! Precondition: the expression is XPath 1.0 (from 2.0 on there are integers), its variables are local. What a variable holds is seen
-//! when it runs: where it is no number and no text, the expression is evaluated as any other.
+//! Precondition: the expression is XPath 1.0 (from 2.0 on there are integers), its variables are local. The type of a variable's value is known
+//! at run time: where it is not a number or a text, the expression is evaluated in the general way.
 
 use crate::names::NameStep;
 use xpath::ast::{self, BinaryOp, ExprKind, QName};
@@ -21,13 +21,13 @@ pub(crate) enum Arithmetic {
     Number(f64),
     /// The local variable in this slot.
     Local(u32),
-    /// The first node of a path: only as an operand of an operation, never of a comparison, which asks for all nodes.
+    /// The first node of a path: only as an operand of an operation, never of a comparison, which compares all nodes.
     Path(Box<[NameStep]>),
     Negate(Box<Arithmetic>),
     Binary(BinaryOp, Box<(Arithmetic, Arithmetic)>),
 }
 
-/// Who knows variables and names.
+/// Resolves variables and names.
 pub(crate) trait Scope {
     /// The slot of a local variable.
     fn local(&self, name: &QName) -> Option<u32>;
@@ -35,7 +35,7 @@ pub(crate) trait Scope {
 }
 
 impl Simple {
-    /// `None`: it is more than that, or so little that it has a way of its own.
+    /// `None`: it is a more general expression, or one that has a fast path of its own.
     pub fn of(tree: &ast::Expr, scope: &mut impl Scope) -> Option<Simple> {
         match &tree.kind {
             ExprKind::Binary(op, a, b) if is_comparison(*op) => {

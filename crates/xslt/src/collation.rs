@@ -5,25 +5,25 @@
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 
-/// Strings to be sorted. While all are ASCII they are compared as they are; else each gets a [`CollationKey`].
+/// Strings to be sorted. While all are ASCII they are compared directly; else each gets a [`CollationKey`].
 #[derive(Debug)]
 pub struct Texts {
     all: String,
-    /// Where each ends.
+    /// The end of each.
     ends: SmallVec<[usize; 16]>,
     upper_first: bool,
     keys: Vec<CollationKey>,
 }
 
 impl Texts {
-    /// None yet; `upper_first` as in [`CollationKey::new`].
+    /// No strings; `upper_first` as in [`CollationKey::new`].
     pub fn new(count: usize, upper_first: bool) -> Texts {
-        // Room for what most of them are.
+        // The capacity that suffices for most.
         let all = String::with_capacity(count.saturating_mul(8).min(1 << 16));
         Texts { all, ends: SmallVec::with_capacity(count), upper_first, keys: Vec::new() }
     }
 
-    /// Adds one.
+    /// Adds a string.
     pub fn push(&mut self, text: &str) {
         self.all.push_str(text);
         self.ends.push(self.all.len());
@@ -57,7 +57,7 @@ impl Texts {
     }
 }
 
-/// What comparing the [`CollationKey`]s of two strings of ASCII characters gives.
+/// The order of the [`CollationKey`]s of two ASCII strings.
 fn compare_ascii(a: &[u8], b: &[u8], upper_first: bool) -> Ordering {
     if a == b {
         return Ordering::Equal;
@@ -72,7 +72,7 @@ fn compare_ascii(a: &[u8], b: &[u8], upper_first: bool) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.iter().map(upper).cmp(b.iter().map(upper)))
 }
 
-/// The [`weight`]s of the ASCII characters, in short: those of one class by code point, letters without case.
+/// The [`weight`]s of the ASCII characters as bytes: those of one class by code point, letters without case.
 static ASCII: [u16; 128] = {
     let mut table = [0; 128];
     let mut at = 0;
@@ -100,7 +100,7 @@ pub struct CollationKey {
 }
 
 impl CollationKey {
-    /// Prepares `text`. `upper_first`: of two strings that differ in case only the one with capitals comes first.
+    /// Prepares `text`. `upper_first`: of two strings that differ in case only the one with upper case comes first.
     pub fn new(text: &str, upper_first: bool) -> CollationKey {
         let mut key =
             CollationKey { primary: Vec::with_capacity(text.len()), accents: Vec::new(), case: Vec::new() };
@@ -161,7 +161,7 @@ fn base_letter(c: char) -> (char, u8) {
     if c.is_ascii() {
         return (c, 0);
     }
-    // Runs of Latin-1 and Latin Extended-A as base letters; the place in the run tells accents apart.
+    // Runs of Latin-1 and Latin Extended-A as base letters; the position in the run identifies the accent.
     const LATIN1: &str = "AAAAAAACEEEEIIIIDNOOOOO\u{d7}OUUUUYTsaaaaaaaceeeeiiiidnooooo\u{f7}ouuuuyty";
     const EXTENDED: &str = "AaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGgHhHhIiIiIiIiIiIiJjKkkLlLlLlLlLlNnNnNnnNnOoOoOoOoRrRrRrSsSsSsSsTtTtTtUuUuUuUuUuUuWwYyYZzZzZzs";
     let code = c as u32;
@@ -205,7 +205,7 @@ mod tests {
         for pair in sorted.windows(2) {
             assert!(CollationKey::new(pair[0], false) < CollationKey::new(pair[1], false), "{pair:?}");
         }
-        // The short way for ASCII is the same order.
+        // The fast path for ASCII gives the same order.
         for a in sorted.into_iter().chain(["use", "USE", "Use", "a-b", "a b", "\u{1f}", "[x", "x["]) {
             for b in sorted {
                 if a.is_ascii() && b.is_ascii() {

@@ -1,16 +1,16 @@
-//! What can go wrong, with its place.
+//! Errors with their places.
 
 use std::fmt;
 
-/// How an error of the document begins.
+/// The prefix of an error of the document.
 const DOCUMENT: &str = "the document: ";
 
 /// An error of a stylesheet or of a transformation.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct XsltError {
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// The module (stylesheet file) it is in; empty where there is none.
+    /// The module (stylesheet file) of the error; empty where there is none.
     pub uri: String,
     /// Line, from 1; 0 = unknown.
     pub line: u32,
@@ -24,19 +24,19 @@ impl XsltError {
         XsltError { message: message.into(), ..XsltError::default() }
     }
 
-    /// Whether it is an error of the language, with a code (`XPTY0004: …`), and no limit.
+    /// Whether it is an error of the language, with a code (`XPTY0004: …`), and not a limit.
     pub(crate) fn has_code(&self) -> bool {
         self.message.split_once(": ").is_some_and(|(code, _)| {
             code.len() == 8 && code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
         })
     }
 
-    /// The document, which is read while it is transformed, is not well-formed.
+    /// The document that is streamed is not well-formed.
     pub(crate) fn of_document(error: &xml::XmlError) -> XsltError {
         XsltError::new(format!("{DOCUMENT}{error}"))
     }
 
-    /// Whether it is the document that is wrong, not the stylesheet: it is not well-formed.
+    /// Whether the error is in the document and not in the stylesheet: it is not well-formed.
     pub fn is_of_document(&self) -> bool {
         self.message.starts_with(DOCUMENT)
     }

@@ -1,4 +1,4 @@
-//! Expressions of the stylesheet: XPath compiled where it stands, with its namespaces, variables and functions.
+//! Expressions of the stylesheet: XPath, compiled in the static context of its element.
 
 use crate::arithmetic::Simple;
 use crate::functions::{self, Builtin};
@@ -18,7 +18,7 @@ use xpath::{
 pub(crate) enum Expr {
     /// The general case.
     XPath(Box<XPath>),
-    /// Cannot be compiled, but stands where forwards-compatible processing allows that until it is evaluated.
+    /// It cannot be compiled, and forwards-compatible processing allows that until it is evaluated.
     Deferred(Box<str>),
 }
 
@@ -26,15 +26,15 @@ pub(crate) enum Expr {
 #[derive(Debug)]
 pub(crate) struct XPath {
     pub expression: Expression,
-    /// As it was written: what is asked about it is asked of this.
+    /// The parse tree, for questions about the expression.
     pub tree: ast::Expr,
-    /// It evaluates expressions that are not known yet.
+    /// It evaluates dynamic expressions.
     pub evaluates: bool,
     /// The prefixes in scope, where a function takes qualified names as strings.
     pub scope: Option<Scope>,
     /// URI of the module, where `document()` is called.
     pub base: Option<Box<str>>,
-    /// Where it is a path of names.
+    /// The steps, if it is a path of names.
     pub names: Option<Box<[NameStep]>>,
     /// It is `@* | node()`.
     pub all: bool,
@@ -42,13 +42,13 @@ pub(crate) struct XPath {
     pub local: Option<u32>,
     /// It is a text in quotes.
     pub literal: Option<std::sync::Arc<str>>,
-    /// It is only numbers.
+    /// Its arithmetic form, if it has one.
     pub simple: Option<Simple>,
-    /// As text it is all of its items, with blanks between (`xsl:value-of` of XSLT 2.0).
+    /// Its text is that of all items, separated by spaces (`xsl:value-of` of XSLT 2.0).
     pub many: bool,
 }
 
-/// The steps of an expression that is such a path, or `.` (no steps). Names are numbered in `names`.
+/// The steps of an expression that is a path of names, or `.` (no steps). Names are numbered in `names`.
 pub(crate) fn name_path(
     tree: &ast::Expr,
     scope: &ElementScope<'_>,
@@ -87,7 +87,7 @@ pub(crate) fn name_path(
 /// Whether an expression is `@* | node()`, in either order.
 fn is_all(tree: &ast::Expr) -> bool {
     let ExprKind::Union(parts) = &tree.kind else { return false };
-    let known = |part: &ast::Expr| -> Option<bool> {
+    let is_attributes = |part: &ast::Expr| -> Option<bool> {
         let ExprKind::Path(Start::Context, steps) = &part.kind else { return None };
         let steps = match steps.as_slice() {
             [first, rest @ ..]
@@ -112,17 +112,17 @@ fn is_all(tree: &ast::Expr) -> bool {
         }
     };
     let [a, b] = parts.as_slice() else { return false };
-    matches!((known(a), known(b)), (Some(a), Some(b)) if a != b)
+    matches!((is_attributes(a), is_attributes(b)), (Some(a), Some(b)) if a != b)
 }
 
-/// What functions that an expression calls need to know of where it stands.
+/// What functions in an expression need of the static context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Calls {
-    /// The prefixes in scope: names come to them as strings.
+    /// The prefixes in scope, for functions with names as strings.
     names: bool,
     /// The URI of the module.
     base: bool,
-    /// `dyn:evaluate` and the like: nothing is known of what they do.
+    /// `dyn:evaluate` and the like: their effect is unknown.
     evaluates: bool,
 }
 
@@ -164,7 +164,7 @@ const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 pub(crate) const GLOBAL: u32 = 1 << 31;
 /// Slots of functions: those of the stylesheet (`func:function`) begin here.
 pub(crate) const USER_FUNCTION: u32 = 1 << 16;
-/// The slot of functions that nobody knows.
+/// The slot of unknown functions.
 pub(crate) const UNKNOWN_FUNCTION: u32 = u32::MAX;
 
 /// The prefixes in scope of a stylesheet element.
@@ -217,13 +217,13 @@ pub(crate) fn scope_of(doc: &Document, node: NodeId) -> Vec<(String, String)> {
     found
 }
 
-/// The variables and functions known where an expression stands.
+/// The static context of an expression.
 pub(crate) struct Library<'a> {
     /// Local variables, innermost last.
     pub locals: &'a [(Name, usize)],
     pub globals: &'a HashMap<Name, usize>,
     pub functions: &'a HashMap<Name, u32>,
-    /// Those of XSLT 2.0.
+    /// The version is 2.0 or later.
     pub version2_functions: &'a HashMap<(Name, usize), u32>,
     /// In a processor of XSLT 2.0.
     pub version2: bool,
@@ -232,20 +232,20 @@ pub(crate) struct Library<'a> {
     pub variables: bool,
     /// `current()` is not allowed in patterns.
     pub current: bool,
-    /// Functions that nobody knows are an error before anything runs: by version 2.0 and later.
+    /// Calls of unknown functions are errors at compile time: from version 2.0 on.
     pub strict: bool,
-    /// Gets the global variables that are referred to.
+    /// Collects the global variables to which it refers.
     pub referred: Option<&'a RefCell<Vec<usize>>>,
-    /// Gets what is said of functions that fail when they are called.
+    /// Collects the messages for functions that fail when they are called.
     pub unavailable: Option<&'a RefCell<Vec<String>>>,
 }
 
 impl FunctionLibrary for Library<'_> {
     fn function(&self, _prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
-        // Functions of XSLT stand in the namespace of functions.
+        // XSLT functions are in the namespace of functions.
         let namespace = uri.filter(|uri| !(self.version2 && *uri == FUNCTIONS)).unwrap_or("");
         if self.version2 && namespace == XSD {
-            // Those of types are XPath 2.0's.
+            // Constructor functions belong to XPath 2.0.
             return Function::Unknown;
         }
         if namespace.is_empty() && local == "current" {
@@ -292,8 +292,8 @@ impl FunctionLibrary for Library<'_> {
             }
         }
         match functions::find(namespace, local, self.version2) {
-            // An error only when it is called (section 14.2): function-available() may stand before it.
-            // From 2.0 on it is an error at once: use-when keeps such calls away.
+            // An error only when it is called (section 14.2): function-available() may guard it.
+            // From 2.0 on it is an error at once: use-when excludes such calls.
             None if !namespace.is_empty() && self.current && !self.strict => {
                 Function::Extension(FunctionInfo {
                     slot: UNKNOWN_FUNCTION,
@@ -349,7 +349,7 @@ impl Expr {
         uri: &str,
         dialect: Dialect<'_>,
     ) -> Result<Expr, String> {
-        // An element of version 1.0 in a stylesheet of 2.0: expressions mean what they do in 1.0, where they are some.
+        // In an element of version 1.0 in a 2.0 stylesheet, expressions have the meaning of 1.0, if they are valid there.
         let versions: &[Version] = match dialect.level {
             Level::V1 => &[Version::V1],
             Level::V2 => &[Version::V2],
@@ -372,7 +372,7 @@ impl Expr {
         Err(failed.map_or_else(String::new, |error| explain(source, &error)))
     }
 
-    /// Compiles a tree, or a part of one; `source`: all that it was parsed from.
+    /// Compiles a parse tree, or a part of one; `source`: the text it was parsed from.
     #[allow(clippy::too_many_arguments)]
     pub fn compile_tree(
         source: &str,
@@ -421,7 +421,7 @@ impl Expr {
     }
 }
 
-/// Which language expressions are in.
+/// The language of expressions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialect<'a> {
     pub level: Level,
@@ -436,14 +436,14 @@ pub(crate) enum Level {
     V1,
     /// XPath 2.0.
     V2,
-    /// XPath 3.1, as far as it goes.
+    /// XPath 3.1, as far as it is implemented.
     V3,
-    /// XPath 2.0 with the meaning of 1.0: where the version in effect is 1.0 in a stylesheet of 2.0.
+    /// XPath 2.0 in 1.0 compatibility mode: where the version in effect is 1.0 in a 2.0 stylesheet.
     Compatible,
 }
 
 impl Dialect<'_> {
-    /// The version to try first.
+    /// The version to parse with first.
     pub fn version(self) -> Version {
         match self.level {
             Level::V2 => Version::V2,
@@ -453,7 +453,7 @@ impl Dialect<'_> {
     }
 }
 
-/// One line that shows an XPath error.
+/// An XPath error as one line.
 pub(crate) fn explain(source: &str, error: &xpath::XPathError) -> String {
     let start = error.span.start.min(source.len());
     let column = source.get(..start).map_or(0, |s| s.chars().count()) + 1;

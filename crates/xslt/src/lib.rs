@@ -1,7 +1,7 @@
 //! XSLT 1.0 with EXSLT and 2.0: stylesheets compiled once, run on trees.
 //!
 //! A stylesheet whose version is 2.0 or later runs in a processor of 2.0 (without schemas), others in one of 1.0. What only
-//! 2.0 has is in [`version2`] (the plan), `compile::later` and `run::later`; the rest is shared.
+//! 2.0 has is in [`version2`] (the plan), `compile::version2` and `run::version2`; the rest is shared.
 //!
 //! [`Stylesheet::compile`] reads a stylesheet with all it includes and imports and turns it into a plan:
 //! names and variables are numbers, template rules are found by tables, expressions are compiled XPath.
@@ -62,16 +62,16 @@ pub struct Stylesheet {
     classified: OnceLock<stream::Classified>,
 }
 
-/// What a transformation into a tree gives.
+/// The result of a transformation into a tree.
 #[derive(Debug)]
 pub struct Output {
-    /// The result tree. It may have any number of elements and text at its top.
+    /// The result tree. It may have any number of top-level elements and texts.
     pub document: Document,
 }
 
 impl Stylesheet {
-    /// Compiles a stylesheet. `source` may also be a document that names its stylesheet in `<?xml-stylesheet?>`.
-    /// Errors: everything that is wrong, with its place.
+    /// Compiles a stylesheet. `source` may also be a document that refers to its stylesheet in `<?xml-stylesheet?>`.
+    /// Errors: all errors with their places.
     pub fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Stylesheet, Vec<XsltError>> {
         static SHEETS: AtomicU64 = AtomicU64::new(1);
         let mut compiled = compile::compile(source, options)?;
@@ -116,7 +116,7 @@ impl Stylesheet {
         engine.to_bytes(node, out).map_err(|error| *error)
     }
 
-    /// Whether [`Stylesheet::transform_stream`] runs it.
+    /// Whether [`Stylesheet::transform_stream`] accepts it.
     pub fn streams(&self) -> bool {
         self.classified().whole.is_none()
     }
@@ -139,11 +139,11 @@ impl Stylesheet {
         }
     }
 
-    /// Transforms a document while it is read, and writes the result while it is made: in memory that depends on the
+    /// Transforms a document while it is read, and writes the result while it is made: the memory depends on the
     /// depth of the document and on what templates use as a whole, not on its size. The result is that of
     /// [`Stylesheet::transform_to`].
     ///
-    /// `limits` are those of the document. `insist`: rather an error than the whole document in memory. Errors:
+    /// `limits` are those of the document. `insist`: an error instead of the whole document in memory. Errors:
     /// those of a transformation, of the document, of reading and writing, and of a stylesheet that does not stream
     /// ([`Stylesheet::streaming`]). Part of the result may have been written then.
     pub fn transform_stream(
@@ -175,7 +175,7 @@ impl Stylesheet {
         self.classified.get_or_init(|| stream::classify(&self.plan))
     }
 
-    /// Functions of Java that it calls: a transformation that comes to one fails. Each with the place of the first call.
+    /// Java functions that it calls: a transformation fails when it calls one. Each with the place of the first call.
     pub fn unavailable(&self) -> Vec<XsltError> {
         let placed = |(message, place): &(String, model::Place)| XsltError {
             message: message.clone(),
@@ -186,7 +186,7 @@ impl Stylesheet {
         self.plan.unavailable.iter().map(placed).collect()
     }
 
-    /// What `xsl:output` says.
+    /// The properties of `xsl:output`.
     pub fn output(&self) -> &OutputProperties {
         &self.plan.output
     }
@@ -201,8 +201,8 @@ impl Stylesheet {
         self.plan.writing.method().by(first.map(|n| (result.namespace(n), result.local(n))))
     }
 
-    /// For parsing input documents: leaves out the white space that `xsl:strip-space` names, which is cheaper than
-    /// taking it out later. Say so with [`RunOptions::stripped`].
+    /// For parsing input documents: leaves out the white space that `xsl:strip-space` selects, which is cheaper than
+    /// removing it later. Then set [`RunOptions::stripped`].
     pub fn strip_space(&self) -> Option<xml::StripSpace> {
         strip_space(&self.plan)
     }

@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, HashMap};
 use xpath::Collation;
 use xpath::format::DecimalFormat;
 
-/// Everything of a stylesheet that its execution needs.
+/// Everything that the execution of a stylesheet needs.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Different for every stylesheet of the process.
     pub number: u64,
     /// It runs in a processor of XSLT 2.0.
     pub version2: bool,
-    /// The same of XSLT 3.0, as far as that goes.
+    /// It runs in a processor of XSLT 3.0, as far as that is implemented.
     pub version3: bool,
     pub names: Names,
     /// URIs of the stylesheet's files; [`Place::module`] indexes it.
@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     pub sets: Vec<AttributeSet>,
     pub space: Vec<SpaceRule>,
     pub output: OutputProperties,
-    /// How the principal result is written.
+    /// The serialization of the principal result.
     pub writing: Writing,
     /// Named outputs and character maps, for `xsl:result-document`.
     pub outputs: HashMap<Name, OutputProperties>,
@@ -44,15 +44,15 @@ pub(crate) struct Plan {
     pub default_format: DecimalFormat,
     /// `xsl:accumulator`.
     pub accumulators: HashMap<Name, crate::version3::Accumulator>,
-    /// The mode in which a transformation begins.
+    /// The initial mode.
     pub initial_mode: usize,
     /// By slot.
     pub functions: HashMap<u32, Function>,
     /// The number of literal result elements.
     pub literals: u32,
-    /// Functions that expressions call and that are not here, where that is an error only then: sentences.
+    /// Messages for functions that expressions call and that are not implemented, where the call is an error at run time only.
     pub unavailable: Vec<(String, Place)>,
-    /// Some expression asks for `last()`.
+    /// Some expression calls `last()`.
     pub needs_size: bool,
     /// Bytes of the principal stylesheet, for `document('')` where the resolver has none.
     pub principal: Box<[u8]>,
@@ -83,7 +83,7 @@ pub(crate) enum Op {
     /// Literal text and `xsl:text`.
     Text {
         text: Box<str>,
-        /// The same as XML has it.
+        /// The same, escaped for XML.
         escaped: Box<[u8]>,
         raw: bool,
     },
@@ -103,7 +103,7 @@ pub(crate) enum Op {
     CallTemplate {
         template: usize,
         arguments: Box<[Argument]>,
-        /// It is the last that its template does: see [`mark_tails`].
+        /// It is a tail call of its template: see [`mark_tails`].
         tail: bool,
     },
     ForEach {
@@ -130,7 +130,7 @@ pub(crate) enum Op {
     /// A literal result element with fixed attributes that holds one value.
     Leaf(Box<Leaf>),
     Element {
-        /// Where it and its namespace are known.
+        /// The name, if it is known at compile time.
         fixed: Option<Box<FixedName>>,
         name: Avt,
         namespace: Option<Avt>,
@@ -139,7 +139,7 @@ pub(crate) enum Op {
         body: Body,
     },
     Attribute {
-        /// Where it and its namespace are known.
+        /// The name, if it is known at compile time.
         fixed: Option<Box<FixedName>>,
         name: Avt,
         namespace: Option<Avt>,
@@ -166,7 +166,7 @@ pub(crate) enum Op {
         slot: usize,
         value: Binding,
     },
-    /// `xsl:param` of a template: keeps what was passed.
+    /// `xsl:param` of a template: keeps a passed value.
     Param {
         slot: usize,
         value: Binding,
@@ -175,7 +175,7 @@ pub(crate) enum Op {
         body: Body,
         terminate: bool,
     },
-    /// An instruction this processor does not know: its fallbacks, or an error.
+    /// An unknown instruction: its fallbacks, or an error.
     Unknown {
         message: Box<str>,
         fallback: Option<Body>,
@@ -188,7 +188,7 @@ pub(crate) enum Op {
     Version2(Box<crate::version2::Version2>),
 }
 
-/// Whether instructions make nothing but text, which is to be escaped where it is written.
+/// Whether instructions produce only text that is to be escaped.
 pub(crate) fn makes_text(body: &[Instruction]) -> bool {
     body.iter().all(|instruction| match &instruction.op {
         Op::Text { raw, .. } | Op::ValueOf { raw, .. } => !raw,
@@ -201,7 +201,7 @@ pub(crate) fn makes_text(body: &[Instruction]) -> bool {
     })
 }
 
-/// Marks the calls that a template ends with: nothing of the template is needed while they run.
+/// Marks tail calls: nothing of the template is needed while they run.
 pub(crate) fn mark_tails(body: &mut [Instruction]) {
     match body.last_mut().map(|last| &mut last.op) {
         Some(Op::CallTemplate { arguments, tail, .. }) => {
@@ -232,7 +232,7 @@ pub(crate) struct Literal {
     pub namespaces: Box<[(Box<str>, Box<str>)]>,
     pub attributes: Box<[LiteralAttribute]>,
     pub sets: Box<[usize]>,
-    /// For XML written straight to bytes: a number of its own, …
+    /// For XML written straight to bytes: its number, …
     pub number: u32,
     /// … `<name`, `</name>`, …
     pub open: Box<[u8]>,
@@ -247,11 +247,11 @@ pub(crate) struct Literal {
     /// … and every namespace that must be declared: of its name, its namespace nodes, its attributes. `None`: they
     /// contradict one another.
     pub bindings: Option<Box<[Declaration]>>,
-    /// Nothing can be added to its start tag: what follows in the stylesheet is content, or its end.
+    /// Its start tag is complete: content or its end follows in the stylesheet.
     pub closed: bool,
 }
 
-/// A bit for the name of an attribute: where it is not set in the bits of others, none of them has this name.
+/// A bit for the name of an attribute: if it is not set in the union of others, none of them has this name.
 #[inline]
 pub(crate) fn name_bit(local: &str) -> u64 {
     let bytes = local.as_bytes();
@@ -288,7 +288,7 @@ pub(crate) struct Leaf {
 }
 
 impl Literal {
-    /// Fills in the bytes.
+    /// Fills in the precomputed bytes.
     pub fn prepare(mut self, number: u32) -> Literal {
         let name = if self.prefix.is_empty() {
             self.local.to_string()
@@ -362,7 +362,7 @@ pub(crate) enum Avt {
 pub(crate) enum AvtPart {
     Text(Box<str>),
     Expr(Expr),
-    /// Of XSLT 2.0: all items, with blanks between.
+    /// Of XSLT 2.0: all items, separated by spaces.
     Items(Expr),
 }
 
@@ -372,21 +372,21 @@ pub(crate) enum Binding {
     Select(Expr),
     /// A result tree fragment.
     Body(Body),
-    /// A result tree fragment whose instructions make nothing but text ([`makes_text`]): its text is put together, a tree is made of
-    /// it only for who wants the nodes.
+    /// A result tree fragment whose instructions produce only text ([`makes_text`]): the text is kept, and a tree is made
+    /// only when its nodes are used.
     Text(Body),
-    /// A result tree fragment that can only ever be text.
+    /// A result tree fragment that is always text.
     Empty,
-    /// The items that a body makes.
+    /// The sequence that a body returns.
     Sequence(Body),
     /// A value of a declared type.
     As(Box<Typed>),
-    /// There must be an argument: the error where there is none.
+    /// A required argument: the error where it is missing.
     Required(Box<str>),
 }
 
 impl Binding {
-    /// The error where no argument is given, if there must be one.
+    /// The error of a missing argument, if it is required.
     pub fn required(&self) -> Option<&str> {
         match self {
             Binding::Required(message) => Some(message),
@@ -396,7 +396,7 @@ impl Binding {
     }
 }
 
-/// A value, and the type that its `as` attribute declares.
+/// A value with its declared type (`as`).
 #[derive(Debug)]
 pub(crate) struct Typed {
     pub value: Binding,
@@ -409,7 +409,7 @@ pub(crate) struct Declared {
     pub ty: xpath::SeqType,
     /// The error of a value that is not of the type and cannot become one.
     pub code: &'static str,
-    /// What has the type, for that error: "the variable $v".
+    /// The subject of that error: "the variable $v".
     pub of: Box<str>,
 }
 
@@ -418,7 +418,7 @@ pub(crate) struct Declared {
 pub(crate) struct Argument {
     pub name: Name,
     pub value: Binding,
-    /// For tunnel parameters, however far in.
+    /// A tunnel parameter.
     pub tunnel: bool,
     pub place: Place,
 }
@@ -427,18 +427,18 @@ pub(crate) struct Argument {
 #[derive(Debug)]
 pub(crate) struct Sort {
     pub select: Option<Expr>,
-    /// Of XSLT 2.0: content in place of it.
+    /// Of XSLT 2.0: the sequence constructor in place of `select`.
     pub body: Body,
     pub order: Option<Avt>,
     pub data_type: Option<Avt>,
     pub case_order: Option<Avt>,
     /// Of XSLT 2.0: compared by the type of the values.
     pub typed: bool,
-    /// With `lang`: as people order words.
+    /// With `lang`: by the collation for words.
     pub words: bool,
     /// Of XSLT 2.0: the URI of a collation.
     pub collation: Option<Avt>,
-    /// Where nothing of it depends on what happens when it runs.
+    /// If none of its attributes has to be evaluated.
     pub plain: Option<PlainSort>,
     pub place: Place,
 }
@@ -479,11 +479,11 @@ impl Sort {
 #[derive(Debug)]
 pub(crate) struct Number {
     pub value: Option<Expr>,
-    /// Of XSLT 2.0: the node whose number it is.
+    /// Of XSLT 2.0: the node to be numbered (`select`).
     pub select: Option<Expr>,
-    /// As XSLT 2.0 has it.
+    /// By the rules of XSLT 2.0.
     pub version2: bool,
-    /// The numbers that the first are given (XSLT 3.0).
+    /// The start values of the numbers (`start-at`, XSLT 3.0).
     pub start_at: Option<Avt>,
     pub ordinal: Option<Avt>,
     pub level: Level,
@@ -506,7 +506,7 @@ pub(crate) enum Level {
 /// A template: rule, named, or both.
 #[derive(Debug)]
 pub(crate) struct Template {
-    /// `match="…"` or `name="…"`, to be shown; and where it stands.
+    /// `match="…"` or `name="…"` for messages, and the place.
     pub title: Box<str>,
     pub place: Place,
     pub body: Body,
@@ -514,29 +514,29 @@ pub(crate) struct Template {
     pub parameters: Box<[(Name, usize)]>,
     /// Slots of its variables.
     pub slots: usize,
-    /// It copies its node and goes on with what is in it.
+    /// It copies its node and applies templates to its content.
     pub identity: Option<Identity>,
-    /// The declared type of its result, where it is not seen before the template runs.
+    /// The declared type of its result, if it must be checked at run time.
     pub returns: Option<Box<Declared>>,
-    /// There is no context item in it (`xsl:context-item`).
+    /// The context item is absent in it (`xsl:context-item`).
     pub absent: bool,
-    /// Import precedence, and the lowest precedence of what its module imports (`xsl:apply-imports` chooses from
+    /// Import precedence, and the lowest precedence of its module's imports (`xsl:apply-imports` chooses from
     /// `imports_from..precedence`).
     pub precedence: u32,
     pub imports_from: u32,
 }
 
-/// A template that holds an `xsl:copy`, in which there is nothing but an `xsl:apply-templates`.
+/// A template with an `xsl:copy` that contains only an `xsl:apply-templates`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Identity {
-    /// It goes on with the attributes too: `select="@* | node()"`.
+    /// It applies templates to attributes too: `select="@* | node()"`.
     pub attributes: bool,
-    /// The mode in which it goes on.
+    /// The mode of the `xsl:apply-templates`.
     mode: usize,
 }
 
 impl Identity {
-    /// What a template with this body is.
+    /// The kind of a template with this body.
     pub fn of(body: &[Instruction]) -> Option<Identity> {
         let [Instruction { op, .. }] = body else { return None };
         let inner = match op {
@@ -558,7 +558,7 @@ impl Identity {
         (sorts.is_empty() && arguments.is_empty()).then_some(Identity { attributes, mode: *mode })
     }
 
-    /// Whether it goes on in the mode in which it runs.
+    /// Whether it stays in the current mode.
     #[inline]
     pub fn stays_in(self, mode: usize) -> bool {
         self.mode == mode || self.mode == crate::version2::CURRENT_MODE
@@ -580,13 +580,13 @@ pub(crate) struct Global {
 pub(crate) struct Key {
     pub pattern: Pattern,
     pub value: Binding,
-    /// Variables of its content.
+    /// The variables of its content.
     pub slots: usize,
-    /// Values that are no strings are compared as what they are (XSLT 2.0).
+    /// Values that are not strings are compared by their type (XSLT 2.0).
     pub typed: bool,
-    /// The same for all of one name.
+    /// The same for all keys of this name.
     pub collation: Collation,
-    /// The value as a whole is the key (XSLT 3.0); the same for all of one name.
+    /// The key is composite (XSLT 3.0); the same for all keys of this name.
     pub composite: bool,
     pub place: Place,
 }
@@ -629,9 +629,9 @@ pub(crate) struct Function {
     pub parameters: Box<[(Name, usize)]>,
     pub slots: usize,
     pub body: Body,
-    /// `xsl:function`: the result is what the body makes.
+    /// `xsl:function`: the result is the value of the body.
     pub version2: bool,
-    /// Results are to be kept by their arguments (`cache="yes"`).
+    /// Results are cached by their arguments (`cache="yes"`).
     pub keeps: bool,
     /// The declared type of the result.
     pub returns: Option<Declared>,

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 pub(crate) struct Name(pub u32);
 
 impl Name {
-    /// What a name that the stylesheet does not mention maps to.
+    /// The number of names that the stylesheet does not mention.
     pub const NONE: Name = Name(u32::MAX);
 }
 
-/// The table.
+/// The table of names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     names: Vec<(Box<str>, Box<str>)>,
@@ -40,7 +40,7 @@ impl Names {
         self.names.get(name.0 as usize).map_or(("", ""), |(namespace, local)| (namespace, local))
     }
 
-    /// As an error message shows it.
+    /// The name in an error message.
     pub fn show(&self, name: Name) -> String {
         match self.get(name) {
             ("", local) => local.to_owned(),

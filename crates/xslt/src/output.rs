@@ -1,12 +1,12 @@
-//! `xsl:output` (XSLT 1.0 section 16, XSLT 2.0 section 20), and what it means for the serialiser.
+//! `xsl:output` (XSLT 1.0 section 16, XSLT 2.0 section 20), and its effect on the serialiser.
 
 use std::collections::BTreeMap;
 use xml::{Normalization, WriteOptions};
 
-/// What `xsl:output` asks of the serialiser. Attributes that no `xsl:output` gives are `None`.
+/// The serialization parameters. Those that no `xsl:output` gives are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputProperties {
-    /// `xml`, `html`, `xhtml` or `text`; `None`: by the result (section 16).
+    /// `xml`, `html`, `xhtml` or `text`; `None`: chosen by the result (section 16).
     pub method: Option<OutputMethod>,
     /// Version of the output method.
     pub version: Option<String>,
@@ -34,14 +34,14 @@ pub struct OutputProperties {
     pub include_content_type: Option<bool>,
     /// `normalization-form` (XSLT 2.0); default none.
     pub normalization: Option<Normalization>,
-    /// `undeclare-prefixes` (XSLT 2.0), of xml 1.1. Namespaces of a result tree reach all that is in their element, so there
+    /// `undeclare-prefixes` (XSLT 2.0), of xml 1.1. Namespaces of a result tree are in scope in the whole element, so there
     /// is nothing to undeclare.
     pub undeclare_prefixes: Option<bool>,
     /// `html-version` (XSLT 3.0), of html and xhtml.
     pub html_version: Option<String>,
     /// `suppress-indentation` (XSLT 3.0): elements (namespace, local name) in which no white space is added.
     pub suppress_indentation: Vec<(String, String)>,
-    /// Characters and the text that is written for them as it is (`xsl:character-map`).
+    /// The character map (`xsl:character-map`): characters and their replacements.
     pub character_map: BTreeMap<char, String>,
 }
 
@@ -54,11 +54,11 @@ pub enum OutputMethod {
     Html,
     /// XML that browsers of HTML read (XSLT 2.0).
     Xhtml,
-    /// The text nodes alone.
+    /// The text nodes only.
     Text,
 }
 
-/// The properties that are one value; the others are lists of names. Behind [`FIRST`] of them stand those of XSLT 2.0.
+/// The properties with a single value; the others are lists of names. After the [`FIRST`] of them come those of XSLT 2.0.
 pub(crate) const PROPERTIES: [&str; 15] = [
     "method",
     "version",
@@ -89,7 +89,7 @@ pub(crate) fn properties_by_version() -> (&'static [&'static str], &'static [&'s
 }
 
 impl OutputProperties {
-    /// Sets one of [`PROPERTIES`]; `later`: as XSLT 2.0 has it. Errors: what the value may be.
+    /// Sets one of [`PROPERTIES`]; `version2`: by the rules of XSLT 2.0. Errors: the expected values.
     pub(crate) fn set(&mut self, name: &str, value: &str, version2: bool) -> Result<(), String> {
         let flag = || match value.trim() {
             "yes" => Ok(true),
@@ -105,10 +105,10 @@ impl OutputProperties {
                     "xml" => OutputMethod::Xml,
                     "html" => OutputMethod::Html,
                     "xhtml" if version2 => OutputMethod::Xhtml,
-                    // Of later versions: a processor of 1.0 writes it as XML.
+                    // Of later versions: a processor of 1.0 uses XML.
                     "xhtml" => OutputMethod::Xml,
                     "text" => OutputMethod::Text,
-                    // One of somebody's own, which is not known here.
+                    // An extension method, which is not implemented.
                     other if other.contains(':') => return Ok(()),
                     other => return Err(format!("there is no output method \"{other}\"")),
                 });
@@ -118,7 +118,7 @@ impl OutputProperties {
             "omit-xml-declaration" => self.omit_xml_declaration = Some(flag()?),
             "standalone" if version2 && value.trim() == "omit" => self.standalone = None,
             "standalone" => self.standalone = Some(flag()?),
-            // An empty one is none, from 2.0 on.
+            // From 2.0 on an empty one means none.
             "doctype-public" => self.doctype_public = text().filter(|t| !version2 || !t.is_empty()),
             "doctype-system" => self.doctype_system = text().filter(|t| !version2 || !t.is_empty()),
             "html-version" => match value.trim().parse::<f64>() {
@@ -160,7 +160,7 @@ impl OutputProperties {
         version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 5.0)
     }
 
-    /// Properties that contradict one another.
+    /// Checks for properties that contradict one another.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
         if self.encoding.as_deref().is_some_and(|label| xml::decode(Vec::new(), Some(label)).is_err()) {
             return Some("SESU0007: the encoding of xsl:output is not supported");
@@ -182,7 +182,7 @@ impl OutputProperties {
     }
 }
 
-/// How results are written: by each method, since it may depend on the result.
+/// The options of each method, since the method may depend on the result.
 #[derive(Debug, Default)]
 pub(crate) struct Writing {
     method: Option<OutputMethod>,
@@ -193,7 +193,7 @@ pub(crate) struct Writing {
     text: WriteOptions,
 }
 
-/// The options in question.
+/// The options of the method, if it is fixed.
 #[derive(Clone, Copy)]
 pub(crate) enum Method<'a> {
     Fixed(&'a WriteOptions),
@@ -238,7 +238,7 @@ impl<'a> Method<'a> {
         }
     }
 
-    /// The options where the first element has this name (XSLT 1.0 section 16, XSLT 2.0 section 20); `None`: there is none,
+    /// The options if the first element has this name (XSLT 1.0 section 16, XSLT 2.0 section 20); `None`: there is none,
     /// or text comes before it.
     pub fn by(self, first: Option<(&str, &str)>) -> &'a WriteOptions {
         match (self, first) {
@@ -265,7 +265,7 @@ fn options(output: &OutputProperties, method: OutputMethod, version2: bool) -> W
             (Some(version), OutputMethod::Xml) => version.clone(),
             _ => "1.0".to_owned(),
         },
-        // An encoding that is not known is neither used nor declared.
+        // An unknown encoding is neither used nor declared.
         encoding: output.encoding.clone().filter(|label| xml::decode(Vec::new(), Some(label)).is_ok()),
         standalone: output.standalone,
         indent: output.indent.unwrap_or(matches!(method, OutputMethod::Html | OutputMethod::Xhtml)),

@@ -34,10 +34,10 @@ pub(crate) struct Step {
     pub ancestor: bool,
 }
 
-/// What the first step hangs on.
+/// The start of the first step.
 #[derive(Debug)]
 pub(crate) enum Anchor {
-    /// Anything: a relative pattern.
+    /// Nothing: a relative pattern.
     None,
     /// The root node.
     Root,
@@ -45,11 +45,11 @@ pub(crate) enum Anchor {
     Id(Box<str>),
     /// `key('name', '…')`.
     Key(Name, Box<str>),
-    /// `id()` or `key()` with a value that is known when it runs.
+    /// `id()` or `key()` with a value that is known at run time.
     Nodes(Expr),
     /// `.[p]…`: any item for which the predicates hold (XSLT 3.0).
     Item(Box<[Predicate]>),
-    /// What only an evaluation says (XSLT 3.0).
+    /// A pattern that must be evaluated as an expression (XSLT 3.0).
     Selected(Box<Selected>, f64),
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Predicate {
     pub expr: Expr,
     /// May depend on the position or size, or be a number.
     pub positional: bool,
-    /// It is a fixed position, or the last one.
+    /// It selects by a fixed position, or the last one.
     pub place: Option<FixedPlace>,
 }
 
@@ -110,7 +110,7 @@ impl FixedPlace {
     }
 }
 
-/// What a pattern is compiled with.
+/// The static context of a pattern.
 pub(crate) struct PatternContext<'a> {
     pub scope: &'a ElementScope<'a>,
     pub library: &'a Library<'a>,
@@ -126,12 +126,14 @@ pub(crate) struct PatternContext<'a> {
 }
 
 impl Pattern {
-    /// Whether a node matches by itself, whatever variables and positions are.
+    /// Whether a match depends on the node alone, not on variables and positions.
     pub fn is_plain(&self) -> bool {
-        self.alternatives.iter().all(|own| own.steps.iter().all(|step| step.predicates.is_empty()))
+        self.alternatives
+            .iter()
+            .all(|alternative| alternative.steps.iter().all(|step| step.predicates.is_empty()))
     }
 
-    /// Compiles `source`. Errors: a sentence.
+    /// Compiles `source`. Errors: a message.
     pub fn compile(source: &str, cx: &mut PatternContext<'_>) -> Result<Pattern, String> {
         let version = cx.dialect.version();
         let tree = xpath::parse(source, version).map_err(|error| crate::expr::explain(source, &error))?;
@@ -288,7 +290,7 @@ impl Alternative {
         }
     }
 
-    /// Whether a node of the right kind and name matches without a further look.
+    /// Whether every node of the right kind and name matches.
     pub fn is_plain(&self) -> bool {
         matches!((&*self.steps, &self.anchor), ([step], Anchor::None)
             if step.predicates.is_empty() && matches!(step.test, Test::Name(_) | Test::AnyName | Test::Node | Test::Text | Test::Comment | Test::Pi(None)))
@@ -381,7 +383,7 @@ impl Test {
             ast::NodeTest::Attribute(Some(name)) if attribute => {
                 return Test::compile(&ast::NodeTest::Name(name.clone()), true, cx);
             }
-            // On this axis there are no such nodes.
+            // This axis has no such nodes.
             ast::NodeTest::Element(_)
             | ast::NodeTest::Attribute(_)
             | ast::NodeTest::NamespaceNode
@@ -440,7 +442,7 @@ fn mentions_position(tree: &ast::Expr) -> bool {
         ExprKind::Call(name, arguments) => {
             matches!(name.local.as_str(), "position" | "last") || arguments.iter().any(mentions_position)
         }
-        // Predicates further in have positions of their own.
+        // Inner predicates have positions of their own.
         ExprKind::Filter(a, _) => mentions_position(a),
         ExprKind::Path(Start::Expr(a), _) => mentions_position(a),
         ExprKind::Path(..) => false,
@@ -449,7 +451,7 @@ fn mentions_position(tree: &ast::Expr) -> bool {
     }
 }
 
-/// What happens to a node for which there is no rule (`xsl:mode`, of XSLT 3.0).
+/// The action for a node without a rule (`xsl:mode` of XSLT 3.0).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) enum NoMatch {
     #[default]
@@ -467,11 +469,11 @@ pub(crate) struct Rules {
     /// Best first: by import precedence, then priority, then the place in the stylesheet.
     pub rules: Vec<Rule>,
     pub no_match: NoMatch,
-    /// It is an error that several rules match one node.
+    /// A multiple match is an error.
     pub one_match: bool,
-    /// Lists of rules, best first, by what they can match.
+    /// Lists of rules, best first, by kind and name.
     lists: Vec<Box<[u32]>>,
-    /// Index into `lists` by name; names beyond the end have the list of any name.
+    /// Index into `lists` by name; names beyond the end have the list for any name.
     elements: Vec<u32>,
     attributes: Vec<u32>,
     /// By name.
@@ -501,7 +503,7 @@ pub(crate) struct Rule {
     pub order: u32,
 }
 
-/// What a node offers for dispatch.
+/// The dispatch key of a node.
 #[derive(Debug, Copy, Clone)]
 pub(crate) enum Kind {
     Root,
@@ -516,13 +518,13 @@ pub(crate) enum Kind {
     Atomic,
 }
 
-/// What kind and name of a node alone say about its rule.
+/// What kind and name alone determine about the rule of a node.
 #[derive(Debug, Copy, Clone, PartialEq, Default)]
 pub(crate) enum Quick {
-    /// It must be looked for.
+    /// The rules must be tested.
     #[default]
     Ask,
-    /// The built-in one.
+    /// The built-in rule.
     BuiltIn,
     /// A template that does nothing.
     Nothing,
@@ -596,16 +598,16 @@ impl Rules {
         self.attributes = attributes;
     }
 
-    /// Says which templates do nothing.
+    /// Marks the templates that do nothing.
     pub fn know_empty(&mut self, is_empty: impl Fn(usize) -> bool) {
-        let known = |quick: &mut Quick| {
+        let leave_out = |quick: &mut Quick| {
             if matches!(quick, Quick::Template(template, _) if is_empty(*template as usize)) {
                 *quick = Quick::Nothing;
             }
         };
-        self.plain.iter_mut().for_each(known);
-        known(&mut self.plain_any);
-        known(&mut self.plain_text);
+        self.plain.iter_mut().for_each(leave_out);
+        leave_out(&mut self.plain_any);
+        leave_out(&mut self.plain_text);
     }
 
     /// Template and number of a rule.

@@ -1,4 +1,4 @@
-//! Where included modules and the documents of `document()` come from.
+//! The source of included modules and of the documents of `document()`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ pub struct Resolved {
 
 /// Finds documents by reference.
 pub trait Resolver: Sync {
-    /// The absolute URI of `href` seen from `base`.
+    /// The absolute URI of `href`, relative to `base`.
     fn absolute(&self, href: &str, base: &str) -> String {
         join(base, href)
     }
-    /// Reads the document `uri` (as [`Resolver::absolute`] gave it). Errors: a sentence saying why not.
+    /// Reads the document `uri` (as [`Resolver::absolute`] gave it). Errors: a message.
     fn read(&self, uri: &str) -> Result<Vec<u8>, String>;
 }
 
@@ -47,7 +47,7 @@ impl Resolver for FileResolver {
     fn read(&self, uri: &str) -> Result<Vec<u8>, String> {
         let path = uri.strip_prefix("file://").or_else(|| uri.strip_prefix("file:")).unwrap_or(uri);
         if has_scheme(path) {
-            return Err(format!("\"{uri}\" is no local file; the network is never used"));
+            return Err(format!("\"{uri}\" is not a local file; the network is never used"));
         }
         let path = crate::functions::strings::decode_uri(path);
         let path = Path::new(&path);
@@ -75,7 +75,7 @@ pub fn has_scheme(reference: &str) -> bool {
     }
 }
 
-/// A path of the file system as a URI; what is a URI, or relative, stays.
+/// A path of the file system as a URI; a URI or a relative path is unchanged.
 pub(crate) fn as_uri(uri: &str) -> String {
     if !uri.starts_with('/') {
         return uri.to_owned();
@@ -106,7 +106,7 @@ pub(crate) fn as_uri(uri: &str) -> String {
     out
 }
 
-/// `reference` seen from `base` (RFC 3986 section 5.2, also for plain paths).
+/// Resolves `reference` against `base` (RFC 3986 section 5.2, also for plain paths).
 pub fn join(base: &str, reference: &str) -> String {
     if has_scheme(reference) {
         return reference.to_owned();

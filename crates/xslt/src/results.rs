@@ -1,4 +1,4 @@
-//! Where further results go: the documents of `xsl:result-document` with an `href`.
+//! The destination of further results: the documents of `xsl:result-document` with an `href`.
 
 use crate::resolver::has_scheme;
 use std::fs;
@@ -6,18 +6,18 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Takes the documents of `xsl:result-document`.
+/// Receives the documents of `xsl:result-document`.
 pub trait Results: Sync {
-    /// The URI that `href` means: the same for all references to one place. Errors: a sentence saying why nothing may be
+    /// The URI of `href`: the same for all references to one place. Errors: the reason why it may not be
     /// written there.
     fn absolute(&self, href: &str) -> Result<String, String>;
-    /// Takes a whole document for `uri` (as [`Results::absolute`] gave it, never twice the same). Errors: a sentence saying
-    /// why it cannot be kept.
+    /// Receives a whole document for `uri` (as [`Results::absolute`] gave it, each once). Errors: the reason
+    /// why it cannot be stored.
     fn take(&self, uri: &str, document: Vec<u8>) -> Result<(), String>;
 }
 
 /// Writes documents as files below a directory. They get their names with [`FileResults::commit`]: a transformation that
-/// fails leaves none of them, and each is there whole or not at all.
+/// fails leaves none of them, and each is there completely or not at all.
 pub struct FileResults {
     root: PathBuf,
     taken: Mutex<Taken>,
@@ -25,9 +25,9 @@ pub struct FileResults {
 
 #[derive(Default)]
 struct Taken {
-    /// The files as they are called until the end, and as they are to be called.
+    /// The files: temporary and final names.
     files: Vec<(PathBuf, PathBuf)>,
-    /// Directories that were made.
+    /// Directories that were created.
     directories: Vec<PathBuf>,
 }
 
@@ -41,7 +41,7 @@ impl FileResults {
         Ok(FileResults { root: found, taken: Mutex::default() })
     }
 
-    /// Gives all files their names. Errors: the first that cannot get its own.
+    /// Gives all files their names. Errors: the first that cannot be renamed.
     pub fn commit(self) -> Result<(), String> {
         let files = std::mem::take(&mut self.lock().files);
         let mut outcome = Ok(());
@@ -54,7 +54,7 @@ impl FileResults {
             if outcome.is_err() {
                 let _ = fs::remove_file(&temporary);
             } else {
-                // What holds a file stays.
+                // A directory that contains a file stays.
                 self.lock().directories.retain(|directory| !to.starts_with(directory));
             }
         }
@@ -65,9 +65,9 @@ impl FileResults {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The directory that is to hold the file, made where it is missing. It may not lead outside by a link.
+    /// The directory of the file, created where it is missing. It must not lead outside by a link.
     fn directory(&self, file: &Path) -> Result<PathBuf, String> {
-        let said = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        let message = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
         let mut at = self.root.clone();
         let inside = file.strip_prefix(&self.root).ok().and_then(Path::parent).unwrap_or(Path::new(""));
         for part in inside.components() {
@@ -75,9 +75,9 @@ impl FileResults {
             match fs::create_dir(&at) {
                 Ok(()) => self.lock().directories.push(at.clone()),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(said(&at, error)),
+                Err(error) => return Err(message(&at, error)),
             }
-            let real = at.canonicalize().map_err(|error| said(&at, error))?;
+            let real = at.canonicalize().map_err(|error| message(&at, error))?;
             if !real.starts_with(&self.root) {
                 return Err(format!("{} leads outside of {}", at.display(), self.root.display()));
             }
@@ -97,7 +97,7 @@ impl Drop for FileResults {
             let _ = fs::remove_file(temporary);
         }
         for directory in taken.directories.iter().rev() {
-            // Only where nothing is in it.
+            // Only empty ones.
             let _ = fs::remove_dir(directory);
         }
     }
@@ -110,7 +110,7 @@ impl Results for FileResults {
             Some(path) => {
                 path.strip_prefix("//localhost").or_else(|| path.strip_prefix("//")).unwrap_or(path)
             }
-            None if has_scheme(href) => return Err(format!("\"{href}\" is no local file")),
+            None if has_scheme(href) => return Err(format!("\"{href}\" is not a local file")),
             None => href,
         };
         if path.contains(['?', '#']) {
@@ -146,28 +146,28 @@ impl Results for FileResults {
             return Err(format!("{} is a directory", to.display()));
         }
         let mut taken = self.lock();
-        if taken.files.iter().any(|(_, known)| *known == to) {
+        if taken.files.iter().any(|(_, path)| *path == to) {
             return Err(format!("{} is written twice, by another name", to.display()));
         }
-        let said = |error: std::io::Error| format!("{}: {error}", to.display());
+        let message = |error: std::io::Error| format!("{}: {error}", to.display());
         let mut number = taken.files.len();
         let (temporary, mut opened) = loop {
             let temporary = directory.join(format!(".busbar-{}-{number}.part", std::process::id()));
             match fs::OpenOptions::new().write(true).create_new(true).open(&temporary) {
                 Ok(opened) => break (temporary, opened),
-                // One that somebody left behind.
+                // A file that another process has left.
                 Err(error)
                     if error.kind() == std::io::ErrorKind::AlreadyExists
                         && number < taken.files.len() + 1000 =>
                 {
                     number += 1;
                 }
-                Err(error) => return Err(said(error)),
+                Err(error) => return Err(message(error)),
             }
         };
         let written = opened.write_all(&document).and_then(|()| opened.flush());
         taken.files.push((temporary, to.clone()));
-        written.map_err(said)
+        written.map_err(message)
     }
 }
 
@@ -226,8 +226,8 @@ mod tests {
             let expected = expected.map(|name| root.join(name).to_str().unwrap().to_owned());
             assert_eq!(found, expected, "{href}");
         }
-        let own = format!("file://{}/b.xml", root.display());
-        assert_eq!(results.absolute(&own).unwrap(), root.join("b.xml").to_str().unwrap());
+        let uri = format!("file://{}/b.xml", root.display());
+        assert_eq!(results.absolute(&uri).unwrap(), root.join("b.xml").to_str().unwrap());
         assert!(FileResults::below(&root.join("none")).is_err());
     }
 
@@ -253,7 +253,7 @@ mod tests {
             assert!(results.take(&uri("there"), b"a".to_vec()).is_err());
             assert!(results.take(&uri("old.xml/a.xml"), b"a".to_vec()).is_err());
         }
-        // Not committed: nothing is left of it.
+        // Not committed: no file is left.
         assert_eq!(all(&root), ["old.xml", "there"]);
         let results = FileResults::below(&root).unwrap();
         let uri = |href: &str| results.absolute(href).unwrap();
@@ -279,7 +279,7 @@ mod tests {
         let uri = |href: &str| results.absolute(href).unwrap();
         assert!(results.take(&uri("out/a.xml"), b"a".to_vec()).is_err());
         results.take(&uri("in/a.xml"), b"a".to_vec()).unwrap();
-        // The same file by another name.
+        // The same file under another name.
         assert!(results.take(&uri("there/a.xml"), b"a".to_vec()).is_err());
         // A link is replaced, not followed.
         results.take(&uri("link"), b"a".to_vec()).unwrap();

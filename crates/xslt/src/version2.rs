@@ -42,7 +42,7 @@ pub(crate) enum Version2 {
     ResultDocument(Box<ResultDocument>),
     /// `xsl:message`.
     Message { content: Content, terminate: Avt },
-    /// `xsl:param` with `tunnel="yes"`; what is passed is of the declared type.
+    /// `xsl:param` with `tunnel="yes"`; the passed value has the declared type.
     TunnelParam { slot: usize, name: Name, value: Binding, declared: Option<Declared> },
     /// One of XSLT 3.0.
     Version3(Box<crate::version3::Version3>),
@@ -50,7 +50,7 @@ pub(crate) enum Version2 {
     Convert { slot: usize, declared: Declared },
 }
 
-/// Content given by a `select` attribute or a body, and what stands between its items.
+/// Content by a `select` attribute or a body, with the separator of its items.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub select: Option<Expr>,
@@ -82,7 +82,7 @@ pub(crate) struct ResultDocument {
     pub cdata_section_elements: Option<Avt>,
     pub suppress_indentation: Option<Avt>,
     pub character_maps: Option<Avt>,
-    /// For the names in these.
+    /// The namespaces of names in these.
     pub scope: Scope,
     pub body: Body,
 }

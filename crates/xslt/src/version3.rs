@@ -30,7 +30,7 @@ pub(crate) enum Version3 {
     Assert { test: Expr, content: Content, code: Option<Avt> },
     /// `xsl:merge`.
     Merge { sources: Box<[MergeSource]>, action: Body },
-    /// `xsl:context-item`: what a template needs to know of the context item.
+    /// `xsl:context-item`: requirements on the context item of a template.
     ContextItem { required: bool, absent: bool, declared: Option<Declared> },
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Version3 {
 pub(crate) struct IterateParam {
     pub slot: usize,
     pub value: Binding,
-    /// The type of what is passed.
+    /// The declared type.
     pub declared: Option<Declared>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) const CAUGHT: [&str; 6] =
 /// The namespace of error codes.
 pub(crate) const ERRORS: &str = "http://www.w3.org/2005/xqt-errors";
 
-/// Which errors an `xsl:catch` is about.
+/// A name test of an `xsl:catch`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ErrorTest {
     /// `None`: any namespace.
@@ -69,7 +69,7 @@ pub(crate) struct ErrorTest {
     pub local: Option<Box<str>>,
 }
 
-/// A piece of a body that depends on whether the others give something.
+/// A part of a body that depends on whether the others are empty.
 #[derive(Debug)]
 pub(crate) enum Part {
     Always(Body),
@@ -83,7 +83,7 @@ pub(crate) struct Accumulator {
     pub initial: Expr,
     pub declared: Option<Declared>,
     pub rules: Box<[AccumulatorRule]>,
-    /// Where `$value` is.
+    /// The slot of `$value`.
     pub slot: usize,
     pub slots: usize,
     pub place: Place,

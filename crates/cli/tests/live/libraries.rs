@@ -64,13 +64,13 @@ fn libraries_stay_in_force_while_their_archives_are_faulty() {
     let worse = archive(&[("ver", "<property/>")]);
     let broken = archive(&[("ver", "<property>")]);
     for (what, bytes, why) in [
-        ("truncated", &whole[..whole.len() / 2], "it is no readable zip file"),
+        ("truncated", &whole[..whole.len() / 2], "it is not a readable zip file"),
         ("faulty", &worse, "`property`"),
         ("faulty again", &worse, "`property`"),
-        ("empty", &[][..], "it is no readable zip file"),
+        ("empty", &[][..], "it is not a readable zip file"),
         ("no XML", &broken, "`lib.ver` cannot be read"),
         ("Java", &java, "the template of `lib.ver` runs the Java class `a.B`"),
-        ("no archive", b"hello", "it is no readable zip file"),
+        ("no archive", b"hello", "it is not a readable zip file"),
     ] {
         fs::write(&path, bytes).unwrap();
         let before = bus.stderr().len();

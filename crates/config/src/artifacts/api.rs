@@ -52,7 +52,7 @@ pub struct Api {
 /// How an API is versioned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ApiVersion {
-    /// Not.
+    /// Not versioned.
     Default,
     /// The context has the version in it.
     Context(String),
@@ -224,14 +224,14 @@ impl Api {
         })
     }
 
-    /// The name under which it is known: `name:v1.0.0` when versioned.
+    /// The name under which it is registered: `name:v1.0.0` when versioned.
     pub fn registered_name(&self) -> String {
         registered_name(&self.name, &self.version)
     }
 
-    /// What is known of an API that cannot be read as a whole: its name and where requests for it go.
+    /// What can be read of an API that is faulty as a whole: its name and where requests for it go.
     pub(crate) fn faulty(element: &Element, faulty: FaultyArtifact) -> FaultyArtifact {
-        // Whatever is wrong with these has been said.
+        // Errors in these are reported where the API is read.
         let version = version(element, &mut Diagnostics::new());
         let context = element.attr("context").map(|context| {
             let context = context.trim().trim_end_matches('/');

@@ -17,9 +17,9 @@ pub struct DataService {
     pub name: Key,
     /// The namespace of its requests, and of answers that name none.
     pub namespace: String,
-    /// What people say of it.
+    /// The description.
     pub description: Option<String>,
-    /// `http`, `https`; empty: both.
+    /// The transports (`http`, `https`); empty: both.
     pub transports: Vec<String>,
     /// It serves from the start (`serviceStatus`).
     pub active: bool,
@@ -31,9 +31,9 @@ pub struct DataService {
     pub held: bool,
     /// Where data comes from.
     pub configs: Vec<DataConfig>,
-    /// What is asked.
+    /// The queries.
     pub queries: Vec<DataQuery>,
-    /// What clients may ask for.
+    /// The operations and resources.
     pub operations: Vec<DataOperation>,
     /// Parts that have no effect here, with the reason.
     pub ignored: Vec<(Key, &'static str)>,
@@ -57,7 +57,7 @@ pub struct DataConfig {
 impl DataConfig {
     /// A property that is not empty.
     pub fn property(&self, name: &str) -> Option<&Key> {
-        let found = self.properties.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let found = self.properties.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value).filter(|value| !value.value.trim().is_empty())
     }
 }
@@ -67,38 +67,38 @@ impl DataConfig {
 pub struct DataQuery {
     /// Its id.
     pub id: Key,
-    /// The config that it asks; `None`: the only one.
+    /// The id of the config that it queries; `None`: the only one.
     pub config: Option<Key>,
     /// Statements, each with the databases that it is for; none: for all.
     pub sql: Vec<(Vec<String>, Key)>,
-    /// What it is where it is no SQL: `expression`, `excel`, `sparql`, …
+    /// The element that it has in place of `sql`: `expression`, `excel`, `sparql`, …
     pub other: Option<Key>,
     /// The elements in `excel`: which rows of a workbook are its rows.
     pub excel: Vec<(String, Key)>,
     /// Its parameters.
     pub parameters: Vec<DataParameter>,
-    /// What is said of how it runs, by name.
+    /// Its properties (time limit, fetch size, …), by name.
     pub properties: Vec<(String, Key)>,
-    /// What becomes of its rows; `None`: nothing, and there is no answer.
+    /// The form of its result; `None`: there is no response.
     pub result: Option<DataResult>,
-    /// Its rows are the keys that were made (`returnGeneratedKeys`).
+    /// Its rows are the generated keys (`returnGeneratedKeys`).
     pub generated_keys: bool,
     /// The columns of these keys.
     pub key_columns: Vec<String>,
-    /// Its one row is the number of rows that it changed (`returnUpdatedRowCount`).
+    /// Its one row is the number of changed rows (`returnUpdatedRowCount`).
     pub row_count: bool,
     /// The element.
     pub span: Span,
 }
 
-/// Which way a parameter goes.
+/// The direction of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataDirection {
-    /// To the database.
+    /// To the database (`IN`).
     In,
-    /// Back.
+    /// From the database (`OUT`).
     Out,
-    /// Both.
+    /// Both (`INOUT`).
     InOut,
 }
 
@@ -109,36 +109,36 @@ pub struct DataParameter {
     pub name: Key,
     /// Its type; `None`: a text.
     pub sql_type: Option<Key>,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: DataDirection,
     /// It has many values (`paramType="ARRAY"`).
     pub is_array: bool,
-    /// Which question mark it is, from 1; 0: none says so.
+    /// The number of its question mark, from 1; 0: not given.
     pub ordinal: usize,
-    /// Its value where a request has none.
+    /// The value where a request has none (`defaultValue`).
     pub default: Option<Key>,
     /// A request may leave it out.
     pub optional: bool,
-    /// What its values must be.
+    /// The validators of its values.
     pub validators: Vec<DataValidator>,
     /// The element.
     pub span: Span,
 }
 
-/// What a value must be.
+/// A validator of values.
 #[derive(Clone, Debug)]
 pub enum DataValidator {
-    /// So many characters.
+    /// A length in characters, from the first to the second.
     Length(Option<i64>, Option<i64>),
-    /// A whole number between two.
+    /// A whole number from the first to the second.
     Long(Option<i64>, Option<i64>),
-    /// A number between two.
+    /// A number from the first to the second.
     Double(Option<f64>, Option<f64>),
-    /// A regular expression of Java, which has to match all of it.
+    /// A regular expression of Java, which has to match the whole value.
     Pattern(Key),
 }
 
-/// The form of an answer.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataFormat {
     /// Elements.
@@ -149,7 +149,7 @@ pub enum DataFormat {
     Rdf,
 }
 
-/// What becomes of rows.
+/// The form of a result.
 #[derive(Clone, Debug)]
 pub struct DataResult {
     /// The element around all rows; empty: none.
@@ -158,9 +158,9 @@ pub struct DataResult {
     pub row: String,
     /// The namespace; `None`: that of the service.
     pub namespace: Option<String>,
-    /// Its form.
+    /// Its format.
     pub format: DataFormat,
-    /// What rows of RDF are about: a URI with the names of columns in braces (`rdfBaseURI`).
+    /// The subject of the RDF of a row: a URI with the names of columns in braces (`rdfBaseURI`).
     pub about: Option<Key>,
     /// Columns are named by their numbers.
     pub column_numbers: bool,
@@ -168,7 +168,7 @@ pub struct DataResult {
     pub escape: bool,
     /// The description in JSON.
     pub json: Option<Key>,
-    /// What a row has.
+    /// The parts of a row.
     pub children: Vec<DataOutput>,
     /// The element.
     pub span: Span,
@@ -181,7 +181,7 @@ pub enum DataValue {
     Column(String),
     /// A parameter of the query, or of the request.
     Parameter(String),
-    /// Always the same.
+    /// A constant.
     Constant(String),
     /// A URI with the names of columns in braces, which RDF refers to (`rdf-ref-uri`).
     Reference(String),
@@ -192,15 +192,15 @@ pub enum DataValue {
 pub enum DataOutput {
     /// An element or an attribute with a value.
     Field(DataField),
-    /// An element with parts of its own.
+    /// An element with parts.
     Group {
         /// Its name.
         name: String,
         /// Its namespace; `None`: that around it.
         namespace: Option<String>,
-        /// Who sees it; empty: everybody.
+        /// The roles that see it; empty: everybody does.
         roles: Vec<String>,
-        /// What it has.
+        /// Its parts.
         children: Vec<DataOutput>,
     },
     /// The rows of another query.
@@ -224,39 +224,39 @@ pub struct DataField {
     pub export: Option<(String, bool)>,
     /// Its namespace; `None`: that around it.
     pub namespace: Option<String>,
-    /// Who sees it; empty: everybody.
+    /// The roles that see it; empty: everybody does.
     pub roles: Vec<String>,
     /// The element.
     pub span: Span,
 }
 
-/// That a query is run, with its parameters.
+/// A call of a query, with its parameters.
 #[derive(Clone, Debug)]
 pub struct DataCall {
     /// The query.
     pub query: Key,
     /// Parameters by name.
     pub parameters: Vec<(Key, DataValue)>,
-    /// Who sees what it gives; empty: everybody.
+    /// The roles that see its result; empty: everybody does.
     pub roles: Vec<String>,
     /// The element.
     pub span: Span,
 }
 
-/// What clients may ask for.
+/// An operation or resource.
 #[derive(Clone, Debug)]
 pub struct DataOperation {
     /// Its name; of a resource the path.
     pub name: Key,
     /// The method of a resource.
     pub method: Option<Key>,
-    /// What people say of it.
+    /// The description.
     pub description: Option<String>,
-    /// It answers that it was done, where there is nothing else to say (`returnRequestStatus`).
+    /// It responds with a status where the query has no result (`returnRequestStatus`).
     pub status: bool,
-    /// Its answer is whole before it leaves.
+    /// Its response is complete before it is sent (`disableStreaming`).
     pub held: bool,
-    /// What it runs.
+    /// The call of its query.
     pub call: DataCall,
     /// The element.
     pub span: Span,
@@ -380,7 +380,7 @@ const OPERATION: Shape = Shape {
 impl DataService {
     /// The query of an id. Of several the last one counts, as in WSO2.
     pub fn query(&self, id: &str) -> Option<&DataQuery> {
-        self.queries.iter().rfind(|own| own.id.value == id)
+        self.queries.iter().rfind(|query| query.id.value == id)
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataService> {
@@ -388,20 +388,20 @@ impl DataService {
         let name = read::required(element, "name", reading.diagnostics)?;
         let truth = |name: &str| is_true(element, name);
         let mut ignored = Vec::new();
-        let mut ignore = |own: &Element, why| {
-            ignored.push((Key { value: own.local().to_owned(), span: own.start_tag() }, why));
+        let mut ignore = |child: &Element, why| {
+            ignored.push((Key { value: child.local().to_owned(), span: child.start_tag() }, why));
         };
-        for own in element.elements() {
-            match own.local() {
+        for child in element.elements() {
+            match child.local() {
                 "event-trigger" => ignore(
-                    own,
+                    child,
                     "no events are sent: a flow that asks the service with `dataServiceCall` can publish them with `event`",
                 ),
-                "xa-datasource" => ignore(own, "transactions are over one database"),
-                "authorization_provider" => ignore(own, "who asks is decided in front of the service"),
-                "passwordManager" => ignore(own, "secrets are where those of all artifacts are"),
+                "xa-datasource" => ignore(child, "transactions are over one database"),
+                "authorization_provider" => ignore(child, "who asks is decided in front of the service"),
+                "passwordManager" => ignore(child, "secrets are where those of all artifacts are"),
                 "policy" | "enableSec" => {
-                    ignore(own, "a data service is not secured: put a proxy service in front of it")
+                    ignore(child, "a data service is not secured: put a proxy service in front of it")
                 }
                 _ => {}
             }
@@ -410,8 +410,8 @@ impl DataService {
             let key = Key { value: "enableDTP".to_owned(), span: element.value_span("enableDTP") };
             ignored.push((key, "transactions are over one database"));
         }
-        for own in element.children_named("query").filter_map(|own| own.child("result")) {
-            if let Some(key) = read::optional(own, "xsltPath") {
+        for result in element.children_named("query").filter_map(|query| query.child("result")) {
+            if let Some(key) = read::optional(result, "xsltPath") {
                 let key = Key { value: "xsltPath".to_owned(), span: key.span };
                 ignored.push((
                     key,
@@ -420,26 +420,26 @@ impl DataService {
             }
         }
         let mut configs = Vec::new();
-        for own in element.children_named("config") {
-            let id = read::optional(own, "id")
-                .unwrap_or(Key { value: "default".to_owned(), span: own.start_tag() });
-            let properties = own.children_named("property");
+        for config in element.children_named("config") {
+            let id = read::optional(config, "id")
+                .unwrap_or(Key { value: "default".to_owned(), span: config.start_tag() });
+            let properties = config.children_named("property");
             let properties = properties.map(|property| {
                 (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading))
             });
             configs.push(DataConfig {
                 id,
                 properties: properties.collect(),
-                odata: is_true(own, "enableOData"),
-                span: own.span(),
+                odata: is_true(config, "enableOData"),
+                span: config.span(),
             });
         }
         let queries =
-            element.children_named("query").filter_map(|own| DataQuery::parse(own, reading)).collect();
+            element.children_named("query").filter_map(|query| DataQuery::parse(query, reading)).collect();
         let operations = element
             .elements()
-            .filter(|own| own.is("operation") || own.is("resource"))
-            .filter_map(|own| DataOperation::parse(own, reading))
+            .filter(|child| child.is("operation") || child.is("resource"))
+            .filter_map(|child| DataOperation::parse(child, reading))
             .collect();
         Some(DataService {
             name,
@@ -448,7 +448,7 @@ impl DataService {
             transports: element.attr("transports").map(read::names).unwrap_or_default(),
             active: element
                 .attr("serviceStatus")
-                .is_none_or(|own| !own.trim().eq_ignore_ascii_case("inactive")),
+                .is_none_or(|status| !status.trim().eq_ignore_ascii_case("inactive")),
             batch: truth("enableBatchRequests"),
             boxcarring: truth("enableBoxcarring"),
             held: truth("disableStreaming"),
@@ -465,32 +465,39 @@ impl DataQuery {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataQuery> {
         check(&QUERY, element, reading);
         let id = read::required(element, "id", reading.diagnostics)?;
-        let sql = element.children_named("sql").map(|own| {
-            let dialects = own.attr("dialect").map(read::names).unwrap_or_default();
-            (dialects, Key { value: own.text().trim().to_owned(), span: own.text_span() })
+        let sql = element.children_named("sql").map(|statement| {
+            let dialects = statement.attr("dialect").map(read::names).unwrap_or_default();
+            (dialects, Key { value: statement.text().trim().to_owned(), span: statement.text_span() })
         });
-        let other = element.elements().find(|own| {
-            matches!(own.local(), "excel" | "gspread" | "sparql" | "expression" | "query" | "scraperVariable")
+        let other = element.elements().find(|child| {
+            matches!(
+                child.local(),
+                "excel" | "gspread" | "sparql" | "expression" | "query" | "scraperVariable"
+            )
         });
-        let excel = element.child("excel").into_iter().flat_map(|own| own.elements());
+        let excel = element.child("excel").into_iter().flat_map(|e| e.elements());
         let excel = excel
-            .map(|own| {
-                let text = Key { value: own.text().trim().to_owned(), span: own.text_span() };
-                (own.local().to_ascii_lowercase(), text)
+            .map(|child| {
+                let text = Key { value: child.text().trim().to_owned(), span: child.text_span() };
+                (child.local().to_ascii_lowercase(), text)
             })
             .collect();
-        let properties = element.child("properties").into_iter().flat_map(|own| own.elements());
+        let properties = element.child("properties").into_iter().flat_map(|p| p.elements());
         let properties = properties
-            .map(|own| (own.attr("name").unwrap_or_default().trim().to_owned(), value(own, reading)))
+            .map(|property| {
+                (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading))
+            })
             .collect();
-        let parameters =
-            element.children_named("param").filter_map(|own| DataParameter::parse(own, reading)).collect();
-        let result = element.child("result").map(|own| DataResult::parse(own, reading));
+        let parameters = element
+            .children_named("param")
+            .filter_map(|param| DataParameter::parse(param, reading))
+            .collect();
+        let result = element.child("result").map(|r| DataResult::parse(r, reading));
         Some(DataQuery {
             id,
             config: read::optional(element, "useConfig"),
             sql: sql.collect(),
-            other: other.map(|own| Key { value: own.local().to_owned(), span: own.start_tag() }),
+            other: other.map(|child| Key { value: child.local().to_owned(), span: child.start_tag() }),
             excel,
             parameters,
             properties,
@@ -507,8 +514,9 @@ impl DataParameter {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataParameter> {
         check(&PARAM, element, reading);
         let name = read::required(element, "name", reading.diagnostics)?;
-        let word =
-            |name: &str| element.attr(name).map(|own| own.trim().to_ascii_uppercase()).unwrap_or_default();
+        let word = |name: &str| {
+            element.attr(name).map(|value| value.trim().to_ascii_uppercase()).unwrap_or_default()
+        };
         let direction = match &*word("type") {
             "" | "IN" => DataDirection::In,
             "OUT" => DataDirection::Out,
@@ -521,37 +529,37 @@ impl DataParameter {
             }
         };
         let mut validators = Vec::new();
-        for own in element.elements() {
-            match own.local() {
+        for child in element.elements() {
+            match child.local() {
                 "validateLength" => {
-                    let (least, most) = bounds(own, whole, "a whole number", reading);
+                    let (least, most) = bounds(child, whole, "a whole number", reading);
                     validators.push(DataValidator::Length(least, most));
                 }
                 "validateLongRange" => {
-                    let (least, most) = bounds(own, whole, "a whole number", reading);
+                    let (least, most) = bounds(child, whole, "a whole number", reading);
                     validators.push(DataValidator::Long(least, most));
                 }
                 "validateDoubleRange" => {
                     let real = |text: &str| text.parse().ok().filter(|bound: &f64| !bound.is_nan());
-                    let (least, most) = bounds(own, real, "a number", reading);
+                    let (least, most) = bounds(child, real, "a number", reading);
                     validators.push(DataValidator::Double(least, most));
                 }
                 "validatePattern" => {
-                    if let Some(pattern) = read::required(own, "pattern", reading.diagnostics) {
+                    if let Some(pattern) = read::required(child, "pattern", reading.diagnostics) {
                         validators.push(DataValidator::Pattern(pattern));
                     }
                 }
                 "validateCustom" => {
                     let message = "a validator in Java cannot run here";
                     let error = Diagnostic::error("unsupported-artifact", message)
-                        .at(own.start_tag(), "values would not be checked by it")
+                        .at(child.start_tag(), "values would not be checked by it")
                         .help("write it as validatePattern, or check the message in front of the service");
                     reading.diagnostics.push(error);
                 }
                 _ => {}
             }
         }
-        let ordinal = element.attr("ordinal").and_then(|own| own.trim().parse().ok()).unwrap_or(0);
+        let ordinal = element.attr("ordinal").and_then(|value| value.trim().parse().ok()).unwrap_or(0);
         Some(DataParameter {
             name,
             sql_type: read::optional(element, "sqlType"),
@@ -569,11 +577,12 @@ impl DataParameter {
 impl DataResult {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> DataResult {
         check(&RESULT, element, reading);
-        let format = match element.attr("outputType").map(|own| own.trim().to_ascii_lowercase()).as_deref() {
-            Some("json") => DataFormat::Json,
-            Some("rdf") => DataFormat::Rdf,
-            _ => DataFormat::Xml,
-        };
+        let format =
+            match element.attr("outputType").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
+                Some("json") => DataFormat::Json,
+                Some("rdf") => DataFormat::Rdf,
+                _ => DataFormat::Xml,
+            };
         let json = (format == DataFormat::Json)
             .then(|| Key { value: element.text().trim().to_owned(), span: element.text_span() });
         let name = |name: &str| element.attr(name).unwrap_or_default().trim().to_owned();
@@ -592,40 +601,40 @@ impl DataResult {
     }
 }
 
-/// What stands in a row, or in an element of it.
+/// The parts of a row, or of an element in it.
 fn outputs(element: &Element, reading: &mut Reading<'_>) -> Vec<DataOutput> {
     let mut all = Vec::new();
-    for own in element.elements() {
-        match own.local() {
-            "call-query" => all.extend(DataCall::parse(own, reading).map(DataOutput::Call)),
+    for child in element.elements() {
+        match child.local() {
+            "call-query" => all.extend(DataCall::parse(child, reading).map(DataOutput::Call)),
             "call-query-group" => {
-                let calls = own.children_named("call-query");
-                all.extend(calls.filter_map(|own| DataCall::parse(own, reading)).map(DataOutput::Call));
+                let calls = child.children_named("call-query");
+                all.extend(calls.filter_map(|call| DataCall::parse(call, reading)).map(DataOutput::Call));
             }
             "element" | "attribute" => {
-                check(&FIELD, own, reading);
-                let Some(name) = read::required(own, "name", reading.diagnostics) else { continue };
-                let roles = own.attr("requiredRoles").map(read::names).unwrap_or_default();
-                let namespace = text(own, "namespace");
-                let Some(value) = value_of(own) else {
-                    let children = outputs(own, reading);
+                check(&FIELD, child, reading);
+                let Some(name) = read::required(child, "name", reading.diagnostics) else { continue };
+                let roles = child.attr("requiredRoles").map(read::names).unwrap_or_default();
+                let namespace = text(child, "namespace");
+                let Some(value) = value_of(child) else {
+                    let children = outputs(child, reading);
                     all.push(DataOutput::Group { name: name.value, namespace, roles, children });
                     continue;
                 };
-                let xsd_type = own.attr("xsdType").map(str::trim).filter(|own| !own.is_empty());
+                let xsd_type = child.attr("xsdType").map(str::trim).filter(|t| !t.is_empty());
                 let xsd_type = xsd_type.unwrap_or("string");
-                let export = text(own, "export");
-                let all_values = own.attr("exportType").is_some_and(|own| own.trim() == "ARRAY");
+                let export = text(child, "export");
+                let all_values = child.attr("exportType").is_some_and(|t| t.trim() == "ARRAY");
                 all.push(DataOutput::Field(DataField {
                     name,
-                    is_attribute: own.is("attribute"),
+                    is_attribute: child.is("attribute"),
                     value,
                     xsd_type: xsd_type.rsplit(':').next().unwrap_or(xsd_type).to_owned(),
-                    optional: is_true(own, "optional"),
+                    optional: is_true(child, "optional"),
                     export: export.map(|name| (name, all_values)),
                     namespace,
                     roles,
-                    span: own.start_tag(),
+                    span: child.start_tag(),
                 }));
             }
             _ => {}
@@ -648,10 +657,10 @@ impl DataCall {
         check(&CALL, element, reading);
         let query = read::required(element, "href", reading.diagnostics)?;
         let mut parameters = Vec::new();
-        for own in element.children_named("with-param") {
-            let name = read::required(own, "name", reading.diagnostics)?;
+        for param in element.children_named("with-param") {
+            let name = read::required(param, "name", reading.diagnostics)?;
             // Without a source it is the parameter of the same name.
-            let value = value_of(own).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
+            let value = value_of(param).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
             parameters.push((name, value));
         }
         let roles = element.attr("requiredRoles").map(read::names).unwrap_or_default();
@@ -665,8 +674,8 @@ impl DataOperation {
         let is_resource = element.is("resource");
         let name = read::required(element, if is_resource { "path" } else { "name" }, reading.diagnostics)?;
         let method = is_resource.then(|| {
-            let own = read::optional(element, "method");
-            own.unwrap_or(Key { value: "GET".to_owned(), span: element.start_tag() })
+            let attribute = read::optional(element, "method");
+            attribute.unwrap_or(Key { value: "GET".to_owned(), span: element.start_tag() })
         });
         let inside = element.child("call-query-group").unwrap_or(element);
         let mut calls = inside.children_named("call-query");
@@ -716,21 +725,21 @@ fn bounds<T>(
     (bound("minimum"), bound("maximum"))
 }
 
-/// A bound of whole numbers: what lies outside of 64 bits bounds nothing that there is. Some write `10.0`.
+/// A bound of whole numbers. One outside of 64 bits bounds nothing. `10.0` is a whole number.
 fn whole(text: &str) -> Option<i64> {
     let real = || text.parse::<f64>().ok().filter(|bound| !bound.is_nan()).map(|bound| bound as i64);
     text.parse().ok().or_else(real)
 }
 
 fn is_true(element: &Element, name: &str) -> bool {
-    element.attr(name).is_some_and(|own| own.trim().eq_ignore_ascii_case("true"))
+    element.attr(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
 }
 
 fn text(element: &Element, name: &str) -> Option<String> {
-    element.attr(name).map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned)
+    element.attr(name).map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
 }
 
-/// Servers read these files without a schema: what they do not know has no effect there, and is a warning here.
+/// WSO2 reads these files without a schema and ignores what it does not know, so this is a warning.
 fn check(shape: &Shape, element: &Element, reading: &mut Reading<'_>) {
     let warn = |mut found: Diagnostic| {
         found.severity = Severity::Warning;

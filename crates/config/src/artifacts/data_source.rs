@@ -12,9 +12,9 @@ use toml::de::{DeTable, DeValue};
 pub struct DataSource {
     /// Its name.
     pub name: Key,
-    /// The name that it is looked up by in Java (`jdbc/Orders`), beside its own.
+    /// The JNDI name (`jdbc/Orders`), a second name.
     pub jndi: Option<String>,
-    /// What is configured, by name: `url`, `username`, `password`, `driverClassName`, options of its pool. Secrets are still names.
+    /// The settings by name: `url`, `username`, `password`, `driverClassName`, options of the pool. Secrets are not resolved.
     pub values: Vec<(String, Key)>,
     /// The whole of it.
     pub span: Span,
@@ -24,14 +24,14 @@ pub(crate) const SHAPE: Shape =
     Shape { attributes: &["name"], elements: &["name", "description", "jndiConfig", "definition"] };
 
 impl DataSource {
-    /// A value by one of its names, which have no case.
+    /// A value by one of its names, in any case.
     pub fn value(&self, names: &[&str]) -> Option<&Key> {
         let found =
-            self.values.iter().find(|(own, _)| names.iter().any(|name| own.eq_ignore_ascii_case(name)));
+            self.values.iter().find(|(key, _)| names.iter().any(|name| key.eq_ignore_ascii_case(name)));
         found.map(|(_, value)| value)
     }
 
-    /// Whether it is meant by a name, its own or that of JNDI.
+    /// Whether `name` is its name or its JNDI name.
     pub fn is_named(&self, name: &str) -> bool {
         let name = name.trim();
         let name = name.strip_prefix("java:comp/env/").or_else(|| name.strip_prefix("java:")).unwrap_or(name);
@@ -43,29 +43,28 @@ impl DataSource {
         let name = read::child_text(element, "name").or_else(|| read::optional(element, "name"));
         let Some(name) = name else {
             let error = Diagnostic::error("missing-element", "a data source needs a `name`");
-            reading.diagnostics.push(error.at(element.start_tag(), "nobody can name it"));
+            reading.diagnostics.push(error.at(element.start_tag(), "without a name it cannot be used"));
             return None;
         };
         let jndi =
-            element.child("jndiConfig").and_then(|own| read::child_text(own, "name")).map(|name| name.value);
+            element.child("jndiConfig").and_then(|j| read::child_text(j, "name")).map(|name| name.value);
         let mut values = Vec::new();
         let definition = element.child("definition");
-        for own in
-            definition.and_then(|own| own.child("configuration")).into_iter().flat_map(Element::elements)
+        for child in definition.and_then(|d| d.child("configuration")).into_iter().flat_map(Element::elements)
         {
-            if own.local() == "dataSourceProps" {
-                for property in own.children_named("property") {
+            if child.local() == "dataSourceProps" {
+                for property in child.children_named("property") {
                     let name = property.attr("name").unwrap_or_default().trim();
                     values.push((name.to_owned(), value(property, reading)));
                 }
             } else {
-                values.push((own.local().to_owned(), value(own, reading)));
+                values.push((child.local().to_owned(), value(child, reading)));
             }
         }
         Some(DataSource { name, jndi, values, span: element.span() })
     }
 
-    /// Those of a `deployment.toml`; what cannot be read of it is reported where its other settings are.
+    /// The data sources of a `deployment.toml`. Errors in it are reported where the other settings are read.
     pub(crate) fn of_settings(text: &str, file: FileId) -> Vec<DataSource> {
         let Ok(table) = DeTable::parse(text) else { return Vec::new() };
         let at = |range: std::ops::Range<usize>| Span::new(file, range.start, range.end);
@@ -78,8 +77,10 @@ impl DataSource {
         let list = table.get_ref().get("datasource").map(|list| list.get_ref());
         let Some(DeValue::Array(list)) = list else { return Vec::new() };
         let mut all = Vec::new();
-        for own in list.iter() {
-            let (DeValue::Table(table), span) = (own.get_ref(), at(own.span())) else { continue };
+        for table_entry in list.iter() {
+            let (DeValue::Table(table), span) = (table_entry.get_ref(), at(table_entry.span())) else {
+                continue;
+            };
             let (mut values, mut name) = (Vec::new(), None);
             for (key, value) in table.iter() {
                 let span = at(value.span());
@@ -95,7 +96,7 @@ impl DataSource {
                 match key.get_ref().as_ref() {
                     "id" => name = Some(Key { value, span }),
                     "driver" => values.push(("driverClassName".to_owned(), Key { value, span })),
-                    // Not of the pool.
+                    // Not an option of the pool.
                     "jmx_enable" | "description" => {}
                     other => values.push((other.to_owned(), Key { value, span })),
                 }
@@ -107,17 +108,17 @@ impl DataSource {
     }
 }
 
-/// A text, or the secret that stands for it.
+/// A text, or the secret alias in its place.
 pub(super) fn value(element: &Element, reading: &mut Reading<'_>) -> Key {
     let span = element.text_span();
-    // In whatever namespace: `svns:secretAlias`.
-    match element.attributes().iter().find(|own| &*own.name.local == "secretAlias") {
+    // The attribute `secretAlias` in any namespace (`svns:secretAlias`).
+    match element.attributes().iter().find(|attribute| &*attribute.name.local == "secretAlias") {
         Some(alias) => Key { value: format!("$secret{{{}}}", alias.value.trim()), span },
         None => {
             let text = element.text();
             let text = text.trim();
             let key = Key { value: text.to_owned(), span };
-            // A name of deployment.toml is looked up where the data source is used.
+            // A name of deployment.toml is resolved where the data source is used.
             if text.starts_with("$secret{") {
                 key
             } else {

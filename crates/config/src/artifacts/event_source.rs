@@ -29,11 +29,11 @@ pub struct Subscription {
     pub id: Key,
     /// The topic.
     pub filter: Option<Key>,
-    /// What the filter means.
+    /// The dialect of the filter.
     pub dialect: Option<Key>,
     /// The namespaces of a filter that is an XPath.
     pub scope: Scope,
-    /// Where events go.
+    /// The address that gets the events.
     pub endpoint: Endpoint,
     /// Date or duration after which it ends.
     pub expires: Option<Key>,

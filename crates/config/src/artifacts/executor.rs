@@ -31,7 +31,7 @@ pub struct PriorityExecutor {
 /// A queue of a [`PriorityExecutor`].
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Larger is sooner.
+    /// The queue with the larger number comes first.
     pub priority: i32,
     /// How many messages may wait; `None`: any number.
     pub size: Option<usize>,

@@ -14,7 +14,7 @@ pub struct InboundEndpoint {
     pub name: Key,
     /// The protocol, unless there is a class.
     pub protocol: Option<Key>,
-    /// The class of the user.
+    /// The user's class.
     pub class: Option<Key>,
     /// The sequence that gets the messages.
     pub sequence: Option<Key>,

@@ -32,14 +32,14 @@ pub enum Entry {
     Text(Arc<str>),
     /// The bytes of a file: XML or anything else.
     File(Arc<[u8]>),
-    /// It is on another server, and the configuration is read without the network.
+    /// It is on another server, and the configuration was loaded without the network.
     NotFetched,
 }
 
 pub(crate) const SHAPE: Shape = Shape { attributes: &["key", "src", "description"], elements: &[] };
 
 impl LocalEntry {
-    /// The content as bytes; XML stands alone, with the namespaces in scope declared.
+    /// The content as bytes; XML has all namespaces in scope declared.
     pub fn bytes(&self) -> Vec<u8> {
         match &self.value {
             Entry::Xml(element) => element.to_xml_in_scope().into_bytes(),
@@ -94,8 +94,8 @@ fn inline(element: &Element) -> Entry {
 /// The content of a `src`, and the file it came from: a `file:` URL or a path, relative to the configuration's
 /// root. Over the network only where the caller supplied the means.
 fn source(src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf>)> {
-    let unreadable = |what: &str, why: String| {
-        Diagnostic::error("unreadable-source", format!("`{what}` cannot be read")).at(src.span, why)
+    let unreadable = |address: &str, why: String| {
+        Diagnostic::error("unreadable-source", format!("`{address}` cannot be read")).at(src.span, why)
     };
     let error = match (file_path(src, reading.root), reading.fetch) {
         (Some(path), _) => match crate::layout::read(&path) {

@@ -14,11 +14,11 @@ pub struct MessageProcessor {
     pub name: Key,
     /// The Java class as written.
     pub class: Key,
-    /// What the class stands for.
+    /// The kind of the class.
     pub kind: ProcessorKind,
-    /// The store that it empties.
+    /// The store whose messages it takes.
     pub message_store: Key,
-    /// Where it forwards to.
+    /// The endpoint that it forwards to.
     pub target_endpoint: Option<Key>,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
@@ -37,7 +37,7 @@ pub enum ProcessorKind {
     Sampling,
     /// Moves messages to another store.
     Failover,
-    /// A class of the user.
+    /// The user's class.
     Custom,
 }
 

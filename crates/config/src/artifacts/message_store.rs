@@ -14,7 +14,7 @@ pub struct MessageStore {
     pub name: Key,
     /// The Java class as written.
     pub class: Option<Key>,
-    /// What the class stands for.
+    /// The kind of the class.
     pub kind: StoreKind,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
@@ -37,7 +37,7 @@ pub enum StoreKind {
     Jdbc,
     /// A table, read in the order of an id.
     Resequencer,
-    /// A class of the user.
+    /// The user's class.
     Custom,
 }
 

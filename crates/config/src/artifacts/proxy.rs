@@ -27,7 +27,7 @@ pub struct Proxy {
     pub trace: bool,
     /// The documentation.
     pub description: Option<String>,
-    /// What happens with messages.
+    /// The target.
     pub target: Target,
     /// The WSDL.
     pub publish_wsdl: Option<PublishWsdl>,
@@ -93,7 +93,7 @@ pub struct PublishWsdl {
     pub source: WsdlSource,
     /// Keep policies in it. Default true.
     pub preserve_policy: bool,
-    /// `(location, key)`: what its imports stand for.
+    /// The `resource`s of its imports: `(location, key)`.
     pub resources: Vec<(Key, Key)>,
     /// The element.
     pub span: Span,
@@ -217,7 +217,7 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Transports {
             );
         }
     }
-    // What the bus listens on; without one of them nothing reaches the proxy.
+    // The transports of the bus; without one of them nothing reaches the proxy.
     if !names.is_empty() && !names.iter().any(|name| matches!(&**name, "http" | "https" | "local" | "vfs")) {
         let listed = names.join(", ");
         let serves = match names[0].as_str() {

@@ -27,9 +27,9 @@ pub struct Registry {
     pub root: Option<PathBuf>,
     /// The URL that keys are appended to, when the registry is on another server.
     pub url: Option<String>,
-    /// Reads what is there; `None`: nothing is read there.
+    /// Reads resources at the URL; `None`: they are not read.
     kept: Option<Arc<dyn crate::fetch::Kept>>,
-    /// Who reads may wait for other servers: while the configuration loads, and never when a message does.
+    /// Reads wait for other servers: true while the configuration loads, false for messages.
     waits: bool,
     /// How keys become paths.
     pub layout: RegistryLayout,
@@ -39,9 +39,9 @@ pub struct Registry {
     /// The whole element.
     pub span: Span,
     resources: Arc<Resources>,
-    /// What projects and archives brought along: it goes before the files.
+    /// Resources of projects and archives: they take precedence over the files.
     mounts: Arc<Mounts>,
-    /// Documents that a reload found faulty, by key: what each is and what it was, which it stays for as long as it is that.
+    /// Documents that a reload found faulty, by key. While the content is the faulty one, the last good one is served.
     held: HashMap<String, Held>,
 }
 
@@ -173,17 +173,17 @@ impl Registry {
         })
     }
 
-    /// The same one, with bounds on what flows write. No message waits for other servers.
+    /// This registry with limits on what flows write. Messages do not wait for other servers.
     pub fn limited(&self, limits: RegistryLimits) -> Registry {
         Registry { limits, waits: false, ..self.clone() }
     }
 
-    /// Lets what is on another server be read.
+    /// Sets how resources on another server are read.
     pub(crate) fn fetch_with(&mut self, kept: Option<Arc<dyn crate::fetch::Kept>>) {
         self.kept = kept;
     }
 
-    /// Whether nobody knows what is at a key, since nothing is fetched now.
+    /// Whether a key cannot be looked up because the registry is on another server and nothing is fetched.
     pub fn is_not_fetched(&self, key: &str) -> bool {
         self.url.is_some() && self.kept.is_none() && self.mounted(key).is_none()
     }
@@ -204,12 +204,12 @@ impl Registry {
         Ok(bytes.map(|bytes| Found { bytes, stale: None }))
     }
 
-    /// The same one, with resources that go before its files.
+    /// This registry with resources that take precedence over its files.
     pub(crate) fn with(&self, mounts: Mounts) -> Registry {
         Registry { mounts: Arc::new(mounts), ..self.clone() }
     }
 
-    /// The same one, after a reload: what flows wrote into `before` goes before what projects and archives bring along.
+    /// This registry after a reload: what flows wrote into `before` takes precedence over resources of projects and archives.
     pub(crate) fn after(&self, before: &Registry) -> Registry {
         if self.root != before.root || self.url.is_some() {
             return self.clone();
@@ -217,7 +217,7 @@ impl Registry {
         Registry { resources: Arc::new(Resources::after(&before.resources)), ..self.clone() }
     }
 
-    /// The directory it is, unless it is on another server.
+    /// The directory, unless the registry is on another server.
     pub fn directory(&self) -> Option<&Path> {
         if self.url.is_some() { None } else { self.root.as_deref() }
     }
@@ -228,7 +228,7 @@ impl Registry {
         relative.and_then(Path::to_str).is_some_and(|relative| self.resources.is_written(relative))
     }
 
-    /// Lets a document be what it was, whatever it is now; what flows wrote stays.
+    /// Serves `document` for a key, whatever its file has now, unless a flow wrote it.
     pub(crate) fn put_back(&mut self, key: &str, document: &Arc<[u8]>) {
         if !self.was_written(key) {
             self.hold(key, document);
@@ -239,12 +239,12 @@ impl Registry {
         self.resources.is_written(&mounts::path(key)) || self.resources.is_written(key)
     }
 
-    /// The resource that a project or an archive brought along, unless a flow wrote another one.
+    /// The resource of a project or an archive, unless a flow wrote another one.
     fn mounted(&self, key: &str) -> Option<&Mount> {
         self.mounts.get(key).filter(|_| !self.resources.is_written(&mounts::path(key)))
     }
 
-    /// Whether there is such a resource or collection.
+    /// Whether the registry has this resource or collection.
     pub fn has(&self, key: &str) -> bool {
         let is_fetched = || self.url.is_some() && self.read(key).is_ok_and(|found| found.is_some());
         self.mounted(key).is_some() || self.path(key).is_some() || is_fetched()
@@ -259,7 +259,7 @@ impl Registry {
         }
     }
 
-    /// The file of a key below the root; an error where nobody can tell.
+    /// The file of a key below the root; an error when the file system cannot tell.
     fn find(&self, key: &str) -> io::Result<Option<PathBuf>> {
         let Some(root) = &self.root else { return Ok(None) };
         let candidates = match self.layout {
@@ -307,10 +307,10 @@ impl Registry {
         }))
     }
 
-    /// Lets a document be what it was; `false` where it is that, or is held already.
+    /// Serves `good` for a key as long as its content is the present one; `false` where it is `good`, or a document is held already.
     pub(crate) fn hold(&mut self, key: &str, good: &Arc<[u8]>) -> bool {
         let Some(found) = self.read(key).ok().flatten() else {
-            // On another server it may be there again at any time; what a flow wrote, a flow took away.
+            // A resource on another server may come back at any time; one that a flow wrote was removed by a flow.
             let can_mount = self.url.is_none() && self.mounted(key).is_none() && !self.was_written(key);
             if can_mount {
                 self.mount(key, good);
@@ -324,7 +324,7 @@ impl Registry {
         true
     }
 
-    /// Has a document whose file is gone.
+    /// Serves a document whose file is gone.
     fn mount(&mut self, key: &str, document: &Arc<[u8]>) {
         let mut mounts = Mounts::clone(&self.mounts);
         mounts.add(key, Mount::Bytes(Arc::clone(document)));
@@ -365,7 +365,7 @@ impl Registry {
             || self.mounts.get(&format!("{key}.collections.properties")).is_some();
         let ending = if is_collection { ".collections.properties" } else { ".properties" };
         let relative = format!("{}{ending}", self.relative(key));
-        // What a project or an archive brought along stays beside it.
+        // The properties of a resource of a project or an archive are kept beside it.
         let packaged = || match self.mounted(&format!("{key}{ending}")) {
             Some(Mount::Bytes(bytes)) => Ok(Some(Arc::clone(bytes))),
             Some(Mount::File(path)) => std::fs::read(path).map(|bytes| Some(bytes.into())),
@@ -391,7 +391,7 @@ impl Registry {
     }
 }
 
-/// The path of a key below the URL of a registry, encoded; `None` where it would lead out of it, and nobody names a resource so.
+/// The path of a key below the URL of a registry, encoded; `None` where it would lead out of it.
 fn url_path(key: &str) -> Option<String> {
     let (path, query) = match key.trim_start_matches('/').split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -410,7 +410,7 @@ fn url_path(key: &str) -> Option<String> {
             other => out.push_str(&format!("%{other:02X}")),
         }
     }
-    // An address that asks by a query is taken as it is written, if it can be one.
+    // A query is kept as written, if a URL can have it.
     match query {
         Some(query) if query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') => {
             Some(format!("{out}?{query}"))
@@ -431,7 +431,7 @@ fn below(root: &Path, relative: &str) -> io::Result<Option<PathBuf>> {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(None)
         }
-        // A key that can be no path.
+        // The key is not a valid path.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename) =>
         {
@@ -444,7 +444,7 @@ fn below(root: &Path, relative: &str) -> io::Result<Option<PathBuf>> {
     Ok(real(&path)?.filter(|real| real.starts_with(&real_root)).map(|_| path))
 }
 
-/// `<taskManager>`; accepted, there is one.
+/// `<taskManager>`: read and not used, since the bus has one of its own.
 #[derive(Clone, Debug)]
 pub struct TaskManager {
     /// The provider's Java class.

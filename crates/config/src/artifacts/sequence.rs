@@ -25,7 +25,7 @@ pub struct Sequence {
     pub element: Element,
     /// The whole element.
     pub span: Span,
-    /// Supplied because the configuration has no `main` or `fault` sequence; the body is empty, who compiles it
+    /// Not in the files: the configuration has no `main` or `fault` sequence. The body is empty; the compiler
     /// supplies the default behaviour.
     pub built_in: bool,
 }

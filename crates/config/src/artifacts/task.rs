@@ -20,9 +20,9 @@ pub struct Task {
     pub pinned_servers: Vec<String>,
     /// When it runs.
     pub trigger: Trigger,
-    /// Whether a run may begin while the one before goes on; `None`: as the settings say.
+    /// Whether runs may overlap; `None`: as the settings say.
     pub overlap: Option<bool>,
-    /// What its class is set up with.
+    /// The properties of its class.
     pub properties: Vec<TaskProperty>,
     /// The documentation.
     pub description: Option<String>,
@@ -44,7 +44,7 @@ pub enum Trigger {
     },
     /// By a Quartz expression: seconds, minutes, hours, day of month, month, day of week, year.
     Cron {
-        /// As it is written; whoever compiles the task reads it.
+        /// The expression as written; the compiler of the task reads it.
         expression: Key,
         /// The name of the time zone; `None`: as the settings say.
         zone: Option<Key>,
@@ -206,7 +206,7 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
         let expected = "the task runs for ever; expected at least 1, or -1 for ever";
         reading.diagnostics.push(Diagnostic::warning("bad-value", message).at(key.span, expected));
     }
-    // Like Quartz: less than none is for ever.
+    // As in Quartz: a negative count is without end.
     let times = u64::try_from(times).ok();
     let Some(interval) = interval else {
         if times == Some(1) {

@@ -15,7 +15,7 @@ pub struct SequenceTemplate {
     pub name: Key,
     /// The sequence that handles errors in it.
     pub on_error: Option<Key>,
-    /// What it is called with.
+    /// Its parameters.
     pub parameters: Vec<TemplateParameter>,
     /// The body.
     pub sequence: Sequence,
@@ -51,7 +51,7 @@ pub struct EndpointTemplate {
     pub span: Span,
 }
 
-/// Either kind.
+/// Either kind of template.
 #[derive(Clone, Debug)]
 pub enum Template {
     /// Of a sequence.
@@ -129,7 +129,7 @@ impl TemplateParameter {
     fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<TemplateParameter> {
         PARAMETER.check(element, diagnostics);
         let mandatory = match element.attribute("optional") {
-            // The Apache spelling, the other way round.
+            // The spelling of Apache Synapse, with the opposite meaning.
             Some(_) => !read::boolean(element, "optional", true, diagnostics),
             None => read::boolean(element, "isMandatory", false, diagnostics),
         };

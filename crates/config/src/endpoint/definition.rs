@@ -73,7 +73,7 @@ pub struct Security {
 pub struct Addressing {
     /// The version; `None`: final.
     pub version: Option<AddressingVersion>,
-    /// Answers come to a listener of their own.
+    /// Responses come to a separate listener.
     pub separate_listener: bool,
 }
 
@@ -91,7 +91,7 @@ pub enum AddressingVersion {
 pub struct Timeout {
     /// How long to wait; `None`: the global timeout.
     pub duration: Option<Delay>,
-    /// What happens then.
+    /// The action at a timeout.
     pub action: TimeoutAction,
 }
 
@@ -135,7 +135,7 @@ pub struct SuspendOnFailure {
     /// The first suspension in milliseconds; negative (the default, -1): the global default (30 s).
     pub initial_duration: i64,
     /// Every further suspension lasts this many times the last one; where that is negative, the global default.
-    /// `None`: as the settings say, else once.
+    /// `None`: as the settings say, else 1.
     pub progression_factor: Option<f32>,
     /// The longest suspension in milliseconds. Default: without a limit.
     pub maximum_duration: i64,
@@ -232,7 +232,7 @@ fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], di
     }
     read::stray_text(element, diagnostics);
     for child in element.elements() {
-        let known = elements.contains(&child.local());
+        let is_element_of_endpoint = elements.contains(&child.local());
         match child.namespace() {
             SYNAPSE if child.local() == "property" => diagnostics.push(
                 Diagnostic::warning(
@@ -242,9 +242,9 @@ fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], di
                 .at(child.start_tag(), "has no effect here")
                 .help("move it out, into `endpoint`"),
             ),
-            SYNAPSE if known => {}
+            SYNAPSE if is_element_of_endpoint => {}
             // An inline WSDL.
-            namespace if namespace != SYNAPSE && element.is("wsdl") && !known => {}
+            namespace if namespace != SYNAPSE && element.is("wsdl") && !is_element_of_endpoint => {}
             _ => diagnostics.push(read::ignored_element(element, child, &elements)),
         }
     }
@@ -313,7 +313,7 @@ fn timeout(element: &Element, diagnostics: &mut Diagnostics) -> Option<Timeout> 
             Value::Expression(expression) => Some(Delay::Expression(expression)),
             _ => {
                 let number: i64 = read::number(&key, "duration", "a number of milliseconds", diagnostics)?;
-                // No time at all would fail every message: the global timeout.
+                // A timeout of 0 would fail every message, so the global one counts.
                 let time = u64::try_from(number).ok().filter(|&number| number > 0);
                 time.map(|number| Delay::Fixed(Duration::from_millis(number)))
             }
@@ -340,7 +340,7 @@ pub(crate) const MARK: Shape =
 
 fn mark(element: &Element, diagnostics: &mut Diagnostics) -> MarkForSuspension {
     MARK.check(element, diagnostics);
-    // Below zero is none.
+    // A negative number counts as 0.
     let mut count = |name: &str, expected: &str| -> u64 {
         let key = read::child_text(element, name);
         let number = key.and_then(|key| read::number::<i64>(&key, name, expected, diagnostics));

@@ -265,7 +265,7 @@ impl Session {
         let kind = read::choice(element, "type", &kinds, diagnostics)?;
         let timeout = read::child_text(element, "sessionTimeout")
             .and_then(|key| read::number(&key, "sessionTimeout", "a number of milliseconds", diagnostics));
-        // Below zero is the default.
+        // A negative number counts as the default.
         let timeout = timeout.and_then(|time: i64| u64::try_from(time).ok()).map(Duration::from_millis);
         Some(Session { kind, timeout })
     }

@@ -73,7 +73,7 @@ pub enum Authentication {
         /// The password.
         password: Value,
     },
-    /// A key in a header. Of Busbar; WSO2 sets such a header with a mediator.
+    /// A key in a header. An extension of Busbar; in WSO2 a mediator sets such a header.
     ApiKey {
         /// The header.
         name: Key,
@@ -132,7 +132,7 @@ pub enum AuthMode {
     Header,
     /// In the body.
     Payload,
-    /// Where an expression says for each message: `payload`, else the header.
+    /// An expression chooses for each message: `payload`, else the header.
     Dynamic(Value),
 }
 
@@ -222,7 +222,7 @@ pub(crate) const OAUTH: Shape =
 
 fn oauth(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -> Option<OAuth> {
     OAUTH.check(element, diagnostics);
-    // A value from outside that is not there costs the requests for tokens, not the endpoint, as in WSO2.
+    // As in WSO2, an unresolved value fails the token requests, not the endpoint.
     let injector = &injector.clone().check_only(true);
     let Some(grant) = element.elements().find(|child| OAUTH.elements.contains(&child.local())) else {
         diagnostics.push(missing_element(element, &OAUTH.elements.join(" or ")));

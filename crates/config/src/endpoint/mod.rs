@@ -37,9 +37,9 @@ pub struct Endpoint {
     pub properties: Vec<EndpointProperty>,
     /// The documentation.
     pub description: Option<String>,
-    /// Nobody wrote it: it is what `send` and `call` without an endpoint use.
+    /// It is not in the configuration: `send` and `call` without an endpoint use it.
     pub implicit: bool,
-    /// As it was read.
+    /// Its kind.
     pub element: Element,
     /// The whole element.
     pub span: Span,

@@ -1,6 +1,6 @@
 //! Archives of artifacts (`.car`), zipped or unpacked.
 //!
-//! An archive is taken as a whole or not at all: what is wrong with its descriptors leaves all of it out.
+//! An archive is deployed as a whole or not at all: an error in its descriptors leaves it out.
 
 use super::descriptor::{self, Described};
 use super::files::Archived;
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The roles of a server; what is for other servers is left out of an archive.
+/// The roles of an ESB server; artifacts for other servers are left out of an archive.
 const ROLES: [&str; 3] = ["EnterpriseIntegrator", "EnterpriseServiceBus", "DataServicesServer"];
 
 /// The types of artifacts with their kinds, in the order in which they are deployed.
@@ -41,9 +41,9 @@ const TYPES: [(&str, ArtifactKind); 18] = [
 /// Other types of artifacts that are read.
 const OTHER_TYPES: [&str; 2] = ["registry/resource", "config/property"];
 
-/// What an archive brings along.
+/// The content of an archive.
 pub(crate) struct Archive {
-    /// The archive as it is shown.
+    /// The path of the archive for messages.
     pub shown: String,
     /// `name_version`.
     pub id: String,
@@ -57,13 +57,13 @@ pub(crate) struct Archive {
     pub mounts: Mounts,
     /// The names of values from outside that it needs (`config.properties`).
     pub configs: Vec<String>,
-    /// The names of its files that are read, or of which it is said that they are not.
+    /// The names of its files that are read or reported.
     settled: HashSet<String>,
 }
 
 /// An artifact of an archive.
 pub(crate) struct Member {
-    /// Where it lies.
+    /// The path for messages.
     pub shown: String,
     pub kind: ArtifactKind,
     pub bytes: Vec<u8>,
@@ -76,13 +76,13 @@ pub(super) fn kind_of(type_name: &str) -> Option<ArtifactKind> {
     TYPES.iter().find(|(name, _)| *name == type_name).map(|(_, kind)| *kind)
 }
 
-/// Why something of a type that holds no artifact of Synapse is not read.
+/// Why an artifact of this type is not read.
 pub(super) fn reason_of(type_name: &str) -> Reason {
     match type_name {
         "synapse/lib" => Reason::Connector,
         "synapse/metadata" => Reason::ServiceMetadata,
-        own if own.starts_with("lib/") => Reason::Java,
-        own if own.starts_with("service/") || own.starts_with("web") || own.starts_with("axis2") => {
+        lib if lib.starts_with("lib/") => Reason::Java,
+        lib if lib.starts_with("service/") || lib.starts_with("web") || lib.starts_with("axis2") => {
             Reason::WebApplication
         }
         _ => Reason::Unknown,
@@ -100,7 +100,7 @@ impl Reader<'_> {
     /// The archive at `path`.
     ///
     /// # Errors
-    /// The first of the findings for which all of it is left out.
+    /// The first error: the archive is left out.
     pub fn archive(&mut self, path: &Path) -> Result<Archive, Diagnostic> {
         let before = self.problems.len();
         let archive = self.whole(path);
@@ -111,7 +111,7 @@ impl Reader<'_> {
     }
 
     fn error_since(&self, mark: usize) -> Option<&Diagnostic> {
-        self.problems.iter().skip(mark).find(|own| own.severity == Severity::Error)
+        self.problems.iter().skip(mark).find(|problem| problem.severity == Severity::Error)
     }
 
     /// The archive at `path`, as far as it can be read up to the first error.
@@ -126,13 +126,13 @@ impl Reader<'_> {
         let listed = ["metadata.xml", "artifacts.xml"].into_iter().filter(|name| archived.has(name));
         let described = listed
             .map(|name| self.descriptor(&archived, &shown, name))
-            .find_map(|found| found.ok()?.into_iter().find(|own| own.kind == "carbon/application"));
+            .find_map(|found| found.ok()?.into_iter().find(|artifact| artifact.kind == "carbon/application"));
         let Some(application) = described else {
             let why = "neither metadata.xml nor artifacts.xml in it describes an application (`<artifact type=\"carbon/application\">`)";
-            return self.refuse(&shown, why, "it is no archive of artifacts");
+            return self.refuse(&shown, why, "it is not an archive of artifacts");
         };
-        // One of the two is enough.
-        self.problems.iter_mut().skip(before).for_each(|own| own.severity = Severity::Warning);
+        // One of the two files is enough.
+        self.problems.iter_mut().skip(before).for_each(|problem| problem.severity = Severity::Warning);
         let mut archive = Archive {
             id: format!("{}_{}", application.name, application.version),
             shown,
@@ -146,24 +146,24 @@ impl Reader<'_> {
         let before = self.problems.len();
         let artifacts = self.resolve(&archived, &mut archive, &application)?;
         let is_definition =
-            |own: &Described| own.kind == "synapse/metadata" && own.name.ends_with("_swagger");
+            |artifact: &Described| artifact.kind == "synapse/metadata" && artifact.name.ends_with("_swagger");
         let (definitions, artifacts): (Vec<_>, Vec<_>) =
-            artifacts.into_iter().partition(|(_, own)| is_definition(own));
+            artifacts.into_iter().partition(|(_, artifact)| is_definition(artifact));
         for (directory, described) in &artifacts {
             archive.settled.insert(format!("{directory}artifact.xml"));
             let packed = definitions
                 .iter()
-                .find(|(_, own)| own.name.strip_suffix("_swagger") == Some(&described.name))
+                .find(|(_, artifact)| artifact.name.strip_suffix("_swagger") == Some(&described.name))
                 .filter(|_| described.kind == "synapse/api");
             self.add(&archived, &mut archive, directory, described);
-            if let (Some((place, own)), Some(member)) = (packed, archive.members.last_mut()) {
-                member.definition = own.file.as_ref().and_then(|file| {
+            if let (Some((place, artifact)), Some(member)) = (packed, archive.members.last_mut()) {
+                member.definition = artifact.file.as_ref().and_then(|file| {
                     let bytes = archived.read(&format!("{place}{file}")).ok()?;
                     archive.settled.extend([format!("{place}artifact.xml"), format!("{place}{file}")]);
                     Some(bytes.into())
                 });
             }
-            // What an archive makes us read ends here as well.
+            // Files inside an archive count towards its limits.
             if self.error_since(before).is_some() {
                 return None;
             }
@@ -172,23 +172,23 @@ impl Reader<'_> {
         Some(archive)
     }
 
-    /// Says which files of an archive nobody reads: those in directories of which nothing is in use as one.
+    /// Reports the files of an archive that are not read: files in directories in which no file is in use.
     fn left_over(&mut self, archived: &Archived, archive: &Archive) {
         let names = archived.names();
         let left = names.iter().filter(|name| !archive.settled.contains(**name) && !is_metadata(name));
         let mut places: Vec<(&str, Reason)> = Vec::new();
         for name in left {
-            // Metadata have a directory each below one.
+            // Metadata have a directory for each artifact.
             let depth = if name.starts_with("metadata/") { 2 } else { 1 };
             let directory = name.match_indices('/').nth(depth - 1).map(|(at, _)| &name[..=at]);
-            let in_use = |own: &str| archive.settled.iter().any(|settled| settled.starts_with(own));
-            let place = directory.filter(|own| !in_use(own)).unwrap_or(name);
+            let in_use = |path: &str| archive.settled.iter().any(|settled| settled.starts_with(path));
+            let place = directory.filter(|d| !in_use(d)).unwrap_or(name);
             let file = name.rsplit('/').next().unwrap_or(name);
             let reason = match place {
-                own if own.starts_with("metadata/") && own.contains("_swagger") => Reason::ApiDefinition,
-                own if own.starts_with("metadata/") => Reason::ServiceMetadata,
-                own if own.starts_with("META-INF/") || own.starts_with("__MACOSX/") => Reason::Tooling,
-                own if own == *name => match by_name(file, "") {
+                path if path.starts_with("metadata/") && path.contains("_swagger") => Reason::ApiDefinition,
+                path if path.starts_with("metadata/") => Reason::ServiceMetadata,
+                path if path.starts_with("META-INF/") || path.starts_with("__MACOSX/") => Reason::Tooling,
+                path if path == *name => match by_name(file, "") {
                     Reason::Unknown => Reason::Unlisted,
                     reason => reason,
                 },
@@ -242,8 +242,9 @@ impl Reader<'_> {
             .collect();
         for name in descriptors {
             let directory = name.strip_suffix("artifact.xml").unwrap_or_default().to_owned();
-            for own in self.descriptor(archived, shown, &name).ok()? {
-                described.insert((own.name.clone(), own.version.clone()), (directory.clone(), own));
+            for artifact in self.descriptor(archived, shown, &name).ok()? {
+                described
+                    .insert((artifact.name.clone(), artifact.version.clone()), (directory.clone(), artifact));
             }
         }
         let mut resolved = Vec::new();
@@ -277,10 +278,10 @@ impl Reader<'_> {
                 None if dependency.included => {
                     is_complete = false;
                     let other = described.keys().find(|(name, _)| *name == dependency.name);
-                    let what = format!("{} {}", dependency.name, dependency.version);
+                    let artifact = format!("{} {}", dependency.name, dependency.version);
                     let mut error = Diagnostic::error(
                         "missing-dependency",
-                        format!("the archive has no artifact `{}`", what.trim()),
+                        format!("the archive has no artifact `{}`", artifact.trim()),
                     )
                     .at(dependency.span, "the whole archive is left out, as in WSO2");
                     if let Some((name, version)) = other {
@@ -297,39 +298,42 @@ impl Reader<'_> {
                 Diagnostic::warning("empty-archive", message).at(application.span, "no dependency applies"),
             );
         }
-        let order =
-            |own: &Described| TYPES.iter().position(|(name, _)| *name == own.kind).unwrap_or(TYPES.len());
-        resolved.sort_by_key(|(_, own)| order(own));
+        let order = |artifact: &Described| {
+            TYPES.iter().position(|(name, _)| *name == artifact.kind).unwrap_or(TYPES.len())
+        };
+        resolved.sort_by_key(|(_, artifact)| order(artifact));
         is_complete.then_some(resolved)
     }
 
     /// Adds one artifact to an archive.
-    fn add(&mut self, archived: &Archived, archive: &mut Archive, directory: &str, own: &Described) {
-        let Some(file) = &own.file else {
-            let message = format!("the artifact `{}` names no file", own.name);
+    fn add(&mut self, archived: &Archived, archive: &mut Archive, directory: &str, artifact: &Described) {
+        let Some(file) = &artifact.file else {
+            let message = format!("the artifact `{}` names no file", artifact.name);
             self.problems
-                .push(Diagnostic::error("broken-archive", message).at(own.span, "`<file>` is missing"));
+                .push(Diagnostic::error("broken-archive", message).at(artifact.span, "`<file>` is missing"));
             return;
         };
         let name = format!("{directory}{file}");
         let shown = archived.shown(&archive.shown, &name);
-        let kind = kind_of(&own.kind);
+        let kind = kind_of(&artifact.kind);
         archive.settled.insert(name.clone());
-        let read = match &*own.kind {
+        let read = match &*artifact.kind {
             _ if kind.is_some() => archived.read(&name),
             "registry/resource" | "config/property" => archived.read(&name),
             "synapse/lib" => {
                 let read = archived.read(&name).and_then(Archived::within).map_err(library::Unread::from);
-                let of = Some(archive.shown.clone());
-                match read.and_then(|own| library::read_from(&own, &shown)) {
-                    Ok(library) => archive.libraries.push(LibraryFiles { archive: of, ..library }),
-                    Err(unread) => archive.broken_libraries.push(BrokenFiles { shown, archive: of, unread }),
+                let container = Some(archive.shown.clone());
+                match read.and_then(|nested| library::read_from(&nested, &shown)) {
+                    Ok(library) => archive.libraries.push(LibraryFiles { archive: container, ..library }),
+                    Err(unread) => {
+                        archive.broken_libraries.push(BrokenFiles { shown, archive: container, unread })
+                    }
                 }
                 return;
             }
             other => {
                 return match reason_of(other) {
-                    Reason::Unknown => self.unknown_type(own, &name),
+                    Reason::Unknown => self.unknown_type(artifact, &name),
                     reason => self.not_read.add(reason, shown),
                 };
             }
@@ -338,14 +342,15 @@ impl Reader<'_> {
             Ok(bytes) => bytes,
             Err(why) => {
                 let message =
-                    format!("the file `{file}` of the artifact `{}` cannot be read: {why}", own.name);
-                self.problems.push(Diagnostic::error("broken-archive", message).at(own.span, "named here"));
+                    format!("the file `{file}` of the artifact `{}` cannot be read: {why}", artifact.name);
+                self.problems
+                    .push(Diagnostic::error("broken-archive", message).at(artifact.span, "named here"));
                 return;
             }
         };
         match kind {
             Some(kind) => archive.members.push(Member { shown, kind, bytes, definition: None }),
-            None if own.kind == "config/property" => {
+            None if artifact.kind == "config/property" => {
                 let names = crate::properties(&String::from_utf8_lossy(&bytes)).into_keys();
                 archive.configs.extend(names);
             }
@@ -353,13 +358,14 @@ impl Reader<'_> {
         }
     }
 
-    /// An artifact of a type that no server has, or one of its own.
-    fn unknown_type(&mut self, own: &Described, file: &str) {
-        let message = format!("the artifact `{}` is not read: no type is named `{}`", own.name, own.kind);
+    /// Reports an artifact of an unknown type.
+    fn unknown_type(&mut self, artifact: &Described, file: &str) {
+        let message =
+            format!("the artifact `{}` is not read: no type is named `{}`", artifact.name, artifact.kind);
         self.problems.push(
             Diagnostic::warning("not-read", message)
-                .at(own.span, format!("`{file}` is left out"))
-                .did_you_mean(&own.kind, TYPES.map(|(name, _)| name).into_iter().chain(OTHER_TYPES)),
+                .at(artifact.span, format!("`{file}` is left out"))
+                .did_you_mean(&artifact.kind, TYPES.map(|(name, _)| name).into_iter().chain(OTHER_TYPES)),
         );
     }
 
@@ -403,14 +409,14 @@ impl Reader<'_> {
         archived: &Archived,
         archive: &mut Archive,
         directory: &str,
-        own: &descriptor::Resource,
+        resource: &descriptor::Resource,
     ) -> Result<(), String> {
-        let name = format!("{directory}resources/{}", own.source);
+        let name = format!("{directory}resources/{}", resource.source);
         let mount = mount(archived, &name)?;
         archive.settled.insert(name);
-        for key in own.keys() {
+        for key in resource.keys() {
             archive.mounts.add(&key, mount.clone());
-            archive.mounts.add_properties(&key, false, &own.properties);
+            archive.mounts.add_properties(&key, false, &resource.properties);
         }
         Ok(())
     }
@@ -420,18 +426,18 @@ impl Reader<'_> {
         archived: &Archived,
         archive: &mut Archive,
         directory: &str,
-        own: &descriptor::Resource,
+        resource: &descriptor::Resource,
     ) -> Result<(), String> {
-        let prefix = format!("{directory}resources/{}/", own.source);
+        let prefix = format!("{directory}resources/{}/", resource.source);
         for name in archived.names().into_iter().filter(|name| name.starts_with(&prefix)) {
             let inside = &name[prefix.len()..];
             if !is_metadata(inside) {
-                let key = format!("{}/{inside}", own.path.trim_end_matches('/'));
+                let key = format!("{}/{inside}", resource.path.trim_end_matches('/'));
                 archive.mounts.add(&key, mount(archived, name)?);
                 archive.settled.insert(name.to_owned());
             }
         }
-        archive.mounts.add_properties(&own.path, true, &own.properties);
+        archive.mounts.add_properties(&resource.path, true, &resource.properties);
         Ok(())
     }
 
@@ -443,7 +449,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a file describes resources and is none: `.meta/~x.xml`, `.metadata/x.meta`.
+/// Whether a file is tooling metadata and not a resource: `.meta/~x.xml`, `.metadata/x.meta`.
 pub(super) fn is_metadata(inside: &str) -> bool {
     inside.split('/').any(|part| part == ".meta" || part == ".metadata")
 }

@@ -1,4 +1,4 @@
-//! The files that say what belongs to an archive or a project: `artifacts.xml`, `artifact.xml`, `registry-info.xml`.
+//! Descriptors of archives and projects: `artifacts.xml`, `artifact.xml`, `registry-info.xml`.
 
 use crate::element::Element;
 use diagnostics::Span;
@@ -12,18 +12,18 @@ pub(super) struct Described {
     pub kind: String,
     /// Its file, relative to the descriptor.
     pub file: Option<String>,
-    /// What of the registry it holds (descriptors of projects).
+    /// Its resources of the registry (descriptors of projects).
     pub resources: Vec<Resource>,
     pub dependencies: Vec<Dependency>,
     pub span: Span,
 }
 
-/// `<dependency>`: what an archive consists of.
+/// `<dependency>`: an artifact of an archive.
 pub(super) struct Dependency {
     pub name: String,
     pub version: String,
     pub role: Option<String>,
-    /// Whether it is in the archive.
+    /// Whether it is packed in the archive.
     pub included: bool,
     pub span: Span,
 }
@@ -47,19 +47,24 @@ pub(super) fn artifacts(root: &Element) -> Vec<Described> {
         if element.local() == "artifact" {
             found.push(artifact(element));
         }
-        let inside = element.elements().filter(|own| matches!(own.local(), "artifact" | "subArtifacts"));
+        let inside = element.elements().filter(|child| matches!(child.local(), "artifact" | "subArtifacts"));
         open.extend(inside.rev());
     }
     found
 }
 
 fn artifact(element: &Element) -> Described {
-    let dependencies = children(element, "dependency").map(|own| Dependency {
-        name: attribute(own, "artifact"),
-        version: attribute(own, "version"),
-        role: own.attr("serverRole").map(|role| role.trim().to_owned()).filter(|role| !role.is_empty()),
-        included: own.attr("include").is_none_or(|include| !include.trim().eq_ignore_ascii_case("false")),
-        span: own.start_tag(),
+    let dependencies = children(element, "dependency").map(|dependency| Dependency {
+        name: attribute(dependency, "artifact"),
+        version: attribute(dependency, "version"),
+        role: dependency
+            .attr("serverRole")
+            .map(|role| role.trim().to_owned())
+            .filter(|role| !role.is_empty()),
+        included: dependency
+            .attr("include")
+            .is_none_or(|include| !include.trim().eq_ignore_ascii_case("false")),
+        span: dependency.start_tag(),
     });
     Described {
         name: attribute(element, "name"),
@@ -74,26 +79,28 @@ fn artifact(element: &Element) -> Described {
 
 /// The items and collections directly in an element.
 pub(super) fn resources(element: &Element) -> Vec<Resource> {
-    let listed = element.elements().filter_map(|own| {
-        let source = match own.local() {
-            "item" => child_text(own, "file")?,
-            "collection" => child_text(own, "directory")?,
+    let listed = element.elements().filter_map(|resource| {
+        let source = match resource.local() {
+            "item" => child_text(resource, "file")?,
+            "collection" => child_text(resource, "directory")?,
             _ => return None,
         };
-        let properties = children(own, "properties").flat_map(|list| children(list, "property"));
+        let properties = children(resource, "properties").flat_map(|list| children(list, "property"));
         Some(Resource {
             source: source.trim_matches('/').to_owned(),
-            is_collection: own.local() == "collection",
-            path: child_text(own, "path")?,
-            properties: properties.map(|own| (attribute(own, "key"), attribute(own, "value"))).collect(),
-            span: own.start_tag(),
+            is_collection: resource.local() == "collection",
+            path: child_text(resource, "path")?,
+            properties: properties
+                .map(|property| (attribute(property, "key"), attribute(property, "value")))
+                .collect(),
+            span: resource.start_tag(),
         })
     });
     listed.collect()
 }
 
 impl Resource {
-    /// The keys of an item: its path is that of the collection it lies in; some tools write its own.
+    /// The keys of an item: the path of its collection and its name; some tools write the item's path.
     pub fn keys(&self) -> Vec<String> {
         let path = self.path.trim_end_matches('/');
         let name = Path::new(&self.source).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -108,7 +115,7 @@ impl Resource {
 }
 
 fn children<'a>(element: &'a Element, local: &'a str) -> impl Iterator<Item = &'a Element> {
-    element.elements().filter(move |own| own.local() == local)
+    element.elements().filter(move |child| child.local() == local)
 }
 
 fn child_text(element: &Element, local: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Files as they lie: directories that are walked within bounds, and zip archives that are read in memory.
+//! The file system: directories that are walked within limits, and zip archives that are read in memory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ impl Entry {
 /// Lists directories within bounds.
 #[derive(Default)]
 pub(super) struct Walk {
-    /// What the directories are that were listed, all links followed.
+    /// The directories that were listed, with all links resolved.
     real: HashMap<PathBuf, PathBuf>,
     entries: usize,
     depth: usize,
@@ -65,7 +65,7 @@ impl Walk {
                 return Err(format!("there are more than {MAX_ENTRIES} files and directories"));
             }
             let path = entry.path();
-            // A link counts as what it leads to. One that leads nowhere is reported when it is read.
+            // A link counts as its target. A broken one is reported when it is read.
             let is_directory = match entry.file_type() {
                 Ok(kind) if kind.is_symlink() => path.is_dir(),
                 Ok(kind) => kind.is_dir(),
@@ -92,7 +92,7 @@ impl Walk {
     }
 }
 
-/// The bytes of a file of at most 64 MiB. What is no file (a pipe, a directory) is not opened.
+/// The bytes of a file of at most 64 MiB. A pipe or directory is not opened.
 ///
 /// # Errors
 /// Why it cannot be read, in words.
@@ -108,11 +108,11 @@ pub(super) fn beginning(path: &Path, most: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A file with its length. What is none is not opened: a pipe would wait for somebody who writes.
+/// A file with its length. Only a regular file is opened: a pipe would block until somebody writes.
 fn open(path: &Path) -> Result<(File, u64), String> {
     let metadata = std::fs::metadata(path).map_err(|error| in_words(&error))?;
     if !metadata.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let file = File::open(path).map_err(|error| in_words(&error))?;
     Ok((file, metadata.len()))
@@ -143,7 +143,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What an error of reading means to a person.
+/// An I/O error in words.
 pub(crate) fn in_words(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => "permission denied: this user may not read it".to_owned(),
@@ -212,7 +212,7 @@ impl Archived {
     }
 
     fn of_zip(source: Box<dyn Source>) -> Result<Archived, String> {
-        let broken = |error: zip::result::ZipError| format!("it is no readable zip file: {error}");
+        let broken = |error: zip::result::ZipError| format!("it is not a readable zip file: {error}");
         let mut archive = ZipArchive::new(source).map_err(broken)?;
         if archive.len() > MAX_ARCHIVE_ENTRIES {
             return Err(format!("it has more than {MAX_ARCHIVE_ENTRIES} entries"));
@@ -260,7 +260,7 @@ impl Archived {
         }
     }
 
-    /// Where a file is shown to be, in the archive that is shown as `archive`.
+    /// The path of a file in the archive that is shown as `archive`, for messages.
     pub fn shown(&self, archive: &str, name: &str) -> String {
         match self {
             Archived::Directory { root, .. } => root.join(name).display().to_string(),
@@ -283,7 +283,7 @@ impl Archived {
                 if entry.encrypted() {
                     return Err("it is encrypted".to_owned());
                 }
-                // What the entry says of its size may be a lie: what counts is what comes, also before an error.
+                // The size in the entry may be wrong: the bytes that are read count, also before an error.
                 let most = left.get();
                 let mut counted = Counted { inside: entry.take(most + 1), count: 0 };
                 let read = read_within(&mut counted, 0);

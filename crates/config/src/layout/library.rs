@@ -1,8 +1,8 @@
 //! Libraries: archives, zipped or unpacked, whose operations are sequence templates.
 //!
-//! There are two forms. That of connectors has `connector.xml`, which names the library and its components, and `COMPONENT/component.xml`
+//! There are two formats. That of connectors has `connector.xml`, which names the library and its components, and `COMPONENT/component.xml`
 //! with the operations of one; that of Apache Synapse has `artifacts.xml`, and `DIRECTORY/artifact.xml`, which is found by the name in it.
-//! Each operation is a file beside that. What is wrong with a file leaves out that operation.
+//! Each operation is a file beside that. An error in a file leaves out that operation.
 
 use super::files::Archived;
 use crate::element::Element;
@@ -14,14 +14,14 @@ const MOST: usize = 5_000;
 
 /// A library as it was read.
 pub(crate) struct LibraryFiles {
-    /// Where it lies.
+    /// Its path for messages.
     pub shown: String,
     pub name: String,
     pub package: String,
-    /// It has the form of Apache Synapse: `call-template` names its templates too.
+    /// It has the format of Apache Synapse: `call-template` finds its templates too.
     pub is_synapse: bool,
     pub operations: Vec<OperationFile>,
-    /// What could not be read.
+    /// The parts that cannot be read.
     pub broken: Vec<BrokenFile>,
     /// The archive of artifacts that it came with.
     pub archive: Option<String>,
@@ -29,13 +29,13 @@ pub(crate) struct LibraryFiles {
 
 /// A part of a library that cannot be read.
 pub(crate) struct BrokenFile {
-    /// The operation, without the name of the library; `None`: which operations it has is not known.
+    /// The operation, without the name of the library; `None`: the operations cannot be determined.
     pub operation: Option<String>,
     pub shown: String,
     pub why: String,
 }
 
-/// What lies where libraries do and is none that can be read.
+/// A file among the libraries that is not one, or cannot be read.
 pub(crate) struct BrokenFiles {
     pub shown: String,
     /// The archive of artifacts that it came with.
@@ -43,11 +43,11 @@ pub(crate) struct BrokenFiles {
     pub unread: Unread,
 }
 
-/// Why something is no library.
+/// Why a file is not a library.
 pub(crate) enum Unread {
     /// It can be read, and is something else.
     Other,
-    /// It cannot be read as one.
+    /// It cannot be read as a library.
     Broken(String),
 }
 
@@ -58,10 +58,11 @@ impl From<String> for Unread {
 }
 
 impl LibraryFiles {
-    /// Whether the operations of another one do the same.
+    /// Whether the operations of another library are the same.
     pub fn is_same(&self, other: &LibraryFiles) -> bool {
-        let all = |own: &LibraryFiles| {
-            let operations = own.operations.iter().map(|one| (one.name.clone(), one.bytes.clone()));
+        let all = |library: &LibraryFiles| {
+            let operations =
+                library.operations.iter().map(|operation| (operation.name.clone(), operation.bytes.clone()));
             operations.collect::<std::collections::BTreeMap<_, _>>()
         };
         self.package == other.package && self.is_synapse == other.is_synapse && all(self) == all(other)
@@ -76,7 +77,7 @@ pub(crate) struct OperationFile {
     pub bytes: Vec<u8>,
 }
 
-/// The words of a form.
+/// The names in a format.
 struct Form {
     /// The file that describes the library.
     root: &'static str,
@@ -101,33 +102,33 @@ pub(super) fn is_library(path: &Path) -> bool {
 /// Reads a library.
 ///
 /// # Errors
-/// Why it is none.
+/// The file is not a library, or cannot be read.
 pub(super) fn read(path: &Path) -> Result<LibraryFiles, Unread> {
     let archived = if path.is_dir() { Archived::directory(path) } else { Archived::zip(path) };
     read_from(&archived?, &path.display().to_string())
 }
 
-/// Reads the library in an archive that is shown so.
+/// Reads the library in an archive that is shown as `shown`.
 ///
 /// # Errors
-/// Why it is none.
+/// The archive is not a library, or cannot be read.
 pub(super) fn read_from(archived: &Archived, shown: &str) -> Result<LibraryFiles, Unread> {
     let form = [CONNECTOR, SYNAPSE].into_iter().find(|form| archived.has(form.root));
     let form = form.ok_or(Unread::Other)?;
     let root = element(archived, form.root)?;
-    let wrong = |what: &str| format!("its {} {what}", form.root);
-    let own = named(&root, form.element).next().ok_or_else(|| wrong("names no library"))?;
-    let name = own.attr("name").map(str::trim).filter(|name| !name.is_empty());
+    let wrong = |fault: &str| format!("its {} {fault}", form.root);
+    let definition = named(&root, form.element).next().ok_or_else(|| wrong("names no library"))?;
+    let name = definition.attr("name").map(str::trim).filter(|name| !name.is_empty());
     let mut library = LibraryFiles {
         shown: shown.to_owned(),
         name: name.ok_or_else(|| wrong("has no name"))?.to_owned(),
-        package: own.attr("package").unwrap_or_default().trim().to_owned(),
+        package: definition.attr("package").unwrap_or_default().trim().to_owned(),
         is_synapse: form.root == SYNAPSE.root,
         operations: Vec::new(),
         broken: Vec::new(),
         archive: None,
     };
-    for dependency in named(own, "dependency") {
+    for dependency in named(definition, "dependency") {
         let Some(part) = dependency.attr(form.element).map(str::trim) else { continue };
         let (directory, read) = described(archived, part, &form);
         match read {
@@ -142,10 +143,10 @@ pub(super) fn read_from(archived: &Archived, shown: &str) -> Result<LibraryFiles
     Ok(library)
 }
 
-/// The description of a part, and the directory that it lies in: that of its name, else the one whose description has the name.
+/// The description of a part, and its directory: that of its name, else the one whose description has the name.
 fn described(archived: &Archived, part: &str, form: &Form) -> (String, Result<Element, String>) {
-    let own = format!("{part}/{}", form.part);
-    if !archived.has(&own) {
+    let file = format!("{part}/{}", form.part);
+    if !archived.has(&file) {
         let names = archived.names();
         let places = names.iter().filter_map(|name| name.strip_suffix(form.part)?.strip_suffix('/'));
         for directory in places.filter(|directory| !directory.contains('/')) {
@@ -157,7 +158,7 @@ fn described(archived: &Archived, part: &str, form: &Form) -> (String, Result<El
             }
         }
     }
-    (part.to_owned(), element(archived, &own))
+    (part.to_owned(), element(archived, &file))
 }
 
 fn operations(
@@ -168,8 +169,10 @@ fn operations(
     library: &mut LibraryFiles,
 ) {
     let Some(list) = named(described, form.list).next() else { return };
-    for own in named(list, form.element) {
-        let (Some(name), Some(file)) = (own.attr("name"), named(own, "file").next()) else { continue };
+    for component in named(list, form.element) {
+        let (Some(name), Some(file)) = (component.attr("name"), named(component, "file").next()) else {
+            continue;
+        };
         let file = format!("{directory}/{}", file.text().trim());
         let shown = archived.shown(&library.shown, &file);
         if library.operations.len() >= MOST {
@@ -191,7 +194,7 @@ fn named<'e>(element: &'e Element, local: &'static str) -> impl Iterator<Item = 
 }
 
 fn element(archived: &Archived, name: &str) -> Result<Element, String> {
-    let text = String::from_utf8(archived.read(name)?).map_err(|_| format!("{name} is no UTF-8"))?;
+    let text = String::from_utf8(archived.read(name)?).map_err(|_| format!("{name} is not UTF-8"))?;
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
     crate::parse::parse(FileId::BUILT_IN, text).map_err(|error| format!("{name}: {}", error.message))
 }

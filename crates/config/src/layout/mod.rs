@@ -20,12 +20,12 @@ use diagnostics::{Diagnostic, SourceMap};
 use project::Project;
 use std::path::{Path, PathBuf};
 
-/// What makes up a configuration.
+/// The files of a configuration.
 #[derive(Default)]
 pub(crate) struct Layout {
     /// What paths in the configuration are relative to.
     pub root: PathBuf,
-    /// The registry, where none is configured.
+    /// The directory of the registry, where none is configured.
     pub registry: PathBuf,
     /// Files, in the order in which they are loaded.
     pub files: Vec<ArtifactFile>,
@@ -33,13 +33,13 @@ pub(crate) struct Layout {
     archives: Vec<PathBuf>,
     /// Archives as they were read.
     pub cars: Vec<Archive>,
-    /// Archives that cannot be read: how each is shown, and the first error.
+    /// Archives that cannot be read: the path of each for messages, and the first error.
     pub refused: Vec<(String, Diagnostic)>,
     /// Libraries that were found.
     library_paths: Vec<PathBuf>,
     /// Libraries as they were read.
     pub libraries: Vec<LibraryFiles>,
-    /// What lies where libraries do and is none that can be read.
+    /// Files among the libraries that are none, or cannot be read.
     pub broken_libraries: Vec<BrokenFiles>,
     /// Resources of the registry that lie in the project.
     pub mounts: Mounts,
@@ -49,7 +49,7 @@ pub(crate) struct Layout {
     pub environment: Vec<PathBuf>,
     /// `config.properties` of projects: the names of values that come from outside.
     pub configs: Vec<PathBuf>,
-    /// What is not read.
+    /// The files that are not read.
     pub not_read: NotRead,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct ArtifactFile {
     pub kind: Option<ArtifactKind>,
 }
 
-/// Looks at `path`. Never fails: what is wrong is in `problems`.
+/// Finds the files at `path`. Never fails: errors are in `problems`.
 pub(crate) fn find(path: &Path, sources: &mut SourceMap, problems: &mut Vec<Diagnostic>) -> Layout {
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
@@ -76,10 +76,9 @@ pub(crate) fn find(path: &Path, sources: &mut SourceMap, problems: &mut Vec<Diag
     };
     if !metadata.is_dir() {
         let mut layout = Layout::at(path.parent().unwrap_or(Path::new("")).to_owned());
-        if path
-            .extension()
-            .is_some_and(|own| own.eq_ignore_ascii_case("car") || own.eq_ignore_ascii_case("zip"))
-        {
+        if path.extension().is_some_and(|extension| {
+            extension.eq_ignore_ascii_case("car") || extension.eq_ignore_ascii_case("zip")
+        }) {
             layout.archives.push(path.to_owned());
             let mut project = Project::new(layout, sources, problems);
             project.read_archives();

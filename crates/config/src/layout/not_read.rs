@@ -1,9 +1,9 @@
-//! What lies in a project, home or archive and is not read, and why: one finding for all of a kind.
+//! Files of a project, home or archive that are not read, and why: one finding for each reason.
 
 use diagnostics::{Diagnostic, Severity, SourceMap, Span};
 use std::path::{Path, PathBuf};
 
-/// Why something is not read.
+/// Why a file is not read.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Reason {
     Connector,
@@ -31,7 +31,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// What it is, why it is not read and what to do; whether somebody may miss it.
+    /// The name of the group, why it is not read and what to do; the severity.
     fn explained(self) -> (&'static str, &'static str, Severity) {
         use Severity::{Note, Warning};
         match self {
@@ -111,7 +111,7 @@ impl Reason {
     }
 }
 
-/// What is not read, in the order in which it was found.
+/// The files that are not read, in the order in which they were found.
 #[derive(Default, Debug)]
 pub(crate) struct NotRead(Vec<(Reason, PathBuf)>);
 
@@ -126,7 +126,7 @@ impl NotRead {
         self.0.iter().map(|(_, path)| path.as_path())
     }
 
-    /// Artifacts that are not read: what they are, and where.
+    /// Artifacts that are not read: what they are, and their paths.
     pub fn artifacts(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.0.iter().filter_map(|(reason, path)| match reason {
             Reason::Elsewhere | Reason::Capitals => Some(("artifact", path.as_path())),
@@ -134,7 +134,7 @@ impl NotRead {
         })
     }
 
-    /// One finding for each reason, without the files that `is_used` knows better about.
+    /// One finding for each reason, without the files that `is_used` accepts.
     pub fn findings(
         &self,
         root: &Path,
@@ -159,10 +159,10 @@ impl NotRead {
 }
 
 fn finding(group: &[&(Reason, PathBuf)], root: &Path, sources: &mut SourceMap) -> Diagnostic {
-    /// So many are named.
+    /// The number of paths that are named.
     const NAMED: usize = 5;
     let (reason, first) = group[0];
-    let (what, why, severity) = reason.explained();
+    let (group_name, why, severity) = reason.explained();
     let names: Vec<String> = group
         .iter()
         .take(NAMED)
@@ -172,15 +172,15 @@ fn finding(group: &[&(Reason, PathBuf)], root: &Path, sources: &mut SourceMap) -
         })
         .collect();
     let message = match group.len() {
-        1 => format!("{} is not read ({what}): {why}", names[0]),
-        count => format!("{count} paths are not read ({what}): {why}"),
+        1 => format!("{} is not read ({group_name}): {why}", names[0]),
+        count => format!("{count} paths are not read ({group_name}): {why}"),
     };
     let file = sources.add(first.display().to_string(), "");
     let label = if group.len() > NAMED { format!("{}, …", names.join(", ")) } else { names.join(", ") };
     Diagnostic::new("not-read", severity, message).at(Span::new(file, 0, 0), label)
 }
 
-/// Why a file is not read that is in no directory of its own, by its name.
+/// Why a file outside of the known directories is not read, by its name.
 pub(super) fn by_name(name: &str, extension: &str) -> Reason {
     let lower = name.to_ascii_lowercase();
     if lower.ends_with("_swagger.yaml") || lower.ends_with("_swagger.json") || lower.ends_with("_swagger.yml")

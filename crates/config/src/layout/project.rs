@@ -1,4 +1,4 @@
-//! Projects as tools make them, and directories as people fill them: looks at every file below a path and decides what
+//! Projects as tools make them, and directories that people fill: examines every file below a path and decides what
 //! it is.
 //!
 //! A *configuration root* is a directory with one sub-directory for each kind of artifact (`synapse-config`,
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use xml::{Event, Limits, Tokenizer};
 
-/// Directories of artifacts by the names that people give them, beside those of [`ArtifactKind::directory`].
+/// Names that people give to directories of artifacts, beside those of [`ArtifactKind::directory`].
 const OTHER_NAMES: [(&str, ArtifactKind); 28] = [
     ("apis", ArtifactKind::Api),
     ("rest-apis", ArtifactKind::Api),
@@ -51,7 +51,7 @@ const OTHER_NAMES: [(&str, ArtifactKind); 28] = [
     ("dataservices", ArtifactKind::DataService),
 ];
 
-/// Directories of artifacts whose names mean nothing else.
+/// Names of directories that hold artifacts and nothing else.
 const TELLING: [&str; 6] = [
     "proxy-services",
     "local-entries",
@@ -61,10 +61,10 @@ const TELLING: [&str; 6] = [
     "sequences",
 ];
 
-/// What the directory of a project or of a module of one has.
+/// Files and directories that only a project or a module of one has.
 const MODULE: [&str; 5] = ["pom.xml", "src", "build.gradle", "package.json", "Chart.yaml"];
 
-/// How much of a file is looked at for its root element.
+/// How many bytes of a file are read to find its root element.
 const START: u64 = 64 << 10;
 
 /// Property files of a server that are settings.
@@ -76,7 +76,7 @@ const SETTINGS: [&str; 5] = [
     "deployment.toml",
 ];
 
-/// Looks at the files below a path.
+/// Finds the files below a path.
 pub(super) struct Project<'a> {
     pub layout: Layout,
     pub sources: &'a mut SourceMap,
@@ -85,11 +85,11 @@ pub(super) struct Project<'a> {
     walk: Walk,
     /// XML files with an artifact, outside of configuration roots.
     loose: Vec<PathBuf>,
-    /// Files and directories that are in use already.
+    /// Files and directories that are in use.
     claimed: HashSet<PathBuf>,
-    /// What descriptors list, with the place.
+    /// The artifacts that descriptors list, with the place.
     listed: Vec<(PathBuf, ArtifactKind, Span)>,
-    /// Only what a server reads: one level, `.xml`.
+    /// Only files that a server reads: one level, `.xml`.
     as_a_server: bool,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Project<'a> {
             self.add(file, Some(ArtifactKind::Definitions));
         }
         for entry in self.list(path) {
-            // What configurations of Synapse name relative to its home lies below `repository`.
+            // Configurations of Synapse name files relative to its home that lie below `repository`.
             if !matches!(&*entry.name, "repository" | "registry" | "busbar.toml") {
                 self.tree(&entry, Reason::ServerPart);
             }
@@ -174,18 +174,18 @@ impl<'a> Project<'a> {
         for entry in self.list(path) {
             match &*entry.name {
                 "synapse-configs" => {
-                    for own in self.list(&entry.path) {
-                        match &*own.name {
-                            "default" if own.is_directory => self.root(&own.path),
-                            _ => self.tree(&own, Reason::Tenant),
+                    for file in self.list(&entry.path) {
+                        match &*file.name {
+                            "default" if file.is_directory => self.root(&file.path),
+                            _ => self.tree(&file, Reason::Tenant),
                         }
                     }
                 }
                 "carbonapps" => {
-                    for own in self.list(&entry.path) {
-                        match &*own.extension() {
-                            "car" => self.layout.archives.push(own.path),
-                            _ => self.not_read.add(by_name(&own.name, &own.extension()), own.path),
+                    for file in self.list(&entry.path) {
+                        match &*file.extension() {
+                            "car" => self.layout.archives.push(file.path),
+                            _ => self.not_read.add(by_name(&file.name, &file.extension()), file.path),
                         }
                     }
                 }
@@ -245,7 +245,7 @@ impl<'a> Project<'a> {
                 ("task-manager.xml", _) if !entry.is_directory => {
                     self.add(entry.path, Some(ArtifactKind::TaskManager));
                 }
-                // A link to a disk that is away.
+                // A link to a volume that is not mounted.
                 (_, Some(_)) if entry.path.metadata().is_err() => {
                     let why = entry.path.metadata().err().map_or_else(String::new, |error| in_words(&error));
                     self.unreadable("unreadable-directory", &entry.path, &why);
@@ -269,10 +269,10 @@ impl<'a> Project<'a> {
             let is_xml = entry.extension() == extension;
             if self.claimed.contains(&entry.path) {
             } else if entry.name.starts_with('.') {
-                // Of editors, of version control, and what macOS puts beside each file (`._A.xml`).
+                // Files of editors and of version control, and those that macOS puts beside each file (`._A.xml`).
                 self.tree(&entry, Reason::Tooling);
             } else if entry.is_directory && !self.as_a_server {
-                self.walk_deeper(|own| own.artifacts(&entry.path, kind));
+                self.walk_deeper(|walker| walker.artifacts(&entry.path, kind));
             } else if entry.is_directory {
                 self.tree(&entry, Reason::Elsewhere);
             } else if is_xml && (!self.as_a_server || entry.name.ends_with(extension)) {
@@ -300,7 +300,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// A directory of which nothing is known.
+    /// A directory of unknown content.
     fn open(&mut self, path: &Path) {
         let entries = self.list(path);
         let is_project = self.is_project(path, &entries);
@@ -308,7 +308,7 @@ impl<'a> Project<'a> {
             self.layout.archives.push(path.to_owned());
             return;
         }
-        if entries.iter().any(|own| own.name == "synapse.xml" || is_telling(own)) {
+        if entries.iter().any(|e| e.name == "synapse.xml" || is_telling(e)) {
             return self.root(path);
         }
         self.descriptor_in(path, &entries);
@@ -322,10 +322,10 @@ impl<'a> Project<'a> {
 
     /// Whether a directory is that of a project, or of a module of one.
     fn is_project(&self, path: &Path, entries: &[Entry]) -> bool {
-        path == self.layout.root || entries.iter().any(|own| MODULE.contains(&&*own.name))
+        path == self.layout.root || entries.iter().any(|e| MODULE.contains(&&*e.name))
     }
 
-    /// One entry of a directory that is no root, or of a root that has it beside its artifacts.
+    /// One entry of a directory that is not a root, or of a root that has it beside its artifacts.
     fn open_entry(&mut self, parent: &Path, entry: Entry) {
         if self.claimed.contains(&entry.path) {
             return;
@@ -339,24 +339,24 @@ impl<'a> Project<'a> {
 
     fn open_directory(&mut self, parent: &Path, entry: &Entry) {
         let path = &entry.path;
-        let below = |name: &str| parent.file_name().is_some_and(|own| own == name);
+        let below = |name: &str| parent.file_name().is_some_and(|parent_name| parent_name == name);
         match &*entry.name {
             name if name.starts_with('.') => self.tree(entry, Reason::Tooling),
             "target" | "node_modules" | "build" => self.tree(entry, Reason::BuildOutput),
             "carbonapps" if below("tmp") => self.tree(entry, Reason::Unpacked),
             "test" | "tests" if below("src") => self.tree(entry, Reason::UnitTest),
             "java" if below("main") => self.tree(entry, Reason::Java),
-            "synapse-config" => self.walk_deeper(|own| own.root(path)),
-            "default" if below("synapse-configs") => self.walk_deeper(|own| own.root(path)),
-            "artifacts" if below("wso2mi") => self.walk_deeper(|own| own.root(path)),
+            "synapse-config" => self.walk_deeper(|walker| walker.root(path)),
+            "default" if below("synapse-configs") => self.walk_deeper(|walker| walker.root(path)),
+            "artifacts" if below("wso2mi") => self.walk_deeper(|walker| walker.root(path)),
             "resources" if below("wso2mi") => self.resources(path),
             "connectors" | "synapse-libs" => self.libraries(entry),
             "class-mediators" => self.tree(entry, Reason::Java),
             "metadata" if below("resources") => self.tree(entry, Reason::ServiceMetadata),
             "registry" | "_system" if is_registry(path) => self.registry(path),
             name => match kind_of(name) {
-                Some((kind, _)) => self.walk_deeper(|own| own.perhaps_artifacts(path, kind)),
-                None => self.walk_deeper(|own| own.open(path)),
+                Some((kind, _)) => self.walk_deeper(|walker| walker.perhaps_artifacts(path, kind)),
+                None => self.walk_deeper(|walker| walker.open(path)),
             },
         }
     }
@@ -366,23 +366,23 @@ impl<'a> Project<'a> {
         if self.holds(path, kind) { self.artifacts(path, kind) } else { self.open(path) }
     }
 
-    /// Whether a directory holds artifacts of a kind, or could: it is no module of a project, and has no other XML.
+    /// Whether a directory holds artifacts of a kind, or could: it is not a module of a project, and has no other XML.
     fn holds(&mut self, path: &Path, kind: ArtifactKind) -> bool {
         let entries = self.list(path);
-        if entries.iter().any(|own| MODULE.contains(&&*own.name)) {
+        if entries.iter().any(|entry| MODULE.contains(&&*entry.name)) {
             return false;
         }
-        let files = entries.iter().filter(|own| own.extension() == kind.extension());
-        let mut files = files.filter(|own| !own.is_directory).peekable();
+        let files = entries.iter().filter(|entry| entry.extension() == kind.extension());
+        let mut files = files.filter(|entry| !entry.is_directory).peekable();
         let has_files = files.peek().is_some();
-        if files.any(|own| is_of_kind(&own.path, kind)) {
+        if files.any(|entry| is_of_kind(&entry.path, kind)) {
             return true;
         }
-        let directories = entries.iter().filter(|own| own.is_directory && !own.name.starts_with('.'));
+        let directories = entries.iter().filter(|entry| entry.is_directory && !entry.name.starts_with('.'));
         let mut directories = directories.peekable();
         let has_directories = directories.peek().is_some();
         self.walk.enter();
-        let holds = directories.any(|own| self.holds(&own.path, kind));
+        let holds = directories.any(|entry| self.holds(&entry.path, kind));
         self.walk.leave();
         holds || !(has_files || has_directories)
     }
@@ -401,7 +401,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// An XML file in no place that says what it is.
+    /// An XML file outside of the directories of a kind.
     fn xml(&mut self, name: &str, path: PathBuf) {
         let by_name = match by_name(name, "") {
             Reason::Unknown => Reason::NoArtifact,
@@ -429,10 +429,10 @@ impl<'a> Project<'a> {
                 "connectors" => self.libraries(&entry),
                 "metadata" => self.tree(&entry, Reason::ServiceMetadata),
                 "conf" if entry.is_directory => {
-                    for own in self.list(&entry.path) {
-                        match &*own.name {
-                            "config.properties" => self.layout.configs.push(own.path),
-                            name => self.not_read.add(by_name(name, &own.extension()), own.path),
+                    for file in self.list(&entry.path) {
+                        match &*file.name {
+                            "config.properties" => self.layout.configs.push(file.path),
+                            name => self.not_read.add(by_name(name, &file.extension()), file.path),
                         }
                     }
                 }
@@ -464,12 +464,12 @@ impl<'a> Project<'a> {
         }
     }
 
-    /// Puts a file, or all of a directory, into the registry.
+    /// Mounts a file, or all files of a directory, in the registry.
     fn mount(&mut self, path: &Path, key: &str, is_directory: bool) {
         if !is_directory {
             let replaced = self.layout.mounts.add(key, Mount::File(path.to_owned()));
             if let Some(Mount::File(first)) =
-                replaced.filter(|own| !matches!(own, Mount::File(first) if first == path))
+                replaced.filter(|mount| !matches!(mount, Mount::File(first) if first == path))
             {
                 let message = format!("two files of the project are the resource `{key}`");
                 let file = self.sources.add(path.display().to_string(), "");
@@ -489,13 +489,13 @@ impl<'a> Project<'a> {
                 "gov:" | "conf:" | "local:" => format!("{key}{}", entry.name),
                 _ => format!("{}/{}", key.trim_end_matches('/'), entry.name),
             };
-            self.walk_deeper(|own| own.mount(&entry.path, &key, entry.is_directory));
+            self.walk_deeper(|walker| walker.mount(&entry.path, &key, entry.is_directory));
         }
     }
 
-    /// Reads the descriptor of a module before the rest of the directory: what it names is in use.
+    /// Reads the descriptor of a module before the rest of the directory: the files that it names are in use.
     fn descriptor_in(&mut self, directory: &Path, entries: &[Entry]) {
-        for entry in entries.iter().filter(|own| own.name == "artifact.xml" && !own.is_directory) {
+        for entry in entries.iter().filter(|e| e.name == "artifact.xml" && !e.is_directory) {
             self.descriptor(directory, &entry.path);
         }
     }
@@ -511,35 +511,35 @@ impl<'a> Project<'a> {
         let root = match crate::parse::parse(file, &text) {
             Ok(root) => root,
             Err(mut error) => {
-                // The artifacts are found without it.
+                // The artifacts are found without the descriptor.
                 error.severity = diagnostics::Severity::Warning;
                 return self.problems.push(error);
             }
         };
-        for own in descriptor::artifacts(&root) {
-            self.described(directory, &own);
+        for artifact in descriptor::artifacts(&root) {
+            self.described(directory, &artifact);
         }
     }
 
-    fn described(&mut self, directory: &Path, own: &Described) {
-        if let (Some(kind), Some(file)) = (archive::kind_of(&own.kind), &own.file) {
+    fn described(&mut self, directory: &Path, artifact: &Described) {
+        if let (Some(kind), Some(file)) = (archive::kind_of(&artifact.kind), &artifact.file) {
             if is_below(file) {
-                self.listed.push((directory.join(file), kind, own.span));
+                self.listed.push((directory.join(file), kind, artifact.span));
             } else {
                 let message = format!("`{file}` leads out of the directory of its descriptor");
-                let found = Diagnostic::warning("missing-file", message).at(own.span, "it is not read");
+                let found = Diagnostic::warning("missing-file", message).at(artifact.span, "it is not read");
                 self.problems.push(found);
             }
         }
-        if own.kind == "synapse/lib"
-            && let Some(file) = &own.file
+        if artifact.kind == "synapse/lib"
+            && let Some(file) = &artifact.file
             && inside(directory, file).is_none()
         {
             let message = format!("the library `{file}` is not there");
             let label = "put the archive beside this descriptor, or take this entry away";
-            self.problems.push(Diagnostic::warning("missing-file", message).at(own.span, label));
+            self.problems.push(Diagnostic::warning("missing-file", message).at(artifact.span, label));
         }
-        for resource in &own.resources {
+        for resource in &artifact.resources {
             let Some(path) = inside(directory, &resource.source) else {
                 let message = format!("the resource `{}` is not there", resource.source);
                 let label = "put it beside this descriptor, or take this entry away";
@@ -564,7 +564,7 @@ impl<'a> Project<'a> {
         self.layout.files.push(ArtifactFile { path, kind });
     }
 
-    /// A directory of libraries, or one of them that is unpacked.
+    /// A directory of libraries, or an unpacked library.
     fn libraries(&mut self, entry: &Entry) {
         if !entry.is_directory || self.claimed.contains(&entry.path) {
             return self.tree(entry, Reason::Connector);
@@ -572,24 +572,24 @@ impl<'a> Project<'a> {
         if library::is_library(&entry.path) {
             return self.layout.library_paths.push(entry.path.clone());
         }
-        for own in self.list(&entry.path) {
-            let is_zip = !own.is_directory && own.extension() == "zip";
-            match is_zip || own.is_directory && library::is_library(&own.path) {
-                true => self.layout.library_paths.push(own.path),
-                false => self.tree(&own, Reason::Connector),
+        for component in self.list(&entry.path) {
+            let is_zip = !component.is_directory && component.extension() == "zip";
+            match is_zip || component.is_directory && library::is_library(&component.path) {
+                true => self.layout.library_paths.push(component.path),
+                false => self.tree(&component, Reason::Connector),
             }
         }
     }
 
-    /// A file or directory that is not read; nothing is said of a directory without files.
+    /// A file or directory that is not read; a directory without files is not reported.
     fn tree(&mut self, entry: &Entry, reason: Reason) {
         fn has_files(path: &Path, depth: usize) -> bool {
             let Ok(entries) = std::fs::read_dir(path) else { return true };
-            entries.flatten().any(|own| {
-                match own.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    true => depth == 0 || has_files(&own.path(), depth - 1),
-                    // What keeps an empty directory in a repository.
-                    false => own.file_name() != ".gitkeep",
+            entries.flatten().any(|entry| {
+                match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    true => depth == 0 || has_files(&entry.path(), depth - 1),
+                    // The file that keeps an empty directory in a repository.
+                    false => entry.file_name() != ".gitkeep",
                 }
             })
         }
@@ -620,12 +620,12 @@ impl<'a> Project<'a> {
         self.problems.push(Diagnostic::error(rule, message).at(Span::new(file, 0, 0), ""));
     }
 
-    /// What descriptors list beside roots; artifacts that lie anywhere; the order of loading.
+    /// Adds what descriptors list beside roots, adds loose artifacts where there is nothing else, and sorts.
     fn finish(&mut self) {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let listed = std::mem::take(&mut self.listed);
         let files = self.layout.files.iter().filter(|_| !listed.is_empty());
-        let mut read: HashSet<PathBuf> = files.map(|own| real(&own.path)).collect();
+        let mut read: HashSet<PathBuf> = files.map(|file| real(&file.path)).collect();
         for (path, kind, span) in listed {
             let same = real(&path);
             if read.contains(&same) {
@@ -633,12 +633,12 @@ impl<'a> Project<'a> {
             }
             match path.metadata() {
                 Ok(found) if found.is_file() => {
-                    self.loose.retain(|own| real(own) != same);
+                    self.loose.retain(|p| real(p) != same);
                     read.insert(same);
                     self.add(path, Some(kind));
                 }
                 other => {
-                    let why = other.err().map_or("it is no file".to_owned(), |error| in_words(&error));
+                    let why = other.err().map_or("it is not a file".to_owned(), |error| in_words(&error));
                     let message = format!("`{}` cannot be read: {why}", path.display());
                     self.problems.push(Diagnostic::warning("missing-file", message).at(span, "named here"));
                 }
@@ -653,7 +653,7 @@ impl<'a> Project<'a> {
         let mut seen = HashSet::new();
         self.layout.settings.retain(|path| seen.insert(path.clone()));
         self.layout.archives.sort();
-        self.layout.files.sort_by_key(|own| (own.kind.is_none(), own.kind));
+        self.layout.files.sort_by_key(|file| (file.kind.is_none(), file.kind));
         self.layout.not_read = std::mem::take(&mut self.not_read);
     }
 
@@ -686,7 +686,7 @@ impl<'a> Project<'a> {
     }
 }
 
-/// The kind of a directory's artifacts, and whether the name is the one that servers read.
+/// The kind of a directory's artifacts, and whether servers read a directory of this name.
 fn kind_of(name: &str) -> Option<(ArtifactKind, bool)> {
     if let Some(kind) =
         ArtifactKind::all().find(|kind| !kind.directory().is_empty() && kind.directory() == name)
@@ -701,16 +701,16 @@ fn kind_of(name: &str) -> Option<(ArtifactKind, bool)> {
         .map(|kind| (kind, false))
 }
 
-/// Whether a sub-directory tells that it is one of a configuration root.
+/// Whether a sub-directory proves that its parent is a configuration root.
 fn is_telling(entry: &Entry) -> bool {
     entry.is_directory && TELLING.contains(&&*entry.name)
 }
 
 fn is_archive(entries: &[Entry]) -> bool {
-    entries.iter().any(|own| {
-        matches!(&*own.name, "artifacts.xml" | "metadata.xml")
-            && !own.is_directory
-            && read(&own.path)
+    entries.iter().any(|entry| {
+        matches!(&*entry.name, "artifacts.xml" | "metadata.xml")
+            && !entry.is_directory
+            && read(&entry.path)
                 .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("carbon/application"))
     })
 }
@@ -741,11 +741,11 @@ struct Root {
 impl Root {
     /// The artifact that the file holds.
     fn kind(&self) -> Option<ArtifactKind> {
-        // They are no part of Synapse, and are named inside.
+        // They have no Synapse namespace, and a child element names them.
         if matches!(&*self.local, "datasource" | "datasources-configuration") && !self.has_namespace {
             return Some(ArtifactKind::DataSource);
         }
-        // Many other documents have such a root: what a data service is, the name of its file says.
+        // Many other documents have such a root: the extension of a data service decides.
         if &*self.local == "data" {
             return None;
         }
@@ -772,8 +772,9 @@ fn root_element(path: &Path) -> Option<Root> {
     }
     while let Some(event) = tokenizer.next().ok()? {
         let Event::StartElement { name, attributes, .. } = event else { continue };
-        let is_named =
-            attributes.into_iter().any(|own| matches!(own.name.local(), "name" | "key" | "provider"));
+        let is_named = attributes
+            .into_iter()
+            .any(|attribute| matches!(attribute.name.local(), "name" | "key" | "provider"));
         return Some(Root {
             local: name.local().to_owned(),
             is_synapse: [SYNAPSE, SYNAPSE_2_0].contains(&name.namespace()),
@@ -784,7 +785,7 @@ fn root_element(path: &Path) -> Option<Root> {
     None
 }
 
-/// Whether a file holds an artifact of a kind; one whose first tag is broken does where it begins like one.
+/// Whether a file holds an artifact of a kind. One whose first tag is broken does if it begins like one.
 fn is_of_kind(path: &Path, kind: ArtifactKind) -> bool {
     if kind == ArtifactKind::DataService {
         return true;

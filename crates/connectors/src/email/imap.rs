@@ -7,22 +7,22 @@ use message::memory::Held;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// How long a connection that waited may take to say that it is alive.
+/// How long a connection that was idle may take to answer NOOP.
 const ALIVE: Duration = Duration::from_secs(5);
-/// Most bytes of the lines of an answer about messages.
+/// Most bytes of the lines of a response about messages.
 const LONGEST: usize = 16 << 20;
-/// Deepest list in an answer.
+/// Deepest list in a response.
 const DEEPEST: usize = 32;
 
-/// A conversation with a server that knows the user.
+/// A session in the authenticated state.
 pub(super) struct Session {
     wire: Wire,
     next: u32,
-    /// What the server can do, in upper case.
+    /// The capabilities of the server, in upper case.
     can: Vec<String>,
 }
 
-/// A value in an answer.
+/// A value in a response.
 #[derive(Debug, PartialEq)]
 enum Item {
     Atom(String),
@@ -30,13 +30,13 @@ enum Item {
     List(Vec<Item>),
 }
 
-/// A line of an answer: text, and blocks of bytes within it.
+/// A line of a response: text, and literals within it.
 enum Piece {
     Text(String),
     Block(Vec<u8>),
 }
 
-/// What is known of a message.
+/// The data of a message.
 #[derive(Default)]
 pub(super) struct Fetched {
     pub uid: u32,
@@ -50,7 +50,7 @@ impl Converse for Session {
         let mut session = Session { wire: Wire::connect(server, services).await?, next: 0, can: Vec::new() };
         let greeting = session.wire.line(SHORT).await?;
         if !greeting.starts_with("* OK") && !greeting.starts_with("* PREAUTH") {
-            return Err(session.wire.broken(format!("the server says {}", said(&greeting))));
+            return Err(session.wire.broken(format!("the server says {}", printable(&greeting))));
         }
         session.capabilities().await?;
         if server.start_tls {
@@ -75,7 +75,7 @@ impl Converse for Session {
 }
 
 impl Session {
-    /// Whether a connection that waited still works.
+    /// Whether an idle connection still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         let before = self.wire.patience(ALIVE);
         let alive = self.ask("NOOP", 0).await.is_ok();
@@ -83,7 +83,7 @@ impl Session {
         alive
     }
 
-    /// Goes to a folder.
+    /// Selects a folder.
     pub(super) async fn select(&mut self, folder: &str, changes: bool) -> Result<(), Failure> {
         let verb = if changes { "SELECT" } else { "EXAMINE" };
         let name = quoted(&utf7(folder)).ok_or_else(|| {
@@ -98,12 +98,12 @@ impl Session {
         }
     }
 
-    /// The messages that meet all of these, by their numbers.
+    /// The UIDs of the messages that meet all criteria.
     pub(super) async fn search(&mut self, criteria: &str) -> Result<Vec<u32>, Failure> {
         let answers = self.ask(&format!("UID SEARCH {criteria}"), 0).await?;
         let mut found = Vec::new();
-        for answer in &answers {
-            if let Some(Piece::Text(text)) = answer.first()
+        for response in &answers {
+            if let Some(Piece::Text(text)) = response.first()
                 && let Some(rest) = text.strip_prefix("* SEARCH")
             {
                 found.extend(rest.split_ascii_whitespace().filter_map(|number| number.parse::<u32>().ok()));
@@ -113,7 +113,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The messages whose `Message-ID` is this.
+    /// The UIDs of messages with this `Message-ID`.
     pub(super) async fn find(&mut self, id: &str) -> Result<Vec<u32>, Failure> {
         match quoted(id) {
             Some(id) => self.search(&format!("HEADER Message-ID {id}")).await,
@@ -121,18 +121,18 @@ impl Session {
         }
     }
 
-    /// Facts of messages. `most`: so many bytes an answer may have beside its lines.
+    /// Fetches data items of messages. `most`: the bytes that a response may have beside its lines.
     pub(super) async fn fetch(
         &mut self,
         numbers: &[u32],
-        what: &str,
+        data_items: &str,
         most: usize,
     ) -> Result<Vec<Fetched>, Failure> {
-        let answers = self.ask(&format!("UID FETCH {} ({what})", set(numbers)), most).await?;
+        let answers = self.ask(&format!("UID FETCH {} ({data_items})", set(numbers)), most).await?;
         let mut fetched = Vec::new();
-        for answer in answers {
-            let items = parsed(answer)
-                .ok_or_else(|| self.wire.broken("what the server says is no IMAP".to_owned()))?;
+        for response in answers {
+            let items = parsed(response)
+                .ok_or_else(|| self.wire.broken("the answer of the server is not IMAP".to_owned()))?;
             // `* 7 FETCH (…)`
             let [Item::Atom(star), Item::Atom(_), Item::Atom(verb), Item::List(facts)] = &items[..] else {
                 continue;
@@ -152,7 +152,7 @@ impl Session {
         Ok(())
     }
 
-    /// Removes messages that are flagged as deleted: these, where the server can tell them from others (RFC 4315); all where there are none named.
+    /// Expunges messages that are flagged as deleted: these, where the server has UIDPLUS (RFC 4315); all where no number is given.
     pub(super) async fn expunge(&mut self, numbers: &[u32]) -> Result<(), Failure> {
         if numbers.is_empty() || !self.can("UIDPLUS") {
             return self.ask("EXPUNGE", 0).await.map(|_| ());
@@ -163,13 +163,13 @@ impl Session {
         Ok(())
     }
 
-    fn can(&self, what: &str) -> bool {
-        self.can.iter().any(|own| own == what)
+    fn can(&self, capability: &str) -> bool {
+        self.can.iter().any(|c| c == capability)
     }
 
     async fn capabilities(&mut self) -> Result<(), Failure> {
         let answers = self.ask("CAPABILITY", 0).await?;
-        let lines = answers.iter().filter_map(|answer| match answer.first() {
+        let lines = answers.iter().filter_map(|response| match response.first() {
             Some(Piece::Text(text)) => text.strip_prefix("* CAPABILITY "),
             _ => None,
         });
@@ -182,8 +182,8 @@ impl Session {
             let why = "the server takes credentials only with TLS (`requireTLS`)";
             return Err(Failure::new(CREDENTIALS, format!("{}: {why}", self.wire.peer())));
         }
-        let own = [user, password].map(quoted);
-        let [Some(user), Some(password)] = own else {
+        let quoted_words = [user, password].map(quoted);
+        let [Some(user), Some(password)] = quoted_words else {
             let why = "user name or password has a line end in it";
             return Err(Failure::new(CREDENTIALS, format!("{}: {why}", self.wire.peer())));
         };
@@ -196,61 +196,61 @@ impl Session {
 
     async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
         let shown = super::oauth::shown(user, token);
-        // With the command where the server takes that (RFC 4959), else when it asks.
-        let (command, later) = match self.can("SASL-IR") {
+        // With the command where the server has SASL-IR (RFC 4959), else after its continuation request.
+        let (command, response) = match self.can("SASL-IR") {
             true => (format!("AUTHENTICATE XOAUTH2 {shown}"), None),
             false => ("AUTHENTICATE XOAUTH2".to_owned(), Some(shown)),
         };
         self.begin(&command).await?;
         let tag = format!("b{} ", self.next);
-        let (mut later, mut left) = (later, SHORT);
+        let (mut response, mut left) = (response, SHORT);
         loop {
             let line = self.wire.line(left).await?;
             left = left.saturating_sub(line.len() + 64);
             if line.starts_with('+') {
-                // Where it asks again it says why not, and wants to be told that this was read.
-                let answer = later.take().unwrap_or_default();
-                self.wire.send(format!("{answer}\r\n").as_bytes()).await?;
+                // A second continuation request has the error, and an empty line acknowledges it.
+                let line = response.take().unwrap_or_default();
+                self.wire.send(format!("{line}\r\n").as_bytes()).await?;
             } else if let Some(end) = line.strip_prefix(&tag) {
                 return match end.starts_with("OK") {
                     true => Ok(()),
                     false => {
-                        let failure = self.wire.broken(format!("AUTHENTICATE: {}", said(end)));
+                        let failure = self.wire.broken(format!("AUTHENTICATE: {}", printable(end)));
                         Err(if end.starts_with("NO") { failure.with(CREDENTIALS) } else { failure })
                     }
                 };
             } else if line.starts_with("* BYE") {
-                return Err(self.wire.broken(said(&line)));
+                return Err(self.wire.broken(printable(&line)));
             }
         }
     }
 
-    /// Sends a command with a tag of its own.
+    /// Sends a command with a new tag.
     async fn begin(&mut self, command: &str) -> Result<(), Failure> {
         self.next = self.next.wrapping_add(1);
         self.wire.send(format!("b{} {command}\r\n", self.next).as_bytes()).await
     }
 
-    /// Sends a command and reads its answers.
+    /// Sends a command and reads its responses.
     async fn ask(&mut self, command: &str, most: usize) -> Result<Vec<Vec<Piece>>, Failure> {
         self.begin(command).await?;
         let tag = format!("b{}", self.next);
         let (mut answers, mut left, mut lines) = (Vec::new(), most, 0_usize);
-        // Numbers of messages and facts of many; all other answers are short.
+        // UIDs and data of messages are many; all other responses are short.
         let longest = if command.starts_with("UID ") { LONGEST } else { SHORT };
-        // Counts the answer while it is read.
+        // Counts the memory while the response is read.
         let mut held = Held::NONE;
         loop {
             let mut pieces = Vec::new();
             loop {
                 let line = self.wire.line(longest).await?;
-                // Text costs memory too.
+                // Text takes memory too.
                 lines += line.len() + 64;
                 if lines > longest {
                     return Err(self.wire.broken("the server does not end its answer".to_owned()));
                 }
                 held.try_grow(lines + most - left)?;
-                // What is said to people has no blocks.
+                // Text for people has no literals.
                 let is_remark = pieces.is_empty() && is_remark(&line, &tag);
                 let Some(length) = block_of(&line).filter(|_| !is_remark) else {
                     pieces.push(Piece::Text(line));
@@ -265,13 +265,13 @@ impl Session {
             }
             match pieces.first() {
                 Some(Piece::Text(text)) if text.starts_with("* BYE") && command != "LOGOUT" => {
-                    return Err(self.wire.broken(said(text)));
+                    return Err(self.wire.broken(printable(text)));
                 }
                 Some(Piece::Text(text)) => match text.strip_prefix(&tag) {
                     Some(end) if end.starts_with(" OK") => return Ok(answers),
                     Some(end) => {
                         let verb = command.split(' ').next().unwrap_or_default();
-                        return Err(self.wire.broken(format!("{verb}:{} ", said(end))));
+                        return Err(self.wire.broken(format!("{verb}:{} ", printable(end))));
                     }
                     None => answers.push(pieces),
                 },
@@ -281,29 +281,29 @@ impl Session {
     }
 }
 
-/// What a line of a server says, for a message.
-fn said(line: &str) -> String {
+/// A line of a server without control characters, for a message.
+fn printable(line: &str) -> String {
     line.chars().take(200).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Whether a server understood a command, and does not want to do it.
+/// Whether a server answered a command with NO.
 fn is_refusal(failure: &Failure, verb: &str) -> bool {
     failure.detail.contains(&format!(": {verb}: NO "))
 }
 
-/// Whether a line ends an answer, or tells of the state of the server.
+/// Whether a line is the tagged response or an untagged status response.
 fn is_remark(line: &str, tag: &str) -> bool {
     let rest = line.strip_prefix("* ").or_else(|| line.strip_prefix(tag)?.strip_prefix(' '));
     let word = rest.and_then(|rest| rest.split(' ').next()).unwrap_or_default();
     matches!(word, "OK" | "NO" | "BAD" | "BYE" | "PREAUTH")
 }
 
-/// `{123}` at the end of a line.
+/// The length of a literal: `{123}` at the end of a line.
 fn block_of(line: &str) -> Option<usize> {
     line.strip_suffix('}')?.rsplit_once('{')?.1.parse().ok()
 }
 
-/// A set of numbers, with ranges for those that follow each other.
+/// A sequence set, with ranges for consecutive numbers.
 fn set(numbers: &[u32]) -> String {
     let mut out = String::new();
     let mut at = 0;
@@ -322,7 +322,7 @@ fn set(numbers: &[u32]) -> String {
     out
 }
 
-/// A text between quotes; `None`: it cannot stand there.
+/// A quoted string; `None`: it has characters that a quoted string cannot have.
 fn quoted(text: &str) -> Option<String> {
     if text.contains(['\r', '\n', '\0']) {
         return None;
@@ -330,7 +330,7 @@ fn quoted(text: &str) -> Option<String> {
     Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
-/// The name of a folder as servers have it (RFC 3501, 5.1.3).
+/// The name of a folder in modified UTF-7 (RFC 3501, 5.1.3).
 fn utf7(name: &str) -> String {
     use base64::Engine;
     use base64::alphabet::IMAP_MUTF7;
@@ -358,7 +358,7 @@ fn utf7(name: &str) -> String {
     out
 }
 
-/// The values of an answer; `None`: it is none.
+/// The values of a response; `None`: its syntax is wrong.
 fn parsed(pieces: Vec<Piece>) -> Option<Vec<Item>> {
     let mut open: Vec<Vec<Item>> = vec![Vec::new()];
     for piece in pieces {
@@ -405,7 +405,7 @@ fn parsed(pieces: Vec<Piece>) -> Option<Vec<Item>> {
     if open.len() == 1 { open.pop() } else { None }
 }
 
-/// Where an atom ends; what stands between square brackets is part of it.
+/// The end of an atom; a section in square brackets is part of it.
 fn end_of_atom(text: &str) -> usize {
     let mut inside = false;
     for (at, c) in text.char_indices() {
@@ -419,7 +419,7 @@ fn end_of_atom(text: &str) -> usize {
     text.len()
 }
 
-/// The text behind an opening quote, and what follows.
+/// The text after an opening quote, and the rest.
 fn string(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut chars = text.char_indices();
@@ -457,14 +457,14 @@ mod tests {
     #[test]
     fn answers_are_read() {
         let text = |text: &str| Piece::Text(text.to_owned());
-        let answer = vec![
+        let response = vec![
             text(
                 r#"* 7 FETCH (UID 12 FLAGS (\Seen) INTERNALDATE " 1-Jul-2026 10:00:00 +0200" BODY[HEADER.FIELDS (A B)] {3}"#,
             ),
             Piece::Block(b"a\"(".to_vec()),
             text(" RFC822.SIZE 99)"),
         ];
-        let items = parsed(answer).unwrap();
+        let items = parsed(response).unwrap();
         let [_, _, _, Item::List(facts)] = &items[..] else { panic!("{items:?}") };
         let fetched = facts_of(facts);
         assert_eq!((fetched.uid, fetched.size, &fetched.content[..]), (12, 99, &b"a\"("[..]));

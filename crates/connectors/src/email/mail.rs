@@ -1,4 +1,4 @@
-//! E-mails: made of parameters, and read.
+//! E-mails: built from parameters, and parsed.
 
 use super::smtp::{Letter, host_name};
 use super::{CONFIGURATION, Failure, RESPONSE};
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// What an e-mail is made of.
+/// The parts of an e-mail to send.
 #[derive(Default)]
 pub(super) struct Draft {
     pub from: String,
@@ -38,11 +38,11 @@ pub(super) struct Draft {
     pub images: Vec<Source>,
 }
 
-/// A file that goes with an e-mail.
+/// An attachment or inline image.
 pub(super) struct Source {
     pub name: Option<String>,
     pub content_type: Option<String>,
-    /// For an image within the text.
+    /// `Content-ID` of an inline image.
     pub id: Option<String>,
     pub from: Content,
 }
@@ -60,26 +60,30 @@ fn wrong(why: impl Into<String>) -> Failure {
 pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Result<Vec<Source>, Failure> {
     let path = |text: &str| directory.join(text.trim().strip_prefix("file://").unwrap_or(text.trim()));
     if !text.trim_start().starts_with('[') {
-        let paths = text.split(',').map(str::trim).filter(|own| !own.is_empty());
-        let source =
-            |own| Source { name: None, content_type: None, id: None, from: Content::File(path(own)) };
+        let paths = text.split(',').map(str::trim).filter(|path_text| !path_text.is_empty());
+        let source = |path_text| Source {
+            name: None,
+            content_type: None,
+            id: None,
+            from: Content::File(path(path_text)),
+        };
         return Ok(paths.map(source).collect());
     }
-    let no_list = |why: String| wrong(format!("the parameter `{name}` is no list of files: {why}"));
+    let no_list = |why: String| wrong(format!("the parameter `{name}` is not a list of files: {why}"));
     let list: Vec<serde_json::Map<String, Json>> =
         serde_json::from_str(text).map_err(|why| no_list(why.to_string()))?;
     let mut sources = Vec::with_capacity(list.len());
-    for own in list {
+    for item in list {
         let text = |names: &[&str]| {
-            let found = names.iter().find_map(|name| own.get(*name)?.as_str());
+            let found = names.iter().find_map(|name| item.get(*name)?.as_str());
             found.map(str::to_owned).filter(|text| !text.is_empty())
         };
         let from = match (text(&["content", "fileContent", "data"]), text(&["filePath", "path"])) {
             (Some(content), _) => {
                 let content: String = content.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-                Content::Bytes(STANDARD.decode(content).map_err(|why| no_list(format!("no base64: {why}")))?)
+                Content::Bytes(STANDARD.decode(content).map_err(|why| no_list(format!("not base64: {why}")))?)
             }
-            (None, Some(own)) => Content::File(path(&own)),
+            (None, Some(item)) => Content::File(path(&item)),
             (None, None) => return Err(no_list("one has neither `content` nor `filePath`".to_owned())),
         };
         sources.push(Source {
@@ -92,11 +96,11 @@ pub(super) fn sources(name: &str, text: &str, directory: &std::path::Path) -> Re
     Ok(sources)
 }
 
-/// Reports values of `email.send` that are wrong for every message. Files may be there by then.
+/// Reports literals of `email.send` that are wrong. Files are not checked: they may be there when the message comes.
 pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     for name in ["from", "to", "cc", "bcc", "replyTo"] {
         parameters.check(name, element, compiler, |text| {
-            mailboxes(name, text).map(|_| ()).map_err(|own| own.detail)
+            mailboxes(name, text).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
     if ["to", "cc", "bcc"].iter().all(|name| parameters.is_absent(name)) {
@@ -104,33 +108,33 @@ pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut C
     }
     for name in ["attachments", "inlineImages"] {
         let list = |text: &str| sources(name, text, std::path::Path::new("")).map(|_| ());
-        parameters.check(name, element, compiler, |text| list(text).map_err(|own| own.detail));
+        parameters.check(name, element, compiler, |text| list(text).map_err(|failure| failure.detail));
     }
     parameters.check("headers", element, compiler, |text| {
-        let list = super::headers(text).map_err(|own| own.detail)?;
+        let list = super::headers(text).map_err(|failure| failure.detail)?;
         let wrong = list.iter().find(|(name, _)| HeaderName::new_from_ascii(name.clone()).is_err());
-        wrong.map_or(Ok(()), |(name, _)| Err(format!("`{name}` is no name of a header")))
+        wrong.map_or(Ok(()), |(name, _)| Err(format!("`{name}` is not a name of a header")))
     });
     parameters.check("contentTransferEncoding", element, compiler, |text| {
-        encoding_of(Some(text)).map(|_| ()).map_err(|own| own.detail)
+        encoding_of(Some(text)).map(|_| ()).map_err(|failure| failure.detail)
     });
     parameters.check("contentType", element, compiler, |text| {
-        ContentType::parse(text).map(|_| ()).map_err(|_| "it is no content type".to_owned())
+        ContentType::parse(text).map(|_| ()).map_err(|_| "it is not a content type".to_owned())
     });
     parameters.check("encoding", element, compiler, |text| {
         encoding_rs::Encoding::for_label(text.as_bytes())
             .map(|_| ())
-            .ok_or_else(|| "it is no encoding".to_owned())
+            .ok_or_else(|| "it is not an encoding".to_owned())
     });
 }
 
 impl Draft {
-    /// The e-mail as it is sent. Reads the files that go with it, of at most so many bytes together.
+    /// Builds the e-mail, and reads its files, of `most` bytes together.
     pub(super) fn letter(self, most: usize) -> Result<Letter, Failure> {
         let mut builder = Message::builder().date_now().message_id(Some(message_id()));
         let mut from = mailboxes("from", &self.from)?;
         if let Some(name) = &self.personal_name {
-            let named = |own: Mailbox| Mailbox { name: Some(one_line(name)), ..own };
+            let named = |mailbox: Mailbox| Mailbox { name: Some(one_line(name)), ..mailbox };
             from = from.into_iter().map(named).collect();
         }
         let sender = from.clone().into_iter().next().ok_or_else(|| wrong("`from` has no address"))?;
@@ -138,12 +142,12 @@ impl Draft {
         let mut recipients: Vec<Address> = Vec::new();
         let mut list = |name: &str, text: &Option<String>| -> Result<Option<Mailboxes>, Failure> {
             let Some(text) = text else { return Ok(None) };
-            let own = mailboxes(name, text)?;
-            recipients.extend(own.iter().map(|own| own.email.clone()));
-            Ok(Some(own))
+            let mailboxes_read = mailboxes(name, text)?;
+            recipients.extend(mailboxes_read.iter().map(|m| m.email.clone()));
+            Ok(Some(mailboxes_read))
         };
         let (to, cc) = (list("to", &self.to)?, list("cc", &self.cc)?);
-        // Who gets a blind copy is in the envelope, and in no header.
+        // Blind copies are in the envelope, and not in the header.
         let _: Option<Bcc> = list("bcc", &self.bcc)?.map(Bcc::from);
         if let Some(to) = to {
             builder = builder.header(To::from(to));
@@ -162,7 +166,7 @@ impl Draft {
         }
         for (name, value) in &self.headers {
             let header = HeaderName::new_from_ascii(name.clone());
-            let header = header.map_err(|_| wrong(format!("`{name}` is no name of a header")))?;
+            let header = header.map_err(|_| wrong(format!("`{name}` is not a name of a header")))?;
             builder = builder.raw_header(HeaderValue::new(header, one_line(value)));
         }
         let mut left = most;
@@ -204,17 +208,17 @@ impl Draft {
     fn text(&self) -> Result<(Vec<u8>, ContentType), Failure> {
         let charset = self.charset.as_deref().unwrap_or("UTF-8");
         let essence = self.content_type.as_deref().unwrap_or("text/html");
-        let no_charset = || wrong(format!("`{charset}` is no encoding"));
+        let no_charset = || wrong(format!("`{charset}` is not an encoding"));
         let encoding = encoding_rs::Encoding::for_label(charset.as_bytes()).ok_or_else(no_charset)?;
-        // What one writes as UTF-16 would be UTF-8 all the same.
-        let (bytes, own, _) = encoding.encode(&self.content);
-        let label = if own == encoding { charset } else { own.name() };
+        // The library writes UTF-16 as UTF-8.
+        let (bytes, used, _) = encoding.encode(&self.content);
+        let label = if used == encoding { charset } else { used.name() };
         let full = match essence.to_ascii_lowercase().contains("charset=") {
             true => essence.to_owned(),
             false => format!("{essence}; charset={label}"),
         };
         let kind = ContentType::parse(&full);
-        let kind = kind.map_err(|_| wrong(format!("`{essence}` is no content type")))?;
+        let kind = kind.map_err(|_| wrong(format!("`{essence}` is not a content type")))?;
         // Lines of an e-mail end with CR LF.
         let text = if encoding.is_ascii_compatible() { with_line_ends(&bytes) } else { bytes.into_owned() };
         Ok((text, kind))
@@ -239,7 +243,7 @@ fn with_line_ends(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether there is a CR without its LF, or the other way round.
+/// Whether there is a CR without LF, or an LF without CR.
 fn has_bare_end(bytes: &[u8]) -> bool {
     let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at));
     bytes.iter().enumerate().any(|(at, byte)| match byte {
@@ -249,12 +253,12 @@ fn has_bare_end(bytes: &[u8]) -> bool {
     })
 }
 
-/// The part of a text.
+/// The MIME part of a text.
 fn single(
     (bytes, kind): (Vec<u8>, ContentType),
     encoding: ContentTransferEncoding,
 ) -> Result<SinglePart, Failure> {
-    // A CR or LF that ends no line may be taken for the end of one, and what follows it for commands.
+    // A bare CR or LF may count as the end of a line, and the text after it as a command.
     let encoding = match encoding {
         ContentTransferEncoding::SevenBit | ContentTransferEncoding::EightBit if has_bare_end(&bytes) => {
             ContentTransferEncoding::Base64
@@ -262,7 +266,7 @@ fn single(
         encoding => encoding,
     };
     let body = Body::new_with_encoding(bytes, encoding);
-    // A text that the encoding cannot carry has one that can.
+    // A text that the encoding cannot carry gets one that can.
     let body = body.unwrap_or_else(Body::new);
     Ok(SinglePart::builder().header(kind).header(ContentDisposition::inline()).body(body))
 }
@@ -273,7 +277,7 @@ fn encoding_of(text: Option<&str>) -> Result<ContentTransferEncoding, Failure> {
         Some("7bit") => ContentTransferEncoding::SevenBit,
         Some("8bit" | "binary") => ContentTransferEncoding::EightBit,
         Some("quoted-printable" | "quotedprintable") => ContentTransferEncoding::QuotedPrintable,
-        Some(other) => return Err(wrong(format!("`{other}` is no content transfer encoding"))),
+        Some(other) => return Err(wrong(format!("`{other}` is not a content transfer encoding"))),
     })
 }
 
@@ -283,11 +287,11 @@ impl Source {
             Content::Bytes(bytes) => (bytes, None),
             Content::File(path) => {
                 let unreadable = |why: String| wrong(format!("{}: {why}", path.display()));
-                let known = std::fs::metadata(&path).map_err(|why| unreadable(why.to_string()))?;
-                if !known.is_file() {
-                    return Err(unreadable("it is no file".to_owned()));
+                let metadata = std::fs::metadata(&path).map_err(|why| unreadable(why.to_string()))?;
+                if !metadata.is_file() {
+                    return Err(unreadable("it is not a file".to_owned()));
                 }
-                let size = usize::try_from(known.len()).unwrap_or(usize::MAX);
+                let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
                 if size > *left {
                     return Err(unreadable("the files are larger than a flow may hold".to_owned()));
                 }
@@ -301,7 +305,7 @@ impl Source {
         let name = self.name.or(file_name).map(|name| one_line(&name));
         let kind =
             self.content_type.unwrap_or_else(|| type_of(name.as_deref().unwrap_or_default()).to_owned());
-        let kind = ContentType::parse(&kind).map_err(|_| wrong(format!("`{kind}` is no content type")))?;
+        let kind = ContentType::parse(&kind).map_err(|_| wrong(format!("`{kind}` is not a content type")))?;
         let mut builder = SinglePart::builder().header(kind);
         if let Some(id) = self.id.filter(|_| inline) {
             let id = id.trim_start_matches('<').trim_end_matches('>');
@@ -317,9 +321,9 @@ impl Source {
     }
 }
 
-/// The type of a file by its name.
+/// The media type of a file by its name.
 fn type_of(name: &str) -> &'static str {
-    let extension = name.rsplit_once('.').map(|(_, own)| own.to_ascii_lowercase()).unwrap_or_default();
+    let extension = name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase()).unwrap_or_default();
     match extension.as_str() {
         "txt" | "text" | "log" | "md" => "text/plain",
         "htm" | "html" => "text/html",
@@ -343,15 +347,15 @@ fn type_of(name: &str) -> &'static str {
 fn mailboxes(name: &str, text: &str) -> Result<Mailboxes, Failure> {
     one_line(text)
         .parse()
-        .map_err(|why| wrong(format!("the parameter `{name}` is no list of addresses: {why}")))
+        .map_err(|why| wrong(format!("the parameter `{name}` is not a list of addresses: {why}")))
 }
 
-/// A value may not begin another header.
+/// A text without line breaks: a value must not begin another header.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
-/// A name for an e-mail that no other one has.
+/// A unique `Message-ID`.
 fn message_id() -> String {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -360,7 +364,7 @@ fn message_id() -> String {
     format!("<{:x}.{:x}.{number:x}@{}>", time.as_nanos(), std::process::id(), host_name())
 }
 
-/// An e-mail that was read.
+/// A parsed e-mail.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Mail {
     pub id: Option<String>,
@@ -373,13 +377,13 @@ pub(super) struct Mail {
     pub html: Option<String>,
     pub text: Option<String>,
     pub attachments: Vec<Attachment>,
-    /// When it was sent, in seconds since 1970.
+    /// `Date`, in seconds since 1970.
     pub sent: Option<i64>,
-    /// When the last server got it.
+    /// When the last server received it.
     pub received: Option<i64>,
 }
 
-/// A file that came with an e-mail.
+/// An attachment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Attachment {
     pub name: Option<String>,
@@ -388,15 +392,16 @@ pub(super) struct Attachment {
 }
 
 impl Mail {
-    /// Reads an e-mail, or the header of one.
+    /// Parses an e-mail, or the header of one.
     pub(super) fn parse(content: &[u8]) -> Result<Mail, Failure> {
         let parsed = MessageParser::default().parse(content);
-        let own = parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is no e-mail"))?;
+        let message =
+            parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is not an e-mail"))?;
         let list = |address: Option<&mail_parser::Address<'_>>| {
             let mut list = Vec::new();
-            for one in address?.iter() {
-                let email = one.address.as_deref().unwrap_or_default();
-                list.push(match one.name.as_deref() {
+            for address_read in address?.iter() {
+                let email = address_read.address.as_deref().unwrap_or_default();
+                list.push(match address_read.name.as_deref() {
                     Some(name) if !email.is_empty() => format!("{name} <{email}>"),
                     Some(name) => name.to_owned(),
                     None => email.to_owned(),
@@ -406,41 +411,41 @@ impl Mail {
         };
         let text_of = |html: bool| {
             let parts: Vec<&str> = match html {
-                true => own.html_bodies().filter_map(|part| part_text(part, true)).collect(),
-                false => own.text_bodies().filter_map(|part| part_text(part, false)).collect(),
+                true => message.html_bodies().filter_map(|part| part_text(part, true)).collect(),
+                false => message.text_bodies().filter_map(|part| part_text(part, false)).collect(),
             };
             Some(parts.join("\n")).filter(|_| !parts.is_empty())
         };
-        let attachments = own.attachments().map(|part| {
-            let kind = part.content_type().map(|own| match own.subtype() {
-                Some(subtype) => format!("{}/{subtype}", own.ctype()),
-                None => own.ctype().to_owned(),
+        let attachments = message.attachments().map(|part| {
+            let kind = part.content_type().map(|t| match t.subtype() {
+                Some(subtype) => format!("{}/{subtype}", t.ctype()),
+                None => t.ctype().to_owned(),
             });
-            let message = matches!(part.body, PartType::Message(_)).then(|| "message/rfc822".to_owned());
+            let rfc822 = matches!(part.body, PartType::Message(_)).then(|| "message/rfc822".to_owned());
             Attachment {
                 name: part.attachment_name().map(str::to_owned),
-                content_type: kind.or(message).unwrap_or_else(|| "application/octet-stream".to_owned()),
+                content_type: kind.or(rfc822).unwrap_or_else(|| "application/octet-stream".to_owned()),
                 content: part.contents().to_vec(),
             }
         });
         Ok(Mail {
-            id: own.message_id().map(|id| format!("<{id}>")),
-            to: list(own.to()),
-            from: list(own.from()),
-            cc: list(own.cc()),
-            bcc: list(own.bcc()),
-            reply_to: list(own.reply_to()),
-            subject: own.subject().map(str::to_owned),
+            id: message.message_id().map(|id| format!("<{id}>")),
+            to: list(message.to()),
+            from: list(message.from()),
+            cc: list(message.cc()),
+            bcc: list(message.bcc()),
+            reply_to: list(message.reply_to()),
+            subject: message.subject().map(str::to_owned),
             html: text_of(true),
             text: text_of(false),
             attachments: attachments.collect(),
-            sent: own.date().map(|date| date.to_timestamp()),
-            received: own.received().and_then(|own| own.date.as_ref()).map(|date| date.to_timestamp()),
+            sent: message.date().map(|date| date.to_timestamp()),
+            received: message.received().and_then(|r| r.date.as_ref()).map(|date| date.to_timestamp()),
         })
     }
 }
 
-/// The text of a part, if it is written so.
+/// The text of a part, if it has one.
 fn part_text<'p>(part: &'p mail_parser::MessagePart<'_>, html: bool) -> Option<&'p str> {
     match &part.body {
         PartType::Html(text) if html => Some(text),
@@ -467,14 +472,14 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_is_read() {
-        let mut own = draft();
-        own.headers.push(("X-Order".to_owned(), "7\r\nX-Other: 8".to_owned()));
-        own.attachments =
+        let mut draft = draft();
+        draft.headers.push(("X-Order".to_owned(), "7\r\nX-Other: 8".to_owned()));
+        draft.attachments =
             sources("attachments", r#"[{"fileName":"ü.txt","content":"aGk="}]"#, "/".as_ref()).unwrap();
-        own.images =
+        draft.images =
             sources("inlineImages", r#"[{"name":"a.png","content":"AAE=","contentID":"pic"}]"#, "/".as_ref())
                 .unwrap();
-        let letter = own.letter(1000).unwrap();
+        let letter = draft.letter(1000).unwrap();
         assert_eq!((letter.from.as_str(), letter.to.len()), ("bus@example.org", 3));
         let text = String::from_utf8(letter.content.clone()).unwrap();
         assert!(
@@ -487,8 +492,7 @@ mod tests {
         assert_eq!(mail.to.as_deref(), Some("Ann Ä <ann@example.org>, b@example.org"));
         assert_eq!(mail.text.as_deref(), Some("Hällo\r\n.\r\nend"));
         assert_eq!((mail.html, mail.bcc), (None, None));
-        let names: Vec<_> =
-            mail.attachments.iter().map(|own| (own.name.as_deref(), own.content.len())).collect();
+        let names: Vec<_> = mail.attachments.iter().map(|a| (a.name.as_deref(), a.content.len())).collect();
         assert!(names.contains(&(Some("ü.txt"), 2)), "{names:?}");
         assert!(mail.sent.is_some() && mail.id.is_some());
     }
@@ -496,26 +500,31 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_a_fault() {
         for (change, wanted) in [
-            ((|own| own.from.clear()) as fn(&mut Draft), "from"),
-            (|own| own.to = Some("nobody".to_owned()), "`to` is no list"),
-            (|own| (own.to, own.bcc) = (None, None), "there is nobody to send to"),
-            (|own| own.content_type = Some("text".to_owned()), "is no content type"),
-            (|own| own.charset = Some("x".to_owned()), "is no encoding"),
-            (|own| own.transfer_encoding = Some("x".to_owned()), "is no content transfer encoding"),
-            (|own| own.headers.push(("a b".to_owned(), String::new())), "is no name of a header"),
+            ((|draft| draft.from.clear()) as fn(&mut Draft), "from"),
+            (|draft| draft.to = Some("nobody".to_owned()), "`to` is not a list"),
+            (|draft| (draft.to, draft.bcc) = (None, None), "there is nobody to send to"),
+            (|draft| draft.content_type = Some("text".to_owned()), "is not a content type"),
+            (|draft| draft.charset = Some("x".to_owned()), "is not an encoding"),
+            (|draft| draft.transfer_encoding = Some("x".to_owned()), "is not a content transfer encoding"),
+            (|draft| draft.headers.push(("a b".to_owned(), String::new())), "is not a name of a header"),
             (
-                |own| own.attachments = sources("attachments", "/none/a.txt", "/".as_ref()).unwrap(),
+                |draft| draft.attachments = sources("attachments", "/none/a.txt", "/".as_ref()).unwrap(),
                 "/none/a.txt",
             ),
-            (|own| own.attachments = sources("attachments", "/tmp", "/".as_ref()).unwrap(), "is no file"),
             (
-                |own| own.attachments = sources("a", r#"[{"content":"AAECAwQF"}]"#, "/".as_ref()).unwrap(),
+                |draft| draft.attachments = sources("attachments", "/tmp", "/".as_ref()).unwrap(),
+                "is not a file",
+            ),
+            (
+                |draft| {
+                    draft.attachments = sources("a", r#"[{"content":"AAECAwQF"}]"#, "/".as_ref()).unwrap()
+                },
                 "larger than a flow may hold",
             ),
         ] {
-            let mut own = draft();
-            change(&mut own);
-            let failure = own.letter(5).err().unwrap();
+            let mut draft = draft();
+            change(&mut draft);
+            let failure = draft.letter(5).err().unwrap();
             assert!(failure.detail.contains(wanted), "{wanted}: {}", failure.detail);
         }
         for text in ["[1]", "[{}]", r#"[{"content":"%"}]"#] {
@@ -527,12 +536,12 @@ mod tests {
     fn contents_have_their_encoding() {
         for (charset, transfer) in [("ISO-8859-1", "8bit"), ("UTF-8", "7bit"), ("UTF-8", "Quoted-Printable")]
         {
-            let own = Draft {
+            let draft = Draft {
                 charset: Some(charset.to_owned()),
                 transfer_encoding: Some(transfer.to_owned()),
                 ..draft()
             };
-            let mail = Mail::parse(&own.letter(1000).unwrap().content).unwrap();
+            let mail = Mail::parse(&draft.letter(1000).unwrap().content).unwrap();
             assert_eq!(
                 mail.text.as_deref().map(str::trim_end),
                 Some("Hällo\r\n.\r\nend"),
@@ -548,13 +557,13 @@ mod tests {
                 for content in
                     ["a\r.\r\nMAIL FROM:<x@y>", "a\n.\rb", "a\r\r\n.\r", "\r.\n", "\n.\n", "a\r\n.\r\nb"]
                 {
-                    let own = Draft {
+                    let draft = Draft {
                         content: content.to_owned(),
                         charset: Some(charset.to_owned()),
                         transfer_encoding: Some(transfer.to_owned()),
                         ..draft()
                     };
-                    let content = own.letter(1000).unwrap().content;
+                    let content = draft.letter(1000).unwrap().content;
                     let lines = String::from_utf8(content).unwrap().replace("\r\n", "");
                     assert!(!lines.contains(['\r', '\n']), "{charset} {transfer}: {lines:?}");
                 }

@@ -1,4 +1,4 @@
-//! What is done in a mailbox.
+//! Operations on a mailbox.
 
 use super::mail::Mail;
 use super::{
@@ -12,20 +12,20 @@ use message::memory::{self, Held};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 
-/// Folder where none is named.
+/// The folder where none is given.
 const INBOX: &str = "INBOX";
-/// Headers that are read at a time, and most bytes of one.
+/// How many headers are fetched at a time, and most bytes of one.
 const AT_A_TIME: usize = 100;
 const HEADER: usize = 256 << 10;
-/// What an e-mail takes while it is read, over its bytes.
+/// The memory of an e-mail while it is parsed, as a multiple of its bytes.
 const GROWTH: usize = 3;
 
-/// The e-mails that a list has read: operations behind it name them by index.
+/// The e-mails of the last list: later operations refer to them by index.
 struct Listed(Vec<Mail>);
 
-/// Which e-mails are wanted.
+/// The criteria of a list.
 struct Criteria {
-    /// What a server with flags is asked for.
+    /// The criteria that a server with flags evaluates.
     flags: String,
     subject: Option<Wanted>,
     from: Option<Wanted>,
@@ -36,7 +36,7 @@ struct Criteria {
     deletes: bool,
 }
 
-/// A text, or a regular expression, that is found within another.
+/// A text or a regular expression to search for.
 struct Wanted {
     text: String,
     pattern: Option<Pattern>,
@@ -61,7 +61,7 @@ impl Wanted {
 }
 
 impl Criteria {
-    /// Whether more than flags decides.
+    /// Whether headers must be read, not only flags.
     fn needs_header(&self) -> bool {
         self.subject.is_some()
             || self.from.is_some()
@@ -108,16 +108,16 @@ impl Operation {
 
     async fn by_imap(&self, server: &Server, context: &mut Context) -> Result<Outcome, Failure> {
         let folder = self.parameters.text("folder", context)?.unwrap_or_else(|| INBOX.to_owned());
-        let criteria = if self.what == What::List { Some(self.criteria(context)?) } else { None };
-        let id = match self.what {
+        let criteria = if self.action == What::List { Some(self.criteria(context)?) } else { None };
+        let id = match self.action {
             What::List | What::Expunge => None,
             _ => Some(self.id(context)?),
         };
         let pool = context.services().kept.get::<Conversations<imap::Session>>().of(server, server.pool);
         let _place = place(&pool, server).await?;
         let mut waiting = pool.take();
-        while let Some(own) = &mut waiting {
-            if own.is_alive().await {
+        while let Some(session) = &mut waiting {
+            if session.is_alive().await {
                 break;
             }
             waiting = pool.take();
@@ -128,21 +128,21 @@ impl Operation {
         };
         let changes = match &criteria {
             Some(criteria) => criteria.deletes,
-            None => !matches!(self.what, What::Body | What::Attachment),
+            None => !matches!(self.action, What::Body | What::Attachment),
         };
         let done = async {
             session.select(&folder, changes).await?;
             if let Some(criteria) = criteria {
                 return self.list(&mut session, &criteria, context).await;
             }
-            if self.what == What::Expunge {
+            if self.action == What::Expunge {
                 session.expunge(&[]).await?;
                 return Ok(success());
             }
             let id = id.unwrap_or_default();
             let found = session.find(&id).await?;
             let number = *found.first().ok_or_else(|| none_of(&id))?;
-            match self.what {
+            match self.action {
                 What::MarkAsRead => session.flag(&[number], "\\Seen").await?,
                 What::MarkAsDeleted => session.flag(&[number], "\\Deleted").await?,
                 What::Delete => {
@@ -154,13 +154,13 @@ impl Operation {
                     let content = contents.pop().ok_or_else(|| none_of(&id))?;
                     let mut mails = self.parsed(vec![(None, content)], held, context).await?;
                     let mail = mails.pop().ok_or_else(|| none_of(&id))?;
-                    return self.one(&mail, context);
+                    return self.mail_outcome(&mail, context);
                 }
             }
             Ok(success())
         };
         let done = done.await;
-        // A conversation that was cut off is not gone on with.
+        // A broken session is not reused.
         if done
             .as_ref()
             .err()
@@ -182,11 +182,11 @@ impl Operation {
             let mut wanted = Vec::new();
             for some in found.chunks(AT_A_TIME) {
                 let most = AT_A_TIME * HEADER;
-                for own in session.fetch(some, "UID INTERNALDATE BODY.PEEK[HEADER]", most).await? {
-                    let mut mail = Mail::parse(&own.content).unwrap_or_default();
-                    mail.received = own.received.as_deref().and_then(internal_date).or(mail.received);
+                for fetched in session.fetch(some, "UID INTERNALDATE BODY.PEEK[HEADER]", most).await? {
+                    let mut mail = Mail::parse(&fetched.content).unwrap_or_default();
+                    mail.received = fetched.received.as_deref().and_then(internal_date).or(mail.received);
                     if criteria.wants(&mail)? {
-                        wanted.push(own.uid);
+                        wanted.push(fetched.uid);
                     }
                 }
             }
@@ -200,7 +200,7 @@ impl Operation {
             session.flag(&chosen, "\\Deleted").await?;
             session.expunge(&chosen).await?;
         }
-        Ok(self.listed(mails, context))
+        Ok(self.list_outcome(mails, context))
     }
 
     async fn by_pop3(&self, server: &Server, context: &mut Context) -> Result<Outcome, Failure> {
@@ -208,10 +208,10 @@ impl Operation {
         if let Some(folder) = folder.filter(|folder| !folder.eq_ignore_ascii_case(INBOX)) {
             return Err(Failure::new(FOLDER, format!("POP3 has no folder `{folder}`, only {INBOX}")));
         }
-        if matches!(self.what, What::MarkAsRead | What::MarkAsDeleted | What::Expunge) {
+        if matches!(self.action, What::MarkAsRead | What::MarkAsDeleted | What::Expunge) {
             return Err(Failure::new(CONFIGURATION, "POP3 knows no marks: the operation needs IMAP"));
         }
-        let criteria = if self.what == What::List { Some(self.criteria(context)?) } else { None };
+        let criteria = if self.action == What::List { Some(self.criteria(context)?) } else { None };
         let id = if criteria.is_none() { Some(self.id(context)?) } else { None };
         let most = context.services().limits.held;
         let pool = context.services().kept.get::<Conversations<pop3::Session>>().of(server, server.pool);
@@ -223,11 +223,11 @@ impl Operation {
             let wanted = id.trim_start_matches('<').trim_end_matches('>');
             for (number, size) in sizes {
                 let header = session.header(number, HEADER).await?;
-                let own = Mail::parse(&header).unwrap_or_default().id.unwrap_or_default();
-                if own.trim_start_matches('<').trim_end_matches('>') != wanted {
+                let message_id = Mail::parse(&header).unwrap_or_default().id.unwrap_or_default();
+                if message_id.trim_start_matches('<').trim_end_matches('>') != wanted {
                     continue;
                 }
-                if self.what == What::Delete {
+                if self.action == What::Delete {
                     session.delete(number).await?;
                     session.quit().await?;
                     return Ok(success());
@@ -237,7 +237,7 @@ impl Operation {
                 let _ = session.quit().await;
                 let mut mails = self.parsed(vec![(None, content)], held, context).await?;
                 let mail = mails.pop().ok_or_else(|| none_of(&id))?;
-                return self.one(&mail, context);
+                return self.mail_outcome(&mail, context);
             }
             return Err(none_of(&id));
         };
@@ -274,10 +274,10 @@ impl Operation {
         } else {
             let _ = session.quit().await;
         }
-        Ok(self.listed(mails, context))
+        Ok(self.list_outcome(mails, context))
     }
 
-    /// Reads e-mails off the worker.
+    /// Parses e-mails on a thread of its own.
     async fn parsed(
         &self,
         contents: Vec<(Option<i64>, Vec<u8>)>,
@@ -289,30 +289,30 @@ impl Operation {
         off_worker("e-mails that are read", parse, context).await?
     }
 
-    fn listed(&self, mails: Vec<Mail>, context: &mut Context) -> Outcome {
+    fn list_outcome(&self, mails: Vec<Mail>, context: &mut Context) -> Outcome {
         let mut emails = Vec::with_capacity(mails.len());
         let mut xml = String::from("<emails>");
         for (index, mail) in mails.iter().enumerate() {
-            let mut own = Map::new();
-            own.insert("index".to_owned(), index.into());
-            own.extend(addresses(mail));
+            let mut members = Map::new();
+            members.insert("index".to_owned(), index.into());
+            members.extend(addresses(mail));
             let attachments = mail.attachments.iter().enumerate().map(
-                |(index, own)| json!({ "index": index, "name": own.name, "contentType": own.content_type }),
+                |(index, attachment)| json!({ "index": index, "name": attachment.name, "contentType": attachment.content_type }),
             );
             let attachments: Vec<Json> = attachments.collect();
-            let mut element = own.clone();
+            let mut element = members.clone();
             element.retain(|_, value| !value.is_null());
             element.insert("attachments".to_owned(), json!({ "attachment": attachments }));
             xml.push_str(&crate::result::xml("email", &element));
-            own.insert("attachments".to_owned(), attachments.into());
-            emails.push(Json::Object(own));
+            members.insert("attachments".to_owned(), attachments.into());
+            emails.push(Json::Object(members));
         }
         xml.push_str("</emails>");
         context.attach(Arc::new(Listed(mails)));
         Outcome { payload: json!({ "emails": emails }), attributes: Map::new(), body: Body::Xml(xml) }
     }
 
-    /// The result for an e-mail that a list has read; `None`: it is asked for by its id.
+    /// The result for an e-mail of the last list; `None`: the operation gives an id instead.
     pub(super) fn of_listed(&self, context: &mut Context) -> Result<Option<Outcome>, Failure> {
         let Some(index) = self.parameters.text("emailIndex", context)? else { return Ok(None) };
         let listed = context
@@ -325,12 +325,12 @@ impl Operation {
                 format!("there is no e-mail {index} among the {} of the list", listed.0.len()),
             )
         })?;
-        self.one(mail, context).map(Some)
+        self.mail_outcome(mail, context).map(Some)
     }
 
-    /// The texts of an e-mail, or a file of it.
-    fn one(&self, mail: &Mail, context: &mut Context) -> Result<Outcome, Failure> {
-        if self.what == What::Body {
+    /// The result for an e-mail: its texts, or an attachment.
+    fn mail_outcome(&self, mail: &Mail, context: &mut Context) -> Result<Outcome, Failure> {
+        if self.action == What::Body {
             let mut email = addresses(mail);
             email.insert("htmlContent".to_owned(), json!(mail.html));
             email.insert("textContent".to_owned(), json!(mail.text));
@@ -352,7 +352,7 @@ impl Operation {
         let index = index
             .ok_or_else(|| Failure::new(CONFIGURATION, "the parameter `attachmentIndex` is not given"))?;
         let at: Option<usize> = index.parse().ok();
-        let own = at.and_then(|at| mail.attachments.get(at)).ok_or_else(|| {
+        let attachment = at.and_then(|at| mail.attachments.get(at)).ok_or_else(|| {
             let count = mail.attachments.len();
             Failure::new(
                 CONFIGURATION,
@@ -360,10 +360,14 @@ impl Operation {
             )
         })?;
         let mut attributes = Map::new();
-        attributes.insert("ATTACHMENT_NAME".to_owned(), own.name.clone().unwrap_or_default().into());
-        attributes.insert("ATTACHMENT_TYPE".to_owned(), own.content_type.clone().into());
-        let payload = json!({ "base64Content": STANDARD.encode(&own.content) });
-        Ok(Outcome { payload, attributes, body: Body::Bytes(own.content.clone(), own.content_type.clone()) })
+        attributes.insert("ATTACHMENT_NAME".to_owned(), attachment.name.clone().unwrap_or_default().into());
+        attributes.insert("ATTACHMENT_TYPE".to_owned(), attachment.content_type.clone().into());
+        let payload = json!({ "base64Content": STANDARD.encode(&attachment.content) });
+        Ok(Outcome {
+            payload,
+            attributes,
+            body: Body::Bytes(attachment.content.clone(), attachment.content_type.clone()),
+        })
     }
 
     fn id(&self, context: &mut Context) -> Result<String, Failure> {
@@ -376,7 +380,7 @@ impl Operation {
     }
 
     fn criteria(&self, context: &mut Context) -> Result<Criteria, Failure> {
-        let own = &self.parameters;
+        let parameters = &self.parameters;
         let mut flags = Vec::new();
         for (name, set, unset) in [
             ("seen", "SEEN", "UNSEEN"),
@@ -384,32 +388,32 @@ impl Operation {
             ("deleted", "DELETED", "UNDELETED"),
             ("recent", "RECENT", "OLD"),
         ] {
-            if let Some(text) = own.text(name, context)? {
+            if let Some(text) = parameters.text(name, context)? {
                 flags.push(if text.eq_ignore_ascii_case("true") { set } else { unset });
             }
         }
         let mut time = |name: &str| -> Result<Option<i64>, Failure> {
-            own.text(name, context)?.map(|text| moment(name, &text)).transpose()
+            parameters.text(name, context)?.map(|text| moment(name, &text)).transpose()
         };
         let received = (time("receivedSince")?, time("receivedUntil")?);
         let sent = (time("sentSince")?, time("sentUntil")?);
         let mut number = |name: &str, default: usize| -> Result<usize, Failure> {
-            let Some(text) = own.text(name, context)? else { return Ok(default) };
+            let Some(text) = parameters.text(name, context)? else { return Ok(default) };
             if text == "-1" {
                 return Ok(default);
             }
-            text.parse().map_err(|_| Failure::new(CONFIGURATION, format!("`{name}` is no number: {text}")))
+            text.parse().map_err(|_| Failure::new(CONFIGURATION, format!("`{name}` is not a number: {text}")))
         };
         let (offset, limit) = (number("offset", 0)?, number("limit", usize::MAX)?);
         Ok(Criteria {
             flags: if flags.is_empty() { "ALL".to_owned() } else { flags.join(" ") },
-            subject: own.text("subjectRegex", context)?.map(Wanted::new),
-            from: own.text("fromRegex", context)?.map(Wanted::new),
+            subject: parameters.text("subjectRegex", context)?.map(Wanted::new),
+            from: parameters.text("fromRegex", context)?.map(Wanted::new),
             received,
             sent,
             offset,
             limit,
-            deletes: own.is_true("deleteAfterRetrieve", false, context)?,
+            deletes: parameters.is_true("deleteAfterRetrieve", false, context)?,
         })
     }
 }
@@ -417,10 +421,10 @@ impl Operation {
 /// The time of a parameter, in seconds since 1970.
 pub(super) fn moment(name: &str, text: &str) -> Result<i64, Failure> {
     let parsed: Result<jiff::civil::DateTime, _> = text.parse();
-    let zoned = parsed.and_then(|own| own.to_zoned(jiff::tz::TimeZone::system()));
-    let stamp = zoned.map(|own| own.timestamp()).or_else(|_| text.parse::<jiff::Timestamp>());
-    stamp.map(|own| own.as_second()).map_err(|_| {
-        Failure::new(CONFIGURATION, format!("`{name}` is no time like 2026-11-23T10:15:30: {text}"))
+    let zoned = parsed.and_then(|d| d.to_zoned(jiff::tz::TimeZone::system()));
+    let stamp = zoned.map(|z| z.timestamp()).or_else(|_| text.parse::<jiff::Timestamp>());
+    stamp.map(|s| s.as_second()).map_err(|_| {
+        Failure::new(CONFIGURATION, format!("`{name}` is not a time like 2026-11-23T10:15:30: {text}"))
     })
 }
 
@@ -428,7 +432,7 @@ fn none_of(id: &str) -> Failure {
     Failure::new(NOT_FOUND, format!("there is no e-mail {id}"))
 }
 
-/// Counts the bytes of e-mails before they are read.
+/// Counts the memory of e-mails before they are read.
 fn held_for(bytes: usize, most: usize) -> Result<Held, Failure> {
     if bytes > most {
         let why =
@@ -438,7 +442,7 @@ fn held_for(bytes: usize, most: usize) -> Result<Held, Failure> {
     Ok(memory::try_hold(bytes.saturating_mul(GROWTH))?)
 }
 
-/// The bytes of messages.
+/// Fetches whole messages.
 async fn contents(
     session: &mut imap::Session,
     numbers: &[u32],
@@ -447,24 +451,24 @@ async fn contents(
     let most = context.services().limits.held;
     let mut total = 0_usize;
     for some in numbers.chunks(1000) {
-        for own in session.fetch(some, "UID RFC822.SIZE", 0).await? {
-            total = total.saturating_add(own.size);
+        for fetched in session.fetch(some, "UID RFC822.SIZE", 0).await? {
+            total = total.saturating_add(fetched.size);
         }
     }
     let held = held_for(total, most)?;
     let (mut contents, mut left) = (Vec::with_capacity(numbers.len()), total.saturating_mul(2) + (64 << 10));
     for number in numbers {
-        // One that went meanwhile is not there.
-        if let Some(own) = session.fetch(&[*number], "UID BODY.PEEK[]", left).await?.pop() {
-            left = left.saturating_sub(own.content.len());
-            contents.push(own.content);
+        // A message that was removed meanwhile is skipped.
+        if let Some(fetched) = session.fetch(&[*number], "UID BODY.PEEK[]", left).await?.pop() {
+            left = left.saturating_sub(fetched.content.len());
+            contents.push(fetched.content);
         }
     }
     Ok((contents, held))
 }
 
 fn addresses(mail: &Mail) -> Map<String, Json> {
-    let mut own = Map::new();
+    let mut members = Map::new();
     for (name, value) in [
         ("emailID", &mail.id),
         ("to", &mail.to),
@@ -474,12 +478,12 @@ fn addresses(mail: &Mail) -> Map<String, Json> {
         ("replyTo", &mail.reply_to),
         ("subject", &mail.subject),
     ] {
-        own.insert(name.to_owned(), json!(value));
+        members.insert(name.to_owned(), json!(value));
     }
-    own
+    members
 }
 
-/// When a server got a message: `17-Jul-2026 02:44:25 -0700`.
+/// The INTERNALDATE of a message: `17-Jul-2026 02:44:25 -0700`.
 fn internal_date(text: &str) -> Option<i64> {
     let parsed = jiff::fmt::strtime::parse("%d-%b-%Y %H:%M:%S %z", text).ok()?;
     Some(parsed.to_timestamp().ok()?.as_second())

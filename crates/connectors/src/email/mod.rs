@@ -1,7 +1,7 @@
 //! The email connector: sending by SMTP, and mailboxes by IMAP and POP3.
 //!
-//! Everything waits without a thread, within the times of its connection. Messages are made and read on threads of their own, since
-//! files are read and texts are decoded for them.
+//! All waiting is asynchronous, within the timeouts of the connection. Messages are built and parsed on other threads, since
+//! that reads files and decodes texts.
 
 mod imap;
 mod mail;
@@ -116,7 +116,7 @@ const EXPUNGE: Definition = operation(
 
 const ONE: &[&str] = &["emailId", "emailID", "folder", "connection", VARIABLE, OVERWRITE];
 
-/// What a connection is described by.
+/// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
     "connectionType",
@@ -159,11 +159,11 @@ const CONFIGURATION: Reason = (700_204, "EMAIL:INVALID_CONFIGURATION");
 const RESPONSE: Reason = (700_205, "EMAIL:RESPONSE_GENERATION");
 const CREDENTIALS: Reason = (700_206, "EMAIL:INVALID_CREDENTIALS");
 
-/// How long connecting, an answer and a block that is sent may take, unless the connection says.
+/// Timeout of connecting, of an answer and of a block that is sent, unless the connection has one.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest of these times.
+/// Upper limit of these timeouts.
 const LONGEST: Duration = Duration::from_secs(600);
-/// How long a connection waits for the next message, unless its description says: servers end it after a while.
+/// How long an idle connection is kept, unless the connection says: servers close it after a while.
 const KEEP: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,23 +173,23 @@ enum Protocol {
     Pop3,
 }
 
-/// A server as a connection describes it.
+/// A server, as a connection describes it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Server {
     protocol: Protocol,
-    /// It begins with TLS.
+    /// Implicit TLS.
     secure: bool,
-    /// It goes on with TLS.
+    /// STARTTLS.
     start_tls: bool,
     host: String,
     port: u16,
     user: Option<String>,
     password: Option<String>,
-    /// A token takes the place of the password.
+    /// A token instead of the password.
     oauth: Option<oauth::Account>,
     authenticates: bool,
     check_name: bool,
-    /// Whatever certificate it shows.
+    /// Every certificate is trusted.
     trusted: bool,
     connect: Duration,
     read: Duration,
@@ -197,18 +197,18 @@ struct Server {
     pool: Limits,
 }
 
-/// How the bus shows who it is.
+/// How the bus authenticates.
 #[derive(Clone, Copy)]
 enum Login<'a> {
-    /// It does not.
+    /// Without authentication.
     Nobody,
     Password(&'a str, &'a str),
     Token(&'a str, &'a str),
 }
 
-/// A conversation with a server.
+/// A session with a server.
 trait Converse: Sized {
-    /// Begins one, up to where the server knows who asks.
+    /// Opens a session, up to the authenticated state.
     fn open(
         server: &Server,
         login: Login<'_>,
@@ -217,7 +217,7 @@ trait Converse: Sized {
 }
 
 impl Server {
-    /// Opens a conversation. Where a token that was kept is refused, a fresh one is tried.
+    /// Opens a session. Where a cached token is refused, a fresh one is tried.
     async fn open<T: Converse>(&self, services: &Services) -> Result<T, Failure> {
         let Some(user) = self.user.as_deref().filter(|_| self.authenticates) else {
             return T::open(self, Login::Nobody, services).await;
@@ -241,11 +241,11 @@ impl Server {
 /// A connection.
 struct Connection {
     fields: Fields,
-    /// Where relative paths of attachments begin.
+    /// The directory that relative paths of attachments start from.
     directory: PathBuf,
 }
 
-/// What is done.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Send,
@@ -259,7 +259,7 @@ enum What {
 }
 
 struct Operation {
-    what: What,
+    action: What,
     connections: Connections<Connection>,
     parameters: Parameters,
 }
@@ -295,7 +295,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     Some(Connection { fields, directory: compiler.configuration.root.clone() })
 }
 
-/// Reports what a token needs and the connection does not have.
+/// Reports parameters of a token that the connection lacks.
 fn report_oauth(fields: &Fields, element: &Element, compiler: &mut Compiler<'_>) -> Option<()> {
     let grant = fields.literal("grantType").map(plain);
     if let Some(grant) = &grant
@@ -315,7 +315,7 @@ fn report_oauth(fields: &Fields, element: &Element, compiler: &mut Compiler<'_>)
     Some(())
 }
 
-/// The grants that tokens are asked for with, without case and what is between words.
+/// The grant types, without case and separators.
 const GRANTS: [&str; 2] = ["authorizationcode", "clientcredentials"];
 
 fn plain(text: &str) -> String {
@@ -343,9 +343,10 @@ impl Connection {
             None => default_port,
         };
         let mut time = |name: &str, default: Duration| -> Result<Duration, Failure> {
-            let Some(own) = text(name)? else { return Ok(default) };
-            let millis: i64 = own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))?;
-            // No time at all, or one without end, is the one that there is otherwise.
+            let Some(value) = text(name)? else { return Ok(default) };
+            let millis: i64 =
+                value.parse().map_err(|_| wrong(format!("`{name}` is not a number: {value}")))?;
+            // A timeout of 0, or a negative one, is the default.
             let millis = u64::try_from(millis).ok().filter(|millis| *millis > 0);
             Ok(millis.map_or(default, |millis| Duration::from_millis(millis).min(LONGEST)))
         };
@@ -353,25 +354,28 @@ impl Connection {
         let (write, wait) = (time("writeTimeout", PATIENCE)?, time("maxWaitTime", PATIENCE)?);
         let keep = time("minEvictionTime", KEEP)?;
         let mut count = |name: &str, default: usize| -> Result<usize, Failure> {
-            let Some(own) = text(name)? else { return Ok(default) };
-            let count: i64 = own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))?;
+            let Some(value) = text(name)? else { return Ok(default) };
+            let count: i64 =
+                value.parse().map_err(|_| wrong(format!("`{name}` is not a number: {value}")))?;
             Ok(usize::try_from(count).unwrap_or(default.max(64)))
         };
         let (most, idle) = (count("maxActiveConnections", 8)?, count("maxIdleConnections", 8)?);
         let mut truth = |name: &str, default: bool| -> Result<bool, Failure> {
-            Ok(text(name)?.map_or(default, |own| own.eq_ignore_ascii_case("true")))
+            Ok(text(name)?.map_or(default, |value| value.eq_ignore_ascii_case("true")))
         };
         let start_tls = truth("requireTLS", false)? && !secure;
         let check_name = truth("checkServerIdentity", true)?;
         let authenticates = truth("requireAuthentication", true)?;
         let pools = !truth("disablePooling", false)?;
         let fails =
-            text("exhaustedAction")?.is_some_and(|own| own.eq_ignore_ascii_case("WHEN_EXHAUSTED_FAIL"));
-        let trusted = text("trustedHosts")?.is_some_and(|own| {
-            own.split([',', ' ']).any(|one| one == "*" || one.eq_ignore_ascii_case(&host))
+            text("exhaustedAction")?.is_some_and(|value| value.eq_ignore_ascii_case("WHEN_EXHAUSTED_FAIL"));
+        let trusted = text("trustedHosts")?.is_some_and(|hosts| {
+            hosts
+                .split([',', ' '])
+                .any(|trusted_host| trusted_host == "*" || trusted_host.eq_ignore_ascii_case(&host))
         });
         let (user, password) = (text("username")?, text("password")?);
-        let oauth = match text("enableOAuth2")?.is_some_and(|own| own.eq_ignore_ascii_case("true")) {
+        let oauth = match text("enableOAuth2")?.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             true => Some(account(&mut text)?),
             false => None,
         };
@@ -400,7 +404,7 @@ impl Connection {
     }
 }
 
-/// Who asks for tokens.
+/// The account for tokens.
 fn account(text: &mut impl FnMut(&str) -> Result<Option<String>, Fault>) -> Result<oauth::Account, Failure> {
     let mut needed = |name: &str| -> Result<String, Failure> {
         text(name)?.ok_or_else(|| Failure::new(CONFIGURATION, format!("`enableOAuth2` needs `{name}`")))
@@ -425,21 +429,21 @@ fn account(text: &mut impl FnMut(&str) -> Result<Option<String>, Fault>) -> Resu
     Ok(oauth::Account { url, client, secret, refresh, scope: text("scope")? })
 }
 
-fn compile(element: &Element, what: What, compiler: &mut Compiler<'_>) -> Compiled {
+fn compile(element: &Element, action: What, compiler: &mut Compiler<'_>) -> Compiled {
     let connections = Connections::compile(element, "email", compiler, make)?;
-    // What people write in an e-mail has values of the message in it.
+    // The texts of an e-mail may have values of the message in them.
     let form = |name: &str| match name {
         "subject" | "content" | "to" | "cc" | "bcc" => Form::Template,
         "attachments" | "inlineImages" | "headers" => Form::Json,
         _ => Form::Plain,
     };
     let parameters = Parameters::compile(element, form, compiler)?;
-    check(what, &parameters, element, compiler);
-    Some(Box::new(Operation { what, connections, parameters }))
+    check(action, &parameters, element, compiler);
+    Some(Box::new(Operation { action, connections, parameters }))
 }
 
-/// Reports values that are wrong for every message.
-fn check(what: What, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+/// Reports literals that are wrong.
+fn check(action: What, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     let truths = ["deleteAfterRetrieve", "seen", "answered", "deleted", "recent"];
     parameters.check_truths(&truths, element, compiler);
     for name in ["offset", "limit"] {
@@ -450,29 +454,31 @@ fn check(what: What, parameters: &Parameters, element: &Element, compiler: &mut 
     parameters.check_numbers(&["emailIndex", "attachmentIndex"], element, compiler);
     for name in ["receivedSince", "receivedUntil", "sentSince", "sentUntil"] {
         parameters.check(name, element, compiler, |text| {
-            mailbox::moment(name, text).map(|_| ()).map_err(|own| own.detail)
+            mailbox::moment(name, text).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
-    if what == What::Attachment {
+    if action == What::Attachment {
         parameters.check_given(&["attachmentIndex"], element, compiler);
     }
-    let one =
-        matches!(what, What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead);
+    let takes_one_mail = matches!(
+        action,
+        What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead
+    );
     let is_named = ["emailId", "emailID", "emailIndex"].iter().any(|name| !parameters.is_absent(name));
-    if one && !is_named {
+    if takes_one_mail && !is_named {
         parameters.check_given(&["emailId"], element, compiler);
     }
-    if what == What::Send {
+    if action == What::Send {
         mail::check(parameters, element, compiler);
     }
 }
 
-/// The conversations that wait for the next message.
+/// The idle sessions.
 type Conversations<T> = Pools<Server, T>;
 
 impl Operation {
     fn name(&self) -> &'static str {
-        match self.what {
+        match self.action {
             What::Send => "email.send",
             What::List => "email.list",
             What::Body => "email.getEmailBody",
@@ -494,8 +500,8 @@ impl Operation {
     }
 
     async fn perform(&self, context: &mut Context) -> Result<Outcome, Failure> {
-        // An e-mail of the list that was read before needs no server.
-        if matches!(self.what, What::Body | What::Attachment)
+        // An e-mail of the last list needs no server.
+        if matches!(self.action, What::Body | What::Attachment)
             && let Some(outcome) = self.of_listed(context)?
         {
             return Ok(outcome);
@@ -503,10 +509,10 @@ impl Operation {
         let connection =
             self.connections.find(context).map_err(|fault| Failure::new(CONFIGURATION, fault.message))?;
         let server = connection.server(context)?;
-        match (self.what, server.protocol) {
+        match (self.action, server.protocol) {
             (What::Send, Protocol::Smtp) => self.send(&connection, &server, context).await,
             (What::Send, _) | (_, Protocol::Smtp) => {
-                let need = if self.what == What::Send { "SMTP or SMTPS" } else { "IMAP or POP3" };
+                let need = if self.action == What::Send { "SMTP or SMTPS" } else { "IMAP or POP3" };
                 Err(Failure::new(
                     CONFIGURATION,
                     format!("the operation needs a connection of the type {need}"),
@@ -551,42 +557,43 @@ impl Operation {
         server: &Server,
         context: &mut Context,
     ) -> Result<mail::Draft, Failure> {
-        let own = &self.parameters;
+        let parameters = &self.parameters;
         let user = server.user.clone().filter(|user| user.contains('@'));
-        let from = own.text("from", context)?.or(user);
+        let from = parameters.text("from", context)?.or(user);
         let from = from.ok_or_else(|| Failure::new(CONFIGURATION, "the parameter `from` is not given"))?;
-        let files = |name: &str, context: &mut Context| match own.text(name, context)? {
+        let files = |name: &str, context: &mut Context| match parameters.text(name, context)? {
             Some(text) => mail::sources(name, &text, &connection.directory),
             None => Ok(Vec::new()),
         };
         let (attachments, images) = (files("attachments", context)?, files("inlineImages", context)?);
-        let headers = match own.text("headers", context)? {
+        let headers = match parameters.text("headers", context)? {
             Some(text) => headers(&text)?,
             None => Vec::new(),
         };
-        let content = own.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
-        // Elements that are written here are of HTML, not of the configuration.
+        let content =
+            parameters.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
+        // Elements in this value are HTML, not configuration.
         let content = content.replace(&format!(" xmlns=\"{}\"", config::SYNAPSE), "");
         Ok(mail::Draft {
             from,
-            personal_name: own.text("personalName", context)?,
-            to: own.text("to", context)?,
-            cc: own.text("cc", context)?,
-            bcc: own.text("bcc", context)?,
-            reply_to: own.text("replyTo", context)?,
-            subject: own.text("subject", context)?,
+            personal_name: parameters.text("personalName", context)?,
+            to: parameters.text("to", context)?,
+            cc: parameters.text("cc", context)?,
+            bcc: parameters.text("bcc", context)?,
+            reply_to: parameters.text("replyTo", context)?,
+            subject: parameters.text("subject", context)?,
             headers,
             content,
-            content_type: own.text("contentType", context)?,
-            charset: own.text("encoding", context)?,
-            transfer_encoding: own.text("contentTransferEncoding", context)?,
+            content_type: parameters.text("contentType", context)?,
+            charset: parameters.text("encoding", context)?,
+            transfer_encoding: parameters.text("contentTransferEncoding", context)?,
             attachments,
             images,
         })
     }
 }
 
-/// Waits for a place among the connections to a server.
+/// Waits for a permit of the pool.
 async fn place<T>(pool: &Pool<T>, server: &Server) -> Result<tokio::sync::OwnedSemaphorePermit, Failure> {
     let busy = || {
         let why = format!(
@@ -600,22 +607,23 @@ async fn place<T>(pool: &Pool<T>, server: &Server) -> Result<tokio::sync::OwnedS
 
 /// The headers of a parameter: `Name: value` between commas, or pairs as JSON.
 fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
-    let wrong = |why: String| Failure::new(CONFIGURATION, format!("`headers` is no list of headers: {why}"));
+    let wrong =
+        |why: String| Failure::new(CONFIGURATION, format!("`headers` is not a list of headers: {why}"));
     let list = match text.starts_with(['[', '{']) {
         true if text.starts_with('{') => crate::http::pairs(&format!("[{text}]")).map_err(wrong)?,
         true => crate::http::pairs(text).map_err(wrong)?,
         false => {
-            let split = |own: &str| {
-                let (name, value) = own.split_once(':').ok_or_else(|| wrong(own.to_owned()))?;
+            let split = |line: &str| {
+                let (name, value) = line.split_once(':').ok_or_else(|| wrong(line.to_owned()))?;
                 Ok((name.trim().to_owned(), value.trim().to_owned()))
             };
             let list: Result<Vec<_>, Failure> =
-                text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(split).collect();
+                text.split(',').map(str::trim).filter(|line| !line.is_empty()).map(split).collect();
             list?
         }
     };
-    // Those of the e-mail itself have parameters of their own.
-    let own = |name: &str| {
+    // Headers that other parameters set.
+    let has_parameter = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.starts_with("content-")
             || matches!(
@@ -631,7 +639,7 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
                     | "mime-version"
             )
     };
-    match list.iter().find(|(name, _)| own(name)) {
+    match list.iter().find(|(name, _)| has_parameter(name)) {
         Some((name, _)) => Err(wrong(format!("{name} is made of other parameters"))),
         None => Ok(list),
     }
@@ -643,11 +651,11 @@ impl Mediator for Operation {
     }
 
     fn need(&self) -> Need {
-        let own = match self.parameters.get(VARIABLE) {
-            None if self.what != What::Body => Need::Replaces,
+        let need = match self.parameters.get(VARIABLE) {
+            None if self.action != What::Body => Need::Replaces,
             _ => Need::Nothing,
         };
-        own.max(self.parameters.need()).max(self.connections.need())
+        need.max(self.parameters.need()).max(self.connections.need())
     }
 
     fn reason(&self) -> String {

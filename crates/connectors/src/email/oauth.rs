@@ -1,7 +1,7 @@
-//! Access tokens for mail servers (RFC 6749), and how they are shown there (SASL XOAUTH2).
+//! Access tokens for mail servers (RFC 6749), and how they are sent there (SASL XOAUTH2).
 //!
-//! A token is fetched when it is first needed, and kept for as long as its server says. Tokens belong to who asks for them: connections
-//! that say the same share one, and it survives reloads. One message fetches; the others that need the token wait for what comes of it.
+//! A token is fetched on first use, and cached until it expires. Tokens belong to an account: connections
+//! with the same account share one, and it survives reloads. One message fetches it; the others that need it wait for the outcome.
 
 use super::{CONFIGURATION, CONNECTIVITY, CREDENTIALS, Failure};
 use base64::Engine;
@@ -15,24 +15,24 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use transport::{Body, Framing, OutRequest, SendOptions, Target};
 
-/// How long a token is kept whose server does not say.
+/// The lifetime of a token without `expires_in`.
 const UNTIL_TOLD: Duration = Duration::from_secs(3600);
-/// A token is not used in the last part of its life: a tenth, and no more than this.
+/// A token is not used in the last tenth of its life, or the last of these seconds if that is less.
 const SKEW: Duration = Duration::from_secs(60);
-/// Longest wait for the server of tokens.
+/// Timeout of the token server.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Largest answer of it, in bytes.
+/// Largest response of the token server, in bytes.
 const ANSWER: usize = 1 << 20;
-/// Tokens beyond so many are forgotten.
+/// Most tokens in the cache.
 const MOST: usize = 1000;
 
-/// Who asks for a token.
+/// The account that a token belongs to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Account {
     pub url: String,
     pub client: String,
     pub secret: String,
-    /// `None`: the client asks for itself (`client_credentials`).
+    /// `None`: the client has no user (`client_credentials`).
     pub refresh: Option<String>,
     pub scope: Option<String>,
 }
@@ -44,9 +44,9 @@ pub(super) struct Tokens(Mutex<HashMap<Account, Arc<tokio::sync::Mutex<State>>>>
 #[derive(Default)]
 struct State {
     token: Option<Token>,
-    /// What the server gave in place of the refresh token of the connection.
+    /// The refresh token that replaces the one of the connection.
     refresh: Option<String>,
-    /// What came of the last attempt, and when.
+    /// The outcome of the last attempt, and when it ended.
     failed: Option<(Instant, Failure)>,
 }
 
@@ -56,7 +56,7 @@ struct Token {
 }
 
 impl Tokens {
-    /// The token of an account, another one than that which was refused. Also: whether it was kept.
+    /// The token of an account, other than the refused one. Also: whether it came from the cache.
     pub(super) async fn token(
         &self,
         account: &Account,
@@ -71,7 +71,7 @@ impl Tokens {
             }
             Arc::clone(all.entry(account.clone()).or_default())
         };
-        // The one who fetches needs no longer than that.
+        // Fetching takes no longer than that.
         let waiting = tokio::time::timeout(PATIENCE * 2, state.lock()).await;
         let mut state = waiting.map_err(|_| failed(account, CONNECTIVITY, "no token in time"))?;
         if let Some(token) = &state.token
@@ -80,7 +80,7 @@ impl Tokens {
         {
             return Ok((token.value.clone(), true));
         }
-        // Who waited meanwhile hears the same.
+        // Those who waited get the same outcome.
         if let Some((at, failure)) = &state.failed
             && *at > began
         {
@@ -102,7 +102,7 @@ impl Tokens {
     }
 }
 
-/// What a server is shown (base64 of SASL XOAUTH2).
+/// The SASL XOAUTH2 response, in base64.
 pub(super) fn shown(user: &str, token: &str) -> String {
     STANDARD.encode(format!("user={user}\x01auth=Bearer {token}\x01\x01"))
 }
@@ -164,15 +164,15 @@ async fn fetch(
         400..500 => return Err(refused(format!("it answered with {status}"))),
         _ => return Err(unreachable(format!("it answered with {status}"))),
     }
-    let answer: serde_json::Value =
-        serde_json::from_str(&text).map_err(|_| refused("its answer is no JSON".to_owned()))?;
-    let text = |name: &str| answer.get(name).and_then(serde_json::Value::as_str);
+    let response: serde_json::Value =
+        serde_json::from_str(&text).map_err(|_| refused("its answer is not JSON".to_owned()))?;
+    let text = |name: &str| response.get(name).and_then(serde_json::Value::as_str);
     let value = text("access_token").unwrap_or_default();
     if value.is_empty() || value.bytes().any(|byte| !byte.is_ascii_graphic()) {
         return Err(refused("its answer has no access_token".to_owned()));
     }
-    // Seconds, in some servers' answers as a text.
-    let seconds = answer.get("expires_in").and_then(|own| match own {
+    // Seconds; some servers send a text.
+    let seconds = response.get("expires_in").and_then(|value| match value {
         serde_json::Value::String(text) => text.trim().parse().ok(),
         other => other.as_u64(),
     });
@@ -180,14 +180,14 @@ async fn fetch(
         let life = Duration::from_secs(seconds.min(365 * 86_400));
         life - (life / 10).min(SKEW)
     });
-    // A server may give another refresh token, and the one before is no longer good then (RFC 6749, 6).
-    let next = text("refresh_token").filter(|own| !own.is_empty() && refresh.is_some());
+    // A server may replace the refresh token, and the one before is no longer valid then (RFC 6749, 6).
+    let next = text("refresh_token").filter(|token| !token.is_empty() && refresh.is_some());
     Ok((Token { value: value.to_owned(), until: began + good }, next.map(str::to_owned)))
 }
 
-/// The server of a URL, and what it is asked for.
+/// The authority and path of a URL.
 fn target(url: &str, services: &Services) -> Result<(Target, String), String> {
-    let wrong = || "`tokenUrl` is no http or https address".to_owned();
+    let wrong = || "`tokenUrl` is not an http or https address".to_owned();
     if url.bytes().any(|byte| !byte.is_ascii_graphic()) {
         return Err(wrong());
     }

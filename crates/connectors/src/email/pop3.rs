@@ -1,4 +1,4 @@
-//! A mailbox by POP3 (RFC 1939). What is deleted goes when the conversation ends well.
+//! A mailbox by POP3 (RFC 1939). Deleted messages are removed by QUIT.
 
 use super::oauth::shown;
 use super::wire::{SHORT, Wire};
@@ -8,7 +8,7 @@ use flow::Services;
 /// Most messages of a mailbox.
 const MOST: usize = 1_000_000;
 
-/// A conversation with a server that knows the user.
+/// A session in the transaction state.
 pub(super) struct Session {
     wire: Wire,
 }
@@ -37,18 +37,18 @@ impl Converse for Session {
 }
 
 impl Session {
-    /// In two steps (RFC 5034), since some servers take no more than the name at first.
+    /// In two steps (RFC 5034), since some servers accept the initial response only after the mechanism.
     async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
         for (command, wanted) in [("AUTH XOAUTH2", "+"), (&shown(user, token), "+OK")] {
             self.wire.send(format!("{command}\r\n").as_bytes()).await?;
             let mut line = self.wire.line(SHORT).await?;
             if wanted == "+OK" && line.starts_with("+ ") {
-                // It says why not, and wants to be told that this was read.
+                // A second challenge has the error, and an empty line acknowledges it.
                 self.wire.send(b"\r\n").await?;
                 line = self.wire.line(SHORT).await?;
             }
             if !line.starts_with(wanted) {
-                return Err(refused(self.wire.broken(said(&line))));
+                return Err(refused(self.wire.broken(printable(&line))));
             }
         }
         Ok(())
@@ -68,7 +68,7 @@ impl Session {
                 pair.and_then(|(number, size)| Some((number.parse().ok()?, size.trim().parse().ok()?)));
             match pair.filter(|_| sizes.len() < MOST) {
                 Some(pair) => sizes.push(pair),
-                None => return Err(self.wire.broken("what the server says is no POP3".to_owned())),
+                None => return Err(self.wire.broken("the answer of the server is not POP3".to_owned())),
             }
         }
     }
@@ -89,7 +89,7 @@ impl Session {
         self.ask(&format!("DELE {number}")).await
     }
 
-    /// Ends the conversation; from here on is deleted what was.
+    /// Ends the session with QUIT, which removes the deleted messages.
     pub(super) async fn quit(mut self) -> Result<(), Failure> {
         self.ask("QUIT").await
     }
@@ -107,11 +107,11 @@ impl Session {
         let line = self.wire.line(SHORT).await?;
         match line.starts_with("+OK") {
             true => Ok(()),
-            false => Err(self.wire.broken(said(&line))),
+            false => Err(self.wire.broken(printable(&line))),
         }
     }
 
-    /// Lines up to a dot.
+    /// The lines of a multi-line response, up to the dot.
     async fn lines(&mut self, most: usize) -> Result<Vec<u8>, Failure> {
         let mut content = Vec::new();
         loop {
@@ -121,7 +121,7 @@ impl Session {
                 Some(rest) => rest,
                 None => &line,
             };
-            // Lines without content cost their ends.
+            // Empty lines count with their ends.
             if content.len() + line.len() + 2 > most {
                 return Err(self.wire.broken("a message is larger than the server said".to_owned()));
             }
@@ -131,12 +131,12 @@ impl Session {
     }
 }
 
-/// What a server says, for messages.
-fn said(line: &str) -> String {
+/// A line of a server without control characters, for a message.
+fn printable(line: &str) -> String {
     line.chars().take(200).filter(|c| !c.is_control()).collect()
 }
 
-/// The failure of a login: the server may be fine, and not know the user.
+/// The failure of a login: with -ERR the credentials are wrong, otherwise the connection failed.
 fn refused(failure: Failure) -> Failure {
     if failure.detail.contains(": -ERR") { failure.with(CREDENTIALS) } else { failure }
 }

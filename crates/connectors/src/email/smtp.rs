@@ -8,34 +8,34 @@ use base64::engine::general_purpose::STANDARD;
 use flow::Services;
 use std::time::Duration;
 
-/// How long a connection that waited may take to say that it is alive.
+/// How long a connection that was idle may take to answer NOOP.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// A conversation with a server that is ready for a message.
+/// A session that is ready for a message.
 pub(super) struct Session {
     wire: Wire,
-    /// What the server can do, in upper case.
+    /// The extensions of the server, in upper case.
     can: Vec<String>,
 }
 
-/// What is sent.
+/// An e-mail with its envelope.
 pub(super) struct Letter {
-    /// The address that is told when it cannot be delivered.
+    /// The return path.
     pub from: String,
-    /// Who gets it.
+    /// The recipients.
     pub to: Vec<String>,
-    /// With its header, lines ending with CR LF.
+    /// Header and body; lines end with CR LF.
     pub content: Vec<u8>,
 }
 
-/// An answer of a server.
+/// A reply of a server.
 struct Reply {
     code: u16,
     lines: Vec<String>,
 }
 
 impl Reply {
-    /// For messages.
+    /// The text for messages.
     fn text(&self) -> String {
         let text = self.lines.join(" ");
         let text: String = text.chars().take(500).map(|c| if c.is_control() { '?' } else { c }).collect();
@@ -53,8 +53,8 @@ impl Converse for Session {
             if !session.can("STARTTLS") {
                 return Err(session.wire.broken("the server has no STARTTLS".to_owned()));
             }
-            let answer = session.ask("STARTTLS").await?;
-            session.expect(answer, &[220])?;
+            let reply = session.ask("STARTTLS").await?;
+            session.expect(reply, &[220])?;
             let wire = session.wire.start_tls(server, services).await?;
             session = Session { wire, can: Vec::new() };
             session.hello().await?;
@@ -69,7 +69,7 @@ impl Converse for Session {
 }
 
 impl Session {
-    /// Whether a connection that waited still works.
+    /// Whether an idle connection still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         let before = self.wire.patience(ALIVE);
         let alive = matches!(self.ask("RSET").await, Ok(reply) if reply.code == 250);
@@ -77,7 +77,7 @@ impl Session {
         alive
     }
 
-    /// Sends a message to all who get it, or to none.
+    /// Sends a message to all recipients, or to none.
     pub(super) async fn send(&mut self, letter: &Letter) -> Result<(), Failure> {
         let wide = letter.to.iter().chain([&letter.from]).any(|address| !address.is_ascii());
         let utf8 = match (wide, self.can("SMTPUTF8")) {
@@ -88,43 +88,43 @@ impl Session {
                 return Err(self.wire.broken(why));
             }
         };
-        let answer = self.ask(&format!("MAIL FROM:<{}>{utf8}", letter.from)).await?;
-        self.expect(answer, &[250])?;
+        let reply = self.ask(&format!("MAIL FROM:<{}>{utf8}", letter.from)).await?;
+        self.expect(reply, &[250])?;
         for to in &letter.to {
-            let answer = self.ask(&format!("RCPT TO:<{to}>")).await?;
-            self.expect(answer, &[250, 251, 252])?;
+            let reply = self.ask(&format!("RCPT TO:<{to}>")).await?;
+            self.expect(reply, &[250, 251, 252])?;
         }
-        let answer = self.ask("DATA").await?;
-        self.expect(answer, &[354])?;
+        let reply = self.ask("DATA").await?;
+        self.expect(reply, &[354])?;
         self.wire.send(&stuffed(&letter.content)).await?;
-        let answer = self.reply().await?;
-        self.expect(answer, &[250])
+        let reply = self.reply().await?;
+        self.expect(reply, &[250])
     }
 
     async fn hello(&mut self) -> Result<(), Failure> {
         let name = host_name();
-        let mut answer = self.ask(&format!("EHLO {name}")).await?;
-        // 421 is the end of the conversation, whatever was asked (RFC 5321, 3.8).
-        if !matches!(answer.code, 250 | 421) {
-            answer = self.ask(&format!("HELO {name}")).await?;
+        let mut reply = self.ask(&format!("EHLO {name}")).await?;
+        // Code 421 ends the session, whatever the command was (RFC 5321, 3.8).
+        if !matches!(reply.code, 250 | 421) {
+            reply = self.ask(&format!("HELO {name}")).await?;
         }
-        self.can = answer.lines.iter().skip(1).map(|line| line.to_ascii_uppercase()).collect();
-        self.expect(answer, &[250])
+        self.can = reply.lines.iter().skip(1).map(|line| line.to_ascii_uppercase()).collect();
+        self.expect(reply, &[250])
     }
 
-    fn can(&self, what: &str) -> bool {
-        self.can.iter().any(|line| line.split([' ', '=']).next() == Some(what))
+    fn can(&self, keyword: &str) -> bool {
+        self.can.iter().any(|line| line.split([' ', '=']).next() == Some(keyword))
     }
 
     async fn show_token(&mut self, user: &str, token: &str) -> Result<(), Failure> {
-        let mut answer = self.ask(&format!("AUTH XOAUTH2 {}", shown(user, token))).await?;
-        if answer.code == 334 {
-            // It says why not, and wants to be told that this was read.
-            answer = self.ask("").await?;
+        let mut reply = self.ask(&format!("AUTH XOAUTH2 {}", shown(user, token))).await?;
+        if reply.code == 334 {
+            // A second challenge has the error, and an empty line acknowledges it.
+            reply = self.ask("").await?;
         }
-        match answer.code {
+        match reply.code {
             235 => Ok(()),
-            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), answer.text()))),
+            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), reply.text()))),
         }
     }
 
@@ -135,32 +135,32 @@ impl Session {
             .filter(|line| line.starts_with("AUTH"))
             .flat_map(|line| line[4..].split([' ', '=']))
             .collect();
-        let answer = if ways.contains(&"PLAIN") {
-            let own = STANDARD.encode(format!("\0{user}\0{password}"));
-            self.ask(&format!("AUTH PLAIN {own}")).await?
+        let reply = if ways.contains(&"PLAIN") {
+            let credentials = STANDARD.encode(format!("\0{user}\0{password}"));
+            self.ask(&format!("AUTH PLAIN {credentials}")).await?
         } else if ways.contains(&"LOGIN") {
-            let mut answer = self.ask("AUTH LOGIN").await?;
-            for own in [user, password] {
-                if answer.code == 334 {
-                    answer = self.ask(&STANDARD.encode(own)).await?;
+            let mut reply = self.ask("AUTH LOGIN").await?;
+            for word in [user, password] {
+                if reply.code == 334 {
+                    reply = self.ask(&STANDARD.encode(word)).await?;
                 }
             }
-            answer
+            reply
         } else if ways.is_empty() {
-            // A server that asks for nothing gets nothing.
+            // A server that does not offer AUTH gets no credentials.
             return Ok(());
         } else {
             let why = format!("{}: the server knows no AUTH PLAIN and no AUTH LOGIN", self.wire.peer());
             return Err(Failure::new(CREDENTIALS, why));
         };
-        match answer.code {
+        match reply.code {
             235 => Ok(()),
-            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), answer.text()))),
+            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), reply.text()))),
         }
     }
 
     async fn ask(&mut self, command: &str) -> Result<Reply, Failure> {
-        // No value may end its command.
+        // A value must not end its command.
         if command.contains(['\r', '\n', '\0']) {
             return Err(self.wire.broken("an address has a line end in it".to_owned()));
         }
@@ -174,7 +174,7 @@ impl Session {
             let line = self.wire.line(left).await?;
             left = left.saturating_sub(line.len() + 64);
             let Some(code) = line.get(..3).and_then(|code| code.parse().ok()) else {
-                return Err(self.wire.broken("what the server says is no SMTP".to_owned()));
+                return Err(self.wire.broken("the answer of the server is not SMTP".to_owned()));
             };
             lines.push(line.get(4..).unwrap_or_default().to_owned());
             if line.as_bytes().get(3) != Some(&b'-') {
@@ -186,7 +186,7 @@ impl Session {
     fn expect(&self, reply: Reply, codes: &[u16]) -> Result<(), Failure> {
         match reply.code {
             code if codes.contains(&code) => Ok(()),
-            // Authentication is required, or was not enough.
+            // Authentication is required or failed.
             530 | 534 | 535 | 538 => {
                 Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), reply.text())))
             }
@@ -195,7 +195,7 @@ impl Session {
     }
 }
 
-/// Content with its end, and with a second dot at each line that begins with one.
+/// The content with dot-stuffing and the final dot.
 fn stuffed(content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len() + content.len() / 64 + 8);
     for line in content.split_inclusive(|byte| *byte == b'\n') {

@@ -8,25 +8,25 @@ use transport::{ClientTls, ClientTlsOptions, Roots, Socket};
 
 /// Longest line that a server may send.
 const LONGEST_LINE: usize = 4 << 20;
-/// Most bytes of an answer of which only a few lines are expected.
+/// Most bytes of an answer that has a few lines.
 pub(super) const SHORT: usize = 256 << 10;
-/// Bytes per second that a server has to send on average, once its time for an answer is over.
+/// Bytes per second that a server has to send on average, after the timeout of its answer.
 const SLOWEST: f64 = 8192.0;
 
 /// A connection to a mail server.
 pub(super) struct Wire {
     socket: BufReader<Socket>,
-    /// The server, for messages.
+    /// Host and port, for messages.
     peer: String,
     read: Duration,
     write: Duration,
-    /// When the answer that comes was asked for, and its bytes so far.
-    asked: Instant,
+    /// When the command was sent, and the bytes of its answer so far.
+    sent_at: Instant,
     answered: usize,
 }
 
 impl Wire {
-    /// Connects, with TLS where it begins with that.
+    /// Connects, with TLS where it is implicit.
     pub(super) async fn connect(server: &Server, services: &Services) -> Result<Wire, Failure> {
         let peer = format!("{}:{}", server.host, server.port);
         let connecting = async {
@@ -44,7 +44,7 @@ impl Wire {
         Ok(Wire::of(BufReader::new(socket), peer, server.read, server.write))
     }
 
-    /// Goes on with TLS. What the server has sent before is no part of what is encrypted.
+    /// Upgrades to TLS. Plain text that the server sent before is refused.
     pub(super) async fn start_tls(self, server: &Server, services: &Services) -> Result<Wire, Failure> {
         let Wire { socket, peer, read, write, .. } = self;
         if !socket.buffer().is_empty() {
@@ -59,13 +59,13 @@ impl Wire {
     }
 
     fn of(socket: BufReader<Socket>, peer: String, read: Duration, write: Duration) -> Wire {
-        Wire { socket, peer, read, write, asked: Instant::now(), answered: 0 }
+        Wire { socket, peer, read, write, sent_at: Instant::now(), answered: 0 }
     }
 
-    /// How long more of the answer may take: a server that keeps sending a little does not go on without end.
+    /// The rest of the answer's timeout: a server that keeps sending a little is cut off in the end.
     fn time(&self) -> Duration {
         let earned = Duration::from_secs_f64(self.answered as f64 / SLOWEST);
-        self.read.min((self.read * 2 + earned).saturating_sub(self.asked.elapsed()))
+        self.read.min((self.read * 2 + earned).saturating_sub(self.sent_at.elapsed()))
     }
 
     fn silent(&self) -> Failure {
@@ -76,17 +76,17 @@ impl Wire {
         self.broken(why)
     }
 
-    /// Another time for what comes next.
+    /// Sets another timeout.
     pub(super) fn patience(&mut self, time: Duration) -> Duration {
         std::mem::replace(&mut self.read, time)
     }
 
-    /// The next line without its end, of at most so many bytes.
+    /// The next line without its end, of at most `most` bytes.
     pub(super) async fn line(&mut self, most: usize) -> Result<String, Failure> {
         Ok(String::from_utf8_lossy(&self.raw_line(most).await?).into_owned())
     }
 
-    /// As [`Wire::line`], its bytes.
+    /// As [`Wire::line`], as bytes.
     pub(super) async fn raw_line(&mut self, most: usize) -> Result<Vec<u8>, Failure> {
         let mut line = Vec::new();
         let most = most.min(LONGEST_LINE);
@@ -114,14 +114,14 @@ impl Wire {
         }
     }
 
-    /// So many bytes.
+    /// Reads `length` bytes.
     pub(super) async fn block(&mut self, length: usize) -> Result<Vec<u8>, Failure> {
         let mut block = Vec::new();
         while block.len() < length {
             let wanted = u64::try_from(length - block.len()).unwrap_or(u64::MAX).min(64 << 10);
             let time = self.time();
             let mut bounded = (&mut self.socket).take(wanted);
-            // Each part has its time, so that a large block may take longer than a short one.
+            // Each part has the timeout, so that a large block may take longer than a short one.
             match tokio::time::timeout(time, bounded.read_to_end(&mut block)).await {
                 Err(_) => return Err(self.broken("the server stopped within a message".to_owned())),
                 Ok(Err(why)) => return Err(self.broken(why.to_string())),
@@ -143,7 +143,7 @@ impl Wire {
         }
         match tokio::time::timeout(self.write, self.socket.flush()).await {
             Ok(Ok(())) => {
-                (self.asked, self.answered) = (Instant::now(), 0);
+                (self.sent_at, self.answered) = (Instant::now(), 0);
                 Ok(())
             }
             Ok(Err(why)) => Err(self.broken(why.to_string())),
@@ -151,12 +151,12 @@ impl Wire {
         }
     }
 
-    /// Why the conversation cannot go on.
+    /// A failure of the connection.
     pub(super) fn broken(&self, why: String) -> Failure {
         Failure::new(CONNECTIVITY, format!("{}: {why}", self.peer))
     }
 
-    /// The server, for messages.
+    /// Host and port, for messages.
     pub(super) fn peer(&self) -> &str {
         &self.peer
     }
@@ -167,7 +167,7 @@ async fn secured(socket: Socket, server: &Server, services: &Services) -> Result
     socket.secure(&profile, &server.host).await.map_err(|why| why.to_string())
 }
 
-/// Who is trusted: the profile of the bus for this server, unless the connection says to check less.
+/// The TLS trust: the profile of the bus for this server, unless the connection trusts more.
 fn profile(server: &Server, services: &Services) -> Result<ClientTls, String> {
     let lenient = ClientTlsOptions {
         roots: if server.trusted { Roots::Insecure } else { Roots::System },

@@ -56,16 +56,16 @@ fn compress(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     }))
 }
 
-/// Packs a file, or a directory, into a new archive; how many files it has.
+/// Packs a file, or a directory, into a new archive. Returns the number of files.
 pub(super) fn pack_into(from: &Path, to: &Path, deep: bool, files: &Files) -> Result<u64, Failure> {
-    let known = fs::metadata(from).map_err(|error| Failure::io(from, &error))?;
-    if !known.is_dir() && !known.is_file() {
+    let metadata = fs::metadata(from).map_err(|error| Failure::io(from, &error))?;
+    if !metadata.is_dir() && !metadata.is_file() {
         return Err(Failure::no_file(from));
     }
     let mut partial = Partial::begin(to, Existing::Replace, true)?;
     let mut archive = ZipWriter::new(partial.file()?);
     let (mut count, mut packed) = (0, 0);
-    if known.is_dir() {
+    if metadata.is_dir() {
         pack(&mut archive, from, "", deep, to, (&mut count, &mut packed), files)?;
     } else {
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -91,16 +91,16 @@ fn pack(
     }
     for entry in entries(directory, count, files)? {
         let name = format!("{prefix}{}", entry.name);
-        if entry.known.is_dir() {
-            let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+        if entry.metadata.is_dir() {
+            let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
             if deep && !linked {
                 archive
                     .add_directory(&*name, SimpleFileOptions::default())
                     .map_err(|why| broken(target, why))?;
                 pack(archive, &entry.path, &format!("{name}/"), deep, target, (count, packed), files)?;
             }
-        } else if !entry.known.is_file() {
-            // Whoever opens a pipe waits for a writer, and a device may have no end.
+        } else if !entry.metadata.is_file() {
+            // Opening a pipe waits for a writer, and a device may have no end.
             return Err(Failure::no_file(&entry.path));
         } else if entry.path != target {
             pack_file(archive, &entry.path, &name, files)?;
@@ -127,7 +127,7 @@ fn pack_file(
 fn open(path: &Path) -> Result<ZipArchive<File>, Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is not a file", path.display())));
     }
     let archive = ZipArchive::new(File::open(path).map_err(failed)?).map_err(|why| broken(path, why))?;
     match archive.len() > MOST {
@@ -151,11 +151,11 @@ fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
     }))
 }
 
-/// Unpacks an archive into a directory: all of it, or nothing that was not there. The names of its files.
+/// Unpacks an archive into a directory: all of it, or nothing but files that were there already. Returns the names of its files.
 pub(super) fn unpack(from: &Path, to: &Path, files: &Files) -> Result<Vec<String>, Failure> {
     let mut archive = open(from)?;
     directories(to).map_err(|error| Failure::io(to, &error))?;
-    // Names of entries are paths below the target, and no more than that.
+    // Names of entries must be paths below the target.
     let inside = Root::at(to);
     let (mut total, mut names, mut made) = (0, Vec::new(), Made::default());
     for index in 0..archive.len() {
@@ -169,7 +169,7 @@ pub(super) fn unpack(from: &Path, to: &Path, files: &Files) -> Result<Vec<String
         }
         let is_new = is_new(&path);
         let mut partial = Partial::begin(&path, Existing::Replace, true)?;
-        // What the archive says of its sizes is not trusted.
+        // The sizes in an archive are not trusted.
         let mut bounded = (&mut entry).take(MOST_BYTES - total + 1);
         total += partial.copy_from(&mut bounded, &files.cancel)?;
         if total > MOST_BYTES {
@@ -195,7 +195,7 @@ fn explore(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     }))
 }
 
-/// The names of what is in an archive, directories with a slash at their ends.
+/// The names of the entries of an archive; those of directories end with a slash.
 pub(super) fn names(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(open(path)?.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect())
 }

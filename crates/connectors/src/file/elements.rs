@@ -10,11 +10,11 @@ use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions, WriteOptions};
 use xpath::{CompileOptions, Context, Expression, Type, Value, Version};
 
-/// The expression of a text. It has no prefixes: the connector of WSO2 declares none.
+/// The expression of a text. No prefixes are declared, as in WSO2's connector.
 pub(super) fn compiled(text: &str) -> Result<Arc<Expression>, Failure> {
     let compile =
         |version| Expression::compile(text, &CompileOptions { version, ..CompileOptions::default() });
-    // What is no XPath 1.0 may be 2.0; where it is neither, what is wrong in 1.0 counts.
+    // A text that is not XPath 1.0 may be 2.0; where it is neither, the error of 1.0 is reported.
     let expression = compile(Version::V1).or_else(|why| compile(Version::V2).map_err(|_| why));
     let expression = expression.map_err(|why| {
         Failure::new(Reason::Configuration, format!("`xpathExpression`: {}", why.sentence()))
@@ -28,8 +28,8 @@ pub(super) fn compiled(text: &str) -> Result<Arc<Expression>, Failure> {
     }
 }
 
-/// Writes the elements that an expression selects into files of a directory; how many there are. Each file has its element in the one around
-/// it, without what else is in that, and is called by it: `orders1.xml` has the first `order` of `orders`.
+/// Writes the elements that an expression selects into files of a directory, and returns their number. Each file has the element in a copy of
+/// its parent without its siblings, and is named after it: `orders1.xml` has the first `order` of `orders`.
 pub(super) fn divide(
     from: &Path,
     to: &Path,
@@ -59,7 +59,7 @@ pub(super) fn divide(
     for (number, node) in (1..).zip(nodes.iter()) {
         files.go_on()?;
         if node.namespace != 0 || document.kind(node.id) != NodeKind::Element {
-            return Err(failed("`xpathExpression` selects something that is no element".to_owned()));
+            return Err(failed("`xpathExpression` selects something that is not an element".to_owned()));
         }
         let (name, bytes) = part(&document, node.id);
         let path = to.join(format!("{name}{number}.xml"));
@@ -73,16 +73,16 @@ pub(super) fn divide(
     Ok(nodes.len())
 }
 
-/// A document of one element, in the one around it if there is one, and the name of that.
+/// A document of one element, in a copy of its parent if it has one, and the name of that.
 fn part(document: &Document, element: NodeId) -> (String, Vec<u8>) {
     let mut part = Document::new();
-    let around = document.parent(element).filter(|own| document.kind(*own) == NodeKind::Element);
+    let around = document.parent(element).filter(|node| document.kind(*node) == NodeKind::Element);
     let top = match around {
-        Some(own) => part.append_element(
+        Some(parent) => part.append_element(
             Document::ROOT,
-            document.prefix(own),
-            document.namespace(own),
-            document.local(own),
+            document.prefix(parent),
+            document.namespace(parent),
+            document.local(parent),
         ),
         None => Document::ROOT,
     };

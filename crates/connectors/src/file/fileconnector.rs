@@ -1,7 +1,7 @@
 //! The file connector before its version 4, `fileconnector.…`: it has no connections, and names files by paths and `file:` addresses.
 //!
-//! What its operations do to files is what those of today do; parameters, names and results are its own. Each result takes the place of the
-//! body: `<success>true</success>`. A source that is not there is no fault of `copy`, `move`, `delete` and `archives`, but a result of
+//! Its operations on files are those of the present connector; parameters, names and results differ. Each result replaces the
+//! body: `<success>true</success>`. A missing source is not a fault of `copy`, `move`, `delete` and `archives`, but a result of
 //! `false`, as in WSO2.
 
 use super::list::{DEEPEST, entries};
@@ -30,11 +30,11 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The parameters of an operation, with those that are about servers and those of all operations.
+/// The parameters of an operation, with those of file servers and those of all operations.
 macro_rules! parameters {
-    ($($own:literal),*) => {
+    ($($parameter:literal),*) => {
         &[
-            $($own,)*
+            $($parameter,)*
             "setTimeout",
             "setPassiveMode",
             "setSoTimeout",
@@ -57,7 +57,7 @@ macro_rules! parameters {
 const NAMESPACE: &str = "http://org.wso2.esbconnectors.FileConnector";
 /// The member with a list of files.
 const FILES: &str = "file";
-/// The file in an archive that is made of a text.
+/// The name of the file in an archive of a text.
 const OUTPUT: &str = "output.txt";
 /// The file that `send` writes into a directory.
 const RESPONSE: &str = "response.xml";
@@ -212,7 +212,7 @@ const READ_A_LINE: Definition = operation(
     |element, compiler| compile(element, "readALine", &["source", "lineNumber"], read_a_line, compiler),
 );
 
-/// Compiles an operation. `needed`: the parameters that have to be there.
+/// Compiles an operation. `needed`: its required parameters.
 fn compile(
     element: &Element,
     name: &'static str,
@@ -223,12 +223,12 @@ fn compile(
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
     parameters.check_given(needed, element, compiler);
     check(name, &parameters, element, compiler);
-    let own = match name {
+    let message_need = match name {
         "send" => Need::Whole,
         _ if parameters.get(VARIABLE).is_none() => Need::Replaces,
         _ => Need::Nothing,
     };
-    let need = own.max(parameters.need());
+    let need = message_need.max(parameters.need());
     let connection = Connection { root: Root::machine(), locks: Scheme::Local, absent: None };
     let place = Where::Machine(Arc::new(connection));
     Some(Box::new(Operation {
@@ -242,10 +242,10 @@ fn compile(
     }))
 }
 
-/// Reports values that are wrong for every message.
+/// Reports literals that are wrong.
 fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     for name in ["source", "destination", "filePath", "address"] {
-        let Some(text) = parameters.literal(name).filter(|own| !own.is_empty()) else { continue };
+        let Some(text) = parameters.literal(name).filter(|t| !t.is_empty()) else { continue };
         let Err(failure) = Root::machine().resolve(text) else { continue };
         let operation = element.local();
         let (rule, message) = match failure.reason {
@@ -253,7 +253,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
                 "unsupported-connector",
                 format!("`{operation}` cannot be used: messages that come to it fault"),
             ),
-            _ => ("bad-value", format!("`{name}` of `{operation}` is no path of this machine")),
+            _ => ("bad-value", format!("`{name}` of `{operation}` is not a path of this machine")),
         };
         compiler.warning(rule, message, place_of(element, name), failure.detail);
     }
@@ -284,7 +284,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     parameters.check_truths(&truths, element, compiler);
     parameters.check("filePattern", element, compiler, |text| match text {
         "*" if name == "delete" => Ok(()),
-        text => Pattern::compile(text).map(|_| ()).map_err(|why| format!("no regular expression: {why}")),
+        text => Pattern::compile(text).map(|_| ()).map_err(|why| format!("not a regular expression: {why}")),
     });
     parameters.check("encoding", element, compiler, |text| {
         encoded(String::new(), Some(text)).map(|_| ()).map_err(|failure| failure.detail)
@@ -297,7 +297,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     });
 }
 
-/// A result as the body: the element of its member, or the list of files.
+/// Makes a result the body: the element of its member, or the list of files.
 pub(super) fn xml(result: &Map<String, Json>) -> String {
     let mut out = String::new();
     if let Some(Json::Array(list)) = result.get(FILES) {
@@ -323,7 +323,7 @@ fn success() -> Done {
     result("success", true)
 }
 
-/// The result where the source is not there; otherwise what failed.
+/// A result of `false` where the source is missing; otherwise the failure.
 fn unless_missing(path: &Path, ran: Result<(), Failure>) -> Result<Done, Failure> {
     match ran {
         Ok(()) => Ok(success()),
@@ -337,14 +337,14 @@ fn unless_missing(path: &Path, ran: Result<(), Failure>) -> Result<Done, Failure
     }
 }
 
-/// A text that is written, in its encoding; `None`: there is none.
+/// The text to write, in its encoding; `None`: there is none.
 fn content(parameters: &Parameters, context: &mut Context) -> Result<Option<Bytes>, Failure> {
     let Some(value) = parameters.value("inputContent", context)? else { return Ok(None) };
     let encoding = parameters.text("encoding", context)?;
     if parameters.is_true("isBinaryContent", false, context)? {
         let text: String = value.to_string().split_whitespace().collect();
         let bytes = base64::engine::general_purpose::STANDARD.decode(text).map_err(|why| {
-            Failure::new(Reason::Configuration, format!("`inputContent` is no base64: {why}"))
+            Failure::new(Reason::Configuration, format!("`inputContent` is not base64: {why}"))
         })?;
         return Ok(Some(bytes.into()));
     }
@@ -360,7 +360,7 @@ fn append(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
         }
         _ => return Err(gives_nothing("inputContent")),
     };
-    // What is no line of the file means its end.
+    // A line that the file does not have means its end.
     let position = parameters.text("position", context)?;
     let position = position.and_then(|text| text.parse().ok()).filter(|line| *line > 0);
     let writing = Writing::plain(path, Mode::Append, content, position);
@@ -371,7 +371,7 @@ fn append(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     }))
 }
 
-/// Makes an empty file where there is none, and the directories above it.
+/// Creates an empty file where there is none, and its directories.
 fn begin(path: &Path) -> Result<(), Failure> {
     if fs::metadata(path).is_ok() {
         return Ok(());
@@ -392,12 +392,12 @@ fn create(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     Ok(Arc::new(move |files| {
         let place = files.path(&path)?;
         match &content {
-            // What is called like a directory is one.
+            // A name with a slash at the end is a directory.
             _ if !has_extension(&place) => {
                 directories(&place).map_err(|error| Failure::io(&place, &error))?;
             }
             None => begin(&place)?,
-            // As in WSO2, what is there is kept.
+            // As in WSO2, an existing file is kept.
             Some(content) => {
                 let mode = if fs::metadata(&place).is_ok() { Mode::Append } else { Mode::Overwrite };
                 Writing::plain(path.clone(), mode, content.clone(), None).run(files)?;
@@ -407,9 +407,9 @@ fn create(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     }))
 }
 
-/// Whether a name is that of a file, as the connector decides it for what is not there.
+/// Whether a missing path counts as a file: its name has an extension.
 fn has_extension(path: &Path) -> bool {
-    path.extension().is_some_and(|own| !own.is_empty())
+    path.extension().is_some_and(|extension| !extension.is_empty())
 }
 
 /// The name of a file in an archive.
@@ -424,7 +424,7 @@ fn entry_name(text: &str) -> Result<&str, Failure> {
 
 fn archives(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
     let to = required(parameters, "destination", context)?;
-    if let Some(content) = content(parameters, context)?.filter(|own| !own.is_empty()) {
+    if let Some(content) = content(parameters, context)?.filter(|c| !c.is_empty()) {
         let name = parameters.text("fileName", context)?.unwrap_or_else(|| OUTPUT.to_owned());
         entry_name(&name)?;
         return Ok(Arc::new(move |files| {
@@ -443,7 +443,7 @@ fn archives(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     }))
 }
 
-/// What `copy` and `move` have in common.
+/// The parameters of `copy` and `move`.
 struct Transfer {
     from: String,
     to: String,
@@ -463,14 +463,14 @@ impl Transfer {
         })
     }
 
-    /// Source and target. The target of a file is in the directory that is named, or is the file that is named; that of a directory is the one
-    /// that is named, or one in it.
+    /// Source and target. The target of a file is the file, or is in the directory, that is named; that of a directory is the directory that
+    /// is named, or one in it.
     fn paths(&self, files: &Files) -> Result<(PathBuf, PathBuf, bool), Failure> {
         let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
-        let is_directory = fs::metadata(&from).is_ok_and(|own| own.is_dir());
+        let is_directory = fs::metadata(&from).is_ok_and(|m| m.is_dir());
         let into = match is_directory {
             true => self.with_parent,
-            false => fs::metadata(&to).map_or_else(|_| !has_extension(&to), |own| own.is_dir()),
+            false => fs::metadata(&to).map_or_else(|_| !has_extension(&to), |m| m.is_dir()),
         };
         if let (true, Some(name)) = (into, from.file_name()) {
             to = to.join(name);
@@ -483,26 +483,32 @@ impl Transfer {
 }
 
 fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, context)?;
+    let transfer = Transfer::of(parameters, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
-        unless_missing(&from, copied(&own, &from, &to, is_directory, files))
+        let (from, to, is_directory) = transfer.paths(files)?;
+        unless_missing(&from, copied(&transfer, &from, &to, is_directory, files))
     }))
 }
 
-fn copied(own: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
+fn copied(
+    transfer: &Transfer,
+    from: &Path,
+    to: &Path,
+    is_directory: bool,
+    files: &Files,
+) -> Result<(), Failure> {
     let mut count = 0;
     if !is_directory {
         return copy_all(from, to, None, Existing::Replace, 0, &mut count, files);
     }
-    // What a link names is copied, not the link.
+    // The target of a link is copied, not the link.
     outside(from, to, without_links)?;
-    if own.deep {
-        return copy_all(from, to, own.pattern.as_deref(), Existing::Replace, 0, &mut count, files);
+    if transfer.deep {
+        return copy_all(from, to, transfer.pattern.as_deref(), Existing::Replace, 0, &mut count, files);
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, &mut count, files)? {
-        if entry.known.is_file() && is_wanted(&entry.name, own.pattern.as_deref())? {
+        if entry.metadata.is_file() && is_wanted(&entry.name, transfer.pattern.as_deref())? {
             let name = entry.path.file_name().unwrap_or_default();
             copy_all(&entry.path, &to.join(name), None, Existing::Replace, 0, &mut 0, files)?;
         }
@@ -511,27 +517,33 @@ fn copied(own: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Fi
 }
 
 fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, context)?;
+    let transfer = Transfer::of(parameters, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
-        unless_missing(&from, moved(&own, &from, &to, is_directory, files))
+        let (from, to, is_directory) = transfer.paths(files)?;
+        unless_missing(&from, moved(&transfer, &from, &to, is_directory, files))
     }))
 }
 
-fn moved(own: &Transfer, from: &Path, to: &Path, is_directory: bool, files: &Files) -> Result<(), Failure> {
+fn moved(
+    transfer: &Transfer,
+    from: &Path,
+    to: &Path,
+    is_directory: bool,
+    files: &Files,
+) -> Result<(), Failure> {
     fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
-    if !is_directory || (own.with_parent && own.pattern.is_none() && own.deep) {
+    if !is_directory || (transfer.with_parent && transfer.pattern.is_none() && transfer.deep) {
         if let Some(above) = to.parent() {
             directories(above).map_err(|error| Failure::io(above, &error))?;
         }
         return put(from, to, true, files);
     }
-    move_members(own, from, to, 0, &mut 0, files)
+    move_members(transfer, from, to, 0, &mut 0, files)
 }
 
-/// Moves what is wanted of a directory; the directories themselves stay where they are.
+/// Moves the wanted files of a directory; the directories themselves stay.
 fn move_members(
-    own: &Transfer,
+    transfer: &Transfer,
     from: &Path,
     to: &Path,
     depth: usize,
@@ -544,10 +556,10 @@ fn move_members(
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, count, files)? {
         let target = to.join(entry.path.file_name().unwrap_or_default());
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|known| known.is_dir());
-        match &own.pattern {
-            _ if is_directory && !own.deep => {}
-            Some(_) if is_directory => move_members(own, &entry.path, &target, depth + 1, count, files)?,
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
+        match &transfer.pattern {
+            _ if is_directory && !transfer.deep => {}
+            Some(_) if is_directory => move_members(transfer, &entry.path, &target, depth + 1, count, files)?,
             Some(pattern) if !is_wanted(&entry.name, Some(pattern))? => {}
             _ => put(&entry.path, &target, true, files)?,
         }
@@ -590,7 +602,7 @@ fn deleted(
         return Err(too_deep(path));
     }
     for entry in entries(path, count, files)? {
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|known| known.is_dir());
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
         let ran = match is_directory {
             true if deep => deleted(&entry.path, pattern, deep, depth + 1, count, files),
             true => Ok(()),
@@ -599,7 +611,7 @@ fn deleted(
             }
             false => Ok(()),
         };
-        // Somebody else was faster.
+        // Another process was faster.
         if ran.is_err() && fs::symlink_metadata(&entry.path).is_ok() {
             return ran;
         }
@@ -667,11 +679,12 @@ fn line(parameters: &Parameters, name: &str, context: &mut Context) -> Result<Op
     from_one(number(parameters, name, context)?, name, "line")
 }
 
-fn from_one(number: Option<u64>, name: &str, what: &str) -> Result<Option<u64>, Failure> {
+fn from_one(number: Option<u64>, name: &str, kind: &str) -> Result<Option<u64>, Failure> {
     match number {
-        Some(0) => {
-            Err(Failure::new(Reason::Configuration, format!("the parameter `{name}` is no {what} from 1: 0")))
-        }
+        Some(0) => Err(Failure::new(
+            Reason::Configuration,
+            format!("the parameter `{name}` is not a {kind} from 1: 0"),
+        )),
         number => Ok(number),
     }
 }
@@ -699,12 +712,12 @@ fn find(
 ) -> Result<(), Failure> {
     for entry in entries(directory, count, files)? {
         // A linked directory may lead back here.
-        let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
-        if entry.known.is_dir() {
+        let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
+        if entry.metadata.is_dir() {
             if deep && !linked && depth < DEEPEST {
                 find(&entry.path, pattern, deep, depth + 1, count, found, files)?;
             }
-        } else if entry.known.is_file() && is_wanted(&entry.name, pattern)? {
+        } else if entry.metadata.is_file() && is_wanted(&entry.name, pattern)? {
             found.push(entry.path.to_string_lossy().into());
         }
     }
@@ -727,7 +740,7 @@ fn send(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
     Ok(Arc::new(move |files| {
         let mut place = files.path(&path)?;
         let mut path = path.clone();
-        if fs::metadata(&place).is_ok_and(|own| own.is_dir()) {
+        if fs::metadata(&place).is_ok_and(|m| m.is_dir()) {
             place.push(RESPONSE);
             path = format!("{}/{RESPONSE}", path.trim_end_matches('/'));
         }
@@ -744,9 +757,9 @@ fn get_size(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     let path = required(parameters, "source", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        let known = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
-        match known.is_file() {
-            true => Ok(result("fileSize", known.len())),
+        let metadata = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
+        match metadata.is_file() {
+            true => Ok(result("fileSize", metadata.len())),
             false => Err(Failure::no_file(&path)),
         }
     }))
@@ -756,8 +769,8 @@ fn get_last_modified_time(parameters: &Parameters, context: &mut Context) -> Res
     let path = required(parameters, "source", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        let known = fs::metadata(&path).and_then(|known| known.modified());
-        let modified = known.map_err(|error| Failure::io(&path, &error))?;
+        let modified = fs::metadata(&path).and_then(|m| m.modified());
+        let modified = modified.map_err(|error| Failure::io(&path, &error))?;
         Ok(result("lastModifiedTime", time(modified)))
     }))
 }
@@ -766,7 +779,7 @@ fn split_file(parameters: &Parameters, context: &mut Context) -> Result<Job, Fai
     let from = required(parameters, "source", context)?;
     let to = required(parameters, "destination", context)?;
     let mut size = |name: &str| from_one(number(parameters, name, context)?, name, "number");
-    // Of several the first of these counts, as in WSO2.
+    // As in WSO2, the first of these counts.
     let part = match (size("numberOfLines")?, size("chunkSize")?) {
         (Some(lines), _) => Part::Lines(lines),
         (None, Some(bytes)) => Part::Bytes(bytes),

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Most files and directories that one operation looks at.
+/// Most files and directories that one operation examines.
 pub(super) const MOST: usize = 100_000;
-/// Deepest directory below the one that is named.
+/// Deepest directory below the given one.
 pub(super) const DEEPEST: usize = 64;
 
 /// The member with the files of a directory.
@@ -60,7 +60,7 @@ pub(super) const FETCH: Definition = operation(
     |element, compiler| compile(element, CONTENTS, Body::Kept, fetch, compiler),
 );
 
-/// The operation whose result is the contents of files.
+/// The operation that returns the contents of files.
 pub(super) const CONTENTS: &str = "fetchDirectoryContent";
 
 #[derive(Clone, Copy)]
@@ -70,13 +70,13 @@ enum Order {
     Modified,
 }
 
-/// Which files are listed, and how.
+/// The parameters of a listing.
 struct Listing {
     directory: String,
     pattern: Option<Arc<Pattern>>,
     include: Vec<Arc<Pattern>>,
     exclude: Vec<Arc<Pattern>>,
-    /// Patterns are about the path below the directory, and not about the name.
+    /// Patterns match the path below the directory, not the name.
     by_path: bool,
     oldest: Option<Duration>,
     depth: usize,
@@ -119,7 +119,7 @@ fn listing(parameters: &Parameters, context: &mut Context) -> Result<Listing, Fa
         if !ant {
             return Ok(vec![compiled(name, &text)?]);
         }
-        text.split(',').map(|one| compiled(name, &of_ant(one.trim()))).collect()
+        text.split(',').map(|pattern| compiled(name, &of_ant(pattern.trim()))).collect()
     };
     let (include, exclude) = (patterns("includeFiles")?, patterns("excludeFiles")?);
     let recursive = parameters.is_true("recursive", false, context)?;
@@ -139,7 +139,7 @@ fn listing(parameters: &Parameters, context: &mut Context) -> Result<Listing, Fa
     })
 }
 
-/// The regular expression of a pattern of Ant: `*` and `?` within a name, `**` across directories.
+/// The regular expression of an Ant pattern: `*` and `?` within a name, `**` across directories.
 fn of_ant(pattern: &str) -> String {
     let mut out = String::new();
     let mut rest = pattern;
@@ -170,17 +170,17 @@ fn of_ant(pattern: &str) -> String {
 pub(super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) name: String,
-    pub(super) known: Metadata,
+    pub(super) metadata: Metadata,
 }
 
-/// The entries of a directory, by name. `count`: how many the operation has looked at so far.
+/// The entries of a directory, by name. `count`: how many the operation has examined so far.
 pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Result<Vec<Entry>, Failure> {
     let failed = |error: std::io::Error| Failure::io(directory, &error);
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
         files.go_on()?;
         let entry = entry.map_err(failed)?;
-        // What is not UTF-8 has replacement characters.
+        // Bytes that are not UTF-8 are replaced.
         let name = entry.file_name().to_string_lossy().into_owned();
         if is_partial(&name) {
             continue;
@@ -190,9 +190,9 @@ pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Res
             let why = format!("there are more than {MOST} files in {}", directory.display());
             return Err(Failure::new(Reason::Configuration, why));
         }
-        // What vanished in the meantime, or is a link to nothing, is not there.
-        let Ok(known) = fs::metadata(entry.path()) else { continue };
-        found.push(Entry { path: entry.path(), name, known });
+        // A file that has vanished, or a broken link, is skipped.
+        let Ok(metadata) = fs::metadata(entry.path()) else { continue };
+        found.push(Entry { path: entry.path(), name, metadata });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
@@ -201,16 +201,16 @@ pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Res
 impl Listing {
     fn directory(&self, files: &Files) -> Result<PathBuf, Failure> {
         let directory = files.path(&self.directory)?;
-        let known = fs::metadata(&directory).map_err(|error| Failure::io(&directory, &error))?;
-        match known.is_dir() {
+        let metadata = fs::metadata(&directory).map_err(|error| Failure::io(&directory, &error))?;
+        match metadata.is_dir() {
             true => Ok(directory),
             false => {
-                Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", directory.display())))
+                Err(Failure::new(Reason::IllegalPath, format!("{} is not a directory", directory.display())))
             }
         }
     }
 
-    /// The contents of the files, as base64, in their order.
+    /// The contents of the files in base64, in their order.
     fn contents(&self, files: &Files) -> Result<Done, Failure> {
         let directory = self.directory(files)?;
         let (mut count, mut all, mut held, mut total) = (0, Vec::new(), Held::NONE, 0);
@@ -220,7 +220,7 @@ impl Listing {
         for entry in &all {
             let (bytes, _own) = match whole(&entry.path, files) {
                 Ok(read) => read,
-                // Somebody took it meanwhile.
+                // Another process has removed it.
                 Err(_) if fs::symlink_metadata(&entry.path).is_err() => continue,
                 Err(failure) => return Err(failure),
             };
@@ -272,27 +272,27 @@ impl Listing {
         all: &mut Vec<Entry>,
         files: &Files,
     ) -> Result<Map<String, Json>, Failure> {
-        let (mut own, mut deeper) = (Vec::new(), Vec::new());
+        let (mut listed, mut deeper) = (Vec::new(), Vec::new());
         for entry in entries(directory, count, files)? {
-            if entry.known.is_dir() {
+            if entry.metadata.is_dir() {
                 // A linked directory may lead back here.
-                let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+                let linked = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
                 if depth < self.depth && !linked {
                     deeper.push(entry);
                 }
             } else if self.lists(top, &entry)? {
-                own.push(entry);
+                listed.push(entry);
             }
         }
         let mut members = Map::new();
         if self.flat {
-            all.append(&mut own);
+            all.append(&mut listed);
         } else {
-            members.insert(FILES.to_owned(), self.sorted(own, files, false)?);
+            members.insert(FILES.to_owned(), self.sorted(listed, files, false)?);
         }
         for entry in deeper {
             let inside = self.below(top, &entry.path, depth + 1, count, all, files)?;
-            // No name has a slash, so that this one is not the list of the files.
+            // File names have no slash, so this key cannot collide with one.
             let name = if entry.name == FILES { format!("{FILES}/") } else { entry.name };
             members.insert(name, Json::Object(inside));
         }
@@ -310,7 +310,7 @@ impl Listing {
             }
             Ok(false)
         };
-        let age = entry.known.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+        let age = entry.metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
         let young = match (self.oldest, age) {
             (Some(oldest), Some(age)) => age <= oldest,
             _ => true,
@@ -324,8 +324,8 @@ impl Listing {
     fn sort(&self, list: &mut [Entry]) {
         match self.order {
             Order::Name => {}
-            Order::Size => list.sort_by_key(|own| own.known.len()),
-            Order::Modified => list.sort_by_key(|own| own.known.modified().ok()),
+            Order::Size => list.sort_by_key(|entry| entry.metadata.len()),
+            Order::Modified => list.sort_by_key(|entry| entry.metadata.modified().ok()),
         }
         if self.descending {
             list.reverse();
@@ -335,20 +335,20 @@ impl Listing {
     fn sorted(&self, mut list: Vec<Entry>, files: &Files, paths: bool) -> Result<Json, Failure> {
         self.sort(&mut list);
         let shown =
-            |own: &Entry| if paths { files.connection.root.shown(&own.path) } else { own.name.clone() };
+            |entry: &Entry| if paths { files.connection.root.shown(&entry.path) } else { entry.name.clone() };
         if !self.facts {
-            return Ok(list.iter().map(|own| Json::String(shown(own))).collect());
+            return Ok(list.iter().map(|entry| Json::String(shown(entry))).collect());
         }
         list.iter()
-            .filter_map(|own| facts(&own.path, files).ok().map(|facts| (own, facts)))
-            .map(|(own, _)| {
-                let mut one = Map::new();
-                one.insert("name".to_owned(), shown(own).into());
-                one.insert("size".to_owned(), own.known.len().into());
-                if let Ok(modified) = own.known.modified() {
-                    one.insert("lastModifiedTime".to_owned(), time(modified).into());
+            .filter_map(|entry| facts(&entry.path, files).ok().map(|facts| (entry, facts)))
+            .map(|(entry, _)| {
+                let mut members = Map::new();
+                members.insert("name".to_owned(), shown(entry).into());
+                members.insert("size".to_owned(), entry.metadata.len().into());
+                if let Ok(modified) = entry.metadata.modified() {
+                    members.insert("lastModifiedTime".to_owned(), time(modified).into());
                 }
-                Ok(Json::Object(one))
+                Ok(Json::Object(members))
             })
             .collect()
     }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files that an operation has made so far. Dropped before [`Made::keep`] they are gone; those that took the place of a file stay.
+/// The files that an operation has created so far. Dropped before [`Made::keep`] it removes them; those that replaced a file stay.
 #[derive(Default)]
 pub(super) struct Made(Vec<PathBuf>);
 
-/// Whether nothing has this name yet.
+/// Whether no file has this name.
 pub(super) fn is_new(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err()
 }
@@ -19,7 +19,7 @@ impl Made {
         }
     }
 
-    /// The operation went well.
+    /// The operation succeeded: keeps the files.
     pub(super) fn keep(mut self) {
         self.0.clear();
     }

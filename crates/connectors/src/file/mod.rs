@@ -1,14 +1,14 @@
 //! The file connector: reading, writing and moving files of this machine.
 //!
 //! The parameters of an operation are evaluated on the worker and make a *job*. The job runs on a thread that may wait for a disk; nothing
-//! of the message goes there. What a job makes it makes under a name of its own and renames at the end (`files::partial`), so that a file with
-//! the name that was asked for is whole, whenever the process ends.
+//! of the message goes there. A job writes to a temporary name and renames at the end (`files::partial`), so that a file with
+//! the given name is complete, whenever the process ends.
 
-/// The parameters of an operation that is tried again, and has a result.
+/// The parameters of an operation with retries and a result.
 macro_rules! parameters {
-    ($($own:literal),*) => {
+    ($($parameter:literal),*) => {
         &[
-            $($own,)*
+            $($parameter,)*
             "maxRetries",
             "retryDelay",
             "diskShareAccessMask",
@@ -76,7 +76,7 @@ const INIT: Definition = operation(
     |element, compiler| connection::init(element, compiler, make),
 );
 
-/// What a connection is described by.
+/// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
     "connectionType",
@@ -90,7 +90,7 @@ const FIELDS: &[&str] = &[
     "suspendInitialDuration",
     "suspendProgressionFactor",
     "suspendMaximumDuration",
-    // Of servers: a connection to one is reported as a whole.
+    // Fields of remote servers: a connection to one is reported as a whole.
     "host",
     "port",
     "username",
@@ -128,7 +128,7 @@ const MOST_RETRIES: u32 = 100;
 /// Longest time between two attempts.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
-/// Why an operation fails: the codes of the connector.
+/// The reason of a failure: the error codes of the connector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     Connection,
@@ -162,7 +162,7 @@ impl Reason {
 struct Failure {
     reason: Reason,
     detail: String,
-    /// The fault of the engine that it is: too busy, a payload that cannot be read.
+    /// The underlying fault of the engine: too busy, a payload that cannot be read.
     fault: Option<Box<Fault>>,
 }
 
@@ -171,7 +171,7 @@ impl Failure {
         Failure { reason, detail: detail.into(), fault: None }
     }
 
-    /// What the system said of a path.
+    /// The failure for an I/O error at a path.
     fn io(path: &std::path::Path, error: &std::io::Error) -> Failure {
         use std::io::ErrorKind;
         let reason = match error.kind() {
@@ -183,17 +183,17 @@ impl Failure {
         Failure::new(reason, format!("{}: {error}", path.display()))
     }
 
-    /// With the file that it is about ahead of what happened.
+    /// With the file in front of the message.
     fn about(self, path: &std::path::Path) -> Failure {
         Failure { detail: format!("{}: {}", path.display(), self.detail), ..self }
     }
 
-    /// A pipe, a device or a directory where a file is expected.
+    /// The failure for a pipe, a device or a directory where a file is expected.
     fn no_file(path: &std::path::Path) -> Failure {
-        Failure::new(Reason::IllegalPath, format!("{} is no file", path.display()))
+        Failure::new(Reason::IllegalPath, format!("{} is not a file", path.display()))
     }
 
-    /// Another attempt may go well.
+    /// Whether a retry may succeed.
     fn is_passing(&self) -> bool {
         self.fault.is_none() && matches!(self.reason, Reason::Operation | Reason::Locking)
     }
@@ -229,21 +229,21 @@ impl From<Shortage> for Failure {
 struct Files {
     connection: Arc<Connection>,
     cancel: meter::Cancel,
-    /// Most bytes of a file that may become a payload.
+    /// Most bytes of a file that become a payload.
     held: usize,
-    /// How long an expression may be evaluated.
+    /// Time limit of an expression.
     time: Duration,
-    /// The operation locks the file that it works on (`enableLock`).
+    /// The operation locks its file (`enableLock`).
     lock: bool,
 }
 
 impl Files {
-    /// The path below the working directory.
+    /// The path relative to the working directory.
     fn path(&self, text: &str) -> Result<std::path::PathBuf, Failure> {
         self.connection.root.resolve(text)
     }
 
-    /// Ends a job that nobody waits for any more.
+    /// Ends a job whose caller has gone.
     fn go_on(&self) -> Result<(), Failure> {
         match self.cancel.is_cancelled() {
             true => Err(Failure::new(Reason::Operation, "nobody waits for the operation any more")),
@@ -252,18 +252,18 @@ impl Files {
     }
 }
 
-/// What a job has done.
+/// The outcome of a job.
 #[derive(Default)]
 struct Done {
     /// Members of the result beside `success`.
     members: Map<String, Json>,
-    /// A file that was read takes the place of the result.
+    /// The content of a file, which becomes the result.
     content: Option<Content>,
-    /// What is known of the file.
+    /// The attributes of the file.
     attributes: Map<String, Json>,
-    /// What the result takes, for as long as the message is on its way.
+    /// The memory of the result, until the message has ended.
     held: Held,
-    /// What was not there: it is said in the log, and in the result.
+    /// What was missing: goes into the log and into the result.
     missing: Option<String>,
 }
 
@@ -271,30 +271,30 @@ struct Done {
 struct Content {
     bytes: Vec<u8>,
     content_type: String,
-    /// Counts the bytes for as long as the message is on its way.
+    /// Counts the bytes of memory until the message has ended.
     held: Held,
-    /// In place of the bytes: the file is read as the body is used.
+    /// In place of the bytes: the file is read while the body is sent.
     open: Option<read::Open>,
 }
 
-/// What an operation does to files. It may run again, where an attempt failed.
+/// The work of an operation on files. It runs again for a retry.
 type Job = Arc<dyn Fn(&Files) -> Result<Done, Failure> + Send + Sync>;
 
-/// Makes the job of a message.
+/// Makes the job for a message.
 type Prepare = fn(&Parameters, &mut Context) -> Result<Job, Failure>;
 
 /// A connection.
 struct Connection {
     root: Root,
     locks: Scheme,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     absent: Option<String>,
 }
 
 /// Where an operation finds its files.
 enum Where {
     Connected(Connections<Connection>),
-    /// Everywhere on this machine: it has no connection.
+    /// All files of this machine: the operation has no connection.
     Machine(Arc<Connection>),
 }
 
@@ -302,8 +302,8 @@ impl Where {
     fn find(&self, context: &mut Context) -> Result<Arc<Connection>, Failure> {
         match self {
             Where::Machine(connection) => Ok(Arc::clone(connection)),
-            Where::Connected(own) => {
-                own.find(context).map_err(|fault| Failure::new(Reason::Connection, fault.message))
+            Where::Connected(connection) => {
+                connection.find(context).map_err(|fault| Failure::new(Reason::Connection, fault.message))
             }
         }
     }
@@ -316,18 +316,18 @@ struct Operation {
     parameters: Parameters,
     prepare: Prepare,
     need: Need,
-    /// The body is written as it comes.
+    /// The body is written while it is received.
     streams: bool,
 }
 
-/// The body, once it is received.
+/// The body, after it was received.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
-    /// It may be replaced, and is not read.
+    /// The body may be replaced, and is not read.
     Unread,
-    /// It is neither read nor replaced.
+    /// The body is neither read nor replaced.
     Kept,
-    /// It is written.
+    /// The body is set.
     Written,
 }
 
@@ -343,18 +343,18 @@ fn compile(
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
     check(name, &parameters, element, compiler);
     let streams = body == Body::Written && write::streams(&parameters);
-    let own = match body {
+    let message_need = match body {
         Body::Written if streams => Need::Headers,
         Body::Written if parameters.is_absent("contentOrExpression") => Need::Whole,
         Body::Unread | Body::Written if parameters.get(VARIABLE).is_none() => Need::Replaces,
         _ => Need::Nothing,
     };
-    let need = own.max(parameters.need()).max(connections.need());
+    let need = message_need.max(parameters.need()).max(connections.need());
     let place = Where::Connected(connections);
     Some(Box::new(Operation { connector: "file", name, place, parameters, prepare, need, streams }))
 }
 
-/// Reports values that are wrong for every message.
+/// Reports literals that are wrong.
 fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     let given: &[&str] = match name {
         "read" | "checkExist" | "delete" => &["path"],
@@ -417,9 +417,9 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
     if name == list::CONTENTS && parameters.get(VARIABLE).is_none() {
         parameters.check_given(&["resultPropertyName"], element, compiler);
     }
-    for (_, _, names) in needed.iter().filter(|(own, word, _)| parameters.is_literally(own, word)) {
+    for (_, _, names) in needed.iter().filter(|(switch, word, _)| parameters.is_literally(switch, word)) {
         parameters.check_given(names, element, compiler);
-        // A line from 1, and no part is empty.
+        // Lines count from 1, and no part is empty.
         for name in *names {
             parameters.check(name, element, compiler, |text| match text.parse::<u64>() {
                 Ok(0) => Err("expected a whole number of at least 1".to_owned()),
@@ -453,7 +453,7 @@ fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut 
             parameters.check(pattern, element, compiler, |text| {
                 flow::Pattern::compile(text)
                     .map(|_| ())
-                    .map_err(|why| format!("no regular expression: {why}"))
+                    .map_err(|why| format!("not a regular expression: {why}"))
             });
         }
     }
@@ -464,9 +464,9 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     let directory = connection::field(element, "workingDir", compiler);
     let kind = connection::field(element, "connectionType", compiler).unwrap_or_else(|| "LOCAL".to_owned());
     connection::report_unknown(description, FIELDS, compiler);
-    let is_expression = directory.as_ref().is_some_and(|own| own.starts_with('{') || own.contains("${"));
+    let is_expression = directory.as_ref().is_some_and(|text| text.starts_with('{') || text.contains("${"));
     let absent = if is_expression {
-        Some("`workingDir` is no expression: it is the same for all messages".to_owned())
+        Some("`workingDir` is not an expression: it is the same for all messages".to_owned())
     } else {
         (!kind.eq_ignore_ascii_case("LOCAL"))
             .then(|| format!("connections of the type {kind} need a file transport: not in this version"))
@@ -519,7 +519,7 @@ impl Operation {
         done
     }
 
-    /// Does a job, again where another attempt may go well.
+    /// Runs a job, with retries.
     async fn attempts(
         &self,
         connection: &Arc<Connection>,
@@ -546,7 +546,7 @@ impl Operation {
         }
     }
 
-    /// Puts the result where it belongs.
+    /// Stores the result where the parameters say.
     fn deliver(&self, done: Done, place: Place, context: &mut Context) -> Result<Flow, Fault> {
         let Done { members, content, attributes, held, missing } = done;
         if let Some(content) = content {
@@ -571,7 +571,7 @@ impl Operation {
         Ok(Flow::Next)
     }
 
-    /// Puts a result into the body or the variable, or the property that older connectors have for it.
+    /// Stores a result in the body or the variable, or in the property that older connectors use.
     fn put(
         &self,
         mut result: Map<String, Json>,
@@ -653,7 +653,7 @@ impl Operation {
         Ok(Flow::Next)
     }
 
-    /// The fault of a failed operation. With a `responseVariable` the result in it says what failed.
+    /// The fault of a failed operation. With a `responseVariable` the result in it has the error.
     fn failed(&self, failure: Failure, place: &Place, context: &mut Context) -> Fault {
         if let Some(fault) = failure.fault {
             return *fault;
@@ -671,7 +671,7 @@ impl Operation {
     }
 }
 
-/// The facts of a file as properties, as older connectors have them.
+/// The attributes of a file as properties, as older connectors set them.
 fn set_properties(attributes: &Map<String, Json>, context: &mut Context) {
     for (name, value) in attributes {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -701,7 +701,7 @@ impl Mediator for Operation {
     }
 }
 
-/// A parameter that has to be there.
+/// A required parameter.
 fn required(parameters: &Parameters, name: &str, context: &mut Context) -> Result<String, Failure> {
     parameters
         .text(name, context)?
@@ -714,7 +714,7 @@ fn number(parameters: &Parameters, name: &str, context: &mut Context) -> Result<
     text.parse().map(Some).map_err(|_| {
         Failure::new(
             Reason::Configuration,
-            format!("the parameter `{name}` is no number of at least 0: {text}"),
+            format!("the parameter `{name}` is not a number of at least 0: {text}"),
         )
     })
 }
@@ -729,7 +729,7 @@ fn pattern(
     compiled(name, &text).map(Some)
 }
 
-/// The text of a parameter that bounds what is done. An expression that gives nothing does not stand for everything.
+/// The text of a parameter that limits the operation. An expression without a value is an error, and not the default.
 fn expected(parameters: &Parameters, name: &str, context: &mut Context) -> Result<Option<String>, Failure> {
     match parameters.text(name, context)? {
         None if !parameters.is_absent(name) => Err(gives_nothing(name)),
@@ -743,11 +743,14 @@ fn gives_nothing(name: &str) -> Failure {
 
 fn compiled(name: &str, text: &str) -> Result<Arc<flow::Pattern>, Failure> {
     flow::Pattern::compile(text).map(Arc::new).map_err(|why| {
-        Failure::new(Reason::Configuration, format!("the parameter `{name}` is no regular expression: {why}"))
+        Failure::new(
+            Reason::Configuration,
+            format!("the parameter `{name}` is not a regular expression: {why}"),
+        )
     })
 }
 
-/// Whether a name is wanted.
+/// Whether a pattern accepts a name.
 fn is_wanted(name: &str, pattern: Option<&flow::Pattern>) -> Result<bool, Failure> {
     let Some(pattern) = pattern else { return Ok(true) };
     pattern

@@ -37,18 +37,18 @@ pub(super) const MERGE: Definition = operation(
     |element, compiler| compile(element, "mergeFiles", Body::Unread, merge, compiler),
 );
 
-/// What a part is.
+/// How a file is divided.
 pub(super) enum Part {
     Bytes(u64),
     Lines(u64),
-    /// One of the elements that an expression selects.
+    /// Elements that an expression selects.
     Element(Arc<xpath::Expression>),
 }
 
-/// Where the number of a part stands in its name.
+/// Where the number of a part is in its name.
 #[derive(Clone, Copy)]
 pub(super) enum Naming {
-    /// Behind what stands ahead of the first dot: `a0.txt`.
+    /// In front of the first dot: `a0.txt`.
     Within,
     /// At the end: `a.txt0`.
     Behind,
@@ -82,7 +82,7 @@ fn split(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
     }))
 }
 
-/// Divides a file into files of a directory; how many.
+/// Divides a file into files of a directory; returns their number.
 pub(super) fn divide(
     from: &Path,
     to: &Path,
@@ -91,13 +91,13 @@ pub(super) fn divide(
     files: &Files,
 ) -> Result<usize, Failure> {
     let failed = |error: std::io::Error| Failure::io(from, &error);
-    let known = fs::metadata(from).map_err(failed)?;
-    if !known.is_file() {
+    let metadata = fs::metadata(from).map_err(failed)?;
+    if !metadata.is_file() {
         return Err(Failure::no_file(from));
     }
     match part {
         Part::Element(expression) => return elements::divide(from, to, expression, files),
-        Part::Bytes(bytes) if known.len().div_ceil(*bytes) > MOST as u64 => return Err(too_many(from)),
+        Part::Bytes(bytes) if metadata.len().div_ceil(*bytes) > MOST as u64 => return Err(too_many(from)),
         Part::Bytes(_) | Part::Lines(_) => {}
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
@@ -138,7 +138,7 @@ fn named(from: &Path, naming: Naming, number: usize) -> String {
     }
 }
 
-/// Copies so many lines, without holding one.
+/// Copies `count` lines, without holding one in memory.
 fn copy_lines(
     reader: &mut impl BufRead,
     to: &mut File,
@@ -187,8 +187,8 @@ fn merge(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
     }))
 }
 
-/// Puts the files of a directory one behind the other into a file, behind what is in it unless it `overwrites` that; how many files were not
-/// empty, and how many bytes they had.
+/// Joins the files of a directory into one, after its present content unless it `overwrites` that. Returns the number of files that were not
+/// empty, and their bytes.
 pub(super) fn join(
     from: &Path,
     to: &Path,
@@ -197,7 +197,7 @@ pub(super) fn join(
     files: &Files,
 ) -> Result<(u64, u64), Failure> {
     if !fs::metadata(from).map_err(|error| Failure::io(from, &error))?.is_dir() {
-        return Err(Failure::new(Reason::IllegalPath, format!("{} is no directory", from.display())));
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is not a directory", from.display())));
     }
     let _turn = turn(to, &files.cancel)?;
     let mut partial = Partial::begin(to, Existing::Replace, true)?;
@@ -207,7 +207,7 @@ pub(super) fn join(
     }
     let (mut merged, mut total, mut count) = (0_u64, 0_u64, 0);
     for entry in entries(from, &mut count, files)? {
-        if !entry.known.is_file() || entry.path == to || !is_wanted(&entry.name, pattern)? {
+        if !entry.metadata.is_file() || entry.path == to || !is_wanted(&entry.name, pattern)? {
             continue;
         }
         let mut file = File::open(&entry.path).map_err(|error| Failure::io(&entry.path, &error))?;

@@ -1,5 +1,5 @@
 //! Paths of operations. All are relative to the working directory of the connection, whether they begin with a slash or not, and none leads
-//! out of it. Symbolic links are followed: whoever may make links in the directory decides where they lead.
+//! out of it. Symbolic links are followed: whoever can create links in the directory decides where they lead.
 
 use super::{Failure, Reason};
 use files::address::{self, Address, Wrong};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 /// The working directory of a connection, or the directory that an archive is unpacked into.
 pub(super) struct Root {
     directory: PathBuf,
-    /// What it is called where a path leads out of it.
+    /// Its name in the failure of a path that leads out of it.
     name: &'static str,
     /// Paths are addresses: absolute, or `file:///…`.
     addresses: bool,
 }
 
-/// Why a name is refused that no operation lists.
+/// Why a temporary name, which no operation lists, is refused.
 pub(super) const NOT_WHOLE: &str = "a name like `.busbar-….tmp` is that of a file that is not whole yet";
 
 impl Root {
-    /// That of a `workingDir`: a path or a `file:` URL, relative to the directory of the configuration. Absent: `/`.
+    /// The root of a `workingDir`: a path or a `file:` URL, relative to the directory of the configuration. Absent: `/`.
     pub(super) fn of(directory: Option<&str>, configuration: &Path) -> Root {
         let directory = directory.unwrap_or("/").trim();
         let directory = match directory.strip_prefix("file:") {
@@ -31,7 +31,7 @@ impl Root {
         Root { directory, name: "the working directory", addresses: false }
     }
 
-    /// All of this machine, by addresses: absolute paths, and URLs whose `%20` and the like are decoded.
+    /// All files of this machine: absolute paths, and URLs whose `%20` and the like are decoded.
     pub(super) fn machine() -> Root {
         Root { directory: PathBuf::from("/"), name: "this machine", addresses: true }
     }
@@ -41,7 +41,7 @@ impl Root {
         Root { directory: directory.to_owned(), name: "the target directory", addresses: false }
     }
 
-    /// The path that a parameter means.
+    /// The path of a parameter.
     pub(super) fn resolve(&self, text: &str) -> Result<PathBuf, Failure> {
         let text = text.trim();
         if self.addresses && !text.starts_with('/') {
@@ -68,16 +68,16 @@ impl Root {
         self.directory == path
     }
 
-    /// What a path is below the working directory, for results.
+    /// The path relative to the working directory, for results.
     pub(super) fn shown(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.directory).unwrap_or(path);
         format!("/{}", below.display())
     }
 }
 
-/// The path of an address of this machine.
+/// The path of a `file:` URL of this machine.
 fn address(text: &str) -> Result<PathBuf, Failure> {
-    Address::parse(text).map(|own| own.path).map_err(|wrong| match wrong {
+    Address::parse(text).map(|address| address.path).map_err(|wrong| match wrong {
         Wrong::Scheme(scheme) => Failure::new(Reason::Connection, address::not_here(&scheme)),
         Wrong::Text(why) => Failure::new(Reason::IllegalPath, format!("{text}: {why}")),
     })
@@ -122,7 +122,7 @@ mod tests {
             if let Err(failure) = &path {
                 assert!(!failure.detail.contains("secret"), "{}", failure.detail);
             }
-            assert_eq!(path.map_err(|own| own.reason), wanted.map(PathBuf::from), "{text:?}");
+            assert_eq!(path.map_err(|failure| failure.reason), wanted.map(PathBuf::from), "{text:?}");
         }
         assert_eq!(Root::of(None, Path::new("/conf")).resolve("/etc/x").ok(), Some(PathBuf::from("/etc/x")));
         assert_eq!(

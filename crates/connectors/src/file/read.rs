@@ -41,11 +41,11 @@ pub(super) const READ: Definition = operation(
     |element, compiler| compile(element, "read", Body::Unread, prepare, compiler),
 );
 
-/// What of a file is read.
+/// Which part of a file is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     All,
-    /// Nothing but what is known of the file.
+    /// Only the attributes of the file.
     Facts,
     /// From a line to a line, both from 1 and included.
     Lines(u64, u64),
@@ -67,7 +67,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     Ok(reading(path, pattern, part, streams, content_type, encoding))
 }
 
-/// Reads a part of a file, or of the first one of a directory that the pattern matches.
+/// Reads a part of a file, or of the first file of a directory that the pattern matches.
 pub(super) fn reading(
     path: String,
     pattern: Option<Arc<flow::Pattern>>,
@@ -98,12 +98,12 @@ pub(super) fn reading(
     })
 }
 
-/// Whether the file becomes a body that is read as it is used. A variable or a property has to have all of it.
+/// Whether the file becomes a body that is read while it is sent. A variable or a property needs the whole content.
 fn streams(parameters: &Parameters, context: &mut Context) -> Result<bool, Failure> {
     Ok(becomes_body(parameters, context)? && parameters.is_true("enableStreaming", false, context)?)
 }
 
-/// Whether what is read becomes the body.
+/// Whether the content becomes the body.
 pub(super) fn becomes_body(parameters: &Parameters, context: &mut Context) -> Result<bool, Failure> {
     let to = parameters.text("includeResultTo", context)?.unwrap_or_default();
     let to_property = to.eq_ignore_ascii_case("Message Property")
@@ -119,11 +119,11 @@ pub(super) fn becomes_body(parameters: &Parameters, context: &mut Context) -> Re
 pub(super) struct Open {
     file: File,
     length: u64,
-    /// Held until the message has ended.
+    /// The lock, held until the message has ended.
     lock: Option<Claim>,
 }
 
-/// Opens a file where the part begins.
+/// Opens a file at the beginning of the part.
 fn open(path: &Path, part: Part, lock: Option<Claim>, files: &Files) -> Result<Open, Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     let mut file = File::open(path).map_err(failed)?;
@@ -135,7 +135,7 @@ fn open(path: &Path, part: Part, lock: Option<Claim>, files: &Files) -> Result<O
     Ok(Open { file, length, lock })
 }
 
-/// Where lines are in a file: their first byte, and how many there are up to the end of the last one.
+/// The position of lines in a file: their first byte, and the bytes up to the end of the last one.
 fn range(file: &File, path: &Path, from: u64, to: u64, files: &Files) -> Result<(u64, u64), Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     let mut reader = BufReader::with_capacity(128 << 10, file);
@@ -190,14 +190,14 @@ fn part(parameters: &Parameters, context: &mut Context) -> Result<Part, Failure>
     }
 }
 
-/// The file that is read: of a directory the first one, by name, that the pattern matches.
+/// The file to read: of a directory the first one, by name, that the pattern matches.
 fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Failure> {
-    let known = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
-    if known.is_file() {
+    let metadata = fs::metadata(&path).map_err(|error| Failure::io(&path, &error))?;
+    if metadata.is_file() {
         return Ok(path);
     }
-    if !known.is_dir() {
-        return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
+    if !metadata.is_dir() {
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is not a file", path.display())));
     }
     let entries = fs::read_dir(&path).map_err(|error| Failure::io(&path, &error))?;
     let mut first: Option<String> = None;
@@ -205,8 +205,7 @@ fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Fai
         let entry = entry.map_err(|error| Failure::io(&path, &error))?;
         let Ok(name) = entry.file_name().into_string() else { continue };
         let is_first = first.as_ref().is_none_or(|first| name < *first);
-        let is_file =
-            is_first && !is_partial(&name) && fs::metadata(entry.path()).is_ok_and(|own| own.is_file());
+        let is_file = is_first && !is_partial(&name) && fs::metadata(entry.path()).is_ok_and(|m| m.is_file());
         if is_file && is_wanted(&name, pattern)? {
             first = Some(name);
         }
@@ -234,7 +233,7 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
         }
         held.try_grow(length)?;
         let mut bytes = Vec::with_capacity(length);
-        // Somebody may add to it meanwhile.
+        // Another process may append meanwhile.
         file.take(files.held as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
         held.try_grow(bytes.capacity())?;
         return if bytes.len() > files.held { Err(too_large()) } else { Ok((bytes, held)) };
@@ -243,7 +242,7 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
     let mut line = Vec::new();
     while number < to {
         line.clear();
-        // A line without end is one that is too long.
+        // A line without end counts as too long.
         let length =
             (&mut reader).take(files.held as u64 + 1).read_until(b'\n', &mut line).map_err(failed)?;
         if length == 0 {
@@ -259,12 +258,12 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
         if number < from {
             continue;
         }
-        let own = line.strip_suffix(b"\n").unwrap_or(&line);
-        let own = own.strip_suffix(b"\r").unwrap_or(own);
+        let content = line.strip_suffix(b"\n").unwrap_or(&line);
+        let content = content.strip_suffix(b"\r").unwrap_or(content);
         if number > from {
             bytes.push(b'\n');
         }
-        bytes.extend_from_slice(own);
+        bytes.extend_from_slice(content);
         if bytes.len() > files.held {
             return Err(too_large());
         }
@@ -273,24 +272,24 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failu
     Ok((bytes, held))
 }
 
-/// What is known of a file.
+/// The attributes of a file.
 pub(super) fn facts(path: &Path, files: &Files) -> Result<Map<String, Json>, Failure> {
-    let known = fs::metadata(path).map_err(|error| Failure::io(path, &error))?;
+    let metadata = fs::metadata(path).map_err(|error| Failure::io(path, &error))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut facts = Map::new();
     let mut set = |key: &str, value: String| facts.insert(key.to_owned(), Json::String(value));
-    let modified = known.modified().map_err(|error| Failure::io(path, &error))?;
+    let modified = metadata.modified().map_err(|error| Failure::io(path, &error))?;
     set("FILE_LAST_MODIFIED_TIME", time(modified));
-    set("FILE_IS_DIR", known.is_dir().to_string());
+    set("FILE_IS_DIR", metadata.is_dir().to_string());
     set("FILE_PATH", files.connection.root.shown(path));
     set("FILE_URL", format!("file://{}", path.display()));
     set("FILE_NAME_WITHOUT_EXTENSION", name.split('.').next().unwrap_or_default().to_owned());
     set("FILE_NAME", name);
-    set("FILE_SIZE", known.len().to_string());
+    set("FILE_SIZE", metadata.len().to_string());
     Ok(facts)
 }
 
-/// The content of a file, of which the operation may hold so much.
+/// The content of a file, within the memory limit.
 pub(super) fn whole(path: &Path, files: &Files) -> Result<(Vec<u8>, Held), Failure> {
     if !fs::metadata(path).map_err(|error| Failure::io(path, &error))?.is_file() {
         return Err(Failure::no_file(path));
@@ -304,10 +303,12 @@ pub(super) fn time(time: std::time::SystemTime) -> String {
     stamp.to_zoned(jiff::tz::TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string()
 }
 
-/// The type of a file by its name; what is not known is bytes.
+/// The media type of a file by its name; unknown ones are bytes.
 fn content_type_of(path: &Path) -> &'static str {
-    let extension =
-        path.extension().map(|own| own.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
     match extension.as_str() {
         "xml" | "xsd" | "wsdl" | "xsl" | "xslt" => "application/xml",
         "json" => "application/json",
@@ -324,7 +325,7 @@ impl Content {
         match Kind::of(MediaType::parse(&self.content_type).essence) {
             Kind::Json => {
                 let no_json =
-                    |why: &str| Failure::new(Reason::Operation, format!("the file is no JSON: {why}"));
+                    |why: &str| Failure::new(Reason::Operation, format!("the file is not JSON: {why}"));
                 let (text, _, malformed) = self.encoding().decode(&self.bytes);
                 if malformed {
                     return Err(no_json("it has bytes that its encoding does not have"));
@@ -344,11 +345,12 @@ impl Content {
         self.encoding().decode(&self.bytes).0.into_owned()
     }
 
-    /// That of the type; a byte order mark in the content counts more.
+    /// The encoding of the media type; a byte order mark in the content takes precedence.
     fn encoding(&self) -> &'static encoding_rs::Encoding {
         let content_type = MediaType::parse(&self.content_type);
-        let own = content_type.charset().and_then(|own| encoding_rs::Encoding::for_label(own.as_bytes()));
-        own.unwrap_or(encoding_rs::UTF_8)
+        let encoding =
+            content_type.charset().and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+        encoding.unwrap_or(encoding_rs::UTF_8)
     }
 
     /// Makes the content the body.

@@ -1,4 +1,4 @@
-//! Runs jobs on threads that may wait for a disk.
+//! Runs jobs on threads for blocking work.
 
 use super::{Connection, Done, Failure, Files, Job, Reason};
 use files::places::{self, MOST};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// How long a message waits for its turn; then it is shed with 503.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Ends a job when the one who waits for it is gone.
+/// Ends a job when its caller has gone.
 struct Ends(meter::Cancel);
 
 impl Drop for Ends {
@@ -19,7 +19,7 @@ impl Drop for Ends {
     }
 }
 
-/// Does a job and waits for it.
+/// Runs a job and waits for it.
 pub(super) async fn run(
     connection: &Arc<Connection>,
     job: &Job,
@@ -40,7 +40,7 @@ pub(super) async fn run(
     let (held, time) = (services.limits.held, services.settings.script_time);
     let files = Files { connection: Arc::clone(connection), cancel, held, time, lock };
     let job = Arc::clone(job);
-    // The work of the message goes on until the thread has cleared away what it began: a stop waits for that.
+    // The message counts as in progress until the thread has cleaned up: a stop waits for that.
     let child = context.silent_child("a file operation");
     let ran = tokio::task::spawn_blocking(move || {
         let _place = place;

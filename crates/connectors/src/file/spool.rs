@@ -1,5 +1,5 @@
-//! The body of a message, written as it comes: into a file without a name beside its place, which gets the name when it is whole, or is added
-//! to the file that is there. So a client that is slow keeps no thread and no file, and one that goes away leaves nothing.
+//! The body of a message, written while it is received: into an unnamed file in the target directory, which gets its name when it is complete,
+//! or is appended to the file. So a slow client occupies no thread and no file, and one that disconnects leaves nothing.
 
 use super::write::{Mode, described};
 use super::{Connection, Failure, Files, Reason};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How much is written at a time, in bytes.
+/// How many bytes are written at a time.
 const CHUNK: usize = 128 << 10;
 /// How long a message waits for its turn; then it is shed with 503.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ pub(super) struct Spooled(Arc<Written>);
 
 struct Written {
     partial: Mutex<Option<Partial>>,
-    /// To read it again; `None`: it went to a device.
+    /// The file to read again; `None`: the target is a device.
     file: Option<File>,
     length: u64,
 }
@@ -37,20 +37,20 @@ impl Spooled {
         self.0.length
     }
 
-    /// The file, to be finished.
+    /// Takes the file, to give it its name.
     ///
     /// # Errors
-    /// An attempt before this one has it already.
+    /// An earlier attempt has taken it.
     pub(super) fn take(&self) -> Result<Partial, Failure> {
         let gone =
             || Failure::new(Reason::Operation, "a body that is written as it comes is not written again");
         lock(&self.0.partial).take().ok_or_else(gone)
     }
 
-    /// What was written, from its beginning.
+    /// A reader of the content, from its beginning.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub(super) fn reader(&self) -> Result<File, Failure> {
         match lock(&self.0.partial).as_ref() {
             Some(partial) => Ok(partial.reader()?),
@@ -58,7 +58,7 @@ impl Spooled {
         }
     }
 
-    /// The message goes on with the body that it had.
+    /// Gives the body back to the message.
     pub(super) fn put_back(self, context: &mut Context) {
         if let Some(file) = self.0.file.as_ref().and_then(|file| file.try_clone().ok()) {
             context.payload.put_back(Body::Stream(Box::new(FileBody::new(file, self.0.length))));
@@ -66,7 +66,7 @@ impl Spooled {
     }
 }
 
-/// Writes the body, where it is still on its way and is written as it is; `None`: it was received.
+/// Writes the body, if it is still being received and is written unchanged; `None`: it was received already.
 pub(super) async fn spool(
     parameters: &Parameters,
     connection: &Arc<Connection>,
@@ -113,24 +113,24 @@ pub(super) async fn spool(
         let (next, file) = in_turn(write).await??;
         partial = next;
         if over {
-            let file = file.filter(|file| file.metadata().is_ok_and(|own| own.is_file()));
+            let file = file.filter(|file| file.metadata().is_ok_and(|m| m.is_file()));
             return Ok(Some(Spooled(Arc::new(Written { partial: Mutex::new(Some(partial)), file, length }))));
         }
     }
 }
 
-/// Whether the body would be sent as the bytes that came in.
+/// Whether the body would be sent as the bytes that were received.
 fn goes_as_it_came(context: &Context) -> bool {
-    let own =
-        context.headers.get("Content-Type").map(|own| MediaType::parse(own).essence.to_ascii_lowercase());
-    let wanted = context.axis2("messageType").map(|own| own.to_string());
-    let wanted = wanted.map(|own| MediaType::parse(&own).essence.to_ascii_lowercase());
+    let received =
+        context.headers.get("Content-Type").map(|value| MediaType::parse(value).essence.to_ascii_lowercase());
+    let wanted = context.axis2("messageType").map(|value| value.to_string());
+    let wanted = wanted.map(|value| MediaType::parse(&value).essence.to_ascii_lowercase());
     let is_coded =
-        context.headers.get("Content-Encoding").is_some_and(|own| !own.eq_ignore_ascii_case("identity"));
-    !is_coded && (wanted.is_none() || wanted == own)
+        context.headers.get("Content-Encoding").is_some_and(|value| !value.eq_ignore_ascii_case("identity"));
+    !is_coded && (wanted.is_none() || wanted == received)
 }
 
-/// Does something on a thread that may wait for a disk.
+/// Runs blocking work on another thread.
 async fn in_turn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
     match tokio::time::timeout(LONGEST_WAIT, places::run(job)).await {
         Ok(Some(done)) => Ok(done),

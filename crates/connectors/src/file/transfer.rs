@@ -77,7 +77,7 @@ fn check_exist(parameters: &Parameters, context: &mut Context) -> Result<Job, Fa
     }))
 }
 
-/// Whether there is a file or a directory.
+/// Whether a file or a directory exists.
 pub(super) fn is_there(path: &Path) -> Result<bool, Failure> {
     match fs::metadata(path) {
         Ok(_) => Ok(true),
@@ -86,7 +86,7 @@ pub(super) fn is_there(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// Whether an error says that there is no such file or directory.
+/// Whether an error means that the file or directory does not exist.
 pub(super) fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -106,9 +106,9 @@ fn delete(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
         let failed = |error: std::io::Error| Failure::io(&path, &error);
-        let known = fs::symlink_metadata(&path).map_err(failed)?;
+        let metadata = fs::symlink_metadata(&path).map_err(failed)?;
         let mut done = Done::default();
-        if !known.is_dir() {
+        if !metadata.is_dir() {
             let _lock = lock(&path, files)?;
             fs::remove_file(&path).map_err(failed)?;
             return Ok(done);
@@ -134,7 +134,7 @@ fn delete(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
 fn count_below(directory: &Path, depth: usize, count: &mut usize, files: &Files) -> Result<u64, Failure> {
     let mut all = 0;
     for entry in entries(directory, count, files)? {
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_dir());
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
         all += match is_directory {
             true if depth < DEEPEST => count_below(&entry.path, depth + 1, count, files)?,
             true => return Err(too_deep(directory)),
@@ -153,7 +153,7 @@ fn delete_matching(
 ) -> Result<u64, Failure> {
     let mut deleted = 0;
     for entry in entries(directory, count, files)? {
-        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_dir());
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_dir());
         if is_directory {
             if depth >= DEEPEST {
                 return Err(too_deep(directory));
@@ -162,7 +162,7 @@ fn delete_matching(
         } else if is_wanted(&entry.name, Some(pattern))? {
             match fs::remove_file(&entry.path) {
                 Ok(()) => deleted += 1,
-                // Somebody else was faster.
+                // Another process was faster.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(Failure::io(&entry.path, &error)),
             }
@@ -176,11 +176,11 @@ pub(super) fn too_deep(directory: &Path) -> Failure {
     Failure::new(Reason::Configuration, why)
 }
 
-/// The name that a file or directory gets; it has no slash, so that it stays in its directory.
+/// A new name: without a slash, so that the file stays in its directory.
 fn new_name(text: Option<String>) -> Result<Option<String>, Failure> {
     match text {
         Some(name) if name.contains('/') || matches!(name.as_str(), "." | "..") => {
-            Err(Failure::new(Reason::IllegalPath, format!("`renameTo` is no name: {name}")))
+            Err(Failure::new(Reason::IllegalPath, format!("`renameTo` is not a name: {name}")))
         }
         Some(name) if is_partial(&name) => {
             Err(Failure::new(Reason::IllegalPath, format!("`renameTo`: {name}: {}", super::path::NOT_WHOLE)))
@@ -207,9 +207,9 @@ fn rename(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
     }))
 }
 
-/// Moves one file or directory to a path: by a name where both are in one file system, else as a copy.
+/// Moves one file or directory to a path: by rename within a file system, else as a copy.
 pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Result<(), Failure> {
-    let known = fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
+    let metadata = fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
     if files.connection.root.is(from) {
         return Err(Failure::new(Reason::IllegalPath, "the working directory itself is not moved"));
     }
@@ -220,12 +220,12 @@ pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Res
         let why = format!("{} is within {}", to.display(), from.display());
         return Err(Failure::new(Reason::IllegalPath, why));
     }
-    if !overwrite && !known.is_dir() {
-        // A link fails where there is such a name, at the same instant; a rename does not look.
+    if !overwrite && !metadata.is_dir() {
+        // A hard link fails if the name exists, atomically; a rename would replace it.
         match fs::hard_link(from, to) {
             Ok(()) => return fs::remove_file(from).map_err(|error| Failure::io(from, &error)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists(to)),
-            // Another file system, or one without links.
+            // Another file system, or one without hard links.
             Err(_) => {}
         }
     }
@@ -244,14 +244,14 @@ pub(super) fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Res
     }
 }
 
-/// Something that a move carries to another place.
+/// A file or directory that is moved as a copy.
 struct Member {
     path: PathBuf,
-    /// Of itself, also where it is a link.
-    known: Metadata,
+    /// Of the link itself, if it is one.
+    metadata: Metadata,
 }
 
-/// Moves one file or directory as a copy: nothing is deleted before all of it is copied, and nothing that was not copied. What cannot
+/// Moves one file or directory as a copy: nothing is deleted before all of it is copied, and nothing that was not copied. A file that cannot
 /// be copied is a fault before anything is changed.
 fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<(), Failure> {
     let mut members = Vec::new();
@@ -263,22 +263,22 @@ fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<()
     for member in &members {
         copy_member(member, &target(member), existing, files)?;
     }
-    // A directory goes behind what is in it.
+    // The members of a directory come before it.
     for member in members.iter().rev() {
         let failed = |error: std::io::Error| Failure::io(&member.path, &error);
-        if member.known.is_dir() {
-            // Where that is not allowed the directory is as any new one.
-            let _ = fs::set_permissions(target(member), member.known.permissions());
+        if member.metadata.is_dir() {
+            // Without the permission the directory keeps the default mode.
+            let _ = fs::set_permissions(target(member), member.metadata.permissions());
             fs::remove_dir(&member.path).map_err(failed)?;
             continue;
         }
         match fs::symlink_metadata(&member.path) {
-            Ok(now) if state(&now) != state(&member.known) => {
+            Ok(now) if state(&now) != state(&member.metadata) => {
                 let why = format!("{} was changed while it was moved, and is kept", member.path.display());
                 return Err(Failure::new(Reason::Operation, why));
             }
             Ok(_) => fs::remove_file(&member.path).map_err(failed)?,
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
@@ -286,15 +286,15 @@ fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<()
     Ok(())
 }
 
-/// What differs once a file was written to: its length, and the time in seconds and nanoseconds.
-fn state(known: &Metadata) -> (u64, i64, i64) {
-    (known.len(), known.mtime(), known.mtime_nsec())
+/// What changes when a file is written: its length, and its time in seconds and nanoseconds.
+fn state(metadata: &Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// Lists a file or directory with all that is in it, directories ahead of their members.
+/// Lists a file or directory with all its members, a directory in front of its members.
 fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files) -> Result<(), Failure> {
-    let known = fs::symlink_metadata(&path).map_err(|error| Failure::io(&path, &error))?;
-    if !known.is_dir() && !known.is_file() && !known.is_symlink() {
+    let metadata = fs::symlink_metadata(&path).map_err(|error| Failure::io(&path, &error))?;
+    if !metadata.is_dir() && !metadata.is_file() && !metadata.is_symlink() {
         return Err(Failure::no_file(&path));
     }
     if depth > DEEPEST {
@@ -303,8 +303,8 @@ fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files)
     if members.len() >= MOST {
         return Err(too_many(&path));
     }
-    let is_directory = known.is_dir();
-    members.push(Member { path: path.clone(), known });
+    let is_directory = metadata.is_dir();
+    members.push(Member { path: path.clone(), metadata });
     if is_directory {
         for name in names(&path, files)? {
             survey(path.join(name), depth + 1, members, files)?;
@@ -313,7 +313,7 @@ fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files)
     Ok(())
 }
 
-/// All names in a directory, also those that are no text, sorted.
+/// All names in a directory, also those that are not UTF-8, sorted.
 fn names(directory: &Path, files: &Files) -> Result<Vec<OsString>, Failure> {
     let failed = |error: std::io::Error| Failure::io(directory, &error);
     let mut names = Vec::new();
@@ -333,30 +333,30 @@ fn too_many(directory: &Path) -> Failure {
     Failure::new(Reason::Configuration, why)
 }
 
-/// Copies one member without what is in it. A link stays a link, and one that is in the way is not followed: it may lead back to the source.
+/// Copies one member without its own members. A link stays a link, and an existing one is not followed: it may lead back to the source.
 fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) -> Result<(), Failure> {
     files.go_on()?;
-    let (from, known) = (member.path.as_path(), &member.known);
+    let (from, metadata) = (member.path.as_path(), &member.metadata);
     let failed = |error: std::io::Error| Failure::io(from, &error);
     let refused = |error: std::io::Error| Failure::io(to, &error);
     let there = fs::symlink_metadata(to).ok();
-    if there.as_ref().is_some_and(|own| (own.dev(), own.ino()) == (known.dev(), known.ino())) {
+    if there.as_ref().is_some_and(|target| (target.dev(), target.ino()) == (metadata.dev(), metadata.ino())) {
         let why = format!("{} and {} are the same", from.display(), to.display());
         return Err(Failure::new(Reason::IllegalPath, why));
     }
-    if known.is_dir() {
+    if metadata.is_dir() {
         return match there {
-            Some(own) if own.is_dir() => Ok(()),
+            Some(target) if target.is_dir() => Ok(()),
             _ => fs::create_dir(to).map_err(refused),
         };
     }
-    if there.as_ref().is_some_and(|own| !own.is_file() && !own.is_symlink()) {
+    if there.as_ref().is_some_and(|target| !target.is_file() && !target.is_symlink()) {
         return Err(Failure::no_file(to));
     }
     if there.is_some() && existing == Existing::Refuse {
         return Err(exists(to));
     }
-    if known.is_symlink() {
+    if metadata.is_symlink() {
         let link = fs::read_link(from).map_err(failed)?;
         if there.is_some() {
             fs::remove_file(to).map_err(refused)?;
@@ -367,13 +367,13 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     let mut partial = Partial::begin_at(to.to_owned(), existing)?;
     partial.copy_from(&mut source, &files.cancel)?;
     let file = partial.file()?;
-    // Where that is not allowed the copy is as any new file.
-    let _ = file.set_permissions(known.permissions());
-    let _ = known.modified().and_then(|time| file.set_modified(time));
+    // Without the permission the copy keeps the default mode.
+    let _ = file.set_permissions(metadata.permissions());
+    let _ = metadata.modified().and_then(|time| file.set_modified(time));
     Ok(partial.finish()?)
 }
 
-/// Nothing goes from a directory into itself. `real`: what the paths are compared as.
+/// A directory is not copied into itself. `real`: the resolved paths.
 pub(super) fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -> Result<(), Failure> {
     match real(to).starts_with(real(from)) {
         false => Ok(()),
@@ -384,7 +384,7 @@ pub(super) fn outside(from: &Path, to: &Path, real: impl Fn(&Path) -> PathBuf) -
     }
 }
 
-/// A path without links, as far as it is there.
+/// A path without links, as far as it exists.
 pub(super) fn without_links(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((fs::canonicalize(above).ok()?, above)));
     match there.map(|(real, above)| (real, path.strip_prefix(above))) {
@@ -393,7 +393,7 @@ pub(super) fn without_links(path: &Path) -> PathBuf {
     }
 }
 
-/// What `file.copy` and `file.move` have in common.
+/// The parameters of `file.copy` and `file.move`.
 struct Transfer {
     from: String,
     to: String,
@@ -415,35 +415,35 @@ impl Transfer {
         })
     }
 
-    /// Source and target. The target of a file is in the directory that is named; of a directory it is that one, or one in it.
+    /// Source and target. The target of a file is in the directory that is named; that of a directory is this directory, or one in it.
     fn paths(&self, files: &Files) -> Result<(PathBuf, PathBuf, bool), Failure> {
         let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
-        let known = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
-        if !known.is_dir() || self.with_parent {
-            let own = from.file_name().map(|name| name.to_string_lossy().into_owned());
-            match self.name.clone().or(own) {
+        let metadata = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
+        if !metadata.is_dir() || self.with_parent {
+            let own_name = from.file_name().map(|name| name.to_string_lossy().into_owned());
+            match self.name.clone().or(own_name) {
                 Some(name) => to = to.join(name),
                 None => {
                     return Err(Failure::new(Reason::IllegalPath, format!("{} has no name", from.display())));
                 }
             }
         }
-        if known.is_dir() {
+        if metadata.is_dir() {
             outside(&from, &to, Path::to_path_buf)?;
         }
-        Ok((from, to, known.is_dir()))
+        Ok((from, to, metadata.is_dir()))
     }
 
-    /// A directory is refused where one of its members is in the target already, before anything is changed.
+    /// Fails before anything is changed, if a member of the directory exists in the target.
     fn check(&self, members: &[OsString], to: &Path) -> Result<(), Failure> {
         if self.overwrite || fs::symlink_metadata(to).is_err() {
             return Ok(());
         }
-        let there = members.iter().map(|name| to.join(name)).find(|own| fs::symlink_metadata(own).is_ok());
+        let there = members.iter().map(|name| to.join(name)).find(|path| fs::symlink_metadata(path).is_ok());
         there.map_or(Ok(()), |there| Err(exists(&there)))
     }
 
-    /// The names in a directory that are wanted, whatever they name. Files on their way belong to those who make them.
+    /// The names in a directory that the pattern accepts. Temporary files belong to those who write them.
     fn members(&self, directory: &Path, files: &Files) -> Result<Vec<OsString>, Failure> {
         let mut wanted = Vec::new();
         for name in names(directory, files)? {
@@ -461,22 +461,22 @@ impl Transfer {
 }
 
 fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, "sourceFilePattern", context)?;
+    let transfer = Transfer::of(parameters, "sourceFilePattern", context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
+        let (from, to, is_directory) = transfer.paths(files)?;
         let _lock = lock(&from, files)?;
         if is_directory {
-            // What a link names is copied, not the link.
+            // The target of a link is copied, not the link.
             outside(&from, &to, without_links)?;
-            own.check(&own.members(&from, files)?, &to)?;
+            transfer.check(&transfer.members(&from, files)?, &to)?;
         }
         let mut count = 0;
-        copy_all(&from, &to, own.pattern.as_deref(), own.existing(), 0, &mut count, files)?;
+        copy_all(&from, &to, transfer.pattern.as_deref(), transfer.existing(), 0, &mut count, files)?;
         Ok(Done::default())
     }))
 }
 
-/// Copies a file, or a directory with what is wanted of it.
+/// Copies a file, or the wanted files of a directory.
 pub(super) fn copy_all(
     from: &Path,
     to: &Path,
@@ -487,17 +487,17 @@ pub(super) fn copy_all(
     files: &Files,
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::io(from, &error);
-    let known = fs::metadata(from).map_err(failed)?;
-    if !known.is_dir() {
-        if !known.is_file() {
+    let metadata = fs::metadata(from).map_err(failed)?;
+    if !metadata.is_dir() {
+        if !metadata.is_file() {
             return Err(Failure::no_file(from));
         }
         let mut source = File::open(from).map_err(failed)?;
         let mut partial = Partial::begin(to, existing, true)?;
         partial.copy_from(&mut source, &files.cancel)?;
         if partial.file()?.metadata().map_err(failed)?.is_file() {
-            // Where that is not allowed the copy is as any new file.
-            let _ = partial.file()?.set_permissions(known.permissions());
+            // Without the permission the copy keeps the default mode.
+            let _ = partial.file()?.set_permissions(metadata.permissions());
         }
         return Ok(partial.finish()?);
     }
@@ -506,8 +506,8 @@ pub(super) fn copy_all(
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
     for entry in entries(from, count, files)? {
-        let is_directory = entry.known.is_dir();
-        let linked = is_directory && fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+        let is_directory = entry.metadata.is_dir();
+        let linked = is_directory && fs::symlink_metadata(&entry.path).is_ok_and(|m| m.is_symlink());
         if linked || (!is_directory && !is_wanted(&entry.name, pattern)?) {
             continue;
         }
@@ -519,12 +519,12 @@ pub(super) fn copy_all(
 }
 
 fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let own = Transfer::of(parameters, "filePattern", context)?;
+    let transfer = Transfer::of(parameters, "filePattern", context)?;
     let parents = parameters.is_true("createParentDirectories", true, context)?;
     Ok(Arc::new(move |files| {
-        let (from, to, is_directory) = own.paths(files)?;
+        let (from, to, is_directory) = transfer.paths(files)?;
         let _lock = lock(&from, files)?;
-        let above = if is_directory && !own.with_parent { Some(to.as_path()) } else { to.parent() };
+        let above = if is_directory && !transfer.with_parent { Some(to.as_path()) } else { to.parent() };
         if let Some(above) = above.filter(|above| fs::metadata(above).is_err()) {
             if !parents {
                 let why =
@@ -534,18 +534,18 @@ fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
             directories(above).map_err(|error| Failure::io(above, &error))?;
         }
         if !is_directory {
-            put(&from, &to, own.overwrite, files)?;
+            put(&from, &to, transfer.overwrite, files)?;
             return Ok(Done::default());
         }
-        let members = own.members(&from, files)?;
-        own.check(&members, &to)?;
-        if own.with_parent && own.pattern.is_none() {
-            put(&from, &to, own.overwrite, files)?;
+        let members = transfer.members(&from, files)?;
+        transfer.check(&members, &to)?;
+        if transfer.with_parent && transfer.pattern.is_none() {
+            put(&from, &to, transfer.overwrite, files)?;
             return Ok(Done::default());
         }
         directories(&to).map_err(|error| Failure::io(&to, &error))?;
         for name in members {
-            put(&from.join(&name), &to.join(&name), own.overwrite, files)?;
+            put(&from.join(&name), &to.join(&name), transfer.overwrite, files)?;
         }
         Ok(Done::default())
     }))

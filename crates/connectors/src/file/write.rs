@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use zip::write::SimpleFileOptions;
 
-/// The parameter with what is written.
+/// The parameter with the content.
 const CONTENT: &str = "contentOrExpression";
 
 pub(super) const WRITE: Definition = operation(
@@ -51,10 +51,10 @@ pub(super) const WRITE: Definition = operation(
     |element, compiler| compile(element, "write", Body::Written, prepare, compiler),
 );
 
-/// What is written.
+/// The content.
 enum Content {
     Bytes(Bytes),
-    /// The body, which lies beside the place already.
+    /// The body, which is in the target directory already.
     Spooled(Spooled),
 }
 
@@ -62,19 +62,19 @@ impl Content {
     fn len(&self) -> u64 {
         match self {
             Content::Bytes(bytes) => bytes.len() as u64,
-            Content::Spooled(own) => own.length(),
+            Content::Spooled(spool) => spool.length(),
         }
     }
 
     fn reader(&self) -> Result<Box<dyn Read + '_>, Failure> {
         Ok(match self {
             Content::Bytes(bytes) => Box::new(&bytes[..]),
-            Content::Spooled(own) => Box::new(own.reader()?),
+            Content::Spooled(spool) => Box::new(spool.reader()?),
         })
     }
 }
 
-/// Whether the body is written as it comes.
+/// Whether the body is written while it is received.
 pub(super) fn streams(parameters: &Parameters) -> bool {
     parameters.is_literally("enableStreaming", "true")
         && parameters.is_absent(CONTENT)
@@ -92,19 +92,21 @@ pub(super) struct Writing {
     pub path: String,
     pub mode: Mode,
     content: Content,
-    /// The content was given, and is not the body.
+    /// The content comes from a parameter, not from the body.
     is_text: bool,
     /// The line that an appended text becomes; `None`: the last one.
     position: Option<usize>,
     new_line: bool,
     pub compress: bool,
     pub parents: bool,
-    /// The file keeps the time when it was changed.
+    /// The file keeps its modification time.
     keeps_time: bool,
 }
 
 fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
-    let media = parameters.text("mimeType", context)?.filter(|own| !own.eq_ignore_ascii_case("automatic"));
+    let media = parameters
+        .text("mimeType", context)?
+        .filter(|media_type| !media_type.eq_ignore_ascii_case("automatic"));
     let text = match parameters.is_absent(CONTENT) {
         true => None,
         false => parameters.value(CONTENT, context)?.map(|value| value.to_string()),
@@ -118,7 +120,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
             let text: String = text.split_whitespace().collect();
             let decoded = base64::engine::general_purpose::STANDARD.decode(text);
             Bytes::from(decoded.map_err(|why| {
-                Failure::new(Reason::Configuration, format!("the content is no base64: {why}"))
+                Failure::new(Reason::Configuration, format!("the content is not base64: {why}"))
             })?)
         }
         Some(text) => Bytes::from(encoded(text, parameters.text("encoding", context)?.as_deref())?),
@@ -128,7 +130,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     Ok(Arc::new(move |files| write.run(files)))
 }
 
-/// The job for a body that lies beside the place already.
+/// The job for a body that is in the target directory already.
 pub(super) fn prepare_spooled(
     parameters: &Parameters,
     spooled: &Spooled,
@@ -138,7 +140,7 @@ pub(super) fn prepare_spooled(
     Ok(Arc::new(move |files| write.run(files)))
 }
 
-/// What the parameters say, without a content.
+/// The parameters without the content.
 pub(super) fn described(parameters: &Parameters, context: &mut Context) -> Result<Writing, Failure> {
     writing(parameters, Content::Bytes(Bytes::new()), false, context)
 }
@@ -162,7 +164,7 @@ fn writing(
             Ok(0) => None,
             Ok(line) if line > 0 => usize::try_from(line).ok(),
             _ => {
-                let why = format!("the parameter `appendPosition` is no line: {text}");
+                let why = format!("the parameter `appendPosition` is not a line: {text}");
                 return Err(Failure::new(Reason::Configuration, why));
             }
         },
@@ -180,16 +182,16 @@ fn writing(
     })
 }
 
-/// The body as it would be sent, or as `media`. The message stays as it is.
+/// The body as it would be sent, or as `media`. The message is not changed.
 fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
-    let own = match media {
+    let media_type = match media {
         Some(media) => media.to_owned(),
-        None => context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default(),
+        None => context.axis2("messageType").map(|value| value.to_string()).unwrap_or_default(),
     };
     let limits = context.services().limits.clone();
     let rest = context.is_rest();
-    let format = match Format::of(message::MediaType::parse(&own).essence, rest) {
-        // The text of JSON is itself; it has no element of which this could be the text.
+    let format = match Format::of(message::MediaType::parse(&media_type).essence, rest) {
+        // A JSON body is its own text, not that of an element.
         Format::Text | Format::Binary if context.payload.is_json() => Format::Json,
         format => format,
     };
@@ -217,7 +219,7 @@ pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, F
         "US-ASCII" | "ASCII" => {
             return Ok(text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect());
         }
-        // Not the Windows code page that browsers mean by this name.
+        // ISO-8859-1 itself, not the Windows code page that browsers use for this name.
         "ISO-8859-1" | "ISO8859-1" | "ISO8859_1" | "LATIN1" => {
             return Ok(text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect());
         }
@@ -241,7 +243,7 @@ pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, F
 }
 
 impl Writing {
-    /// Bytes for a file, as they are; `position`: the line that they become of a file that is there.
+    /// The job that writes bytes unchanged; `position`: the line of the file at which they are inserted.
     pub(super) fn plain(path: String, mode: Mode, content: Bytes, position: Option<usize>) -> Writing {
         Writing {
             path,
@@ -256,7 +258,7 @@ impl Writing {
         }
     }
 
-    /// The file that is written, and the name of the content in it where that is an archive.
+    /// The file that is written, and the name of the content in it if it is an archive.
     pub(super) fn place(&self, files: &Files) -> Result<(PathBuf, String), Failure> {
         let mut path = files.path(&self.path)?;
         let entry = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -276,7 +278,7 @@ impl Writing {
 
     pub(super) fn run(&self, files: &Files) -> Result<Done, Failure> {
         let ((path, entry), zips) = (self.place(files)?, self.zips());
-        // The file of a lock is beside the file.
+        // The lock file is beside the file.
         if let (true, true, Some(parent)) =
             (files.lock, self.parents && self.mode != Mode::Append, path.parent())
         {
@@ -289,9 +291,9 @@ impl Writing {
             mode => {
                 let existing = if mode == Mode::CreateNew { Existing::Refuse } else { Existing::Replace };
                 let mut end: &[u8] = if self.new_line { b"\n" } else { b"" };
-                // A body that lies beside the place gets its name there.
+                // The spooled body gets its name.
                 let spooled = match &self.content {
-                    Content::Spooled(own) if !zips => Some(own.take()?),
+                    Content::Spooled(spool) if !zips => Some(spool.take()?),
                     _ => None,
                 };
                 let is_there = spooled.is_some();
@@ -325,19 +327,19 @@ impl Writing {
         Ok(done)
     }
 
-    /// Adds to a file that is there: a text as a line, the body as it is.
+    /// Appends to an existing file: a text as a line, the body unchanged.
     fn append(&self, path: &Path, files: &Files) -> Result<u64, Failure> {
         let _turn = turn(path, &files.cancel)?;
         let failed = |error: std::io::Error| Failure::io(path, &error);
-        let known = fs::metadata(path).map_err(failed)?;
-        if known.file_type().is_char_device() {
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if metadata.file_type().is_char_device() {
             let mut partial = Partial::begin(path, Existing::Replace, false)?;
             let end: &[u8] = if self.is_text || self.new_line { b"\n" } else { b"" };
             let written = partial.copy_from(&mut self.content.reader()?.chain(end), &files.cancel)?;
             partial.finish()?;
             return Ok(written);
         }
-        if !known.is_file() {
+        if !metadata.is_file() {
             return Err(Failure::no_file(path));
         }
         if let (true, Some(position)) = (self.is_text, self.position) {
@@ -351,13 +353,13 @@ impl Writing {
         let mut added = start.chain(self.content.reader()?).chain(end);
         let copied = copy(&mut added, &mut file, path, &files.cancel);
         if copied.is_err() {
-            // A disk that is full has taken a part of it.
+            // A full disk may have taken a part of it.
             let _ = file.set_len(before);
         }
         Ok(copied?)
     }
 
-    /// Makes the text a line within the file.
+    /// Inserts the text as a line.
     fn insert(&self, path: &Path, position: usize, files: &Files) -> Result<u64, Failure> {
         let failed = |error: std::io::Error| Failure::io(path, &error);
         let length = fs::metadata(path).map_err(failed)?.len();
@@ -377,12 +379,12 @@ impl Writing {
         let mut placed = false;
         let lines = old.strip_suffix(b"\n").unwrap_or(&old);
         let lines = lines.split(|byte| *byte == b'\n').take(if old.is_empty() { 0 } else { usize::MAX });
-        for (number, own) in lines.enumerate() {
+        for (number, old_line) in lines.enumerate() {
             if number + 1 == position {
                 line(content, &mut new);
                 placed = true;
             }
-            line(own, &mut new);
+            line(old_line, &mut new);
         }
         if !placed {
             line(content, &mut new);
@@ -394,7 +396,7 @@ impl Writing {
     }
 }
 
-/// Whether what is added to a file begins a line.
+/// Whether appended content begins a new line.
 fn ends_line(file: &mut fs::File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(true);
@@ -406,7 +408,7 @@ fn ends_line(file: &mut fs::File) -> std::io::Result<bool> {
 }
 
 fn modified(path: &PathBuf) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|own| own.modified()).ok()
+    fs::metadata(path).and_then(|m| m.modified()).ok()
 }
 
 /// An archive with one file in it.

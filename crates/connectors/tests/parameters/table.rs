@@ -355,8 +355,8 @@ fn key_of(operation: &str) -> &'static str {
 }
 
 fn pairs(text: &str) -> Vec<(String, String)> {
-    let pairs = text.split(';').filter(|own| !own.is_empty());
-    pairs.map(|own| own.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap()).collect()
+    let pairs = text.split(';').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap()).collect()
 }
 
 /// The good value of a parameter: that of the operation, else that of its connector, else that of all.
@@ -366,7 +366,7 @@ fn good(operation: &str, parameter: &str) -> Option<String> {
     }
     let connector = operation.split('.').next()?.to_ascii_lowercase();
     [operation, &connector, ""].iter().find_map(|scope| {
-        let rows = GOOD.iter().filter(|(own, _)| own == scope);
+        let rows = GOOD.iter().filter(|(row_scope, _)| row_scope == scope);
         rows.flat_map(|(_, values)| pairs(values)).find(|(name, _)| name == parameter).map(|(_, value)| value)
     })
 }
@@ -376,7 +376,9 @@ fn with(operation: &str, parameter: &str) -> Vec<(String, String)> {
     let scopes = [format!("{operation} {parameter}"), format!("{connector} {parameter}")];
     scopes
         .iter()
-        .find_map(|scope| WITH.iter().find(|(own, _)| own == scope).map(|(_, values)| pairs(values)))
+        .find_map(|scope| {
+            WITH.iter().find(|(row_scope, _)| row_scope == scope).map(|(_, values)| pairs(values))
+        })
         .unwrap_or_default()
 }
 
@@ -542,7 +544,7 @@ impl Surroundings {
     fn port(&self, connector: &str, sends: bool, fate: Fate) -> u16 {
         match (connector, fate) {
             (_, Fate::Gone) => 1,
-            ("redis", _) => self.redis.as_ref().map_or(1, |own| own.port),
+            ("redis", _) => self.redis.as_ref().map_or(1, |server| server.port),
             _ => self.mails[usize::from(sends)].port,
         }
     }
@@ -560,12 +562,12 @@ impl Surroundings {
         if sends && operation != init {
             described
                 .iter_mut()
-                .filter(|own| own.0 == "connectionType")
-                .for_each(|own| own.1 = "SMTP".to_owned());
+                .filter(|field| field.0 == "connectionType")
+                .for_each(|field| field.1 = "SMTP".to_owned());
         }
         if fate == Fate::Refused {
-            let secrets = described.iter_mut().filter(|own| matches!(&*own.0, "cacheKey" | "password"));
-            secrets.for_each(|own| own.1 = "wrong".to_owned());
+            let secrets = described.iter_mut().filter(|field| matches!(&*field.0, "cacheKey" | "password"));
+            secrets.for_each(|field| field.1 = "wrong".to_owned());
         }
         let call = match operation == init {
             false => {
@@ -593,9 +595,9 @@ impl Surroundings {
         }
         let tested = main(&text);
         let (kind, body) = match operation {
-            own if own.ends_with("jsonToCsv") => (JSON, r#"[{"a":"1","b":"2"}]"#),
-            own if own.ends_with("xmlToCsv") => (XML, "<r><x><a>1</a><b>2</b></x></r>"),
-            own if connector == "csv" && !own.ends_with("ToCsv") => {
+            operation if operation.ends_with("jsonToCsv") => (JSON, r#"[{"a":"1","b":"2"}]"#),
+            operation if operation.ends_with("xmlToCsv") => (XML, "<r><x><a>1</a><b>2</b></x></r>"),
+            operation if connector == "csv" && !operation.ends_with("ToCsv") => {
                 (("Content-Type", "text/csv"), "a,b\n1,2\n3,4\n")
             }
             _ if connector == "csv" => (("Content-Type", "text/csv"), "a,b\n1,2\n3,4\n"),
@@ -614,13 +616,13 @@ impl Surroundings {
                 let detail = end.property("ERROR_DETAIL").unwrap_or_default();
                 assert!(!coded || !detail.is_empty(), "{operation} {given:?}: no ERROR_DETAIL");
                 // A connector has its own codes.
-                let own = match &*connector {
+                let is_own_code = match &*connector {
                     "file" | "fileconnector" => code.starts_with("7001") && message.starts_with("FILE:"),
                     "email" => code.starts_with("7002") && message.starts_with("EMAIL:"),
                     "redis" => message.starts_with("REDIS:"),
                     _ => true,
                 };
-                assert!(own, "{operation} {given:?}: {code} {message} {detail}");
+                assert!(is_own_code, "{operation} {given:?}: {code} {message} {detail}");
                 for secret in ["secret", "se\"cret"] {
                     assert!(
                         !coded || !message.contains(secret) && !detail.contains(secret),
@@ -653,17 +655,26 @@ fn has_connection(connector: &str) -> bool {
 /// What an operation is given at least.
 fn base(operation: &str) -> Vec<(String, String)> {
     if operation.starts_with("redis.") && operation != "redis.init" {
-        let all = parameters(operation).into_iter().filter(|own| own.starts_with("redis"));
-        return all.map(|own| (own.to_owned(), good(operation, own).unwrap())).collect();
+        let all = parameters(operation).into_iter().filter(|parameter| parameter.starts_with("redis"));
+        return all.map(|parameter| (parameter.to_owned(), good(operation, parameter).unwrap())).collect();
     }
-    let own = BASE.iter().find(|(own, _)| *own == operation).map_or(&[][..], |(_, own)| own);
-    own.iter()
-        .map(|own| ((*own).to_owned(), good(operation, own).unwrap_or_else(|| panic!("{operation} {own}"))))
+    let names = BASE
+        .iter()
+        .find(|(parameter, _)| *parameter == operation)
+        .map_or(&[][..], |(_, parameter)| parameter);
+    names
+        .iter()
+        .map(|parameter| {
+            (
+                (*parameter).to_owned(),
+                good(operation, parameter).unwrap_or_else(|| panic!("{operation} {parameter}")),
+            )
+        })
         .collect()
 }
 
 fn parameters(operation: &str) -> Vec<&'static str> {
-    let definition = definitions().find(|own| own.name == operation).unwrap();
+    let definition = definitions().find(|d| d.name == operation).unwrap();
     match definition.children {
         Children::Elements(names) => names.to_vec(),
         _ => Vec::new(),
@@ -671,7 +682,7 @@ fn parameters(operation: &str) -> Vec<&'static str> {
 }
 
 fn set(given: &mut Vec<(String, String)>, name: &str, value: Option<String>) {
-    given.retain(|own| own.0 != name);
+    given.retain(|parameter| parameter.0 != name);
     given.extend(value.map(|value| (name.to_owned(), value)));
 }
 
@@ -680,8 +691,7 @@ fn every_parameter_of_every_operation() {
     let around = Surroundings::new();
     let (mut table, mut absent, mut unsaid) = (String::new(), Vec::new(), Vec::new());
     let only = std::env::var("BUSBAR_PARAMETERS_OF").unwrap_or_default();
-    for definition in definitions().filter(|own| !own.name.starts_with("csv.") && own.name.starts_with(&only))
-    {
+    for definition in definitions().filter(|d| !d.name.starts_with("csv.") && d.name.starts_with(&only)) {
         let operation = definition.name;
         let connector = operation.split('.').next().unwrap();
         if connector == "redis" && around.redis.is_none() {
@@ -715,12 +725,12 @@ fn every_parameter_of_every_operation() {
                     || outcome.starts_with("0 CSV")
                     || outcome.starts_with("0 utility");
                 // How long a name may be is a limit of the message.
-                let is_limit = case == "long" && outcome.contains("the result is no XML");
+                let is_limit = case == "long" && outcome.contains("the result is not XML");
                 if of_configuration && !is_limit && !is_said && case != "nothing" && !depends(parameter) {
                     unsaid.push(format!("{operation} {parameter} {case}: {outcome}"));
                 }
                 let case = if is_said { format!("{case} said") } else { case.to_owned() };
-                match outcomes.iter_mut().find(|own| own.0 == outcome) {
+                match outcomes.iter_mut().find(|row| row.0 == outcome) {
                     Some((_, cases)) => cases.push(case),
                     None => outcomes.push((outcome, vec![case])),
                 }
@@ -735,7 +745,7 @@ fn every_parameter_of_every_operation() {
     let _ = fs::remove_dir_all(&around.root);
     assert!(absent.is_empty(), "parameters without a row in GOOD: {absent:#?}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parameters/outcomes.txt");
-    if std::env::var_os("BUSBAR_PARAMETERS").is_some_and(|own| own == "write") && only.is_empty() {
+    if std::env::var_os("BUSBAR_PARAMETERS").is_some_and(|mode| mode == "write") && only.is_empty() {
         fs::write(&path, &table).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();

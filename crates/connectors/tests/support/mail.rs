@@ -66,12 +66,12 @@ pub fn scripted(script: Vec<String>, pause: Duration) -> u16 {
             thread::spawn(move || {
                 stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
                 let mut lines = BufReader::new(stream.try_clone().unwrap());
-                for (at, own) in script.iter().enumerate() {
+                for (at, step) in script.iter().enumerate() {
                     let mut line = String::new();
                     if at > 0 && lines.read_line(&mut line).unwrap_or(0) == 0 {
                         return;
                     }
-                    for part in own.split_inclusive('|') {
+                    for part in step.split_inclusive('|') {
                         if stream.write_all(part.trim_end_matches('|').as_bytes()).is_err() {
                             return;
                         }
@@ -88,8 +88,8 @@ pub fn scripted(script: Vec<String>, pause: Duration) -> u16 {
 pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let shared = Arc::clone(&asked);
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&requests);
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };
@@ -101,8 +101,8 @@ pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>
                 if lines.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
                     break;
                 }
-                if let Some(own) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = own.trim().parse().unwrap();
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
                 }
             }
             let mut body = vec![0; length];
@@ -110,9 +110,9 @@ pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>
                 continue;
             }
             let count = {
-                let mut asked = shared.lock().unwrap();
-                asked.push(String::from_utf8(body).unwrap());
-                asked.len()
+                let mut requests = shared.lock().unwrap();
+                requests.push(String::from_utf8(body).unwrap());
+                requests.len()
             };
             let (status, body) = answers[(count - 1).min(answers.len() - 1)].split_once(' ').unwrap();
             let length = body.len();
@@ -122,7 +122,7 @@ pub fn tokens(answers: &'static [&'static str]) -> (u16, Arc<Mutex<Vec<String>>>
             );
         }
     });
-    (port, asked)
+    (port, requests)
 }
 
 /// Starts a server: `smtp`, `smtps`, `imap`, `imaps`, `pop3`, `pop3s`.
@@ -130,9 +130,9 @@ pub fn start(protocol: &'static str, mood: Mood) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let mailbox = Arc::new(Mutex::new(Mailbox::default()));
-    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let certificate = own.cert.der().clone();
-    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+    let generated = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let certificate = generated.cert.der().clone();
+    let key = PrivatePkcs8KeyDer::from(generated.signing_key.serialize_der());
     let config =
         rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
@@ -188,7 +188,7 @@ impl Server {
     }
 
     pub fn uids(&self) -> Vec<u32> {
-        self.mailbox.lock().unwrap().messages.iter().map(|own| own.uid).collect()
+        self.mailbox.lock().unwrap().messages.iter().map(|m| m.uid).collect()
     }
 }
 
@@ -242,7 +242,7 @@ impl Conversation {
         if self.mood == Mood::Closes {
             return None;
         }
-        let (mut from, mut to, mut known) = (String::new(), Vec::new(), false);
+        let (mut from, mut to, mut logged_in) = (String::new(), Vec::new(), false);
         loop {
             let line = hear(reader)?;
             let verb = line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase();
@@ -257,12 +257,12 @@ impl Conversation {
                     return Some(());
                 }
                 "AUTH" if line.starts_with("AUTH XOAUTH2 ") => {
-                    known = self.knows(&line["AUTH XOAUTH2 ".len()..]);
-                    if !known {
+                    logged_in = self.knows(&line["AUTH XOAUTH2 ".len()..]);
+                    if !logged_in {
                         say(reader, "334 eyJzdGF0dXMiOiI0MDAifQ==")?;
                         assert_eq!(hear(reader)?, "");
                     }
-                    say(reader, if known { "235 welcome" } else { "535 5.7.8 bad token" })?;
+                    say(reader, if logged_in { "235 welcome" } else { "535 5.7.8 bad token" })?;
                 }
                 "AUTH" => {
                     let decode = |text: &str| {
@@ -270,9 +270,9 @@ impl Conversation {
                             base64::engine::general_purpose::STANDARD.decode(text).unwrap_or_default();
                         String::from_utf8_lossy(&bytes).into_owned()
                     };
-                    let (user, password) = if let Some(own) = line.strip_prefix("AUTH PLAIN ") {
-                        let own = decode(own);
-                        let mut parts = own.split('\0').skip(1).map(str::to_owned);
+                    let (user, password) = if let Some(coded) = line.strip_prefix("AUTH PLAIN ") {
+                        let decoded = decode(coded);
+                        let mut parts = decoded.split('\0').skip(1).map(str::to_owned);
                         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
                     } else {
                         say(reader, "334 VXNlcm5hbWU6")?;
@@ -280,10 +280,10 @@ impl Conversation {
                         say(reader, "334 UGFzc3dvcmQ6")?;
                         (user, decode(&hear(reader)?))
                     };
-                    known = user == USER && password == PASSWORD;
-                    say(reader, if known { "235 welcome" } else { "535 5.7.8 bad credentials" })?;
+                    logged_in = user == USER && password == PASSWORD;
+                    say(reader, if logged_in { "235 welcome" } else { "535 5.7.8 bad credentials" })?;
                 }
-                "MAIL" if !known => say(reader, "530 5.7.0 authentication required")?,
+                "MAIL" if !logged_in => say(reader, "530 5.7.0 authentication required")?,
                 "MAIL" => {
                     from = line.clone();
                     to.clear();
@@ -325,7 +325,7 @@ impl Conversation {
         if self.mood == Mood::Closes {
             return None;
         }
-        let mut known = false;
+        let mut logged_in = false;
         loop {
             let line = hear(reader)?;
             let (tag, command) = line.split_once(' ')?;
@@ -342,8 +342,8 @@ impl Conversation {
                     return Some(());
                 }
                 "LOGIN" => {
-                    known = rest == format!("\"{USER}\" \"{}\"", PASSWORD.replace('"', "\\\""));
-                    say(reader, &if known { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] no") })?;
+                    logged_in = rest == format!("\"{USER}\" \"{}\"", PASSWORD.replace('"', "\\\""));
+                    say(reader, &if logged_in { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] no") })?;
                 }
                 "AUTHENTICATE" => {
                     let shown = match rest.strip_prefix("XOAUTH2 ") {
@@ -353,18 +353,18 @@ impl Conversation {
                             hear(reader)?
                         }
                     };
-                    known = self.knows(&shown);
-                    if !known {
+                    logged_in = self.knows(&shown);
+                    if !logged_in {
                         say(reader, "+ eyJzdGF0dXMiOiI0MDAifQ==")?;
                         assert_eq!(hear(reader)?, "");
                     }
                     say(
                         reader,
-                        &if known { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] bad token") },
+                        &if logged_in { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] bad token") },
                     )?;
                 }
                 "NOOP" => say(reader, &ok)?,
-                _ if !known => say(reader, &format!("{tag} BAD log in first"))?,
+                _ if !logged_in => say(reader, &format!("{tag} BAD log in first"))?,
                 "SELECT" | "EXAMINE" => {
                     let count = self.mailbox.lock().unwrap().messages.len();
                     let found = ["\"INBOX\"", "\"Entw&APw-rfe\""].contains(&rest);
@@ -381,13 +381,13 @@ impl Conversation {
                         .lock()
                         .unwrap()
                         .messages
-                        .retain(|own| !own.flags.contains(&"\\Deleted".to_owned()));
+                        .retain(|m| !m.flags.contains(&"\\Deleted".to_owned()));
                     say(reader, &ok)?;
                 }
                 "UID" => {
                     let (verb, rest) = rest.split_once(' ')?;
-                    let answer = self.uid(verb, rest);
-                    say(reader, &format!("{answer}{ok}"))?;
+                    let responses = self.uid(verb, rest);
+                    say(reader, &format!("{responses}{ok}"))?;
                     if self.mood == Mood::Forgetful {
                         return None;
                     }
@@ -400,63 +400,66 @@ impl Conversation {
     fn uid(&self, verb: &str, rest: &str) -> String {
         let mut mailbox = self.mailbox.lock().unwrap();
         let chosen = |set: &str, uid: u32| {
-            set.split(',').any(|own| match own.split_once(':') {
+            set.split(',').any(|range| match range.split_once(':') {
                 Some((from, to)) => (from.parse().unwrap()..=to.parse().unwrap()).contains(&uid),
-                None => own.parse() == Ok(uid),
+                None => range.parse() == Ok(uid),
             })
         };
         let set = rest.split(' ').next().unwrap_or_default().to_owned();
         match verb {
             "SEARCH" => {
                 let found =
-                    mailbox.messages.iter().filter(|own| match rest.strip_prefix("HEADER Message-ID ") {
-                        Some(id) => own.content.contains(&format!("Message-ID: {}", id.trim_matches('"'))),
+                    mailbox.messages.iter().filter(|message| match rest.strip_prefix("HEADER Message-ID ") {
+                        Some(id) => {
+                            message.content.contains(&format!("Message-ID: {}", id.trim_matches('"')))
+                        }
                         None => rest.split(' ').all(|own_flag| match own_flag {
                             "ALL" => true,
-                            "UNSEEN" => !own.flags.contains(&"\\Seen".to_owned()),
-                            "SEEN" => own.flags.contains(&"\\Seen".to_owned()),
-                            "UNDELETED" => !own.flags.contains(&"\\Deleted".to_owned()),
-                            "ANSWERED" => own.flags.contains(&"\\Answered".to_owned()),
-                            "UNANSWERED" => !own.flags.contains(&"\\Answered".to_owned()),
-                            "RECENT" => own.flags.contains(&"\\Recent".to_owned()),
-                            "OLD" => !own.flags.contains(&"\\Recent".to_owned()),
+                            "UNSEEN" => !message.flags.contains(&"\\Seen".to_owned()),
+                            "SEEN" => message.flags.contains(&"\\Seen".to_owned()),
+                            "UNDELETED" => !message.flags.contains(&"\\Deleted".to_owned()),
+                            "ANSWERED" => message.flags.contains(&"\\Answered".to_owned()),
+                            "UNANSWERED" => !message.flags.contains(&"\\Answered".to_owned()),
+                            "RECENT" => message.flags.contains(&"\\Recent".to_owned()),
+                            "OLD" => !message.flags.contains(&"\\Recent".to_owned()),
                             _ => false,
                         }),
                     });
-                let found: Vec<String> = found.map(|own| own.uid.to_string()).collect();
+                let found: Vec<String> = found.map(|message| message.uid.to_string()).collect();
                 format!("* SEARCH {}\r\n", found.join(" "))
             }
             "STORE" => {
                 let flag = rest.rsplit_once('(').unwrap().1.trim_end_matches(')').to_owned();
-                for own in mailbox.messages.iter_mut().filter(|own| chosen(&set, own.uid)) {
-                    own.flags.push(flag.clone());
+                for message in mailbox.messages.iter_mut().filter(|message| chosen(&set, message.uid)) {
+                    message.flags.push(flag.clone());
                 }
                 String::new()
             }
             "EXPUNGE" => {
                 mailbox
                     .messages
-                    .retain(|own| !(chosen(&set, own.uid) && own.flags.contains(&"\\Deleted".to_owned())));
+                    .retain(|m| !(chosen(&set, m.uid) && m.flags.contains(&"\\Deleted".to_owned())));
                 String::new()
             }
             _ => {
                 let mut out = String::new();
-                for (at, own) in mailbox.messages.iter().enumerate().filter(|(_, own)| chosen(&set, own.uid))
+                for (at, message) in
+                    mailbox.messages.iter().enumerate().filter(|(_, message)| chosen(&set, message.uid))
                 {
                     let header =
-                        own.content.split("\r\n\r\n").next().unwrap_or_default().to_owned() + "\r\n\r\n";
+                        message.content.split("\r\n\r\n").next().unwrap_or_default().to_owned() + "\r\n\r\n";
                     let facts = if rest.contains("RFC822.SIZE") {
-                        format!("RFC822.SIZE {}", own.content.len())
+                        format!("RFC822.SIZE {}", message.content.len())
                     } else if rest.contains("BODY.PEEK[HEADER]") {
                         format!(
                             "INTERNALDATE \"{}\" BODY[HEADER] {{{}}}\r\n{header}",
-                            own.received,
+                            message.received,
                             header.len()
                         )
                     } else {
-                        format!("BODY[] {{{}}}\r\n{}", own.content.len(), own.content)
+                        format!("BODY[] {{{}}}\r\n{}", message.content.len(), message.content)
                     };
-                    out.push_str(&format!("* {} FETCH (UID {} {facts})\r\n", at + 1, own.uid));
+                    out.push_str(&format!("* {} FETCH (UID {} {facts})\r\n", at + 1, message.uid));
                 }
                 out
             }
@@ -470,12 +473,12 @@ impl Conversation {
         if self.mood == Mood::Closes {
             return None;
         }
-        let (mut user, mut known, mut gone) = (String::new(), false, Vec::new());
+        let (mut user, mut logged_in, mut gone) = (String::new(), false, Vec::new());
         loop {
             let line = hear(reader)?;
             let mut words = line.split(' ');
             let verb = words.next().unwrap_or_default();
-            let number = words.next().and_then(|own| own.parse::<usize>().ok()).unwrap_or(1) - 1;
+            let number = words.next().and_then(|word| word.parse::<usize>().ok()).unwrap_or(1) - 1;
             self.note(verb);
             let messages = self.mailbox.lock().unwrap().messages.clone();
             let stuffed = |text: &str| text.replace("\r\n.", "\r\n..");
@@ -488,20 +491,20 @@ impl Conversation {
                     assert_eq!(line, "AUTH XOAUTH2");
                     say(reader, "+")?;
                     let shown = hear(reader)?;
-                    known = self.knows(&shown);
-                    if !known {
+                    logged_in = self.knows(&shown);
+                    if !logged_in {
                         say(reader, "+ eyJzdGF0dXMiOiI0MDAifQ==")?;
                         assert_eq!(hear(reader)?, "");
                     }
-                    say(reader, if known { "+OK" } else { "-ERR bad token" })?;
+                    say(reader, if logged_in { "+OK" } else { "-ERR bad token" })?;
                 }
                 "USER" => {
                     user = line[5..].to_owned();
                     say(reader, "+OK")?;
                 }
                 "PASS" => {
-                    known = user == USER && line[5..] == *PASSWORD;
-                    say(reader, if known { "+OK" } else { "-ERR no" })?;
+                    logged_in = user == USER && line[5..] == *PASSWORD;
+                    say(reader, if logged_in { "+OK" } else { "-ERR no" })?;
                 }
                 "QUIT" => {
                     let mut at = 0;
@@ -512,11 +515,11 @@ impl Conversation {
                     say(reader, "+OK")?;
                     return None;
                 }
-                _ if !known => say(reader, "-ERR log in first")?,
+                _ if !logged_in => say(reader, "-ERR log in first")?,
                 "LIST" => {
                     let sizes = messages.iter().enumerate();
                     let lines: String =
-                        sizes.map(|(at, own)| format!("{} {}\r\n", at + 1, own.content.len())).collect();
+                        sizes.map(|(at, m)| format!("{} {}\r\n", at + 1, m.content.len())).collect();
                     say(reader, &format!("+OK\r\n{lines}."))?;
                 }
                 "TOP" => {

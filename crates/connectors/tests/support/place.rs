@@ -31,7 +31,8 @@ impl Place {
     /// The names of what is in a directory of it, sorted.
     pub fn names_in(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.0.join(directory)).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|own| own.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }

@@ -1,4 +1,4 @@
-//! From the model of a data service to what runs: statements with the places of their parameters, results as plans of output.
+//! From the model of a data service to its plan: statements with the positions of their parameters, results as plans of output.
 
 mod query;
 mod result;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 /// Compiles a data service; `None` after a recorded error.
 pub(crate) fn compile(
-    own: &config::DataService,
+    service: &config::DataService,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn DataService>> {
-    for (part, why) in &own.ignored {
+    for (part, why) in &service.ignored {
         compiler.warning(
             "ignored-parameter",
             format!("`{part}` of a data service has no effect"),
@@ -27,8 +27,8 @@ pub(crate) fn compile(
             *why,
         );
     }
-    let used = used(own);
-    for query in own.queries.iter().filter(|query| !used.contains(query.id.value.as_str())) {
+    let used = used(service);
+    for query in service.queries.iter().filter(|query| !used.contains(query.id.value.as_str())) {
         let message = format!("nothing runs the query `{}`", query.id);
         compiler.warning(
             "unused-query",
@@ -38,28 +38,28 @@ pub(crate) fn compile(
         );
     }
     let is_replaced = |at: usize| {
-        let id = &own.queries[at].id.value;
-        own.queries[at + 1..].iter().any(|other| other.id.value == *id)
+        let id = &service.queries[at].id.value;
+        service.queries[at + 1..].iter().any(|other| other.id.value == *id)
     };
-    for (_, query) in own.queries.iter().enumerate().filter(|&(at, _)| is_replaced(at)) {
+    for (_, query) in service.queries.iter().enumerate().filter(|&(at, _)| is_replaced(at)) {
         let message = format!("two queries have the id `{}`", query.id);
         compiler.warning("duplicate-key", message, query.id.span, "the later one counts, as in WSO2");
     }
     let mut pools: HashMap<&str, Option<Arc<Pool>>> = HashMap::new();
     let mut queries = Vec::new();
     let mut is_whole = true;
-    for (at, query) in own.queries.iter().enumerate() {
-        // What nothing runs may be what it likes.
+    for (at, query) in service.queries.iter().enumerate() {
+        // A query that nothing runs may be faulty.
         if is_replaced(at) || !used.contains(query.id.value.as_str()) {
             continue;
         }
-        match compile_query(own, query, &mut pools, compiler) {
+        match compile_query(service, query, &mut pools, compiler) {
             Some(query) => queries.push(query),
             None => is_whole = false,
         }
     }
     let mut odata = Vec::new();
-    for config in own.configs.iter().filter(|config| config.odata) {
+    for config in service.configs.iter().filter(|config| config.odata) {
         if let Some((key, _)) = ["csv_datasource", "excel_datasource"]
             .iter()
             .find_map(|name| Some((config.property(name)?, name)))
@@ -68,7 +68,7 @@ pub(crate) fn compile(
             compiler.warning("ignored-parameter", message, key.span, "`enableOData` has no effect");
             continue;
         }
-        match pool_of(config, &own.name.value, &mut pools, compiler) {
+        match pool_of(config, &service.name.value, &mut pools, compiler) {
             Some(pool) if pool.dialect() == sql::Dialect::SqlServer => {
                 let message = format!("the tables of the config `{}` are in SQL Server", config.id);
                 let label = "`enableOData` has no effect: they are served of the other databases";
@@ -79,11 +79,11 @@ pub(crate) fn compile(
         }
     }
     if !is_whole {
-        // What else is wrong is said with it.
+        // The operations are compiled for their errors only.
         let numbers =
-            own.queries.iter().enumerate().map(|(at, query)| (query.id.value.clone(), at)).collect();
-        for operation in &own.operations {
-            compile_operation(own, operation, &numbers, compiler);
+            service.queries.iter().enumerate().map(|(at, query)| (query.id.value.clone(), at)).collect();
+        for operation in &service.operations {
+            compile_operation(service, operation, &numbers, compiler);
         }
         return None;
     }
@@ -91,25 +91,25 @@ pub(crate) fn compile(
     for (at, query) in queries.iter().enumerate() {
         numbers.insert(query.id.clone(), at);
     }
-    let namespace: Arc<str> = Arc::from(own.namespace.as_str());
+    let namespace: Arc<str> = Arc::from(service.namespace.as_str());
     for query in &mut queries {
-        let of = own.query(&query.id)?;
-        if let Some(result) = &of.result {
+        let query_described = service.query(&query.id)?;
+        if let Some(result) = &query_described.result {
             query.result = Some(
-                Shaping { own, numbers: &numbers, slots: 0, is_nested: false }
+                Shaping { service, numbers: &numbers, slots: 0, is_nested: false }
                     .shape(result, query, compiler)?,
             );
         }
     }
     if let Some(circle) = circle(&queries) {
         let message = format!("the query `{circle}` runs itself");
-        let span = own.query(&circle).map_or(own.span, |query| query.id.span);
+        let span = service.query(&circle).map_or(service.span, |query| query.id.span);
         compiler.error("recursive-query", message, span, "each of its rows would run it again");
         return None;
     }
     let mut operations: Vec<Operation> = Vec::new();
-    for operation in &own.operations {
-        let Some(made) = compile_operation(own, operation, &numbers, compiler) else {
+    for operation in &service.operations {
+        let Some(made) = compile_operation(service, operation, &numbers, compiler) else {
             is_whole = false;
             continue;
         };
@@ -129,19 +129,19 @@ pub(crate) fn compile(
     if operations.is_empty() && odata.is_empty() {
         compiler.warning(
             "missing-element",
-            format!("the data service `{}` has neither an operation nor a resource", own.name),
-            own.name.span,
-            "nobody can ask it for anything",
+            format!("the data service `{}` has neither an operation nor a resource", service.name),
+            service.name.span,
+            "clients can call nothing of it",
         );
     }
     Some(Arc::new(Service {
-        name: own.name.value.clone(),
+        name: service.name.value.clone(),
         namespace,
-        description: own.description.clone(),
-        location: format!("{}.dbs", own.name),
-        batch: own.batch,
-        boxcarring: own.boxcarring,
-        held: own.held,
+        description: service.description.clone(),
+        location: format!("{}.dbs", service.name),
+        batch: service.batch,
+        boxcarring: service.boxcarring,
+        held: service.held,
         operations,
         queries,
         odata,
@@ -149,7 +149,7 @@ pub(crate) fn compile(
 }
 
 /// The ids of queries that operations and results run.
-fn used(own: &config::DataService) -> HashSet<&str> {
+fn used(service: &config::DataService) -> HashSet<&str> {
     fn calls<'a>(outputs: &'a [DataOutput], found: &mut Vec<&'a str>) {
         for output in outputs {
             match output {
@@ -160,9 +160,10 @@ fn used(own: &config::DataService) -> HashSet<&str> {
         }
     }
     let mut used: HashSet<&str> = HashSet::new();
-    let mut open: Vec<&str> = own.operations.iter().map(|own| own.call.query.value.as_str()).collect();
+    let mut open: Vec<&str> =
+        service.operations.iter().map(|operation| operation.call.query.value.as_str()).collect();
     while let Some(id) = open.pop() {
-        let Some(query) = own.query(id) else { continue };
+        let Some(query) = service.query(id) else { continue };
         if !used.insert(query.id.value.as_str()) {
             continue;
         }
@@ -171,9 +172,10 @@ fn used(own: &config::DataService) -> HashSet<&str> {
         // A description in JSON names queries too.
         if let Some(json) = &result.json {
             open.extend(
-                own.queries
+                service
+                    .queries
                     .iter()
-                    .map(|own| own.id.value.as_str())
+                    .map(|q| q.id.value.as_str())
                     .filter(|id| json.value.contains(&format!("@{id}"))),
             );
         }
@@ -211,7 +213,7 @@ fn source(value: &DataValue) -> Source {
         DataValue::Column(name) => Source::Column(name.trim().to_ascii_lowercase()),
         DataValue::Parameter(name) => Source::Parameter(name.trim().to_ascii_lowercase()),
         DataValue::Constant(text) => Source::Constant(text.clone()),
-        // Of a result of RDF it is a template (`result`); anywhere else nobody refers to anything.
+        // In a result of RDF it is a template (`result`); elsewhere a reference has no meaning.
         DataValue::Reference(text) => Source::Constant(text.clone()),
     }
 }
@@ -219,24 +221,26 @@ fn source(value: &DataValue) -> Source {
 /// A call of a query.
 fn call(
     service: &config::DataService,
-    own: &DataCall,
+    data_call: &DataCall,
     numbers: &HashMap<String, usize>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Call> {
-    let (Some(&query), Some(of)) = (numbers.get(&own.query.value), service.query(&own.query)) else {
-        let names = service.queries.iter().map(|own| own.id.value.as_str());
+    let (Some(&query), Some(described)) =
+        (numbers.get(&data_call.query.value), service.query(&data_call.query))
+    else {
+        let names = service.queries.iter().map(|q| q.id.value.as_str());
         compiler.diagnostics.push(
-            Diagnostic::error("unknown-query", format!("there is no query `{}`", own.query))
-                .at(own.query.span, "it would be run here")
-                .did_you_mean(&own.query, names),
+            Diagnostic::error("unknown-query", format!("there is no query `{}`", data_call.query))
+                .at(data_call.query.span, "it would be run here")
+                .did_you_mean(&data_call.query, names),
         );
         return None;
     };
     let mut parameters = Vec::new();
-    for (name, value) in &own.parameters {
-        if !of.parameters.iter().any(|parameter| parameter.name.value.trim() == name.value.trim()) {
-            let message = format!("the query `{}` has no parameter `{name}`", own.query);
-            let names = of.parameters.iter().map(|own| own.name.value.as_str());
+    for (name, value) in &data_call.parameters {
+        if !described.parameters.iter().any(|parameter| parameter.name.value.trim() == name.value.trim()) {
+            let message = format!("the query `{}` has no parameter `{name}`", data_call.query);
+            let names = described.parameters.iter().map(|parameter| parameter.name.value.as_str());
             compiler.diagnostics.push(
                 Diagnostic::warning("unmapped-parameter", message)
                     .at(name.span, "what it is given goes nowhere")
@@ -245,15 +249,15 @@ fn call(
         }
         parameters.push((name.trim().to_ascii_lowercase(), source(value)));
     }
-    for parameter in &of.parameters {
-        let is_given = own.parameters.iter().any(|(name, _)| name.trim() == parameter.name.trim());
+    for parameter in &described.parameters {
+        let is_given = data_call.parameters.iter().any(|(name, _)| name.trim() == parameter.name.trim());
         let needs =
             parameter.direction != DataDirection::Out && parameter.default.is_none() && !parameter.optional;
         if !is_given && needs && !service.boxcarring {
-            let message = format!("the query `{}` is given no `{}`", own.query, parameter.name);
+            let message = format!("the query `{}` is given no `{}`", data_call.query, parameter.name);
             compiler.diagnostics.push(
                 Diagnostic::warning("unmapped-parameter", message)
-                    .at(own.span, "a request without it fails")
+                    .at(data_call.span, "a request without it fails")
                     .help(format!(
                         "add <with-param name=\"{0}\" query-param=\"{0}\"/>, or give the param a defaultValue",
                         parameter.name
@@ -266,13 +270,13 @@ fn call(
 
 fn compile_operation(
     service: &config::DataService,
-    own: &DataOperation,
+    operation: &DataOperation,
     numbers: &HashMap<String, usize>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Operation> {
-    let call = call(service, &own.call, numbers, compiler)?;
-    let path = own.name.value.trim();
-    let (label, names, resource) = match &own.method {
+    let call = call(service, &operation.call, numbers, compiler)?;
+    let path = operation.name.value.trim();
+    let (label, names, resource) = match &operation.method {
         None => (path.to_owned(), vec![path.to_owned()], None),
         Some(method) => {
             let word = method.trim().to_ascii_uppercase();
@@ -300,10 +304,10 @@ fn compile_operation(
         label,
         names,
         resource,
-        description: own.description.clone(),
+        description: operation.description.clone(),
         call,
-        status: own.status,
-        held: own.held,
+        status: operation.status,
+        held: operation.held,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Queries: the databases that they ask, their statements, and where the parameters of these stand.
+//! Queries: their databases, their statements, and the positions of the parameters in these.
 
 use crate::plan::{Parameter, ParameterKind, Query, Rows, Table, TableForm};
 use crate::value::{Check, Given};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names of properties of older services, and what they are now.
+/// Names of properties in older services, and the present ones.
 const OLD: [(&str, &str); 10] = [
     ("org.wso2.ws.dataservice.driver", "driverClassName"),
     ("org.wso2.ws.dataservice.protocol", "url"),
@@ -24,7 +24,7 @@ const OLD: [(&str, &str); 10] = [
     ("org.wso2.ws.dataservice.transaction_isolation", "defaultTransactionIsolation"),
 ];
 
-/// Properties that say what a config is where it is no database, and what that is.
+/// Properties of a config that is not a database, and what it is.
 const OTHERS: [(&str, &str); 11] = [
     ("gspread_datasource", "a Google spreadsheet"),
     ("rdf_datasource", "an RDF file"),
@@ -44,10 +44,11 @@ fn pool(config: &DataConfig, service: &str, compiler: &mut Compiler<'_>) -> Opti
     if let Some(name) = config.property("carbon_datasource_name") {
         return mediators::database::pool_named(name, compiler);
     }
-    if let Some((key, what)) = OTHERS.iter().find_map(|(name, what)| Some((config.property(name)?, what))) {
-        let found = Diagnostic::error("unsupported-database", format!("data of {what} cannot be asked here"))
-            .at(key.span, "the queries of this config cannot run")
-            .help("load it into a database, or put a service in front of it");
+    if let Some((key, kind)) = OTHERS.iter().find_map(|(name, kind)| Some((config.property(name)?, kind))) {
+        let found =
+            Diagnostic::error("unsupported-database", format!("data of {kind} cannot be queried here"))
+                .at(key.span, "the queries of this config cannot run")
+                .help("load it into a database, or put a service in front of it");
         compiler.diagnostics.push(found);
         return None;
     }
@@ -76,8 +77,8 @@ pub(super) fn pool_of<'a>(
     pools: &mut HashMap<&'a str, Option<Arc<Pool>>>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<Pool>> {
-    if let Some(known) = pools.get(config.id.value.as_str()) {
-        return known.clone();
+    if let Some(pool) = pools.get(config.id.value.as_str()) {
+        return pool.clone();
     }
     let made = pool(config, service, compiler);
     pools.insert(&config.id.value, made.clone());
@@ -92,25 +93,25 @@ pub(super) fn compile_query<'a>(
 ) -> Option<Query> {
     let config = match &query.config {
         None => service.configs.first(),
-        Some(id) => service.configs.iter().find(|own| own.id.value == id.value),
+        Some(id) => service.configs.iter().find(|c| c.id.value == id.value),
     };
     if config.is_none() {
         let (id, span) = query.config.as_ref().map_or(("default", query.span), |id| (&*id.value, id.span));
-        let names = service.configs.iter().map(|own| own.id.value.as_str());
+        let names = service.configs.iter().map(|c| c.id.value.as_str());
         compiler.diagnostics.push(
             Diagnostic::error("unknown-data-source", format!("the data service has no config `{id}`"))
                 .at(span, "the query would ask it")
                 .did_you_mean(id, names),
         );
     }
-    if let Some((config, file)) = config.and_then(|own| Some((own, own.property("csv_datasource")?))) {
+    if let Some((config, file)) = config.and_then(|c| Some((c, c.property("csv_datasource")?))) {
         return compile_lines(config, file, query, compiler);
     }
-    if let Some(file) = config.and_then(|own| own.property("excel_datasource")) {
+    if let Some(file) = config.and_then(|c| c.property("excel_datasource")) {
         return compile_sheet(file, query, compiler);
     }
     let pool = config.and_then(|config| pool_of(config, &service.name.value, pools, compiler));
-    // Where there is none, the rest is checked all the same, so that all that is wrong is said at once.
+    // Without a pool the rest is checked all the same, so that all errors are reported at once.
     let dialect = pool.as_ref().map_or(Dialect::MySql, |pool| pool.dialect());
     let names: &[&str] = match dialect {
         Dialect::Postgres => &["postgresql"],
@@ -118,33 +119,35 @@ pub(super) fn compile_query<'a>(
         Dialect::Sqlite => &["sqlite", "h2", "derby"],
         Dialect::SqlServer => &["sqlserver", "mssql", "jtds"],
     };
-    let is_ours =
-        |dialects: &[String]| dialects.iter().any(|own| names.contains(&own.to_ascii_lowercase().as_str()));
+    let is_ours = |dialects: &[String]| {
+        dialects.iter().any(|dialect_name| names.contains(&dialect_name.to_ascii_lowercase().as_str()))
+    };
     let sql = query.sql.iter().find(|(dialects, _)| is_ours(dialects));
     let sql = sql.or_else(|| query.sql.iter().find(|(dialects, _)| dialects.is_empty() || pool.is_none()));
     let Some((_, sql)) = sql.filter(|(_, sql)| !sql.value.is_empty()) else {
         let (message, span) = match &query.other {
-            Some(other) => (format!("the query `{}` is no SQL but `{other}`", query.id), other.span),
+            Some(other) => (format!("the query `{}` is not SQL but `{other}`", query.id), other.span),
             None => (format!("the query `{}` has no `sql` for {dialect}", query.id), query.span),
         };
         compiler.error("missing-element", message, span, "it cannot run");
         return None;
     };
     let parameters: Vec<_> =
-        query.parameters.iter().map(|own| compile_parameter(own, dialect, compiler)).collect();
+        query.parameters.iter().map(|p| compile_parameter(p, dialect, compiler)).collect();
     let parameters = parameters.into_iter().collect::<Option<Vec<_>>>()?;
-    let number = |name: &str| query.parameters.iter().position(|own| own.name.value == name);
+    let number = |name: &str| query.parameters.iter().position(|parameter| parameter.name.value == name);
     let mut text = Named::new(&sql.value, dialect, |name| number(name).is_some());
     let mut marks = Vec::new();
     for (at, name) in text.names.iter().enumerate() {
-        let found =
-            match name {
-                Some(name) => number(name),
-                // Those without an ordinal are numbered in order.
-                None => query.parameters.iter().position(|own| own.ordinal == at + 1).or_else(|| {
+        let found = match name {
+            Some(name) => number(name),
+            // Parameters without an ordinal are numbered in order.
+            None => {
+                query.parameters.iter().position(|parameter| parameter.ordinal == at + 1).or_else(|| {
                     (at < query.parameters.len() && query.parameters[at].ordinal == 0).then_some(at)
-                }),
-            };
+                })
+            }
+        };
         let Some(found) = found else {
             let message = format!("question mark {} of the query `{}` has no parameter", at + 1, query.id);
             compiler.error("parameter-count", message, sql.span, "each needs a `param`, by name or in order");
@@ -160,19 +163,19 @@ pub(super) fn compile_query<'a>(
         false
     });
     if let Some(name) = wrong.into_inner() {
-        let message = format!("`:{name}` of the query `{}` is no parameter of it", query.id);
+        let message = format!("`:{name}` of the query `{}` is not a parameter of it", query.id);
         let found = Diagnostic::warning("unmapped-parameter", message)
             .at(sql.span, "the database gets it as it stands")
-            .did_you_mean(&name, query.parameters.iter().map(|own| own.name.value.as_str()));
+            .did_you_mean(&name, query.parameters.iter().map(|parameter| parameter.name.value.as_str()));
         compiler.diagnostics.push(found);
     }
-    for (at, own) in query.parameters.iter().enumerate() {
-        if !marks.contains(&at) && own.direction == DataDirection::In {
-            let message = format!("the query `{}` does not use its parameter `{}`", query.id, own.name);
+    for (at, parameter) in query.parameters.iter().enumerate() {
+        if !marks.contains(&at) && parameter.direction == DataDirection::In {
+            let message = format!("the query `{}` does not use its parameter `{}`", query.id, parameter.name);
             compiler.warning(
                 "unmapped-parameter",
                 message,
-                own.name.span,
+                parameter.name.span,
                 "its statement has neither its name nor its place",
             );
         }
@@ -189,7 +192,7 @@ pub(super) fn compile_query<'a>(
         let columns = match query.key_columns.as_slice() {
             [] => "*".to_owned(),
             columns => {
-                let quoted = columns.iter().map(|own| format!("\"{}\"", own.replace('"', "\"\"")));
+                let quoted = columns.iter().map(|column| format!("\"{}\"", column.replace('"', "\"\"")));
                 quoted.collect::<Vec<_>>().join(", ")
             }
         };
@@ -199,11 +202,13 @@ pub(super) fn compile_query<'a>(
         let found = query.properties.iter().find(|(name, _)| name.ends_with(end));
         found.map(|(_, value)| value.value.trim().to_owned()).filter(|value| !value.is_empty())
     };
-    let is_same = parameters.iter().all(|own: &Parameter| {
-        !own.is_array && own.kind != ParameterKind::Written && own.direction == DataDirection::In
+    let is_same = parameters.iter().all(|parameter: &Parameter| {
+        !parameter.is_array
+            && parameter.kind != ParameterKind::Written
+            && parameter.direction == DataDirection::In
     });
     let longest = property("query_timeout")
-        .and_then(|own| own.parse().ok())
+        .and_then(|value| value.parse().ok())
         .filter(|&seconds| seconds > 0)
         .map(Duration::from_secs);
     let pool = pool?;
@@ -215,9 +220,9 @@ pub(super) fn compile_query<'a>(
         parameters,
         rows,
         result: None,
-        autocommit: property("autocommit").map_or(pool.autocommit(), |own| own != "false"),
+        autocommit: property("autocommit").map_or(pool.autocommit(), |value| value != "false"),
         most: property("max_rows")
-            .and_then(|own| own.parse().ok())
+            .and_then(|value| value.parse().ok())
             .filter(|&most| most > 0)
             .unwrap_or(usize::MAX),
         longest,
@@ -239,7 +244,7 @@ fn compile_lines(
     let separator = match separator.as_str() {
         "\\t" | "tab" => b'\t',
         other => match *other.as_bytes() {
-            [one] if one.is_ascii() => one,
+            [byte] if byte.is_ascii() => byte,
             _ => {
                 let message = format!("`csv_columnseperator` cannot be `{other}`");
                 compiler.error("bad-value", message, config.span, "expected one character");
@@ -247,8 +252,8 @@ fn compile_lines(
             }
         },
     };
-    let number = |name: &str| text(name).and_then(|own| own.parse::<usize>().ok()).filter(|&own| own > 0);
-    let has_header = text("csv_hasheader").is_some_and(|own| own.eq_ignore_ascii_case("true"));
+    let number = |name: &str| text(name).and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
+    let has_header = text("csv_hasheader").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let table = Table {
         file: path_of(file, compiler),
         form: TableForm::Lines(separator),
@@ -261,23 +266,24 @@ fn compile_lines(
 
 /// A query of a sheet of a workbook.
 fn compile_sheet(file: &Key, query: &DataQuery, compiler: &mut Compiler<'_>) -> Option<Query> {
-    if query.other.as_ref().is_none_or(|own| own.value != "excel") {
+    if query.other.as_ref().is_none_or(|other| other.value != "excel") {
         let message = format!("the query `{}` of a workbook has no `excel`", query.id);
         compiler.error(
             "missing-element",
             message,
             query.span,
-            "a workbook is no database: SQL cannot ask it",
+            "a workbook is not a database: SQL cannot query it",
         );
         return None;
     }
-    let text =
-        |name: &str| query.excel.iter().find(|(own, _)| own == name).map(|(_, key)| key.value.as_str());
-    let number = |name: &str| text(name).and_then(|own| own.parse::<usize>().ok()).filter(|&own| own > 0);
-    let has_header = text("hasheader").is_some_and(|own| own.eq_ignore_ascii_case("true"));
+    let text = |name: &str| {
+        query.excel.iter().find(|(field_name, _)| field_name == name).map(|(_, key)| key.value.as_str())
+    };
+    let number = |name: &str| text(name).and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
+    let has_header = text("hasheader").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let table = Table {
         file: path_of(file, compiler),
-        form: TableForm::Sheet(text("workbookname").filter(|own| !own.is_empty()).map(str::to_owned)),
+        form: TableForm::Sheet(text("workbookname").filter(|sheet| !sheet.is_empty()).map(str::to_owned)),
         header: has_header.then(|| number("headerrow").unwrap_or(1)),
         first: number("startingrow").unwrap_or(1),
         most: number("maxrowcount").unwrap_or(usize::MAX),
@@ -313,7 +319,7 @@ fn of_table(table: Table, query: &DataQuery, compiler: &mut Compiler<'_>) -> Opt
     })
 }
 
-/// The names of types, for the message about one that is none.
+/// The names of types, for the message about an unknown one.
 const TYPES: [&str; 27] = [
     "STRING",
     "CHAR",
@@ -345,11 +351,11 @@ const TYPES: [&str; 27] = [
 ];
 
 fn compile_parameter(
-    own: &DataParameter,
+    parameter: &DataParameter,
     dialect: Dialect,
     compiler: &mut Compiler<'_>,
 ) -> Option<Parameter> {
-    let kind = match &own.sql_type {
+    let kind = match &parameter.sql_type {
         None => ParameterKind::Bound(Kind::Text),
         Some(name) if name.trim().eq_ignore_ascii_case("QUERY_STRING") => ParameterKind::Written,
         Some(name) if name.trim().eq_ignore_ascii_case("LONG") => ParameterKind::Bound(Kind::BigInt),
@@ -369,12 +375,12 @@ fn compile_parameter(
         Dialect::SqlServer => Some("parameters of procedures of SQL Server are for input only here"),
         Dialect::Postgres | Dialect::MySql => None,
     };
-    if let Some(why) = has_no_way_back.filter(|_| own.direction != DataDirection::In) {
-        let message = format!("the parameter `{}` comes back, and {why}", own.name);
-        compiler.error("bad-value", message, own.name.span, "`type` is OUT or INOUT");
+    if let Some(why) = has_no_way_back.filter(|_| parameter.direction != DataDirection::In) {
+        let message = format!("the parameter `{}` comes back, and {why}", parameter.name);
+        compiler.error("bad-value", message, parameter.name.span, "`type` is OUT or INOUT");
         return None;
     }
-    let default = own.default.as_ref().map(|key| {
+    let default = parameter.default.as_ref().map(|key| {
         let text = key.value.as_str();
         let value = match text.strip_prefix("#{").and_then(|rest| rest.strip_suffix('}')).map(str::trim) {
             None => Some(text.to_owned()),
@@ -383,8 +389,8 @@ fn compile_parameter(
                 let values = list["ARRAY(".len()..list.len() - 1].split(',');
                 return Given::Many(values.map(|value| Some(value.trim().to_owned())).collect());
             }
-            Some(what) => {
-                let message = format!("`#{{{what}}}` is not known here");
+            Some(column_or_parameter) => {
+                let message = format!("`#{{{column_or_parameter}}}` is not known here");
                 compiler.warning(
                     "bad-value",
                     message,
@@ -397,15 +403,15 @@ fn compile_parameter(
         Given::One(value)
     });
     if let (Some(Given::One(Some(text))), ParameterKind::Bound(kind), Some(key)) =
-        (&default, kind, &own.default)
+        (&default, kind, &parameter.default)
         && let Err(why) = kind.parse(Some(text))
     {
         compiler.error("bad-value", format!("`defaultValue` cannot be `{text}`"), key.span, why);
         return None;
     }
     let mut checks = Vec::new();
-    for one in &own.validators {
-        checks.push(match one {
+    for validator in &parameter.validators {
+        checks.push(match validator {
             DataValidator::Length(least, most) => Check::Length(*least, *most),
             DataValidator::Long(least, most) => Check::Long(*least, *most),
             DataValidator::Double(least, most) => Check::Double(*least, *most),
@@ -424,12 +430,12 @@ fn compile_parameter(
         });
     }
     Some(Parameter {
-        name: own.name.to_ascii_lowercase(),
+        name: parameter.name.to_ascii_lowercase(),
         kind,
-        direction: own.direction,
-        is_array: own.is_array,
+        direction: parameter.direction,
+        is_array: parameter.is_array,
         default,
-        optional: own.optional,
+        optional: parameter.optional,
         checks,
     })
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Makes the plan of a result.
 pub(super) struct Shaping<'a> {
-    pub own: &'a config::DataService,
+    pub service: &'a config::DataService,
     pub numbers: &'a HashMap<String, usize>,
     pub slots: usize,
     pub is_nested: bool,
@@ -36,15 +36,15 @@ impl Shaping<'_> {
             },
             _ => result,
         };
-        let namespace: Arc<str> = Arc::from(result.namespace.as_deref().unwrap_or(&self.own.namespace));
+        let namespace: Arc<str> = Arc::from(result.namespace.as_deref().unwrap_or(&self.service.namespace));
         let mut about = None;
         if result.format == DataFormat::Rdf {
             about = Some(self.about(result, query, compiler)?);
         }
-        // Without rows, a column that is not there is none.
+        // Without an element for rows, a field whose column is absent is left out.
         let optional = result.row.is_empty() && about.is_none();
         let group = self.group("", &namespace, &result.children, optional, compiler)?;
-        // Of RDF the element around all rows and those of the rows are those of RDF.
+        // In RDF the element around all rows and those of the rows are given by RDF.
         let name = |name: &str| if about.is_some() { String::new() } else { name.to_owned() };
         Some(Shape {
             element: name(&result.element),
@@ -58,7 +58,7 @@ impl Shaping<'_> {
         })
     }
 
-    /// What the rows of a result of RDF are about.
+    /// The subject of the rows of an RDF result.
     fn about(
         &self,
         result: &DataResult,
@@ -69,7 +69,8 @@ impl Shaping<'_> {
             compiler.error("bad-value", message, span, label);
             None
         };
-        let is_value = |own: &DataOutput| matches!(own, DataOutput::Field(own) if !own.is_attribute);
+        let is_value =
+            |output: &DataOutput| matches!(output, DataOutput::Field(field) if !field.is_attribute);
         if !result.children.iter().all(is_value) {
             let message = format!("the result of the query `{}` is RDF and has more than values", query.id);
             return wrong(
@@ -105,33 +106,35 @@ impl Shaping<'_> {
         };
         let hidden = |roles: &[String], span: Span, compiler: &mut Compiler<'_>| {
             if !roles.is_empty() {
-                let message = "what needs a role is left out: nobody is known to have one".to_owned();
+                let message =
+                    "elements with `requiredRoles` are left out: the roles of clients are not known here"
+                        .to_owned();
                 compiler.warning("ignored-parameter", message, span, "`requiredRoles` is set");
             }
             !roles.is_empty()
         };
         for child in children {
             match child {
-                DataOutput::Field(own) if hidden(&own.roles, own.span, compiler) => {}
-                DataOutput::Group { roles, .. } if hidden(roles, self.own.span, compiler) => {}
-                DataOutput::Call(own) if hidden(&own.roles, own.span, compiler) => {}
-                DataOutput::Field(own) => {
-                    if !is_name(&own.name.value) {
-                        let message = format!("`{}` is no name of an element", own.name);
+                DataOutput::Field(data_field) if hidden(&data_field.roles, data_field.span, compiler) => {}
+                DataOutput::Group { roles, .. } if hidden(roles, self.service.span, compiler) => {}
+                DataOutput::Call(data_call) if hidden(&data_call.roles, data_call.span, compiler) => {}
+                DataOutput::Field(data_field) => {
+                    if !is_name(&data_field.name.value) {
+                        let message = format!("`{}` is not a name of an element", data_field.name);
                         compiler.error(
                             "bad-value",
                             message,
-                            own.name.span,
+                            data_field.name.span,
                             "names have letters, digits, `_`, `-` and `.`",
                         );
                         return None;
                     }
-                    let value = match &own.value {
+                    let value = match &data_field.value {
                         DataValue::Reference(uri) => match rdf::Template::parse(uri) {
                             Ok(template) => Source::Reference(template),
                             Err(why) => {
                                 let message = format!("`rdf-ref-uri` cannot be `{uri}`");
-                                compiler.error("bad-value", message, own.span, why);
+                                compiler.error("bad-value", message, data_field.span, why);
                                 return None;
                             }
                         },
@@ -139,28 +142,32 @@ impl Shaping<'_> {
                     };
                     let field = Field {
                         slot: self.slots,
-                        name: own.name.value.clone(),
-                        namespace: own.namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from),
+                        name: data_field.name.value.clone(),
+                        namespace: data_field
+                            .namespace
+                            .as_deref()
+                            .map_or_else(|| Arc::clone(namespace), Arc::from),
                         value,
-                        xsd_type: Type::named(&own.xsd_type),
-                        xsd_name: own.xsd_type.clone(),
-                        optional: own.optional || optional,
-                        export: own.export.clone().map(|(name, all)| (name.to_ascii_lowercase(), all)),
+                        xsd_type: Type::named(&data_field.xsd_type),
+                        xsd_name: data_field.xsd_type.clone(),
+                        optional: data_field.optional || optional,
+                        export: data_field.export.clone().map(|(name, all)| (name.to_ascii_lowercase(), all)),
                     };
                     self.slots += 1;
-                    match own.is_attribute {
+                    match data_field.is_attribute {
                         true => group.attributes.push(field),
                         false => group.parts.push(Part::Field(field)),
                     }
                 }
-                DataOutput::Group { name, namespace: own, children, .. } => {
-                    let own = own.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from);
-                    let inner = self.group(name, &own, children, optional, compiler)?;
+                DataOutput::Group { name, namespace: group_namespace, children, .. } => {
+                    let inner_namespace =
+                        group_namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from);
+                    let inner = self.group(name, &inner_namespace, children, optional, compiler)?;
                     group.parts.push(Part::Group(inner));
                 }
-                DataOutput::Call(own) => {
+                DataOutput::Call(data_call) => {
                     self.is_nested = true;
-                    group.parts.push(Part::Call(call(self.own, own, self.numbers, compiler)?));
+                    group.parts.push(Part::Call(call(self.service, data_call, self.numbers, compiler)?));
                 }
             }
         }

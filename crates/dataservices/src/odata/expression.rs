@@ -1,4 +1,4 @@
-//! Expressions of OData as they are written: what parts they have, and what belongs to what.
+//! Expressions of OData as a syntax tree.
 
 use super::model::Table;
 
@@ -6,11 +6,11 @@ use super::model::Table;
 const DEEP: usize = 50;
 const PARTS: usize = 500;
 
-/// A part of an expression as it is written.
+/// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     Word(String),
-    /// Digits and what belongs to them: a number, a day, a time.
+    /// Digits and the characters that belong to them: a number, a date, a time.
     Plain(String),
     Text(String),
     Open,
@@ -44,7 +44,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
                     let end = rest[at..].find('\'').ok_or("a text has no end")?;
                     value.push_str(&rest[at..at + end]);
                     at += end + 1;
-                    // A doubled one is one.
+                    // A doubled quote is a quote.
                     if !rest[at..].starts_with('\'') {
                         break;
                     }
@@ -78,8 +78,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
 }
 
 pub(super) fn is_guid(text: &str) -> bool {
-    text.get(..36).is_some_and(|own| {
-        own.bytes().enumerate().all(|(at, byte)| match at {
+    text.get(..36).is_some_and(|prefix| {
+        prefix.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
         })
@@ -141,33 +141,33 @@ impl<'a> Parser<'a> {
         Ok(Parser { table, tokens, next, level: 0, parts: 0 })
     }
 
-    /// The next token, which is taken.
+    /// Takes the next token.
     pub fn take(&mut self) -> Option<Token> {
         std::mem::replace(&mut self.next, self.tokens.next())
     }
 
-    /// Which of these words comes next.
+    /// The one of `words` that comes next.
     pub fn is_word(&self, words: &[&'static str]) -> Option<&'static str> {
         match &self.next {
-            Some(Token::Word(word)) => words.iter().find(|own| *own == word).copied(),
+            Some(Token::Word(word)) => words.iter().find(|w| *w == word).copied(),
             _ => None,
         }
     }
 
-    fn expect(&mut self, token: &Token, what: &str) -> Result<(), String> {
+    fn expect(&mut self, token: &Token, sign: &str) -> Result<(), String> {
         if self.next.as_ref() == Some(token) {
             self.take();
             return Ok(());
         }
-        Err(format!("`{what}` is missing"))
+        Err(format!("`{sign}` is missing"))
     }
 
-    /// An expression.
+    /// An expression, by precedence climbing.
     pub fn node(&mut self) -> Result<Node, String> {
         self.level(0)
     }
 
-    /// From the operator that binds least to the one that binds most.
+    /// From the operator with the lowest precedence to the one with the highest.
     fn level(&mut self, at: usize) -> Result<Node, String> {
         const LEVELS: [&[&str]; 6] = [
             &["or"],

@@ -1,10 +1,10 @@
-//! `$filter`, `$orderby` and keys: expressions of OData as SQL. Names are those of columns that the database has told, all values are bound.
+//! `$filter`, `$orderby` and keys: expressions of OData as SQL. Names are those of columns that the database reported, all values are bound.
 
 use super::expression::{Node, Parser, Token, is_guid, tokens};
 use super::model::{Column, Table, quoted};
 use sql::{Dialect, Kind, Parameter};
 
-/// What a value is to be bound as.
+/// The type that a value is bound as.
 #[derive(Clone, Debug)]
 struct Hint {
     kind: Kind,
@@ -29,10 +29,10 @@ pub(super) struct Sql<'a> {
     pub parameters: Vec<Parameter>,
 }
 
-/// What a literal is for a column.
+/// The parameter of a literal, for a column of this type.
 fn literal(text: &str, quoted: bool, kind: Kind) -> Result<Parameter, String> {
     let is_number = !quoted && text.parse::<f64>().is_ok_and(f64::is_finite);
-    let wrong = |what: &str| Err(format!("`{text}` stands where {what} is expected"));
+    let wrong = |expected: &str| Err(format!("`{text}` stands in place of {expected}"));
     match kind {
         Kind::Text if quoted || !is_number => Ok(Parameter::Text(text.to_owned())),
         Kind::Text => wrong("a text"),
@@ -59,7 +59,7 @@ fn literal(text: &str, quoted: bool, kind: Kind) -> Result<Parameter, String> {
     }
 }
 
-/// Base64 of URLs as base64.
+/// Base64url as base64.
 pub(super) fn standard(text: &str) -> String {
     text.replace('-', "+").replace('_', "/")
 }
@@ -69,7 +69,7 @@ impl<'a> Sql<'a> {
         Sql { table, dialect, text: String::new(), parameters: Vec::new() }
     }
 
-    /// A value for a column, with its mark.
+    /// Adds a parameter for a column, with its mark.
     pub fn value(&mut self, parameter: Parameter, column: &Column) {
         self.bind(parameter, column.cast.as_deref());
     }
@@ -96,7 +96,7 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// What rows are ordered by (`$orderby`).
+    /// The order of rows (`$orderby`).
     pub fn order(&mut self, text: &str) -> Result<(), String> {
         let mut parser = Parser::new(self.table, text)?;
         for number in 0.. {
@@ -130,16 +130,16 @@ impl<'a> Sql<'a> {
         for part in tokens.split(|token| *token == Token::Comma) {
             match part {
                 [Token::Word(name), Token::Equals, value] => {
-                    let column = keys.iter().find(|own| own.name == *name);
-                    given.push((column.ok_or_else(|| format!("`{name}` is no part of the key"))?, value));
+                    let column = keys.iter().find(|k| k.name == *name);
+                    given.push((column.ok_or_else(|| format!("`{name}` is not part of the key"))?, value));
                 }
                 [value] if keys.len() == 1 => given.push((keys[0], value)),
                 _ => return Err("a key is a value, or NAME=VALUE with commas between".to_owned()),
             }
         }
-        let names: Vec<String> = keys.iter().map(|own| own.name.clone()).collect();
+        let names: Vec<String> = keys.iter().map(|k| k.name.clone()).collect();
         let is_all = given.len() == keys.len()
-            && keys.iter().all(|own| given.iter().any(|(column, _)| column.name == own.name));
+            && keys.iter().all(|k| given.iter().any(|(column, _)| column.name == k.name));
         if !is_all {
             return Err(format!("the key of `{}` is {}", self.table.name, names.join(", ")));
         }
@@ -162,7 +162,7 @@ impl<'a> Sql<'a> {
         Ok(())
     }
 
-    /// What the values that a part is compared with are bound as; `None`: it is a value itself.
+    /// The type of the values that an operand is compared with; `None`: it is a value itself.
     fn hint(&self, node: &Node) -> Option<Hint> {
         match node {
             Node::Column(at) => Some(Hint::of(&self.table.columns[*at])),
@@ -174,7 +174,7 @@ impl<'a> Sql<'a> {
             Node::Call(name, inside) => match *name {
                 "contains" | "startswith" | "endswith" => Hint::plain(Kind::Boolean),
                 "tolower" | "toupper" | "trim" | "concat" | "substring" => Hint::plain(Kind::Text),
-                "round" | "floor" | "ceiling" => inside.first().and_then(|own| self.hint(own)),
+                "round" | "floor" | "ceiling" => inside.first().and_then(|argument| self.hint(argument)),
                 "date" => Hint::plain(Kind::Date),
                 _ => Hint::plain(Kind::BigInt),
             },
@@ -182,7 +182,7 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// A part that is true or false.
+    /// A boolean expression.
     fn truth(&mut self, node: &Node) -> Result<(), String> {
         match node {
             Node::Truth(value) => {
@@ -203,7 +203,7 @@ impl<'a> Sql<'a> {
             Node::Null => self.text.push_str("NULL"),
             Node::Truth(value) => match hint {
                 Some(hint) if hint.kind != Kind::Boolean => {
-                    return Err(format!("`{value}` is no value for that"));
+                    return Err(format!("`{value}` is not a value for that"));
                 }
                 _ => self.bind(Parameter::Boolean(*value), None),
             },
@@ -230,13 +230,13 @@ impl<'a> Sql<'a> {
                 self.text.push('(');
                 self.node(left, None)?;
                 self.text.push_str(" IN (");
-                for (number, own) in list.iter().enumerate() {
+                for (number, item) in list.iter().enumerate() {
                     if number > 0 {
                         self.text.push_str(", ");
                     }
-                    self.node(own, hint.as_ref())?;
+                    self.node(item, hint.as_ref())?;
                 }
-                // Nothing is in an empty list.
+                // An empty list contains nothing.
                 self.text.push_str(if list.is_empty() { "NULL))" } else { "))" });
             }
             Node::Call(name, arguments) => self.function(name, arguments)?,
@@ -252,8 +252,8 @@ impl<'a> Sql<'a> {
                 self.text.push_str(if word == "and" { " AND " } else { " OR " });
                 self.truth(right)?;
             }
-            ("eq" | "ne", own, Node::Null) | ("eq" | "ne", Node::Null, own) => {
-                self.node(own, None)?;
+            ("eq" | "ne", operand, Node::Null) | ("eq" | "ne", Node::Null, operand) => {
+                self.node(operand, None)?;
                 self.text.push_str(if word == "eq" { " IS NULL" } else { " IS NOT NULL" });
             }
             ("add" | "sub" | "mul" | "div" | "mod", ..) => {
@@ -288,7 +288,7 @@ impl<'a> Sql<'a> {
                     self.text.push_str("NOT ");
                 }
                 self.node(left, hint.as_ref())?;
-                // Nothing is not equal to something.
+                // A NULL is not equal to a value.
                 self.text.push_str(match (word, self.dialect) {
                     ("eq", _) => " = ",
                     ("ne", Dialect::Postgres) => " IS DISTINCT FROM ",
@@ -306,21 +306,21 @@ impl<'a> Sql<'a> {
         Ok(())
     }
 
-    /// The arguments with something between them, the texts among them bound as texts.
+    /// The arguments with `between` between them; texts are bound as texts.
     fn call(&mut self, name: &str, arguments: &[&Node], between: &str) -> Result<(), String> {
         self.text.push_str(name);
         self.text.push('(');
-        for (number, own) in arguments.iter().enumerate() {
+        for (number, argument) in arguments.iter().enumerate() {
             if number > 0 {
                 self.text.push_str(between);
             }
-            self.text_of(own)?;
+            self.text_of(argument)?;
         }
         self.text.push(')');
         Ok(())
     }
 
-    /// A part that is a text.
+    /// A text expression.
     fn text_of(&mut self, node: &Node) -> Result<(), String> {
         let is_text = match (node, self.hint(node)) {
             (Node::Text(_), _) => true,
@@ -375,9 +375,9 @@ impl<'a> Sql<'a> {
                 let number = Hint::plain(Kind::BigInt);
                 self.text.push_str("substr(");
                 self.text_of(all[0])?;
-                for (at, own) in all.iter().enumerate().skip(1) {
+                for (at, argument) in all.iter().enumerate().skip(1) {
                     self.text.push_str(if self.dialect == Dialect::Postgres { ", CAST(" } else { ", (" });
-                    self.node(own, number.as_ref())?;
+                    self.node(argument, number.as_ref())?;
                     self.text.push_str(if self.dialect == Dialect::Postgres { " AS integer)" } else { ")" });
                     self.text.push_str(if at == 1 { " + 1" } else { "" });
                 }
@@ -407,7 +407,7 @@ impl<'a> Sql<'a> {
                         ("minute", "M"),
                         ("second", "S"),
                     ];
-                    let letter = PARTS.iter().find(|(name, _)| *name == part).map_or("S", |own| own.1);
+                    let letter = PARTS.iter().find(|(name, _)| *name == part).map_or("S", |row| row.1);
                     self.day(all[0], &format!("CAST(strftime('%{letter}', "), ") AS INTEGER)")?;
                 }
                 _ => self.day(all[0], &format!("floor(extract({part} from "), "))")?,
@@ -416,7 +416,7 @@ impl<'a> Sql<'a> {
         Ok(())
     }
 
-    /// A part that is a day or a time, within something.
+    /// A date or time expression, within a function.
     fn day(&mut self, node: &Node, before: &str, after: &str) -> Result<(), String> {
         let is_day = self
             .hint(node)
@@ -431,7 +431,7 @@ impl<'a> Sql<'a> {
     }
 }
 
-/// What a literal without quotes is where nothing says so.
+/// The type of a literal without quotes that is compared with no column.
 fn kind_of(text: &str) -> Kind {
     match () {
         () if text.parse::<i64>().is_ok() => Kind::BigInt,
@@ -496,7 +496,7 @@ mod tests {
             ("-price lt -3", "((- \"price\") < ?)"),
             ("true", "1 = 1"),
         ] {
-            assert_eq!(sql(text, Dialect::Postgres).map(|own| own.0), Ok(wanted.to_owned()), "{text}");
+            assert_eq!(sql(text, Dialect::Postgres).map(|c| c.0), Ok(wanted.to_owned()), "{text}");
         }
         assert_eq!(sql("name ne 'a'", Dialect::MySql).unwrap().0, "(NOT `name` <=> ?)");
     }
@@ -528,7 +528,7 @@ mod tests {
         ] {
             assert!(sql(text, Dialect::Postgres).is_err(), "{text}");
         }
-        // What looks like SQL in a text is a text.
+        // SQL within a text stays a text.
         let (text, count) = sql("name eq '''; drop table items; --'", Dialect::Sqlite).unwrap();
         assert_eq!((text.as_str(), count), ("(\"name\" = ?)", 1));
     }

@@ -1,6 +1,6 @@
 //! OData 4.0 of the tables of a config (`enableOData="true"`): `/odata/SERVICE/CONFIG/…`.
 //!
-//! Names of tables and columns are those that the database tells ([`model`]); values are bound ([`expression`], [`filter`]); rows leave as they come ([`rows`]).
+//! Names of tables and columns are those that the database reports ([`model`]); values are bound ([`expression`], [`filter`]); rows are streamed ([`rows`]).
 
 mod expression;
 mod filter;
@@ -22,13 +22,13 @@ use std::sync::Arc;
 
 pub(crate) use self::model::Source;
 
-/// Before the names of services whose tables are asked for.
+/// The prefix of the paths of OData services.
 const PREFIX: &str = "/odata/";
 
 const JSON: &str = "application/json;odata.metadata=minimal;charset=UTF-8";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
 
-/// Whether a request is one for tables.
+/// Whether a request is one for OData.
 pub(crate) fn is_asked(context: &Context) -> bool {
     let before = context.inbound.target.get(..context.inbound.service_length).unwrap_or_default();
     let path = match before.split_once("://") {
@@ -38,7 +38,7 @@ pub(crate) fn is_asked(context: &Context) -> bool {
     path.starts_with(PREFIX)
 }
 
-/// What is asked for, behind the config.
+/// The path after the config, and the options.
 struct Asked<'a> {
     service: &'a Service,
     source: &'a Source,
@@ -58,7 +58,7 @@ fn failed(status: u16, message: impl Into<String>) -> Trouble {
     Trouble { status, ..Trouble::new(code::UNKNOWN, message) }
 }
 
-/// What the database refuses because of what the request has is the client's.
+/// An error of the database that the request has caused is a client error.
 fn of(error: &sql::Error, table: &str) -> Trouble {
     let class = error.state.as_deref().and_then(|state| state.get(..2));
     let is_constraint = match (class, error.number) {
@@ -68,7 +68,7 @@ fn of(error: &sql::Error, table: &str) -> Trouble {
     };
     let trouble = Trouble::of(error, table);
     match () {
-        // A constraint, or another transaction that was faster.
+        // A constraint, or a concurrent transaction.
         () if is_constraint || class == Some("40") => Trouble { status: 409, ..trouble },
         () if class == Some("22") => Trouble { status: 400, ..trouble },
         () => trouble,
@@ -81,9 +81,9 @@ fn of(error: &sql::Error, table: &str) -> Trouble {
 /// The body cannot be received.
 pub(crate) async fn run(service: &Arc<Service>, context: &mut Context) -> Result<Flow, Fault> {
     let answered = match read(service, context).await? {
-        Ok(asked) => {
+        Ok(request) => {
             let (most, id) = (context.services().limits.held, context.message_id().to_owned());
-            asked.answer(service.held.then_some(most), id).await
+            request.answer(service.held.then_some(most), id).await
         }
         Err(trouble) => Err(trouble),
     };
@@ -124,9 +124,9 @@ async fn read<'a>(
     let mut segments: Vec<String> =
         path.split('/').filter(|part| !part.is_empty()).map(message::form::decode_percent).collect();
     let config = if segments.is_empty() { String::new() } else { segments.remove(0) };
-    let Some(source) = service.odata.iter().find(|own| own.config == config) else {
-        let known: Vec<&str> = service.odata.iter().map(|own| own.config.as_str()).collect();
-        let message = format!("the tables of {} are at {}", service.name, known.join(", "));
+    let Some(source) = service.odata.iter().find(|s| s.config == config) else {
+        let configs: Vec<&str> = service.odata.iter().map(|s| s.config.as_str()).collect();
+        let message = format!("the tables of {} are at {}", service.name, configs.join(", "));
         return Ok(Err(failed(404, message)));
     };
     let options = message::form::pairs(query);
@@ -135,7 +135,7 @@ async fn read<'a>(
     let mut body = None;
     if matches!(method.as_str(), "POST" | "PUT" | "PATCH") {
         if !context.payload.is_json() {
-            return Ok(Err(failed(415, "the body is no JSON")));
+            return Ok(Err(failed(415, "the body is not JSON")));
         }
         let taken = flow::work_out(context, |context| Ok(context.payload.json()?.cloned())).await;
         body = match taken {
@@ -158,10 +158,10 @@ async fn read<'a>(
     Ok(Ok(Asked { service, source, method, segments, options, body, base, if_match, if_none_match }))
 }
 
-/// What a path leads to in a table.
+/// The target of a path in a table.
 struct Place<'a> {
     table: Arc<Table>,
-    /// What stands in the parentheses; `None`: all rows.
+    /// The key in parentheses; `None`: all rows.
     key: Option<String>,
     rest: &'a [String],
 }
@@ -172,15 +172,18 @@ impl Asked<'_> {
     }
 
     fn option(&self, name: &str) -> Option<&str> {
-        let found = self.options.iter().find(|(own, _)| own.strip_prefix('$').unwrap_or(own) == name);
+        let found = self
+            .options
+            .iter()
+            .find(|(option_name, _)| option_name.strip_prefix('$').unwrap_or(option_name) == name);
         found.map(|(_, value)| value.trim())
     }
 
-    /// Options that are there and mean nothing here.
-    fn check_options(&self, known: &[&str]) -> Result<(), Trouble> {
+    /// Refuses system query options that are not supported here.
+    fn check_options(&self, supported: &[&str]) -> Result<(), Trouble> {
         for (name, value) in &self.options {
             let plain = name.strip_prefix('$').unwrap_or(name);
-            let is_known = known.contains(&plain);
+            let is_known = supported.contains(&plain);
             if plain == "format" {
                 let is_json = value.trim() == "json" || value.starts_with("application/json");
                 if !is_json {
@@ -213,7 +216,7 @@ impl Asked<'_> {
             }
             let sets = model.tables.iter();
             let sets: Vec<Json> =
-                sets.map(|own| json!({ "name": own.name, "kind": "EntitySet", "url": own.name })).collect();
+                sets.map(|set| json!({ "name": set.name, "kind": "EntitySet", "url": set.name })).collect();
             let about = json!({ "@odata.context": format!("{}/$metadata", self.base), "value": sets });
             return Ok(Reply::new(200, JSON, about.to_string()));
         };
@@ -254,7 +257,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The columns that are wanted.
+    /// The selected columns.
     fn columns(&self, table: &Table) -> Result<Vec<Column>, Trouble> {
         let Some(list) = self.option("select").filter(|list| *list != "*" && !list.is_empty()) else {
             return Ok(table.columns.clone());
@@ -262,9 +265,9 @@ impl Asked<'_> {
         let mut all: Vec<Column> = Vec::new();
         for name in list.split(',').map(str::trim) {
             let unknown = || failed(400, format!("$select: `{}` has no property `{name}`", table.name));
-            let own = &table.columns[table.column(name).ok_or_else(unknown)?];
-            if !all.iter().any(|known| known.name == own.name) {
-                all.push(own.clone());
+            let column = &table.columns[table.column(name).ok_or_else(unknown)?];
+            if !all.iter().any(|c| c.name == column.name) {
+                all.push(column.clone());
             }
         }
         Ok(all)
@@ -282,7 +285,7 @@ impl Asked<'_> {
     fn number(&self, name: &str) -> Result<Option<u64>, Trouble> {
         let Some(text) = self.option(name) else { return Ok(None) };
         let number = text.parse::<u64>().ok().filter(|&number| i64::try_from(number).is_ok());
-        number.map(Some).ok_or_else(|| failed(400, format!("${name} is no number of rows")))
+        number.map(Some).ok_or_else(|| failed(400, format!("${name} is not a number of rows")))
     }
 
     async fn count(&self, lease: &mut Lease, table: &Table) -> Result<i64, Trouble> {
@@ -290,7 +293,7 @@ impl Asked<'_> {
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("SELECT count(*) FROM {}", quoted(&table.name, dialect));
         self.filter(&mut sql)?;
-        let row = one(lease, &sql, &table.name).await?;
+        let row = first_row(lease, &sql, &table.name).await?;
         match row.and_then(|row| row.values.into_iter().next()) {
             Some(sql::Value::Integer(count)) => Ok(count),
             Some(other) => other.to_string().parse().map_err(|_| failed(500, "the rows cannot be counted")),
@@ -317,7 +320,7 @@ impl Asked<'_> {
                 sql.text.push_str(" ORDER BY ");
                 sql.order(order).map_err(|why| failed(400, format!("$orderby: {why}")))?;
             }
-            // Pages need an order.
+            // Paging needs an order.
             None if top.is_some() || skip.is_some() => {
                 let keys: Vec<Column> = table.keys().cloned().collect();
                 if !keys.is_empty() {
@@ -361,11 +364,11 @@ impl Asked<'_> {
         Ok(Reply { body, ..Reply::new(200, JSON, String::new()) })
     }
 
-    /// What a context URL says of an answer.
+    /// The context URL of a response.
     fn context(&self, table: &Table, columns: &[Column], is_entity: bool) -> String {
         let mut out = format!("{}/$metadata#{}", self.base, table.name);
         if columns.len() < table.columns.len() {
-            let names: Vec<&str> = columns.iter().map(|own| own.name.as_str()).collect();
+            let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
             out += &format!("({})", names.join(","));
         }
         out + if is_entity { "/$entity" } else { "" }
@@ -384,7 +387,7 @@ impl Asked<'_> {
         Ok(if is_known { Reply::nothing(304) } else { reply }.with("ETag", &etag))
     }
 
-    /// Whether the row is still the one that the client has read (`If-Match`). It stays so until the transaction ends.
+    /// Whether the row is still the one that the client has read (`If-Match`). It cannot change until the transaction ends.
     async fn unchanged(&self, lease: &mut Lease, table: &Table, key: &str) -> Result<(), Trouble> {
         let Some(list) = &self.if_match else { return Ok(()) };
         let row = by_key(lease, table, &table.columns, key, true).await?;
@@ -430,12 +433,12 @@ impl Asked<'_> {
     }
 
     /// The columns that a body gives, with their values.
-    fn given<'t>(&self, table: &'t Table) -> Result<Vec<(&'t Column, Parameter)>, Trouble> {
+    fn given_columns<'t>(&self, table: &'t Table) -> Result<Vec<(&'t Column, Parameter)>, Trouble> {
         let none = Map::new();
         let members = match &self.body {
             Some(Json::Object(members)) => members,
             None => &none,
-            Some(_) => return Err(failed(400, "the body is no JSON object")),
+            Some(_) => return Err(failed(400, "the body is not a JSON object")),
         };
         let mut all = Vec::new();
         for (name, value) in members.iter().filter(|(name, _)| !name.contains('@')) {
@@ -449,7 +452,7 @@ impl Asked<'_> {
     async fn create(&self, lease: &mut Lease, table: &Table) -> Result<Reply, Trouble> {
         self.check_options(&[])?;
         let dialect = lease.pool().dialect();
-        let given = self.given(table)?;
+        let given = self.given_columns(table)?;
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("INSERT INTO {} ", quoted(&table.name, dialect));
         let columns: Vec<Column> = given.iter().map(|(column, _)| (*column).clone()).collect();
@@ -470,7 +473,7 @@ impl Asked<'_> {
             self.created(lease, table, &given, done).await?
         } else {
             sql.text += &format!(" RETURNING {}", selected(&table.columns, dialect));
-            one(lease, &sql, &table.name).await?
+            first_row(lease, &sql, &table.name).await?
         };
         let Some(row) = row else { return Ok(Reply::nothing(204)) };
         let reply = Reply::new(201, JSON, self.written(table, &table.columns, &row));
@@ -484,14 +487,14 @@ impl Asked<'_> {
         }
         let key = match key.as_slice() {
             [] => return Ok(reply),
-            [(_, one)] => one.clone(),
+            [(_, value)] => value.clone(),
             all => all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","),
         };
         let place = format!("{}/{}({key})", self.base, table.name);
         Ok(reply.with("OData-EntityId", &place).with("Location", &place))
     }
 
-    /// The row that MySQL has made: by the key that was given, or that it made.
+    /// The row that was inserted into MySQL: by the key that was given, or by the generated one.
     async fn created(
         &self,
         lease: &mut Lease,
@@ -507,9 +510,9 @@ impl Asked<'_> {
             quoted(&table.name, dialect)
         );
         for (number, column) in table.keys().enumerate() {
-            let own = given.iter().find(|(own, _)| own.name == column.name).map(|(_, own)| own.clone());
+            let value = given.iter().find(|(c, _)| c.name == column.name).map(|(_, v)| v.clone());
             let made = || done.generated.map(Parameter::BigInt);
-            let Some(value) = own.filter(|own| !matches!(own, Parameter::Null(_))).or_else(made) else {
+            let Some(value) = value.filter(|v| !matches!(v, Parameter::Null(_))).or_else(made) else {
                 return Ok(None);
             };
             sql.text.push_str(if number > 0 { " AND " } else { "" });
@@ -520,20 +523,21 @@ impl Asked<'_> {
         if table.keys().next().is_none() {
             return Ok(None);
         }
-        one(lease, &sql, &table.name).await
+        first_row(lease, &sql, &table.name).await
     }
 
     async fn change(&self, lease: &mut Lease, table: &Table, key: &str) -> Result<Reply, Trouble> {
         self.check_options(&[])?;
         let dialect = lease.pool().dialect();
-        // A key does not change.
-        let given: Vec<_> = self.given(table)?.into_iter().filter(|(column, _)| !column.key).collect();
+        // The key does not change.
+        let given: Vec<_> =
+            self.given_columns(table)?.into_iter().filter(|(column, _)| !column.key).collect();
         self.unchanged(lease, table, key).await?;
         let mut sql = Sql::new(table, dialect);
         sql.text = format!("UPDATE {} SET ", quoted(&table.name, dialect));
         let mut count = 0;
-        for column in table.columns.iter().filter(|own| !own.key) {
-            let value = given.iter().find(|(own, _)| own.name == column.name);
+        for column in table.columns.iter().filter(|c| !c.key) {
+            let value = given.iter().find(|(c, _)| c.name == column.name);
             if value.is_none() && self.method == "PATCH" {
                 continue;
             }
@@ -543,7 +547,7 @@ impl Asked<'_> {
             sql.text.push_str(" = ");
             match value {
                 Some((column, parameter)) => sql.value(parameter.clone(), column),
-                // What a PUT does not have is as it was in a new row.
+                // PUT resets what it does not give to the defaults of a new row.
                 None if dialect != Dialect::Sqlite => sql.text.push_str("DEFAULT"),
                 None if column.nullable => sql.text.push_str("NULL"),
                 None => return Err(failed(400, format!("`{}` is missing", column.name))),
@@ -579,18 +583,18 @@ fn no_row(table: &Table, key: &str) -> Trouble {
     failed(404, format!("`{}` has no row {key}", table.name))
 }
 
-/// Does something that counts as a whole.
+/// Runs something in a transaction.
 async fn within(
     lease: &mut Lease,
     work: impl AsyncFnOnce(&mut Lease) -> Result<Reply, Trouble>,
 ) -> Result<Reply, Trouble> {
     lease.begin().await.map_err(|error| of(&error, "begin"))?;
-    // Whoever fails drops the connection in the middle, which takes all back.
+    // On failure the connection is dropped, which rolls back.
     let reply = work(lease).await;
     match reply {
         Ok(reply) => lease.commit().await.map(|()| reply).map_err(|error| of(&error, "commit")),
         Err(trouble) => {
-            // The connection may be gone.
+            // The connection may be broken.
             if lease.in_transaction() {
                 _ = lease.roll_back().await;
             }
@@ -600,7 +604,7 @@ async fn within(
 }
 
 /// The first row of a statement.
-async fn one(lease: &mut Lease, sql: &Sql<'_>, table: &str) -> Result<Option<Row>, Trouble> {
+async fn first_row(lease: &mut Lease, sql: &Sql<'_>, table: &str) -> Result<Option<Row>, Trouble> {
     let statement = Statement::new(&sql.text, lease.pool().dialect());
     let mut first = None;
     let take = |row: Row| {
@@ -616,7 +620,7 @@ async fn changed(lease: &mut Lease, sql: &Sql<'_>, table: &str) -> Result<Outcom
     lease.run(&statement, &sql.parameters, |_| Ok(true)).await.map_err(|error| of(&error, table))
 }
 
-/// The row of a key. `locks`: nobody else changes it until the transaction ends; whoever writes into SQLite is alone already.
+/// The row of a key. `locks`: it cannot change until the transaction ends (a writer of SQLite is alone already).
 async fn by_key(
     lease: &mut Lease,
     table: &Table,
@@ -631,23 +635,23 @@ async fn by_key(
     if locks && dialect != Dialect::Sqlite {
         sql.text.push_str(" FOR UPDATE");
     }
-    one(lease, &sql, &table.name).await?.ok_or_else(|| no_row(table, key))
+    first_row(lease, &sql, &table.name).await?.ok_or_else(|| no_row(table, key))
 }
 
 fn names(columns: &[Column], dialect: Dialect) -> String {
-    columns.iter().map(|own| quoted(&own.name, dialect)).collect::<Vec<_>>().join(", ")
+    columns.iter().map(|column| quoted(&column.name, dialect)).collect::<Vec<_>>().join(", ")
 }
 
-/// The columns of a result. Those of types that are no others' are texts.
+/// The columns of a result. Columns of types without an OData type are cast to text.
 fn selected(columns: &[Column], dialect: Dialect) -> String {
-    let own = |own: &Column| {
-        let name = quoted(&own.name, dialect);
-        if own.cast.is_some() { format!("CAST({name} AS text) AS {name}") } else { name }
+    let select = |column: &Column| {
+        let name = quoted(&column.name, dialect);
+        if column.cast.is_some() { format!("CAST({name} AS text) AS {name}") } else { name }
     };
-    columns.iter().map(own).collect::<Vec<_>>().join(", ")
+    columns.iter().map(select).collect::<Vec<_>>().join(", ")
 }
 
-/// A text as a part of a path.
+/// Percent-encodes a text as a path segment.
 fn percent(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -661,11 +665,16 @@ fn percent(text: &str) -> String {
     out
 }
 
-/// The namespace of a model: names with points between.
+/// The namespace of a model: names, separated by dots.
 fn namespace(service: &str, config: &str) -> String {
     let name = |text: &str| {
-        let own: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        if own.starts_with(|c: char| c.is_ascii_alphabetic()) { own } else { format!("_{own}") }
+        let namespace: String =
+            text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        if namespace.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            namespace
+        } else {
+            format!("_{namespace}")
+        }
     };
     format!("{}.{}", name(service), name(config))
 }

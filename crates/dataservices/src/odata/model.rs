@@ -1,4 +1,4 @@
-//! The tables of a database as OData has them: entity sets with properties and keys, as the database itself says.
+//! The entity data model of a database: entity sets with properties and keys, as the database reports them.
 
 use crate::fault::Trouble;
 use sql::{Dialect, Error, Kind, Lease, Pool, Reason, Row, Statement, Value};
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So long what the database says of its tables counts; a table that is unknown is asked for again after a shorter time.
+/// How long the reported tables are cached; for an unknown table the database is queried again after a shorter time.
 const FRESH: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -26,10 +26,10 @@ impl Source {
         Source { config: config.to_owned(), pool, model: Mutex::default() }
     }
 
-    /// The tables, which are asked for where they are not known or too old. `wanted`: a table that should be among them.
+    /// The tables, from the cache or from the database. `wanted`: a table that should be among them.
     pub async fn model(&self, lease: &mut Lease, wanted: Option<&str>) -> Result<Arc<Model>, Trouble> {
-        let known = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((since, model)) = known {
+        let cached = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((since, model)) = cached {
             let is_there = wanted.is_none_or(|name| model.table(name).is_some());
             if since.elapsed() < if is_there { FRESH } else { AGAIN } {
                 return Ok(model);
@@ -60,15 +60,15 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     pub name: String,
     pub edm: Edm,
-    /// What values for it are bound as.
+    /// The type of its parameters.
     pub kind: Kind,
-    /// The type that a value is cast to, as the database writes it.
+    /// The type to cast its parameters to, as the database writes it.
     pub cast: Option<String>,
     pub nullable: bool,
     pub key: bool,
 }
 
-/// A primitive type of OData.
+/// A primitive type of the Entity Data Model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edm {
     Boolean,
@@ -104,7 +104,7 @@ impl Edm {
     }
 }
 
-/// A name in a statement. It is one that the database has told.
+/// A quoted name in a statement. It is one that the database reported.
 pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
     match dialect {
         Dialect::MySql => format!("`{}`", name.replace('`', "``")),
@@ -114,7 +114,7 @@ pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
 
 impl Model {
     pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
-        self.tables.iter().find(|own| own.name == name)
+        self.tables.iter().find(|t| t.name == name)
     }
 
     /// `$metadata`.
@@ -126,18 +126,18 @@ impl Model {
         for table in &self.tables {
             let _ = write!(out, "<EntityType Name=\"{}\">", table.name);
             let keys: String =
-                table.keys().map(|own| format!("<PropertyRef Name=\"{}\"/>", own.name)).collect();
+                table.keys().map(|key| format!("<PropertyRef Name=\"{}\"/>", key.name)).collect();
             if !keys.is_empty() {
                 let _ = write!(out, "<Key>{keys}</Key>");
             }
-            for own in &table.columns {
-                let nullable = if own.nullable { "" } else { " Nullable=\"false\"" };
-                let scale = if own.edm == Edm::Decimal { " Scale=\"variable\"" } else { "" };
+            for column in &table.columns {
+                let nullable = if column.nullable { "" } else { " Nullable=\"false\"" };
+                let scale = if column.edm == Edm::Decimal { " Scale=\"variable\"" } else { "" };
                 let _ = write!(
                     out,
                     "<Property Name=\"{}\" Type=\"{}\"{nullable}{scale}/>",
-                    own.name,
-                    own.edm.name()
+                    column.name,
+                    column.edm.name()
                 );
             }
             out.push_str("</EntityType>");
@@ -152,11 +152,11 @@ impl Model {
 
 impl Table {
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|own| own.name == name)
+        self.columns.iter().position(|column| column.name == name)
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &Column> {
-        self.columns.iter().filter(|own| own.key)
+        self.columns.iter().filter(|column| column.key)
     }
 }
 
@@ -175,7 +175,7 @@ const SQLITE: &str = "SELECT m.name, p.name, p.type, p.type, CASE WHEN p.\"notnu
      FROM sqlite_schema m, pragma_table_info(m.name) p WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
      ORDER BY m.name, p.cid";
 
-/// Asks the database for its tables.
+/// Queries the database for its tables.
 async fn read(lease: &mut Lease) -> Result<Model, Error> {
     let dialect = lease.pool().dialect();
     let text = match dialect {
@@ -197,7 +197,7 @@ async fn read(lease: &mut Lease) -> Result<Model, Error> {
     let mut table = Table::default();
     for row in rows {
         let [name, column, plain, full, not_null, key] = row.as_slice() else { continue };
-        // What cannot be a name there is not served.
+        // A name that OData does not allow is not served.
         if !is_name(name) || !is_name(column) {
             continue;
         }
@@ -274,7 +274,7 @@ fn of_mysql(name: &str, full: &str) -> Of {
     (edm, kind, None)
 }
 
-/// SQLite takes any name for a type, and goes by what is in it.
+/// SQLite allows any type name, and derives the affinity from it.
 fn of_sqlite(name: &str) -> Of {
     let name = name.to_ascii_uppercase();
     let has = |part: &str| name.contains(part);

@@ -1,4 +1,4 @@
-//! Rows as JSON of OData.
+//! Rows as OData JSON.
 
 use super::filter::standard;
 use super::model::{Column, Edm};
@@ -9,7 +9,7 @@ use sql::{Error, Kind, Parameter, Reason, Row, Sink, Value};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Writes a string of JSON.
+/// Writes a JSON string.
 fn string(text: &str, out: &mut String) {
     out.push('"');
     message::json::escape(text, out);
@@ -30,7 +30,7 @@ pub(super) fn write(value: &Value, edm: Edm, out: &mut String) {
             }
         }
         (Value::Bytes(_), _) => string(&value.to_string().replace('+', "-").replace('/', "_"), out),
-        // A day of OData has no zone.
+        // A date of OData has no zone.
         (Value::Date(text) | Value::Time(text) | Value::Text(text), _) => string(text, out),
         (Value::Timestamp(_), _) => string(&value::text(value).unwrap_or_default(), out),
     }
@@ -59,7 +59,7 @@ pub(super) fn members(row: &Row, columns: &[Column], out: &mut String) {
     }
 }
 
-/// The ETag of a row: another one when any of its values is another one. `columns` are all of the table.
+/// The ETag of a row: it changes when a value changes. `columns` are all of the table.
 pub(super) fn etag(row: &Row, columns: &[Column]) -> String {
     use std::hash::Hasher;
     let mut text = String::new();
@@ -72,15 +72,15 @@ pub(super) fn etag(row: &Row, columns: &[Column]) -> String {
 /// Whether an ETag is among those of `If-Match` or `If-None-Match`.
 pub(super) fn is_among(etag: &str, list: &str) -> bool {
     let opaque = |text: &str| text.trim().trim_start_matches("W/").to_owned();
-    list.trim() == "*" || list.split(',').any(|one| opaque(one) == opaque(etag))
+    list.trim() == "*" || list.split(',').any(|e| opaque(e) == opaque(etag))
 }
 
-/// What a member of a request is bound as.
+/// The parameter for a member of a request.
 ///
 /// # Errors
-/// It is no value of the column.
+/// It is not a value of the column's type.
 pub(super) fn parameter(given: &Json, column: &Column) -> Result<Parameter, String> {
-    let wrong = || format!("`{}` is no {}", column.name, column.kind.name());
+    let wrong = || format!("`{}` is not of the type {}", column.name, column.kind.name());
     let is_number = matches!(
         column.kind,
         Kind::TinyInt
@@ -102,7 +102,7 @@ pub(super) fn parameter(given: &Json, column: &Column) -> Result<Parameter, Stri
         Json::String(text) if column.kind == Kind::Bytes => {
             Kind::Bytes.parse(Some(&standard(text))).map_err(|_| wrong())
         }
-        // Numbers that JSON's are too small for.
+        // Numbers that JSON numbers are too small for.
         Json::String(text) if !text.trim().is_empty() && column.kind != Kind::Boolean => {
             column.kind.parse(Some(text)).map_err(|_| wrong())
         }
@@ -110,15 +110,15 @@ pub(super) fn parameter(given: &Json, column: &Column) -> Result<Parameter, Stri
     }
 }
 
-/// Writes the rows of a collection into a pipe as they come.
+/// Writes the rows of a collection into a pipe as they arrive.
 pub(super) struct Out {
     pub text: String,
     pub pipe: Arc<Pipe>,
     pub columns: Vec<Column>,
     pub count: u64,
-    /// Rows have all columns, and so their ETags.
+    /// Rows have all columns, and so they have ETags.
     pub is_whole: bool,
-    /// Most bytes of an answer that is whole before it leaves; `None`: who writes waits instead.
+    /// Most bytes of a response that is complete before it is sent; `None`: the writer waits instead.
     pub most: Option<usize>,
 }
 

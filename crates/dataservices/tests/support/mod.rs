@@ -32,9 +32,9 @@ impl Server {
         Some(server)
     }
 
-    pub fn ask(&self, what: &str) -> Option<i32> {
+    pub fn ask(&self, command_name: &str) -> Option<i32> {
         let mut command = Command::new(&self.script);
-        command.arg(what).arg(&self.directory).arg(self.port.to_string());
+        command.arg(command_name).arg(&self.directory).arg(self.port.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap().code()
     }
 }

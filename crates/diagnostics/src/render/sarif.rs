@@ -3,16 +3,16 @@
 use super::quote;
 use crate::{Diagnostic, Fix, SourceFile, SourceMap, Span};
 
-/// What is said of a rule itself.
+/// The description of a rule.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleText<'a> {
     /// One sentence.
     pub summary: &'a str,
-    /// What is behind it and what to do, as paragraphs.
+    /// The explanation and the remedy, as paragraphs.
     pub reason: &'a str,
 }
 
-/// Renders all diagnostics as one SARIF log. `version` is the version of the tool, `describe` what there is to say of a rule.
+/// Renders all diagnostics as one SARIF log. `version` is the version of the tool, `describe` gives the description of a rule.
 pub fn sarif<'a>(
     diagnostics: &[Diagnostic],
     sources: &SourceMap,
@@ -101,7 +101,7 @@ fn location(span: Span, text: &str, sources: &SourceMap) -> Option<String> {
     ))
 }
 
-/// A path as a URI reference: what URIs do not allow is percent-encoded.
+/// A path as a URI reference, percent-encoded.
 fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! `aggregate-cannot-complete`: an `aggregate` that waits for parts which nobody makes.
+//! `aggregate-cannot-complete`: an `aggregate` that waits for parts that are never made.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -65,7 +65,7 @@ fn check(look: &mut Look<'_>) {
     let steps = look.steps();
     let splits: Vec<&Element> =
         steps.iter().copied().filter(|step| step.is("clone") || step.is("iterate")).collect();
-    // Of what other steps do nothing is known.
+    // The effect of other steps is unknown.
     let others = steps
         .iter()
         .any(|step| matches!(step.local(), "class" | "script" | "foreach") || step.local().contains('.'));

@@ -46,7 +46,7 @@ be meant so, and is not reported.",
 fn check(look: &mut Look<'_>) {
     let flows = look.flows();
     for flow in flows.iter().filter(|flow| flow.phase == Phase::In && flow.key.is_none() && !flow.endpoint) {
-        called(look, flow);
+        check_call(look, flow);
     }
     for flow in flows.iter() {
         if flow.phase != Phase::Out {
@@ -56,8 +56,8 @@ fn check(look: &mut Look<'_>) {
         if walk.list(flow.list, Ways::BEGIN) != Ways::BEGIN || !walk.incomplete.is_empty() {
             continue;
         }
-        // Answers come to the out sequence of what is sent with `send`, or to the endpoint of the proxy service.
-        let request = flows.iter().find(|own| own.phase == Phase::In && own.artifact == flow.artifact);
+        // Responses come to the out sequence if the message is sent with `send`, or to the endpoint of the proxy service.
+        let request = flows.iter().find(|f| f.phase == Phase::In && f.artifact == flow.artifact);
         let sent = flow.endpoint || request.is_some_and(|request| sends(look, request.list));
         let one_way = request.is_some_and(|request| is_one_way(look, request.list));
         if !sent || one_way {
@@ -73,19 +73,19 @@ fn check(look: &mut Look<'_>) {
     }
 }
 
-/// An in sequence that changes the answer of a `call`, and ends.
-fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
+/// An in sequence that changes the response of a `call`, and ends.
+fn check_call<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     let steps = look.language.steps(flow.list);
     let Some(call) = steps.iter().rposition(|step| calls(step)) else { return };
     let behind = &steps[call + 1..];
-    let known = |step: &&Element| {
+    let keeps_answer = |step: &&Element| {
         prepares(step) || matches!(step.local(), "log" | "property" | "propertyGroup" | "variable")
     };
     let is_get = steps[call].local() == "http.get";
-    // Nobody calls `http.get` for anything but its answer.
+    // `http.get` is called for its response.
     let prepared = behind.iter().find(|step| prepares(step)).or(is_get.then_some(&steps[call]));
-    // Who says what the client gets, or keeps the answer, means it.
-    if !behind.iter().all(known)
+    // A flow that sets the client's response, or keeps the response of the call, means it.
+    if !behind.iter().all(keeps_answer)
         || steps[call].child("target").is_some()
         || is_one_way(look, flow.list)
         || steps.iter().any(|step| step.attr("name").is_some_and(|name| INTENTIONS.contains(&name.trim())))
@@ -101,7 +101,7 @@ fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     );
 }
 
-/// Whether a `send` without a receiving sequence of its own is written in a list, or in a sequence that it leads to.
+/// Whether a list, or a sequence that it runs, has a `send` without a receiving sequence.
 fn sends<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     let (mut names, mut waiting) = (HashSet::new(), vec![list]);
     while let Some(list) = waiting.pop() {
@@ -123,9 +123,9 @@ fn sends<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     false
 }
 
-/// Whether the client or the backend is told that there is no answer.
+/// Whether the flow tells the client or the backend that there is no response.
 fn is_one_way<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     let names = ["OUT_ONLY", "FORCE_SC_ACCEPTED", "RESPONSE", "ClientApiNonBlocking"];
-    let said = |step: &Element| step.attr("name").is_some_and(|name| names.contains(&name.trim()));
-    look.steps_in(list).into_iter().any(|step| said(step) || step.elements().any(said))
+    let is_set = |step: &Element| step.attr("name").is_some_and(|name| names.contains(&name.trim()));
+    look.steps_in(list).into_iter().any(|step| is_set(step) || step.elements().any(is_set))
 }

@@ -1,4 +1,4 @@
-//! `call-without-timeout`: a `call` that waits as long as the bus allows.
+//! `call-without-timeout`: a `call` that waits for the global timeout.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -47,13 +47,13 @@ fn check(look: &mut Look<'_>) {
                 let endpoint = look.configuration.endpoints.get(name);
                 endpoint
                     .is_some_and(|endpoint| waits(&endpoint.kind))
-                    .then(|| endpoint.map(|own| own.element.clone()))
+                    .then(|| endpoint.map(|e| e.element.clone()))
             }
             None if written.attribute("key").is_some() => None,
             None => parsed(written).filter(|endpoint| waits(&endpoint.kind)).map(|_| None),
         };
         let Some(named) = waits else { continue };
-        // One that many calls name is reported once.
+        // An endpoint that many calls name is reported once.
         let place = named.as_ref().map_or(written.start_tag(), Element::start_tag);
         if reported.contains(&place) {
             continue;
@@ -75,14 +75,16 @@ fn parsed(element: &Element) -> Option<Endpoint> {
     Endpoint::parse(element, &mut diagnostics::Diagnostics::new())
 }
 
-/// Whether a fixed address, and no timeout, are written.
+/// Whether it has a fixed address and no timeout.
 fn waits(kind: &EndpointKind) -> bool {
     match kind {
-        EndpointKind::Address(own) => {
-            own.definition.timeout.is_none() && !own.uri.starts_with("local:") && !own.uri.starts_with('$')
+        EndpointKind::Address(endpoint) => {
+            endpoint.definition.timeout.is_none()
+                && !endpoint.uri.starts_with("local:")
+                && !endpoint.uri.starts_with('$')
         }
-        EndpointKind::Http(own) => own.definition.timeout.is_none(),
-        EndpointKind::Wsdl(own) => own.definition.timeout.is_none(),
+        EndpointKind::Http(endpoint) => endpoint.definition.timeout.is_none(),
+        EndpointKind::Wsdl(endpoint) => endpoint.definition.timeout.is_none(),
         _ => false,
     }
 }

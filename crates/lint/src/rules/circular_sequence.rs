@@ -1,4 +1,4 @@
-//! `circular-sequence`: sequences that run each other without end.
+//! `circular-sequence`: sequences that run each other in a circle.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -28,7 +28,7 @@ Only steps that every message reaches count: a sequence that names itself inside
     check,
 };
 
-/// The most that is followed.
+/// Most sequences that are followed.
 const LONGEST: usize = 100;
 
 fn check(look: &mut Look<'_>) {
@@ -44,10 +44,10 @@ fn check(look: &mut Look<'_>) {
             if closed.contains(&id) || way.len() > LONGEST {
                 break;
             }
-            if let Some(first) = way.iter().position(|(own, _)| *own == id) {
+            if let Some(first) = way.iter().position(|(step_id, _)| *step_id == id) {
                 let members: Vec<&str> = way[first..]
                     .iter()
-                    .map(|(own, _)| own.split_once(' ').map_or("", |(_, name)| name))
+                    .map(|(step_id, _)| step_id.split_once(' ').map_or("", |(_, name)| name))
                     .collect();
                 let circle = [&members[..], &[name.as_str()]].concat().join(" -> ");
                 if let Some((_, span)) = way.last() {
@@ -56,12 +56,12 @@ fn check(look: &mut Look<'_>) {
                             .help("each message that comes here faults when it has nested 512 sequences"),
                     );
                 }
-                closed.extend(way[first..].iter().map(|(own, _)| own.clone()));
+                closed.extend(way[first..].iter().map(|(step_id, _)| step_id.clone()));
                 break;
             }
             let list = match kind {
-                "sequence" => look.sequence(&name).map(|own| &own.element),
-                _ => look.configuration.sequence_templates.get(&name).map(|own| &own.sequence.element),
+                "sequence" => look.sequence(&name).map(|s| &s.element),
+                _ => look.configuration.sequence_templates.get(&name).map(|t| &t.sequence.element),
             };
             if let Some((kind, next, span)) = list.and_then(|list| next(look, list)) {
                 way.push((id, span));
@@ -72,7 +72,7 @@ fn check(look: &mut Look<'_>) {
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// The first sequence or template that each message in a list comes into.
+/// The first sequence or template that every message in a list reaches.
 fn next<'a>(look: &Look<'a>, list: &'a Element) -> Option<(&'static str, String, Span)> {
     for step in look.language.steps(list) {
         match step.local() {

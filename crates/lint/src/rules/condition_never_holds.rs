@@ -1,4 +1,4 @@
-//! `condition-never-holds`: an XPath that can select or match nothing, whatever message comes.
+//! `condition-never-holds`: an XPath that selects or matches nothing, whatever the message is.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -43,13 +43,13 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// What is wrong, where in the source, and what to write.
+/// A finding in an expression: message, place in the source, and remedy.
 struct Never {
     message: String,
     at: xpath::Span,
     label: &'static str,
     help: &'static str,
-    /// The text that `at` should be.
+    /// The replacement of the text at `at`.
     instead: Option<String>,
 }
 
@@ -58,21 +58,21 @@ fn check(look: &mut Look<'_>) {
     for step in look.steps() {
         for xpath in xpaths::of(&look.language, step) {
             let attribute = xpath.attribute;
-            if let Some(own) = unmatched(step, attribute, &xpath.expression) {
-                found.push(own);
+            if let Some(finding) = unmatched(step, attribute, &xpath.expression) {
+                found.push(finding);
             }
             let mut all = Vec::new();
             xpaths::walk(&xpath.expression, &mut |expression| inspect(expression, &mut all));
-            found.extend(all.into_iter().map(|own| {
-                let place = xpath.place(own.at);
-                let finding = Finding::new(own.message, place, own.label).help(own.help);
-                // An attribute with one kind of quotes in it stands in the other kind.
+            found.extend(all.into_iter().map(|never| {
+                let place = xpath.place(never.at);
+                let finding = Finding::new(never.message, place, never.label).help(never.help);
+                // An attribute that contains quotes of one kind is in quotes of the other kind.
                 let quote = match (attribute.value.contains('\''), attribute.value.contains('"')) {
                     (true, false) => '\'',
                     (false, true) => '"',
                     _ => return finding,
                 };
-                match own.instead {
+                match never.instead {
                     Some(text) if place != attribute.value_span => {
                         let quoted = format!("{quote}{text}{quote}");
                         finding.fix(format!("write {quoted}"), Edit { span: place, was: text, text: quoted })
@@ -94,7 +94,7 @@ fn inspect(expression: &Expr, found: &mut Vec<Never>) {
     }
 }
 
-/// `/order`.
+/// A path from the root: `/order`.
 fn root(first: &Step) -> Option<Never> {
     match &first.test {
         NodeTest::Name(name) if first.axis == Axis::Child && name.local != "Envelope" => Some(Never {
@@ -112,21 +112,21 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
     if !matches!(operator, BinaryOp::Equal | BinaryOp::NotEqual) {
         return None;
     }
-    for (own, other) in [(left, right), (right, left)] {
-        if let Some(name) = bare_name(own)
+    for (side, other) in [(left, right), (right, left)] {
+        if let Some(name) = bare_name(side)
             && matches!(name.local.as_str(), "true" | "false")
             && name.prefix.is_empty()
         {
             return Some(Never {
                 message: format!("`{name}` is the name of an element here: the comparison never holds"),
-                at: own.span,
+                at: side.span,
                 label: "no message has such an element",
                 help: "compare with a text in quotes, or write `true()` or `false()`",
-                // A property is compared as a text.
+                // A property is compared as a string.
                 instead: is_single(other).then(|| name.local.clone()),
             });
         }
-        if let ExprKind::Literal(text) = &own.kind
+        if let ExprKind::Literal(text) = &side.kind
             && is_method(other)
             && !METHODS.contains(&text.as_str())
             && METHODS.contains(&text.to_ascii_uppercase().as_str())
@@ -134,20 +134,20 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
         {
             return Some(Never {
                 message: format!("no method is `{text}`"),
-                at: own.span,
+                at: side.span,
                 label: "methods are written in capitals",
                 help: "write it in capitals",
                 instead: None,
             });
         }
-        if let ExprKind::Literal(text) = &own.kind
+        if let ExprKind::Literal(text) = &side.kind
             && is_call(other, "local-name")
             && text.contains(':')
             && operator == BinaryOp::Equal
         {
             return Some(Never {
                 message: format!("no local name is `{text}`"),
-                at: own.span,
+                at: side.span,
                 label: "a local name has no prefix",
                 help: "compare with what stands behind the colon",
                 instead: None,
@@ -159,7 +159,7 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
 
 /// `X = 'a' and X = 'b'`.
 fn contradiction(all: &[Expr]) -> Option<Never> {
-    let equals = |own: &Expr| match &own.kind {
+    let equals = |condition: &Expr| match &condition.kind {
         ExprKind::Binary(BinaryOp::Equal, left, right) => match (&left.kind, &right.kind) {
             (ExprKind::Literal(text), _) if is_single(right) => Some((right.kind.clone(), text.clone())),
             (_, ExprKind::Literal(text)) if is_single(left) => Some((left.kind.clone(), text.clone())),
@@ -167,11 +167,11 @@ fn contradiction(all: &[Expr]) -> Option<Never> {
         },
         _ => None,
     };
-    let tests: Vec<_> = all.iter().map(|own| (own, equals(own))).collect();
+    let tests: Vec<_> = all.iter().map(|e| (e, equals(e))).collect();
     for (at, (second, test)) in tests.iter().enumerate() {
         let Some((value, text)) = test else { continue };
         let mut clash = tests[..at].iter().filter_map(|(_, first)| first.as_ref());
-        if clash.any(|(own, other)| same(own, value) && other != text) {
+        if clash.any(|(operand, other)| same(operand, value) && other != text) {
             return Some(Never {
                 message: "one value is compared with two texts: this never holds".to_owned(),
                 at: second.span,
@@ -184,15 +184,15 @@ fn contradiction(all: &[Expr]) -> Option<Never> {
     None
 }
 
-/// Whether two expressions are written alike, wherever they stand.
-fn same(one: &ExprKind, other: &ExprKind) -> bool {
-    match (one, other) {
-        (ExprKind::Variable(one), ExprKind::Variable(other)) => one == other,
-        (ExprKind::Call(one, first), ExprKind::Call(other, second)) => {
-            one == other
+/// Whether two expressions are the same, apart from their places.
+fn same(first_kind: &ExprKind, second_kind: &ExprKind) -> bool {
+    match (first_kind, second_kind) {
+        (ExprKind::Variable(x), ExprKind::Variable(y)) => x == y,
+        (ExprKind::Call(name, first), ExprKind::Call(other_name, second)) => {
+            name == other_name
                 && first.len() == second.len()
                 && first.iter().zip(second).all(|pair| match (&pair.0.kind, &pair.1.kind) {
-                    (ExprKind::Literal(one), ExprKind::Literal(other)) => one == other,
+                    (ExprKind::Literal(x), ExprKind::Literal(y)) => x == y,
                     _ => false,
                 })
         }
@@ -200,7 +200,7 @@ fn same(one: &ExprKind, other: &ExprKind) -> bool {
     }
 }
 
-/// Whether it has one value: a property, or a variable that is one.
+/// Whether it has a single value: a property, or a variable for one.
 fn is_single(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::Variable(name) => {
@@ -212,10 +212,10 @@ fn is_single(expression: &Expr) -> bool {
 }
 
 fn is_call(expression: &Expr, name: &str) -> bool {
-    matches!(&expression.kind, ExprKind::Call(own, _) if own.local == name)
+    matches!(&expression.kind, ExprKind::Call(function, _) if function.local == name)
 }
 
-/// The name, where an expression is nothing but one.
+/// The name, if an expression is a bare name.
 fn bare_name(expression: &Expr) -> Option<&QName> {
     match &expression.kind {
         ExprKind::Path(Start::Context, steps) => match &steps[..] {
@@ -230,10 +230,10 @@ fn bare_name(expression: &Expr) -> Option<&QName> {
     }
 }
 
-/// The methods of requests.
+/// The HTTP methods.
 const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"];
 
-/// Whether it is the method of the request.
+/// Whether it is the HTTP method of the request.
 fn is_method(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::Variable(name) => {
@@ -246,7 +246,7 @@ fn is_method(expression: &Expr) -> bool {
     }
 }
 
-/// A `source` that gives a truth or a method, and a pattern that fits none.
+/// A `source` that gives a boolean or a method, with a pattern that matches no such value.
 fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option<Finding> {
     let (is_truth, is_method) = (is_truth(expression), is_method(expression));
     if &*attribute.name.local != "source" || !(is_truth || is_method) {
@@ -259,7 +259,7 @@ fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option
     };
     let fits = |pattern: &Attribute, texts: &[&str]| {
         let compiled = Pattern::compile(&pattern.value).ok();
-        compiled.is_none_or(|own| texts.iter().any(|text| own.matches(text) != Ok(false)))
+        compiled.is_none_or(|pattern| texts.iter().any(|text| pattern.matches(text) != Ok(false)))
     };
     if is_method {
         let small: Vec<String> = METHODS.iter().map(|method| method.to_ascii_lowercase()).collect();

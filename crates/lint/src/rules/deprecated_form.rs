@@ -1,4 +1,4 @@
-//! `deprecated-form`: what the language has a newer form for.
+//! `deprecated-form`: language that has a newer form.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// Old mediators, and what took their place.
+/// Old mediators, and their successors.
 const FORMS: &[(&str, &str)] = &[
     ("callout", "`call` with blocking=\"true\""),
     ("conditionalRouter", "`filter` or `switch`"),
@@ -48,7 +48,7 @@ const FORMS: &[(&str, &str)] = &[
 fn check(look: &mut Look<'_>) {
     for step in look.steps() {
         let Some((name, instead)) = FORMS.iter().find(|(name, _)| step.is(name)) else { continue };
-        // Artifacts of the Apache dialect have no other form.
+        // Artifacts in the Apache dialect have no other form.
         if look.settings.synapse_dialect
             && matches!(*name, "in" | "out" | "conditionalRouter" | "event" | "enqueue")
         {

@@ -1,4 +1,4 @@
-//! `duplicate-case`: two cases of a `switch` with one pattern.
+//! `duplicate-case`: two cases of a `switch` with the same pattern.
 
 use crate::Rule;
 use crate::look::{Finding, Look};

@@ -1,4 +1,4 @@
-//! `filter-without-else`: what no branch is for is lost.
+//! `filter-without-else`: messages without a branch are lost.
 
 use crate::Rule;
 use crate::look::{Finding, Look, Phase};
@@ -69,11 +69,11 @@ fn check(look: &mut Look<'_>) {
                 continue;
             }
             reported.push(step.start_tag());
-            let (name, branch, what) = match step.local() {
+            let (name, branch, messages) = match step.local() {
                 "switch" => ("switch", "default", "that no `case` is for"),
                 _ => ("filter", "else", "for which the condition does not hold"),
             };
-            let message = format!("messages {what} are lost");
+            let message = format!("messages {messages} are lost");
             let label = format!(
                 "this `{name}` has no `{branch}`, and nothing behind it sends or answers the message"
             );

@@ -1,4 +1,4 @@
-//! `json-of-xml`: a JSONPath on a payload that a step before has made XML.
+//! `json-of-xml`: a JSONPath on a payload that an earlier step has made XML.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -9,7 +9,7 @@ pub const RULE: Rule = Rule {
     id: "json-of-xml",
     severity: Severity::Note,
     summary: "A JSONPath is evaluated on a payload that a step before it has made XML.",
-    reason: "The XML is turned into JSON for the expression, by the [mapping](../mediation.md#json-and-xml): a list of one element is no array, texts that look like numbers are numbers, namespaces are
+    reason: "The XML is turned into JSON for the expression, by the [mapping](../mediation.md#json-and-xml): a list of one element is not an array, texts that look like numbers are numbers, namespaces are
 gone. What works with two items may not with one.
 
 Use an XPath for what is XML, or make the payload as JSON.",
@@ -60,11 +60,11 @@ fn check(look: &mut Look<'_>) {
             }
             made = match step.local() {
                 "payloadFactory" if is_xml(step) => Some(step),
-                // These leave the payload as it is.
+                // These steps do not change the payload.
                 "log" | "property" | "variable" | "header" | "propertyGroup" => made,
                 _ => None,
             };
-            // From here on it may be JSON for who asks.
+            // After this step it may be JSON.
             if step.attr("name") == Some("messageType") {
                 made = None;
             }

@@ -1,4 +1,4 @@
-//! `message-is-lost`: a flow that answers 202 and does nothing with the message.
+//! `message-is-lost`: a flow that responds with 202 and does nothing with the message.
 
 use crate::Rule;
 use crate::look::{Finding, Look, Phase};
@@ -45,7 +45,7 @@ fn check(look: &mut Look<'_>) {
         if walk.list(flow.list, Ways::BEGIN) != Ways::BEGIN || !walk.incomplete.is_empty() {
             continue;
         }
-        // Who prepares a message means to send it. A flow that only logs may be there for that.
+        // A flow that prepares a message means to send it. A flow that only logs may be complete.
         let Some(prepared) = walk.passed.iter().find(|step| prepares(step)) else {
             continue;
         };

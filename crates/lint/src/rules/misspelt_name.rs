@@ -1,4 +1,4 @@
-//! `misspelt-name`: a property or variable that is read and never set, while one of nearly the same name is.
+//! `misspelt-name`: a property or variable that is read and never set, while one with a similar name is.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -42,10 +42,10 @@ said where scripts behind keys, sequences of the registry or connectors may set 
     check,
 };
 
-/// Elements nested deeper than this are not looked at.
+/// Elements nested deeper than this are not checked.
 const DEEPEST: usize = 200;
 
-/// What has names of its one.
+/// A name space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Space {
     /// Properties of the message.
@@ -54,7 +54,7 @@ enum Space {
     Variables,
 }
 
-/// How expressions read one: what stands before the name, and whether a quote ends it.
+/// The syntax in which expressions read one: the prefix of the name, and whether a quote ends it.
 const READS: &[(&str, Space)] = &[
     ("$ctx:", Space::Properties),
     ("get-property('", Space::Properties),
@@ -65,7 +65,7 @@ const READS: &[(&str, Space)] = &[
     ("vars.", Space::Variables),
 ];
 
-/// A name that an expression reads.
+/// A name that is read.
 struct Read {
     space: Space,
     name: String,
@@ -76,7 +76,7 @@ struct Read {
 struct Names {
     set: BTreeMap<(Space, String), Span>,
     read: Vec<Read>,
-    /// The words of everything that is no reading.
+    /// The words of all other text.
     mentioned: HashSet<String>,
 }
 
@@ -86,7 +86,7 @@ fn check(look: &mut Look<'_>) {
         matches!(step.local(), "class" | "pojoCommand" | "spring" | "bean")
             || step.local().contains('.')
             || (step.is("script") && step.attribute("key").is_some())
-            // One of the registry, or one that an expression names.
+            // A property of the registry, or one that an expression names.
             || (step.is("sequence") && step.attr("key").is_some_and(|key| key.contains([':', '{', '$'])))
     };
     if steps.iter().any(|step| opaque(step)) || !look.configuration.imports.is_empty() {
@@ -137,18 +137,18 @@ fn check(look: &mut Look<'_>) {
     }
 }
 
-/// Gathers the names in an element. `labels`: it is a property of a `log`, whose name is no more than a label.
-fn element(one: &Element, names: &mut Names, labels: bool, depth: usize) {
+/// Collects the names in an element. `labels`: it is a property of a `log`, whose name is only a label.
+fn element(step: &Element, names: &mut Names, labels: bool, depth: usize) {
     if depth >= DEEPEST {
         return;
     }
-    let scope = one.attr("scope").map_or("default", str::trim);
-    let space = match one.local() {
+    let scope = step.attr("scope").map_or("default", str::trim);
+    let space = match step.local() {
         "property" if matches!(scope, "default" | "synapse") => Some(Space::Properties),
         "variable" => Some(Space::Variables),
         _ => None,
     };
-    for attribute in one.attributes() {
+    for attribute in step.attributes() {
         let value = &*attribute.value;
         if let Some(space) = space
             && &*attribute.name.local == "name"
@@ -165,11 +165,11 @@ fn element(one: &Element, names: &mut Names, labels: bool, depth: usize) {
         let exact = value.len() == (span.end - span.start) as usize;
         text(value, names, |at, len| if exact { span.part(at, len) } else { span });
     }
-    text(&one.text(), names, |at, len| one.place_in_text(at).part(0, len));
-    one.elements().for_each(|child| element(child, names, one.is("log"), depth + 1));
+    text(&step.text(), names, |at, len| step.place_in_text(at).part(0, len));
+    step.elements().for_each(|child| element(child, names, step.is("log"), depth + 1));
 }
 
-/// Gathers what a text reads, and the words in the rest of it.
+/// Collects the names that a text reads, and the words in the rest of it.
 fn text(text: &str, names: &mut Names, place: impl Fn(usize, usize) -> Span) {
     let mut rest = 0;
     while let Some((at, mark, space)) = next_read(text, rest) {
@@ -183,7 +183,7 @@ fn text(text: &str, names: &mut Names, place: impl Fn(usize, usize) -> Span) {
         };
         let len = text[start..].find(|c: char| !is_name(c)).unwrap_or(text.len() - start);
         let name = &text[start..start + len];
-        // The first of two arguments is a scope.
+        // The first of two arguments is the scope.
         let behind = text[start + len..].trim_start_matches(['\'', '"']).trim_start();
         if quote.is_some() && behind.starts_with(',') {
             rest = start + len;
@@ -197,11 +197,11 @@ fn text(text: &str, names: &mut Names, place: impl Fn(usize, usize) -> Span) {
     words(&text[rest..], &mut names.mentioned);
 }
 
-/// The next reading behind a place: where it is, and what it begins with.
+/// The next read after a position: its position and its syntax.
 fn next_read(text: &str, from: usize) -> Option<(usize, &'static str, Space)> {
     let found = READS.iter().filter_map(|(mark, space)| {
         let at = text[from..].match_indices(mark).map(|(at, _)| from + at).find(|&at| {
-            // `myvars.x` is something else.
+            // `myvars.x` is another name.
             !mark.starts_with(char::is_alphabetic)
                 || !text[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'))
         })?;
@@ -232,7 +232,7 @@ fn variables(template: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Names that the engine gives: in capitals, or with a prefix.
+/// Names that the engine sets: in upper case, or with a prefix.
 fn is_engine(name: &str) -> bool {
     let given = ["To", "From", "Action", "WSAction", "FaultTo", "ReplyTo", "RelatesTo", "MessageID"];
     !name.contains(|c: char| c.is_lowercase())
@@ -242,8 +242,8 @@ fn is_engine(name: &str) -> bool {
 }
 
 /// Whether two names are one slip apart: a letter too many, missing, wrong, or two swapped. Digits are no slips.
-fn is_slip(one: &str, other: &str) -> bool {
-    let (mut a, mut b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+fn is_slip(first: &str, second: &str) -> bool {
+    let (mut a, mut b): (Vec<char>, Vec<char>) = (first.chars().collect(), second.chars().collect());
     if a.len() < 4 || b.len() < 4 {
         return false;
     }

@@ -1,4 +1,4 @@
-//! `property-scope`: a property that steers the engine, in a scope where it has no effect.
+//! `property-scope`: a property of the engine in a scope where it has no effect.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -23,7 +23,7 @@ Names that some expression of the configuration mentions are not reported.",
     check,
 };
 
-/// Names that mean something in the scope `axis2`, and nothing in the scope of messages.
+/// Names with a meaning in the scope `axis2`, and none in the scope `default`.
 const AXIS2: &[&str] = &[
     "HTTP_SC",
     "FORCE_SC_ACCEPTED",
@@ -43,7 +43,7 @@ const AXIS2: &[&str] = &[
 
 fn check(look: &mut Look<'_>) {
     let steps = look.steps();
-    // Who reads it says that it is the author's own.
+    // A property that a step reads is the author's own.
     let mut read: HashSet<&str> = HashSet::new();
     for step in &steps {
         for (_, attribute) in look.language.expressions(step) {

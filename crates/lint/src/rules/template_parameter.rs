@@ -1,4 +1,4 @@
-//! `template-parameter`: parameters that a template does not have, or does not get.
+//! `template-parameter`: unknown or missing parameters of a template.
 
 use crate::Rule;
 use crate::look::{Finding, Look, Phase};
@@ -19,7 +19,7 @@ pub const RULE: Rule = Rule {
 * a `parameter` of an `endpoint` whose name the endpoint template does not declare: it is not passed;
 * a `call-template` without a parameter that the template declares as mandatory: the call fails;
 * `$func:x`, `get-property('func', 'x')` and `${params.functionParams.x}` in a template that does not declare `x`: always empty;
-* the same in a flow that is no template: `${…}` is empty, and what evaluates the others fails. A named sequence is reported only if no template leads to it.",
+* the same in a flow that is not a template: `${…}` is empty, and what evaluates the others fails. A named sequence is reported only if no template leads to it.",
     example: r#"<template name="Greet">
   <parameter name="who" isMandatory="true"/>
   <parameter name="how"/>
@@ -76,7 +76,7 @@ pub const RULE: Rule = Rule {
 fn check(look: &mut Look<'_>) {
     let mut found = Vec::new();
     for step in look.steps().into_iter().filter(|step| step.is("call-template")) {
-        called(look, step, &mut found);
+        check_call(look, step, &mut found);
     }
     for endpoint in look.configuration.endpoints.iter() {
         instance(look, &endpoint.element, &mut found);
@@ -91,7 +91,7 @@ fn check(look: &mut Look<'_>) {
             .flatten();
         let nowhere = match flow.phase {
             Phase::In | Phase::Out => true,
-            // A fault may come from inside of a template.
+            // The fault may come from a template.
             Phase::Fault => false,
             Phase::Named if flow.owner.kind == "sequence" => {
                 led_to.as_ref().is_some_and(|names| !names.contains(flow.owner.name))
@@ -136,28 +136,28 @@ fn check(look: &mut Look<'_>) {
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// A call of a template: what it passes and leaves out.
-fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
+/// A call of a template: parameters that are passed, and missing ones.
+fn check_call(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(step, "target") else { return };
     let Some(template) = look.configuration.sequence_templates.get(name) else { return };
     let passed: Vec<_> =
         step.children_named("with-param").filter_map(|child| child.attribute("name")).collect();
-    for one in &passed {
-        if template.parameters.iter().any(|declared| *declared.name == *one.value) {
+    for passed_parameter in &passed {
+        if template.parameters.iter().any(|declared| *declared.name == *passed_parameter.value) {
             continue;
         }
-        let message = format!("the template `{name}` has no parameter `{}`", one.value);
-        let finding =
-            Finding::new(message, one.value_span, "it is not passed").and(template.name.span, "this one");
+        let message = format!("the template `{name}` has no parameter `{}`", passed_parameter.value);
+        let finding = Finding::new(message, passed_parameter.value_span, "it is not passed")
+            .and(template.name.span, "this one");
         let names = template.parameters.iter().map(|declared| &**declared.name);
-        found.push(match did_you_mean(&one.value, names) {
+        found.push(match did_you_mean(&passed_parameter.value, names) {
             Some(help) => finding.help(help),
             None => finding,
         });
     }
     for declared in template.parameters.iter().filter(|declared| declared.mandatory) {
         let defaults = look.settings.synapse_dialect && declared.default.is_some();
-        if !defaults && passed.iter().all(|one| *one.value != **declared.name) {
+        if !defaults && passed.iter().all(|p| *p.value != **declared.name) {
             let message = format!("the parameter `{}` of the template `{name}` is missing", *declared.name);
             found.push(
                 Finding::new(message, step.start_tag(), "the call fails")
@@ -167,12 +167,11 @@ fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
     }
 }
 
-/// An endpoint that is made of a template: what it passes. Each has `name` and `uri`.
+/// An endpoint that is an instance of a template: parameters that are passed. `name` and `uri` always exist.
 fn instance(look: &Look<'_>, endpoint: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(endpoint, "template") else { return };
     let Some(template) = look.configuration.endpoint_templates.get(name) else { return };
-    let declared: Vec<&str> =
-        template.parameters.iter().map(|one| &**one.name).chain(["name", "uri"]).collect();
+    let declared: Vec<&str> = template.parameters.iter().map(|p| &**p.name).chain(["name", "uri"]).collect();
     for passed in endpoint.children_named("parameter").filter_map(|child| child.attribute("name")) {
         if declared.contains(&&*passed.value) {
             continue;
@@ -198,7 +197,7 @@ fn parameter(expression: &Expr) -> Option<(&str, xpath::Span)> {
     }
 }
 
-/// The parameters that a `${…}` names, and where.
+/// The parameters that a `${…}` names, with their places.
 fn named(attribute: &Attribute) -> Vec<(String, Span)> {
     const MARK: &str = "params.functionParams.";
     let (value, span) = (&*attribute.value, attribute.value_span);
@@ -215,7 +214,7 @@ fn named(attribute: &Attribute) -> Vec<(String, Span)> {
     names.filter(|(name, _)| !name.is_empty()).collect()
 }
 
-/// The sequences that templates lead to; `None`: an expression says which.
+/// The sequences that a template calls; `None`: an expression gives one.
 fn led_to(look: &Look<'_>) -> Option<HashSet<String>> {
     let mut names = HashSet::new();
     let mut waiting: Vec<&Element> =

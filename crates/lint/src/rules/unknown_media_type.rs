@@ -1,4 +1,4 @@
-//! `unknown-media-type`: a media type that is misspelt, so that the message is written as another one.
+//! `unknown-media-type`: a misspelt media type, so that the message is written in another format.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -32,11 +32,11 @@ Types that are only unusual are not reported: an own type may be meant.",
     check,
 };
 
-/// What stands before the slash.
+/// The registered types before the slash.
 const TYPES: &[&str] =
     &["application", "text", "multipart", "image", "audio", "video", "font", "message", "model"];
 
-/// What stands behind it, of the types that messages have most.
+/// The most common subtypes.
 const SUBTYPES: &[&str] = &[
     "json",
     "xml",
@@ -55,25 +55,25 @@ const SUBTYPES: &[&str] = &[
     "zip",
 ];
 
-/// What `media-type` of a `payloadFactory` may contain.
+/// The words that `media-type` of a `payloadFactory` may contain.
 const MADE: &[&str] = &["xml", "json", "text"];
 
 fn check(look: &mut Look<'_>) {
     let mut found = Vec::new();
     for step in look.steps() {
         if step.is("payloadFactory") {
-            found.extend(step.attribute("media-type").and_then(made));
+            found.extend(step.attribute("media-type").and_then(of_payload_factory));
         }
         let beside = step.elements().filter(|_| step.is("propertyGroup"));
-        for property in std::iter::once(step).chain(beside).filter(|one| one.is("property")) {
-            found.extend(said(property));
+        for property in std::iter::once(step).chain(beside).filter(|e| e.is("property")) {
+            found.extend(of_property(property));
         }
     }
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// The `media-type` of a `payloadFactory`.
-fn made(attribute: &Attribute) -> Option<Finding> {
+/// Checks the `media-type` of a `payloadFactory`.
+fn of_payload_factory(attribute: &Attribute) -> Option<Finding> {
     let value = attribute.value.trim();
     if value.is_empty() || value.contains(['$', '{']) || MADE.iter().any(|word| value.contains(word)) {
         return None;
@@ -93,8 +93,8 @@ fn made(attribute: &Attribute) -> Option<Finding> {
     })
 }
 
-/// A property `messageType` or `ContentType`.
-fn said(property: &Element) -> Option<Finding> {
+/// Checks a property `messageType` or `ContentType`.
+fn of_property(property: &Element) -> Option<Finding> {
     let name = property.attr("name").map(str::trim)?;
     let attribute = property.attribute("value")?;
     if !matches!(name, "messageType" | "ContentType")
@@ -122,9 +122,9 @@ fn said(property: &Element) -> Option<Finding> {
     (meant != (kind, subtype)).then(|| finding.help(format!("did you mean `{}/{}`?", meant.0, meant.1)))
 }
 
-/// The word that was meant: itself, if it is one of them, or the one that is one slip away.
+/// The intended word: itself if it is one of `words`, or the one that is one slip away.
 fn corrected<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
-    if let Some(exact) = words.iter().copied().find(|one| *one == word) {
+    if let Some(exact) = words.iter().copied().find(|w| *w == word) {
         return Some(exact);
     }
     nearest(word, words.iter().copied()).filter(|near| near.len().abs_diff(word.len()) <= 1)

@@ -1,4 +1,4 @@
-//! `unknown-scope`: an XPath that reads a property of a scope that does not exist.
+//! `unknown-scope`: an XPath that reads a property of an unknown scope.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -49,7 +49,7 @@ fn check(look: &mut Look<'_>) {
                     );
                 }
                 if let Some([(scope, at), _]) = property_of(expression)
-                    // A computed date, and its pattern.
+                    // `SYSTEM_DATE` with a pattern.
                     && !matches!(scope, "SYSTEM_DATE" | "SYSTEM_TIME")
                     && Scope::of(scope).is_none()
                 {
@@ -81,7 +81,7 @@ fn scopes() -> impl Iterator<Item = &'static str> {
     Scope::NAMED.iter().map(|(name, _)| *name)
 }
 
-/// The prefix that was meant; `None` if nothing is wrong, or nobody can tell.
+/// The intended prefix; `None` if the prefix is right, or the intention is unclear.
 fn misspelt(prefix: &str, steps: &[&Element]) -> Option<&'static str> {
     if prefix.is_empty() || PREFIXES.contains(&prefix) {
         return None;

@@ -1,4 +1,4 @@
-//! `unreachable-resource`: a resource of an API behind one that takes all its requests.
+//! `unreachable-resource`: a resource of an API after one that takes all its requests.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -45,8 +45,8 @@ fn check(look: &mut Look<'_>) {
         for (at, resource) in api.resources.iter().enumerate() {
             let Some((template, segments)) = plain(resource) else { continue };
             let before = api.resources[..at].iter().find_map(|first| {
-                let (key, own) = plain(first)?;
-                (takes(first, resource) && fits(&own, &segments)).then_some(key)
+                let (key, key_segments) = plain(first)?;
+                (takes(first, resource) && fits(&key_segments, &segments)).then_some(key)
             });
             if let Some(first) = before {
                 let message = format!("no request comes to the resource `{}`", template.value);
@@ -60,7 +60,7 @@ fn check(look: &mut Look<'_>) {
     }
 }
 
-/// Whether nothing but the path keeps a request of `second` from `first`.
+/// Whether, apart from its path, `first` takes every request of `second`.
 fn takes(first: &Resource, second: &Resource) -> bool {
     let methods = first.methods.is_empty()
         || (!second.methods.is_empty() && second.methods.iter().all(|method| first.methods.contains(method)));
@@ -89,7 +89,7 @@ fn plain(resource: &Resource) -> Option<(&Key, Vec<Segment<'_>>)> {
 
 fn segment(text: &str) -> Option<Segment<'_>> {
     if !text.contains(['{', '}']) {
-        // What a variable takes: letters and digits, no reserved characters.
+        // Characters that a variable matches: letters and digits, no reserved characters.
         let is_plain =
             !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._~".contains(&c));
         return is_plain.then_some(Segment::Literal(text));
@@ -102,5 +102,5 @@ fn segment(text: &str) -> Option<Segment<'_>> {
 /// Whether all paths of `second` are paths of `first`.
 fn fits(first: &[Segment<'_>], second: &[Segment<'_>]) -> bool {
     first.len() == second.len()
-        && first.iter().zip(second).all(|(own, other)| *own == Segment::Variable || own == other)
+        && first.iter().zip(second).all(|(segment, other)| *segment == Segment::Variable || segment == other)
 }

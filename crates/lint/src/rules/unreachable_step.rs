@@ -1,4 +1,4 @@
-//! `unreachable-step`: a step behind one that ends the flow.
+//! `unreachable-step`: a step after one that ends the flow.
 
 use crate::Rule;
 use crate::look::{Finding, Look};
@@ -76,7 +76,7 @@ fn check(look: &mut Look<'_>) {
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// Whether the flow would not go another way if the steps behind its end ran.
+/// Whether the flow would go the same way if the steps after its end ran.
 fn is_harmless(end: &Element, dead: &[&Element]) -> bool {
     dead.iter()
         .all(|step| step.is("drop") || (step.is("respond") && !end.is("drop") && !end.is("throwError")))

@@ -1,5 +1,5 @@
-//! A schema of a definition as a JSON Schema of its own: what OpenAPI 3.0 and Swagger 2 say in words of their own is said in those of
-//! JSON Schema, and the components that it leads to come along.
+//! A schema of a definition as a JSON Schema: keywords of OpenAPI 3.0 and Swagger 2 become those of
+//! JSON Schema, and the components that it refers to are included.
 
 use super::path::decode;
 use serde_json::{Map, Value, json};
@@ -14,19 +14,19 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// That of a definition.
+    /// The dialect of a definition.
     pub(super) fn of(root: &Value) -> Option<Dialect> {
         let version = |key: &str| root.get(key).and_then(Value::as_str);
         match (version("openapi"), version("swagger")) {
-            (Some(own), _) if own.starts_with("3.0") => Some(Dialect::OpenApi30),
-            (Some(own), _) if own.starts_with("3.") => Some(Dialect::OpenApi31),
-            (None, Some(own)) if own.starts_with('2') => Some(Dialect::Swagger2),
+            (Some(number), _) if number.starts_with("3.0") => Some(Dialect::OpenApi30),
+            (Some(number), _) if number.starts_with("3.") => Some(Dialect::OpenApi31),
+            (None, Some(number)) if number.starts_with('2') => Some(Dialect::Swagger2),
             _ => None,
         }
     }
 }
 
-/// Whose body a schema is for: requests need not have what is `readOnly`, responses not what is `writeOnly`.
+/// The direction of a schema's body: requests need not have `readOnly` properties, responses need not have `writeOnly` ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Request,
@@ -105,7 +105,7 @@ fn references(value: &Value) -> Vec<String> {
     found
 }
 
-/// Puts a value where a pointer leads, through objects that are made on the way.
+/// Sets the value at a pointer, and creates the objects on the way.
 fn put(whole: &mut Value, pointer: &str, value: Value) {
     let mut place = whole;
     for name in pointer.split('/').skip(1) {
@@ -115,51 +115,56 @@ fn put(whole: &mut Value, pointer: &str, value: Value) {
         }
         place = &mut place[name];
     }
-    // The whole document is no schema.
+    // The root of the document is not a schema.
     if !pointer.is_empty() {
         *place = value;
     }
 }
 
-/// Makes a schema one of JSON Schema.
+/// Converts a schema to JSON Schema.
 fn convert(schema: &mut Value, dialect: Dialect, direction: Direction) {
     let Some(members) = schema.as_object_mut() else { return };
     without_absent(members, direction);
     if dialect == Dialect::Swagger2 {
-        // A parameter is its own schema: this says whether it must be there.
+        // A parameter in the place of its schema: `required` is a boolean there.
         members.retain(|name, value| name != "required" || value.is_array());
     }
     for keyword in SCHEMAS {
         match members.get_mut(*keyword) {
-            Some(Value::Array(all)) => all.iter_mut().for_each(|own| convert(own, dialect, direction)),
-            Some(one) => convert(one, dialect, direction),
+            Some(Value::Array(all)) => all.iter_mut().for_each(|item| convert(item, dialect, direction)),
+            Some(item) => convert(item, dialect, direction),
             None => {}
         }
     }
     for keyword in BY_NAME {
         if let Some(Value::Object(all)) = members.get_mut(*keyword) {
-            all.values_mut().for_each(|own| convert(own, dialect, direction));
+            all.values_mut().for_each(|member| convert(member, dialect, direction));
         }
     }
     let nullable =
-        ["nullable", "x-nullable"].iter().any(|key| members.get(*key).is_some_and(|own| own == true));
+        ["nullable", "x-nullable"].iter().any(|key| members.get(*key).is_some_and(|flag| flag == true));
     if dialect != Dialect::OpenApi31 && nullable {
         *schema = json!({ "anyOf": [{ "type": "null" }, schema.take()] });
     }
 }
 
-/// Takes the properties that need not be there out of `required`.
+/// Removes the absent properties of this direction from `required`.
 fn without_absent(members: &mut Map<String, Value>, direction: Direction) {
     let absent: Vec<String> = match members.get("properties") {
         Some(Value::Object(properties)) => {
-            let is_absent = |own: &Value| own.get(direction.absent()).is_some_and(|own| own == true);
-            properties.iter().filter(|(_, own)| is_absent(own)).map(|(name, _)| name.clone()).collect()
+            let is_absent =
+                |property: &Value| property.get(direction.absent()).is_some_and(|flag| flag == true);
+            properties
+                .iter()
+                .filter(|(_, property)| is_absent(property))
+                .map(|(name, _)| name.clone())
+                .collect()
         }
         _ => return,
     };
     if let Some(Value::Array(required)) = members.get_mut("required") {
-        required.retain(|name| name.as_str().is_none_or(|name| !absent.iter().any(|own| own == name)));
-        // Draft 4 allows no empty list.
+        required.retain(|name| name.as_str().is_none_or(|name| !absent.iter().any(|n| n == name)));
+        // Draft 4 does not allow an empty list.
         if required.is_empty() {
             members.remove("required");
         }

@@ -1,14 +1,14 @@
-//! Texts of XML and forms as what a schema says that they are: numbers, truth values, lists of one, attributes.
+//! Converts texts of XML and forms to the types of a schema: numbers, booleans, lists of one, attributes.
 //!
-//! What cannot be that stays a text, and then does not fit.
+//! A text that cannot be converted stays one, and then violates the schema.
 
 use super::convert;
 use serde_json::{Map, Value};
 
-/// Deepest nesting that is looked into; below, values stay as they are.
+/// Deepest nesting that is converted; below, values stay as they are.
 const DEPTH: usize = 64;
 
-/// An object of members; those that are there several times become lists.
+/// An object of members; repeated ones become lists.
 pub(super) fn object<'a>(members: impl Iterator<Item = (&'a str, Value)>) -> Value {
     let mut object = Map::new();
     for (name, value) in members {
@@ -21,7 +21,7 @@ pub(super) fn object<'a>(members: impl Iterator<Item = (&'a str, Value)>) -> Val
     object.into()
 }
 
-/// A value as its schema means it; `whole`: the schema with all that it refers to.
+/// Converts a value; `whole`: the schema with all that it refers to.
 pub(super) fn fitted(value: &Value, whole: &Value) -> Value {
     Fit { whole }.fit(value, whole, DEPTH)
 }
@@ -46,9 +46,9 @@ impl<'a> Fit<'a> {
         for alternatives in ["anyOf", "oneOf"] {
             let all = schema.get(alternatives).and_then(Value::as_array).into_iter().flatten();
             let kinds: Vec<&Value> = all.collect();
-            // Texts among them: nobody can tell which is meant.
-            if !kinds.iter().any(|own| self.is(own, "string")) {
-                kinds.iter().for_each(|own| value = self.fit(&value, own, depth - 1));
+            // With a string among the alternatives it is ambiguous which one is meant.
+            if !kinds.iter().any(|s| self.is(s, "string")) {
+                kinds.iter().for_each(|s| value = self.fit(&value, s, depth - 1));
             }
         }
         // Beside attributes the text of an element is a member.
@@ -92,8 +92,8 @@ impl<'a> Fit<'a> {
     /// Whether a schema names this type.
     fn is(&self, schema: &Value, kind: &str) -> bool {
         match schema.get("type") {
-            Some(Value::String(own)) => own == kind,
-            Some(Value::Array(all)) => all.iter().any(|own| own == kind),
+            Some(Value::String(name)) => name == kind,
+            Some(Value::Array(all)) => all.iter().any(|name| name == kind),
             _ => kind == "object" && schema.get("properties").is_some(),
         }
     }
@@ -101,8 +101,8 @@ impl<'a> Fit<'a> {
     fn array(&self, value: Value, schema: &'a Value, depth: usize) -> Value {
         let items = schema.get("items");
         let xml = |schema: &Value, key: &str| schema.get("xml").and_then(|xml| xml.get(key)).cloned();
-        let is_wrapped = xml(schema, "wrapped").is_some_and(|own| own == true);
-        // `<items><item/><item/></items>`: what is in the one member.
+        let is_wrapped = xml(schema, "wrapped").is_some_and(|flag| flag == true);
+        // `<items><item/><item/></items>`: the content of the single member.
         let value = match value {
             Value::Object(members) if is_wrapped && members.len() == 1 => {
                 members.into_iter().next().map_or(Value::Null, |(_, inside)| inside)
@@ -113,9 +113,10 @@ impl<'a> Fit<'a> {
             Value::Array(all) => all,
             Value::Null => Vec::new(),
             Value::String(text) if text.is_empty() && is_wrapped => Vec::new(),
-            one => vec![one],
+            value => vec![value],
         };
-        let item = |own: &Value| items.map_or_else(|| own.clone(), |items| self.fit(own, items, depth - 1));
+        let item =
+            |item: &Value| items.map_or_else(|| item.clone(), |items| self.fit(item, items, depth - 1));
         all.iter().map(item).collect()
     }
 
@@ -123,9 +124,10 @@ impl<'a> Fit<'a> {
         for (name, shape) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let pointer = shape.get("$ref").and_then(Value::as_str).and_then(convert::pointer);
             let resolved = pointer.and_then(|pointer| self.whole.pointer(&pointer)).unwrap_or(shape);
-            let of = [shape, resolved].into_iter().find_map(|own| own.get("xml"));
-            let written = of.and_then(|xml| xml.get("name")).and_then(Value::as_str).unwrap_or(name);
-            let is_attribute = of.and_then(|xml| xml.get("attribute")).is_some_and(|own| own == true);
+            let xml_object = [shape, resolved].into_iter().find_map(|s| s.get("xml"));
+            let written = xml_object.and_then(|xml| xml.get("name")).and_then(Value::as_str).unwrap_or(name);
+            let is_attribute =
+                xml_object.and_then(|xml| xml.get("attribute")).is_some_and(|flag| flag == true);
             let written = if is_attribute { format!("@{written}") } else { written.to_owned() };
             let place = members.get(&written).map(|_| written.as_str()).unwrap_or(name).to_owned();
             if let Some(value) = members.get(&place) {
@@ -136,7 +138,7 @@ impl<'a> Fit<'a> {
                 members.insert(name.clone(), value);
             }
         }
-        // Text beside attributes, and what declares namespaces, are none of the schema.
+        // Text beside attributes, and namespace declarations, are not in the schema.
         members.retain(|name, _| !name.starts_with("@xmlns"));
         members.into()
     }
@@ -175,7 +177,7 @@ mod tests {
         ] {
             assert_eq!(fitted(&value, &schema), expected, "{value}");
         }
-        // A schema that refers to itself ends.
+        // A recursive schema ends.
         let round = json!({ "allOf": [{ "$ref": "#/allOf/0" }] });
         assert_eq!(fitted(&json!("x"), &round), json!("x"));
     }

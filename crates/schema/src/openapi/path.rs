@@ -23,12 +23,12 @@ impl PathTemplate {
         &self.source
     }
 
-    /// How many variables it has.
+    /// The number of its variables.
     pub(super) fn variables(&self) -> usize {
         self.segments.iter().flatten().filter(|part| matches!(part, Part::Variable(_))).count()
     }
 
-    /// The variables of a path that fits, decoded. A slash at the end does not count.
+    /// The decoded variables of a matching path. A trailing slash is ignored.
     pub(super) fn values<'t>(&'t self, path: &str) -> Option<Vec<(&'t str, String)>> {
         let mut values = Vec::new();
         let mut given = path.trim_end_matches('/').split('/');
@@ -58,7 +58,7 @@ fn parts(segment: &str) -> Vec<Part> {
     parts
 }
 
-/// Matches one segment: a variable has at least one character and ends where the literal behind it begins first.
+/// Matches one segment: a variable has at least one character and ends where the literal after it first occurs.
 fn take<'t>(parts: &'t [Part], segment: &str, values: &mut Vec<(&'t str, String)>) -> Option<()> {
     let mut rest = segment;
     let mut parts = parts.iter().peekable();
@@ -82,7 +82,7 @@ fn take<'t>(parts: &'t [Part], segment: &str, values: &mut Vec<(&'t str, String)
     rest.is_empty().then_some(())
 }
 
-/// Percent-decoded; what is no escape stays.
+/// Percent-decodes; an invalid escape stays as it is.
 pub(super) fn decode(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Content models as automata: positions, and which may follow which (the construction of Glushkov).
+//! Content models as automata: positions and their follow sets (the construction of Glushkov).
 //!
 //! A schema's models are deterministic (Unique Particle Attribution, checked here), so that running one is a look-up
 //! by name for each element. Elements and wildcards that repeat are counted; groups that repeat a bounded number of times
@@ -45,16 +45,16 @@ impl Default for Model {
 /// An element or wildcard in a model.
 #[derive(Debug)]
 pub struct Position {
-    what: What,
+    term: What,
     min: u32,
     max: u32,
-    /// The set of what may follow.
+    /// The follow set.
     next: usize,
     /// The particle it comes from: unrolled copies share it.
     origin: ParticleId,
     /// The names it takes, and the declarations they mean: an element's own and those of its substitutes.
     names: Vec<(Name, ElementId)>,
-    /// The counted groups that it is in, outermost first.
+    /// The counted groups around it, outermost first.
     groups: Vec<usize>,
 }
 
@@ -64,10 +64,10 @@ enum What {
     Any(Arc<Wildcard>),
 }
 
-/// What may come.
+/// A follow set.
 #[derive(Debug, Default)]
 pub struct Set {
-    /// Whether the content may end.
+    /// Whether the content may end here.
     accepts: bool,
     by_name: HashMap<Name, (usize, ElementId)>,
     wildcards: Vec<usize>,
@@ -75,24 +75,24 @@ pub struct Set {
     all: Vec<usize>,
 }
 
-/// What an element of the content was recognised as.
+/// The match of an element of the content.
 #[derive(Clone, Debug)]
 pub enum Match {
     Element(ElementId),
     Any(Arc<Wildcard>),
 }
 
-/// How far a content has been read.
+/// The state of a run.
 #[derive(Debug)]
 pub enum State {
     All {
         seen: Vec<bool>,
     },
-    /// Before anything: `position` is `None`. Else the position and how often it has occurred.
+    /// Before the first element `position` is `None`. Else the position and how often it has occurred.
     At {
         position: Option<usize>,
         count: u32,
-        /// Which time it is of each of the position's groups.
+        /// The iteration of each of the position's groups.
         times: Vec<u32>,
     },
 }
@@ -106,7 +106,7 @@ impl Model {
         }
     }
 
-    /// Takes an element; `None`: it must not come here.
+    /// Takes an element; `None`: it is not allowed here.
     pub fn step(&self, state: &mut State, name: Name) -> Option<Match> {
         match (self, state) {
             (Model::All { by_name, .. }, State::All { seen }) => {
@@ -116,21 +116,21 @@ impl Model {
             (Model::Automaton { positions, sets, loops }, State::At { position, count, times }) => {
                 let mut set = &sets[0];
                 if let Some(at) = *position {
-                    let here = &positions[at];
-                    set = &sets[here.next];
-                    if *count < here.max
-                        && let Some(found) = here.takes(name)
+                    let current = &positions[at];
+                    set = &sets[current.next];
+                    if *count < current.max
+                        && let Some(found) = current.takes(name)
                     {
                         *count += 1;
                         return Some(found);
                     }
-                    if *count < here.min {
+                    if *count < current.min {
                         return None;
                     }
                 }
                 let found = match set.by_name.get(&name) {
                     Some(&(at, element)) => (at, Match::Element(element)),
-                    None => set.wildcards.iter().find_map(|&at| match &positions[at].what {
+                    None => set.wildcards.iter().find_map(|&at| match &positions[at].term {
                         What::Any(any) if any.namespaces.allows(name.ns) => {
                             Some((at, Match::Any(any.clone())))
                         }
@@ -169,10 +169,10 @@ impl Model {
         }
     }
 
-    /// What may come, for messages.
+    /// What may come next, for messages.
     pub fn expected(&self, state: &State, schema: &Components) -> Vec<String> {
         let element = |id: ElementId| schema.names.show(schema.elements[id].name);
-        let show = |positions: &[Position], at: usize| match &positions[at].what {
+        let show = |positions: &[Position], at: usize| match &positions[at].term {
             What::Element(id) => element(*id),
             What::Any(any) => show_wildcard(&any.namespaces, schema),
         };
@@ -184,22 +184,22 @@ impl Model {
                 sets[0].all.iter().map(|&at| show(positions, at)).collect()
             }
             (Model::Automaton { positions, sets, .. }, State::At { position: Some(at), count, .. }) => {
-                let here = &positions[*at];
-                let again = (*count < here.max).then(|| show(positions, *at));
-                let next =
-                    (*count >= here.min).then(|| sets[here.next].all.iter().map(|&at| show(positions, at)));
+                let current = &positions[*at];
+                let again = (*count < current.max).then(|| show(positions, *at));
+                let next = (*count >= current.min)
+                    .then(|| sets[current.next].all.iter().map(|&at| show(positions, at)));
                 again.into_iter().chain(next.into_iter().flatten()).collect()
             }
             _ => Vec::new(),
         };
-        let mut known = std::collections::HashSet::new();
-        all.retain(|name| known.insert(name.clone()));
+        let mut listed = std::collections::HashSet::new();
+        all.retain(|name| listed.insert(name.clone()));
         all
     }
 }
 
 impl Loops {
-    /// Which time it is of each group of position `to`, gone to from `from` where it is the `times`-th; `None`: a group has
+    /// The iteration of each group of position `to`, reached from `from` in the iterations `times`; `None`: a group has
     /// occurred too seldom, or too often.
     fn step(
         &self,
@@ -212,10 +212,10 @@ impl Loops {
         let Some(from) = from else { return Some(vec![1; inside.len()]) };
         let outside = &positions[from].groups;
         let again = self.again.get(&(from, to)).copied();
-        // The groups that go on: those of both, but what is in a group that begins anew begins too.
+        // Groups of both go on, but a group within one that begins anew begins too.
         let shared = inside.iter().zip(outside).take_while(|(a, b)| a == b).count();
         let kept = match again {
-            Some(group) => inside[..shared].iter().position(|own| *own == group)?,
+            Some(group) => inside[..shared].iter().position(|g| *g == group)?,
             None => shared,
         };
         for (group, time) in outside.iter().zip(times).skip(kept) {
@@ -237,17 +237,17 @@ impl Loops {
 }
 
 impl Position {
-    /// What an element with this name is here.
+    /// The match of an element with this name.
     fn takes(&self, name: Name) -> Option<Match> {
-        match &self.what {
+        match &self.term {
             What::Any(any) => any.namespaces.allows(name.ns).then(|| Match::Any(any.clone())),
             What::Element(_) => self.names.iter().find(|n| n.0 == name).map(|n| Match::Element(n.1)),
         }
     }
 
-    /// Whether an element could be taken by both.
+    /// Whether both could match some element.
     fn overlaps(&self, other: &Position) -> bool {
-        match (&self.what, &other.what) {
+        match (&self.term, &other.term) {
             (What::Any(a), What::Any(b)) => a.namespaces.overlaps(&b.namespaces),
             (What::Any(any), What::Element(_)) => other.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
             (What::Element(_), What::Any(any)) => self.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
@@ -258,7 +258,7 @@ impl Position {
     }
 }
 
-/// Why there is no model.
+/// Why there is no automaton.
 #[derive(Debug)]
 pub struct Refused {
     pub rule: &'static str,
@@ -273,7 +273,7 @@ pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model,
     if let Particle { min, max: 1.., term: Term::Group(Compositor::All, children), .. } =
         &schema.particles[top]
     {
-        return all(schema, *min == 0, children);
+        return all_group(schema, *min == 0, children);
     }
     let mut builder =
         Builder { schema, positions: Vec::new(), follow: Vec::new(), links: 0, loops: Loops::default() };
@@ -281,7 +281,7 @@ pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model,
     builder.finish(fragment, top)
 }
 
-fn all(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<Model, Refused> {
+fn all_group(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<Model, Refused> {
     let mut items = Vec::new();
     let mut by_name = HashMap::new();
     for &child in children {
@@ -300,18 +300,18 @@ fn all(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<M
     Ok(Model::All { optional, items, by_name })
 }
 
-fn ambiguous<T>(what: &str, particle: ParticleId) -> Result<T, Refused> {
-    let message = format!("the content model is ambiguous: {what} could belong to two of its particles");
+fn ambiguous<T>(part: &str, particle: ParticleId) -> Result<T, Refused> {
+    let message = format!("the content model is ambiguous: {part} could belong to two of its particles");
     Err(Refused { rule: "cos-nonambig", message, particle })
 }
 
-/// The names that an element of a model takes.
+/// The names that an element of a model matches.
 fn names(schema: &Components, element: ElementId) -> Vec<(Name, ElementId)> {
     let members = schema.members.get(&element).into_iter().flatten();
     std::iter::once(&element).chain(members).map(|&id| (schema.elements[id].name, id)).collect()
 }
 
-/// A part of a model: where it begins, where it may end, whether it may be empty.
+/// A part of a model: first and last positions, and whether it may be empty.
 #[derive(Default)]
 struct Fragment {
     first: Vec<usize>,
@@ -341,7 +341,7 @@ impl Builder<'_> {
         if depth > MAX_DEPTH {
             return too_large("its groups nest too deeply");
         }
-        let (what, names) = match term {
+        let (term, names) = match term {
             Term::Element(element) => (What::Element(*element), names(schema, *element)),
             Term::Any(any) => (What::Any(any.clone()), Vec::new()),
             Term::Group(compositor, children) => {
@@ -359,16 +359,16 @@ impl Builder<'_> {
                 // (x (x (x)?)?)?: from the last copy to the first.
                 let mut tail = Fragment { nullable: true, ..Fragment::default() };
                 for copy in (0..copies).rev() {
-                    let one = match copy {
+                    let copied = match copy {
                         0 => std::mem::take(&mut body),
                         _ if copy + 1 == copies && unbounded => {
-                            let one = self.group(*compositor, children, depth)?;
-                            self.link(&one.last, &one.first, id)?;
-                            one
+                            let copied = self.group(*compositor, children, depth)?;
+                            self.link(&copied.last, &copied.first, id)?;
+                            copied
                         }
                         _ => self.group(*compositor, children, depth)?,
                     };
-                    tail = self.concat(one, tail, id)?;
+                    tail = self.concat(copied, tail, id)?;
                     tail.nullable |= copy >= min;
                 }
                 return Ok(tail);
@@ -379,13 +379,13 @@ impl Builder<'_> {
             return too_large("the content model is too large");
         }
         let groups = Vec::new();
-        self.positions.push(Position { what, min: min.max(1), max, next: 0, origin: id, names, groups });
+        self.positions.push(Position { term, min: min.max(1), max, next: 0, origin: id, names, groups });
         self.follow.push(Vec::new());
         Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
     }
 
-    /// A group that is counted, not unrolled; its positions are those from `before` on. What may be empty may occur any number of
-    /// times without anything.
+    /// A group that is counted, not unrolled; its positions are those from `before` on. One that may be empty may occur any number of
+    /// times without content.
     fn counted(
         &mut self,
         body: Fragment,
@@ -396,13 +396,13 @@ impl Builder<'_> {
         let group = self.loops.bounds.len();
         let least = if body.nullable { 0 } else { min };
         self.loops.bounds.push((least, max));
-        // Outermost first: groups within were there before.
+        // Outermost first: inner groups were added before.
         for position in &mut self.positions[before..] {
             position.groups.insert(0, group);
         }
         for &from in &body.last {
             for &to in &body.first {
-                // What may follow within goes on within.
+                // Links within the group stay within an iteration.
                 if self.follow[from].contains(&to) {
                     if self.loops.again.contains_key(&(from, to)) {
                         let message = "groups that repeat many times are within one another";
@@ -467,37 +467,37 @@ impl Builder<'_> {
 
     fn finish(mut self, whole: Fragment, top: ParticleId) -> Result<Model, Refused> {
         let mut sets = Vec::new();
-        // Sets with the same members are one.
-        let mut known: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
+        // Equal sets are shared.
+        let mut numbers: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
         let mut ends = vec![false; self.positions.len()];
         whole.last.iter().for_each(|&at| ends[at] = true);
         let follow = std::mem::take(&mut self.follow);
         let starts = std::iter::once((whole.nullable, whole.first, None));
         let nexts = follow.into_iter().enumerate().map(|(at, members)| (ends[at], members, Some(at)));
-        for (accepts, mut members, of) in starts.chain(nexts) {
+        for (accepts, mut members, position) in starts.chain(nexts) {
             let mut seen = std::collections::HashSet::new();
             members.retain(|&m| seen.insert(m));
-            if let Some(of) = of {
-                // An element that may occur again or be followed by another that it could be as well.
-                let here = &self.positions[of];
-                if here.max > here.min
+            if let Some(position) = position {
+                // An element that may occur again or be followed by another position that matches it too.
+                let current = &self.positions[position];
+                if current.max > current.min
                     && let Some(&other) = members.iter().find(|&&m| {
-                        self.positions[m].origin != here.origin && here.overlaps(&self.positions[m])
+                        self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
                     })
                 {
                     return ambiguous(&self.show(other), self.positions[other].origin);
                 }
             }
-            let set = match known.get(&(accepts, members.clone())) {
+            let set = match numbers.get(&(accepts, members.clone())) {
                 Some(&set) => set,
                 None => {
-                    known.insert((accepts, members.clone()), sets.len());
+                    numbers.insert((accepts, members.clone()), sets.len());
                     sets.push(self.set(accepts, members)?);
                     sets.len() - 1
                 }
             };
-            if let Some(of) = of {
-                self.positions[of].next = set;
+            if let Some(position) = position {
+                self.positions[position].next = set;
             }
         }
         let _ = top;
@@ -507,13 +507,13 @@ impl Builder<'_> {
     fn set(&self, accepts: bool, all: Vec<usize>) -> Result<Set, Refused> {
         let mut set = Set { accepts, ..Set::default() };
         for &at in &all {
-            let here = &self.positions[at];
-            match &here.what {
+            let current = &self.positions[at];
+            match &current.term {
                 What::Element(_) => {
-                    for &(name, element) in &here.names {
+                    for &(name, element) in &current.names {
                         let entry = set.by_name.entry(name).or_insert((at, element));
-                        if self.positions[entry.0].origin != here.origin {
-                            return ambiguous(&format!("`{}`", self.schema.names.show(name)), here.origin);
+                        if self.positions[entry.0].origin != current.origin {
+                            return ambiguous(&format!("`{}`", self.schema.names.show(name)), current.origin);
                         }
                     }
                 }
@@ -521,10 +521,10 @@ impl Builder<'_> {
             }
         }
         for &wildcard in &set.wildcards {
-            let here = &self.positions[wildcard];
-            let other = all
-                .iter()
-                .find(|&&m| self.positions[m].origin != here.origin && here.overlaps(&self.positions[m]));
+            let current = &self.positions[wildcard];
+            let other = all.iter().find(|&&m| {
+                self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
+            });
             if let Some(&other) = other {
                 return ambiguous(&self.show(other), self.positions[other].origin);
             }
@@ -534,7 +534,7 @@ impl Builder<'_> {
     }
 
     fn show(&self, at: usize) -> String {
-        match &self.positions[at].what {
+        match &self.positions[at].term {
             What::Element(id) => format!("`{}`", self.schema.names.show(self.schema.elements[*id].name)),
             What::Any(any) => show_wildcard(&any.namespaces, self.schema),
         }
@@ -556,7 +556,7 @@ fn show_wildcard(namespaces: &Namespaces, schema: &Components) -> String {
 }
 
 impl Model {
-    /// How much it holds: positions and links.
+    /// Its size: positions and links.
     pub fn size(&self) -> usize {
         match self {
             Model::All { items, .. } => items.len(),

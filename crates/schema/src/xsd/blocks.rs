@@ -1,5 +1,5 @@
 //! Unicode blocks by the names that `\p{Is…}` of XML Schema takes: their Unicode names without spaces, and those of
-//! Unicode 3.1 that are called differently today.
+//! Unicode 3.1 that have another name now.
 
 /// (name, first, last) in the order of the names.
 #[rustfmt::skip] // a table

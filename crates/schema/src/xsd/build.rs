@@ -1,7 +1,7 @@
 //! From schema documents to components: references resolved, types derived.
 //!
 //! Types get their number when they are first mentioned and are built later, so that elements may contain elements of
-//! their own type. What a type needs to be built (its base, items, members) is built first; a circle there is an error.
+//! their own type. The types that a type needs to be built (base, items, members) are built first; a circle there is an error.
 
 mod attributes;
 mod complex;
@@ -29,14 +29,14 @@ pub struct Builder {
     /// Redefinitions that refer to what they redefine.
     pub extended: HashSet<Place>,
     /// Checks that need all types.
-    pub later: Vec<Later>,
+    pub deferred: Vec<Later>,
     todo: Vec<(TypeId, Place)>,
 }
 
 /// A check that needs all types.
 pub enum Later {
-    /// An attribute of a restriction, and the one of the base that it restricts.
-    Attribute { own: AttributeUse, old: AttributeUse },
+    /// An attribute of a restriction, and the attribute of the base that it restricts.
+    Attribute { derived: AttributeUse, old: AttributeUse },
 }
 
 /// Attributes of a type or group.
@@ -57,12 +57,12 @@ impl Builder {
             groups: HashMap::new(),
             open: Vec::new(),
             extended: HashSet::new(),
-            later: Vec::new(),
+            deferred: Vec::new(),
             todo: Vec::new(),
         }
     }
 
-    /// Builds everything that is listed.
+    /// Builds all listed components.
     pub fn build(&mut self) {
         let mut globals: Vec<(Kind, Name, Place)> =
             self.docs.globals.iter().map(|(k, &place)| (k.0, k.1, place)).collect();
@@ -142,11 +142,11 @@ impl Builder {
         self.children(place).into_iter().find(|c| c.0 == local).map(|c| c.1)
     }
 
-    /// Runs `work` for a component that must not need itself; `None` where it does.
+    /// Runs `work` for a component that must not depend on itself; `None` where it does.
     fn chain<T>(&mut self, place: Place, work: impl FnOnce(&mut Builder) -> T) -> Option<T> {
         if self.open.contains(&place) || self.open.len() > MAX_CHAIN {
-            let what = self.attr(place, "name").unwrap_or_default();
-            self.problem(place, "circular", format!("`{what}` is defined by itself, or by too long a chain"));
+            let name = self.attr(place, "name").unwrap_or_default();
+            self.problem(place, "circular", format!("`{name}` is defined by itself, or by too long a chain"));
             return None;
         }
         self.open.push(place);
@@ -157,7 +157,7 @@ impl Builder {
 
     // References
 
-    /// The expanded name that a QName means there.
+    /// The expanded name of a QName.
     pub fn qname(&mut self, place: Place, text: &str) -> Option<Name> {
         let doc = &self.docs.list[place.doc];
         let (prefix, local) = text.split_once(':').unwrap_or(("", text));
@@ -186,14 +186,14 @@ impl Builder {
         Some(name)
     }
 
-    /// The component that attribute `attribute` refers to.
+    /// The component that the attribute `attribute` refers to.
     fn refer(&mut self, place: Place, kind: Kind, text: &str) -> Option<(Name, Place)> {
         let name = self.qname(place, text)?;
         let Some(&found) = self.docs.globals.get(&(kind, name)) else {
             self.missing(place, kind, name);
             return None;
         };
-        // Inside a redefinition its own name is what was there before.
+        // In a redefinition its own name means the component that is redefined.
         let mut at = Some(place.node);
         while let Some(node) = at {
             let around = self.at(place, node);
@@ -210,8 +210,8 @@ impl Builder {
 
     fn missing(&mut self, place: Place, kind: Kind, name: Name) {
         let mut message = format!("there is no {} `{}`", kind.text(), self.schema.names.show(name));
-        if let Some(known) = self.nearest(kind, name) {
-            message.push_str(&format!("; did you mean `{known}`?"));
+        if let Some(similar) = self.nearest(kind, name) {
+            message.push_str(&format!("; did you mean `{similar}`?"));
         }
         if !self.docs.missing.is_empty() {
             message.push_str(&format!(" (not found: {})", self.docs.missing.join("; ")));
@@ -221,18 +221,19 @@ impl Builder {
 
     fn nearest(&self, kind: Kind, name: Name) -> Option<String> {
         let names = &self.schema.names;
-        let here = self
+        let of_schema = self
             .docs
             .globals
             .keys()
             .filter(|k| k.0 == kind && k.1.ns == name.ns)
             .map(|k| names.text(k.1.local));
-        let mut known: Vec<&str> = here.collect();
+        let mut candidates: Vec<&str> = of_schema.collect();
         if kind == Kind::Type && name.ns == XS {
-            known.extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
+            candidates
+                .extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
         }
-        known.sort_unstable();
-        diagnostics::nearest(names.text(name.local), known.iter().copied()).map(str::to_owned)
+        candidates.sort_unstable();
+        diagnostics::nearest(names.text(name.local), candidates.iter().copied()).map(str::to_owned)
     }
 
     /// The type that a QName means.
@@ -273,7 +274,7 @@ impl Builder {
         id
     }
 
-    /// Builds a type now. `false`: it cannot be.
+    /// Builds a type now. `false`: it cannot be built.
     fn need(&mut self, id: TypeId) -> bool {
         match self.schema.types[id].place {
             Some(place) if matches!(self.schema.types[id].body, Body::Pending) => self.complete(id, place),

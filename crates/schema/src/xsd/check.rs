@@ -1,4 +1,4 @@
-//! Checks of a schema whose components are all there, and the content models made ready.
+//! Checks of a schema with all components, and compilation of the content models.
 
 use super::automaton;
 use super::build::{Builder, Later};
@@ -7,7 +7,7 @@ use super::restrict;
 use super::value::Primitive;
 use std::collections::HashSet;
 
-/// Positions of all content models together.
+/// Most positions of all content models together.
 const MAX_MODELS: usize = 20_000;
 
 /// Checks everything and compiles the content models.
@@ -17,14 +17,14 @@ pub fn finish(b: &mut Builder) {
     constants(b);
     types(b);
     redefined_groups(b);
-    for later in std::mem::take(&mut b.later) {
-        let Later::Attribute { own, old } = later;
-        attribute(b, &own, &old);
+    for check in std::mem::take(&mut b.deferred) {
+        let Later::Attribute { derived, old } = check;
+        attribute(b, &derived, &old);
     }
     models(b);
 }
 
-/// Substitution groups: circles, types, and who may stand for whom.
+/// Substitution groups: circles, types, and members.
 fn heads(b: &mut Builder) {
     for id in 0..b.schema.elements.len() {
         let mut seen = HashSet::from([id]);
@@ -63,7 +63,7 @@ fn substitutable(schema: &Components, member: ElementId, head: ElementId) -> boo
         return false;
     }
     let block = schema.complex(top.ty).map_or(Ways::NONE, |c| c.block).with(top.block);
-    // What types on the way block counts as well.
+    // The block of types on the way counts too.
     let mut blocked = block;
     let mut at = schema.elements[member].ty;
     while at != top.ty && at != ANY_TYPE {
@@ -141,15 +141,15 @@ fn constants(b: &mut Builder) {
                 continue;
             };
             let Some(constant) = constant.filter(|c| c.value.is_none()) else { continue };
-            let of = b.schema.attributes[attribute].ty;
-            if is_id(b, of) {
+            let attribute_type = b.schema.attributes[attribute].ty;
+            if is_id(b, attribute_type) {
                 b.problem(
                     place,
                     "a-props-correct.3",
                     "an attribute of type ID can have no `default` or `fixed`",
                 );
             }
-            let found = value(b, of, &constant, place, "au-props-correct.1");
+            let found = value(b, attribute_type, &constant, place, "au-props-correct.1");
             if let Some(fixed) = b.schema.attributes[attribute].constant.as_ref().filter(|c| c.fixed)
                 && !(constant.fixed && (found.is_none() || found == fixed.value))
             {
@@ -162,7 +162,7 @@ fn constants(b: &mut Builder) {
     }
 }
 
-/// `NOTATION` itself is the type of nothing.
+/// `NOTATION` itself must not be used as a type.
 fn notation(b: &mut Builder, ty: TypeId, place: Place) {
     let bare = b.schema.simple(ty).is_some_and(|s| {
         matches!(s.variety, Variety::Atomic(Primitive::Notation)) && s.facets.enumeration.is_none()
@@ -192,8 +192,8 @@ fn types(b: &mut Builder) {
         if derivation != Ways::RESTRICTION || base == ANY_TYPE {
             continue;
         }
-        let (Some(own), Some(old)) = (b.schema.complex(id), b.schema.complex(base)) else { continue };
-        let verdict = match (&own.content, &old.content) {
+        let (Some(derived), Some(old)) = (b.schema.complex(id), b.schema.complex(base)) else { continue };
+        let verdict = match (&derived.content, &old.content) {
             (Content::Empty, Content::Elements { particle, .. }) => match particle {
                 Some(p) if !b.is_emptiable(*p) => Err("the content of the base cannot be empty".to_owned()),
                 _ => Ok(()),
@@ -206,9 +206,9 @@ fn types(b: &mut Builder) {
                 Err("the base is not mixed".to_owned())
             }
             (
-                Content::Elements { particle: Some(own), .. },
+                Content::Elements { particle: Some(derived), .. },
                 Content::Elements { particle: Some(old), .. },
-            ) => restrict::particle(&b.schema, *own, *old),
+            ) => restrict::particle(&b.schema, *derived, *old),
             (Content::Elements { particle: Some(_), .. }, Content::Elements { particle: None, .. }) => {
                 Err("the base has no elements".to_owned())
             }
@@ -229,15 +229,15 @@ fn types(b: &mut Builder) {
     }
 }
 
-/// A group that is redefined without what it was must restrict it.
+/// A group that is redefined without a reference to itself must restrict the original.
 fn redefined_groups(b: &mut Builder) {
     let pairs: Vec<(Place, Place)> = b.docs.redefined.iter().map(|(&new, &old)| (new, old)).collect();
     for (new, old) in pairs {
         if b.tree(new).local(new.node) != "group" || b.extended.contains(&new) {
             continue;
         }
-        if let (Some(own), Some(base)) = (b.group(new), b.group(old))
-            && let Err(why) = restrict::particle(&b.schema, own, base)
+        if let (Some(new_particle), Some(base)) = (b.group(new), b.group(old))
+            && let Err(why) = restrict::particle(&b.schema, new_particle, base)
         {
             b.problem(
                 new,
@@ -248,14 +248,15 @@ fn redefined_groups(b: &mut Builder) {
     }
 }
 
-/// An attribute against the one of the base that it restricts.
-fn attribute(b: &mut Builder, own: &AttributeUse, old: &AttributeUse) {
-    let name = b.schema.names.show(own.name);
-    let (own_type, old_type) = (b.schema.attributes[own.attribute].ty, b.schema.attributes[old.attribute].ty);
+/// Checks an attribute against that of the base.
+fn attribute(b: &mut Builder, derived: &AttributeUse, old: &AttributeUse) {
+    let name = b.schema.names.show(derived.name);
+    let (own_type, old_type) =
+        (b.schema.attributes[derived.attribute].ty, b.schema.attributes[old.attribute].ty);
     let banned = b.schema.derivation(own_type, old_type).is_none();
     if banned && old_type != ANY_SIMPLE {
         b.problem(
-            own.place,
+            derived.place,
             "derivation-ok-restriction.2.1.2",
             format!("the type of attribute `{name}` is not derived from its type in the base"),
         );
@@ -272,10 +273,10 @@ fn attribute(b: &mut Builder, own: &AttributeUse, old: &AttributeUse) {
         from_use.or_else(|| b.schema.attributes[u.attribute].constant.clone())
     };
     if let Some(fixed) = constant(b, old).filter(|c| c.fixed) {
-        let same = constant(b, own).is_some_and(|c| c.fixed && c.value == fixed.value);
+        let same = constant(b, derived).is_some_and(|c| c.fixed && c.value == fixed.value);
         if !same {
             b.problem(
-                own.place,
+                derived.place,
                 "derivation-ok-restriction.2.1.3",
                 format!("attribute `{name}` does not have the fixed value of the base"),
             );
@@ -283,7 +284,7 @@ fn attribute(b: &mut Builder, own: &AttributeUse, old: &AttributeUse) {
     }
 }
 
-/// Compiles content models; ambiguous and inconsistent ones are problems.
+/// Compiles content models; ambiguous and inconsistent ones are errors.
 fn models(b: &mut Builder) {
     let mut built = 0;
     for id in 0..b.schema.types.len() {

@@ -23,7 +23,7 @@ pub enum Shape {
     Month,
 }
 
-/// A point in time, or a recurring one.
+/// A point in time, possibly a recurring one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Seconds since the year 0, as if the time zone were UTC.
@@ -208,7 +208,7 @@ impl Moment {
         }
     }
 
-    /// What equal moments have in common: whether there is a zone, seconds, and digits of the fraction of a second.
+    /// A key that equal moments share: whether there is a zone, seconds, and digits of the fraction of a second.
     pub fn instant(&self) -> (bool, i128, &str) {
         (self.zone.is_some(), self.seconds - i128::from(self.zone.unwrap_or(0)) * 60, &self.fraction)
     }
@@ -270,7 +270,7 @@ impl Span {
         Some(Span { months, seconds, fraction: fraction.into(), negative })
     }
 
-    /// The order; `None` where it depends on the months that are meant.
+    /// The order; `None` where it depends on the lengths of months.
     pub fn compare(&self, other: &Span) -> Option<Ordering> {
         if self == other {
             return Some(Ordering::Equal);
@@ -286,7 +286,7 @@ impl Span {
         found
     }
 
-    /// What equal durations have in common.
+    /// A key that equal durations share.
     pub fn end(&self) -> (i128, i128) {
         self.from(1696, 9)
     }

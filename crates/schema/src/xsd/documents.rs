@@ -39,7 +39,7 @@ impl Kind {
         })
     }
 
-    /// What it is called.
+    /// The name for messages.
     pub fn text(self) -> &'static str {
         match self {
             Kind::Type => "type",
@@ -57,9 +57,9 @@ impl Kind {
 pub struct SchemaDocument {
     pub tree: Document,
     pub name: Arc<str>,
-    /// Its target namespace; of a document without one that a document with one includes: that one.
+    /// Its target namespace; a document without one that is included has that of the including document.
     pub target: Sym,
-    /// Names without a prefix are in the target namespace, for it has none of its own.
+    /// A chameleon: names without a prefix are in the target namespace of the including document.
     pub chameleon: bool,
     pub elements_qualified: bool,
     pub attributes_qualified: bool,
@@ -74,16 +74,16 @@ pub struct SchemaDocument {
 pub struct Documents {
     pub list: Vec<SchemaDocument>,
     pub globals: HashMap<(Kind, Name), Place>,
-    /// A redefinition, and what it redefines.
+    /// A redefinition, and the original component.
     pub redefined: HashMap<Place, Place>,
     pub problems: Vec<Violation>,
-    /// Documents that could not be found, for the message of what is missing because of it.
+    /// Documents that were not found, for the message about a missing component.
     pub missing: Vec<String>,
     loaded: HashMap<(Arc<str>, Sym), usize>,
     bytes: usize,
 }
 
-/// What the XML namespace declares, for the schemas that import it from the network.
+/// The attributes of the XML namespace, for schemas that import it from the network.
 const XML_SCHEMA: &str = r#"<xs:schema targetNamespace="http://www.w3.org/XML/1998/namespace" xmlns:xs="http://www.w3.org/2001/XMLSchema">
 <xs:attribute name="lang"><xs:simpleType><xs:union memberTypes="xs:language"><xs:simpleType><xs:restriction base="xs:string"><xs:enumeration value=""/></xs:restriction></xs:simpleType></xs:union></xs:simpleType></xs:attribute>
 <xs:attribute name="space"><xs:simpleType><xs:restriction base="xs:NCName"><xs:enumeration value="default"/><xs:enumeration value="preserve"/></xs:restriction></xs:simpleType></xs:attribute>
@@ -113,14 +113,14 @@ pub fn load(sources: Vec<Source>, resolver: &dyn Resolver, names: &mut Names) ->
     let mut documents = Documents::default();
     let mut pending = Vec::new();
     for source in sources {
-        // By the name that a reference back to it leads to.
+        // By the name that a back reference resolves to.
         let source = Source { name: crate::tidy(&source.name), ..source };
         documents.add(source, None, names, &mut pending);
     }
     while let Some(reference) = pending.pop() {
         documents.follow(reference, resolver, names, &mut pending);
     }
-    // Redefinitions last: what they redefine is there now.
+    // Redefinitions come last, after the components that they redefine.
     for doc in 0..documents.list.len() {
         documents.redefine(doc, names);
     }
@@ -165,7 +165,7 @@ impl Documents {
                 Source { name: "the XML namespace".into(), bytes: XML_SCHEMA.as_bytes().to_vec() }
             }
             Err(why) => {
-                // Part 1, 4.2: not an error by itself; what is missing because of it is one.
+                // Part 1, 4.2: not an error by itself; a missing component is one.
                 self.missing.push(why);
                 return;
             }
@@ -196,7 +196,7 @@ impl Documents {
         }
     }
 
-    /// Reads a document; `how` it was referred to. Its number.
+    /// Reads a document; `how` it was referred to. Returns its number.
     fn add(
         &mut self,
         source: Source,
@@ -243,9 +243,9 @@ impl Documents {
             );
             return None;
         }
-        let own = tree.attribute(root, "", "targetNamespace").map(|ns| names.intern(ns));
-        let chameleon = own.is_none() && context != NONE;
-        let target = own.unwrap_or(context);
+        let declared = tree.attribute(root, "", "targetNamespace").map(|ns| names.intern(ns));
+        let chameleon = declared.is_none() && context != NONE;
+        let target = declared.unwrap_or(context);
         let doc = self.list.len();
         let qualified = |attribute| tree.attribute(root, "", attribute) == Some("qualified");
         let document = SchemaDocument {

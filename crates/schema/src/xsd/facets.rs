@@ -1,4 +1,4 @@
-//! Facets of a restriction: which apply, what they may be next to each other and to those of the base
+//! Facets of a restriction: which apply, and their constraints with each other and with those of the base
 //! (Part 2, 4.1.5 and the schema component constraints of 4.3).
 
 use super::build::Builder;
@@ -31,7 +31,7 @@ fn applies(facet: &str, variety: &Variety) -> bool {
     }
 }
 
-/// The simple type that restricts `simple` (the type `base`) by these facets.
+/// Restricts the simple type `simple` (the type `base`) by these facets.
 pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(String, Place)>) -> Simple {
     let old = simple.facets.clone();
     let mut patterns = Vec::new();
@@ -92,7 +92,7 @@ pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(Str
                 let lenient = matches!(facet, "minExclusive" | "maxExclusive");
                 let value = match b.schema.check(base, &text, &prefixes, true) {
                     Ok(checked) => checked.value,
-                    // A bound of the base may be repeated though it is outside itself.
+                    // A bound may repeat that of the base though it excludes itself.
                     Err(_) if lenient => bound_value(b, &simple, &text),
                     Err(_) => None,
                 };
@@ -138,20 +138,20 @@ pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(Str
     simple
 }
 
-/// The value of a bound that is no value of the base, only of its primitive type.
+/// The value of a bound that is not a value of the base, but of its primitive type.
 fn bound_value(b: &Builder, simple: &Simple, text: &str) -> Option<Value> {
     let Variety::Atomic(primitive) = simple.variety else { return None };
     let text = super::simple::normalise(text, simple.facets.white_space.value);
     let value = super::value::parse(&text, primitive, &|_| None)?;
     let _ = b;
-    let of = |f: &Option<Facet<Value>>| f.as_ref().is_some_and(|f| f.value == value);
-    (of(&simple.facets.min_exclusive) || of(&simple.facets.max_exclusive)).then_some(value)
+    let is_bound = |f: &Option<Facet<Value>>| f.as_ref().is_some_and(|f| f.value == value);
+    (is_bound(&simple.facets.min_exclusive) || is_bound(&simple.facets.max_exclusive)).then_some(value)
 }
 
-/// A facet's name, two facets that may be given, and how the one must be to the other.
+/// The name of a facet, the two values, and the order that they must have.
 type Comparison<'f, T> = (&'f str, &'f Option<Facet<T>>, &'f Option<Facet<T>>, &'f [Ordering]);
 
-/// What is wrong with facets next to each other and to those of the base.
+/// Checks facets against each other and against those of the base.
 fn conflicts(new: &Facets, old: &Facets, set: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     // Counts: (name, new, old, how the new one must be to the old one).

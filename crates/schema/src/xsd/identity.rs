@@ -6,7 +6,7 @@ use super::validate::{Found, Lookup};
 use super::value::Value;
 use xml::{NodeId, NodeKind};
 
-/// A selector or a field: the union of paths.
+/// A selector or a field: a union of paths.
 #[derive(Debug)]
 pub struct Selector(Vec<Path>);
 
@@ -36,7 +36,7 @@ impl Test {
 }
 
 impl Selector {
-    /// Parses the path language of selectors, or of fields.
+    /// Parses the XPath subset of selectors, or of fields.
     pub fn parse(
         text: &str,
         is_field: bool,
@@ -147,7 +147,7 @@ type Row = (Vec<Value>, NodeId);
 /// A violation: at a node, by a rule.
 type Problem = (NodeId, &'static str, String);
 
-/// The bucket of a row. Equal values are in the same one: numbers and times of equal value may be written in many ways.
+/// The hash key of a row. Equal values have the same one, however numbers and times are written.
 fn hash(values: &[Value]) -> String {
     let one = |value: &Value| match value {
         Value::Text(text) | Value::Uri(text) => text.to_string(),
@@ -165,7 +165,7 @@ fn hash(values: &[Value]) -> String {
     values.iter().map(one).collect::<Vec<_>>().join("\u{1}")
 }
 
-/// Whether a bucket has a row; each look at one is work. A run that was stopped finds it.
+/// Whether a bucket has a row; each comparison counts as work. A stopped run finds it.
 fn has(bucket: &[Row], row: &Row) -> bool {
     bucket.iter().any(|other| meter::spend(1).is_err() || other.0 == row.0)
 }
@@ -178,7 +178,7 @@ pub fn check(
     lookup: &mut Lookup<'_>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    // The tables of keys, by the element they are of.
+    // The tables of keys, with their elements.
     let mut tables: Vec<(usize, NodeId, std::collections::HashMap<String, Vec<Row>>)> = Vec::new();
     let mut references = Vec::new();
     for &(node, element) in scopes {
@@ -221,10 +221,10 @@ pub fn check(
         let in_reach: Vec<_> = tables.iter().filter(|t| Some(t.0) == key && inside(t.1)).collect();
         for row in rows {
             let bucket = hash(&row.0);
-            let known = in_reach.iter().any(|t| {
+            let is_there = in_reach.iter().any(|t| {
                 meter::spend(1).is_err() || t.2.get(&bucket).is_some_and(|bucket| has(bucket, &row))
             });
-            if !known {
+            if !is_there {
                 let name = schema.names.show(schema.constraints[id].name);
                 problems.push((
                     row.1,
@@ -266,7 +266,7 @@ fn rows(
                     Some(value) => value.as_ref(),
                     None => {
                         let doc = lookup.doc;
-                        // Content of elements is no value; what is not assessed has none.
+                        // Element content has no value here, and what is not assessed has none.
                         if doc.kind(*node) == NodeKind::Element
                             && doc.children(*node).any(|c| doc.kind(c) == NodeKind::Element)
                         {

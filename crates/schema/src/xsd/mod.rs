@@ -1,7 +1,7 @@
 //! XML Schema 1.0: schema documents to components ([`documents`], [`syntax`], [`build`], [`check`]), documents against
 //! them ([`validate`]).
 //!
-//! Own, because of what a bus needs together: imports by registry keys, XSD 1.0 as the engines people come from read it,
+//! In-house, because a bus needs together: imports by registry keys, XSD 1.0 as common engines read it,
 //! every violation with its place, linear-time patterns, and no second tree of each message.
 
 mod automaton;

@@ -43,7 +43,7 @@ impl Ways {
     pub const SUBSTITUTION: Ways = Ways(16);
     pub const ALL: Ways = Ways(31);
 
-    /// Whether they share a member.
+    /// Whether they have a common member.
     pub fn meets(self, other: Ways) -> bool {
         self.0 & other.0 != 0
     }
@@ -71,7 +71,7 @@ pub struct Type {
     pub body: Body,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Debug)]
 pub enum Body {
     /// Not built yet.
@@ -85,7 +85,7 @@ pub enum Body {
 pub struct Simple {
     pub variety: Variety,
     pub facets: Facets,
-    /// What the value means beyond itself.
+    /// A role beyond the value.
     pub role: Role,
 }
 
@@ -106,7 +106,7 @@ pub enum Role {
     Entity,
 }
 
-/// The form that a built-in type demands beyond its primitive.
+/// The lexical form that a built-in type demands beyond its primitive.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     Any,
@@ -145,7 +145,7 @@ pub struct Facets {
     pub max_inclusive: Option<Facet<Value>>,
     pub min_exclusive: Option<Facet<Value>>,
     pub max_exclusive: Option<Facet<Value>>,
-    /// Each step of derivation adds alternatives of which one must match.
+    /// Each derivation step adds alternatives; one of each step must match.
     pub patterns: Vec<Arc<[Pattern]>>,
     pub enumeration: Option<Arc<[Value]>>,
 }
@@ -211,7 +211,7 @@ pub struct AttributeUse {
     pub required: bool,
     /// `use="prohibited"`: takes the attribute of the base away.
     pub prohibited: bool,
-    /// Of the use; that of the declaration applies where there is none.
+    /// The constraint of the use; without one that of the declaration applies.
     pub constant: Option<Constant>,
     pub place: Place,
 }
@@ -233,7 +233,7 @@ pub struct Element {
     pub nillable: bool,
     pub is_abstract: bool,
     pub constant: Option<Constant>,
-    /// The element it can stand for.
+    /// The head of its substitution group.
     pub head: Option<ElementId>,
     pub block: Ways,
     pub is_final: Ways,
@@ -241,7 +241,7 @@ pub struct Element {
     pub place: Place,
 }
 
-/// `minOccurs`, `maxOccurs` and what occurs.
+/// A particle: `minOccurs`, `maxOccurs` and a term.
 #[derive(Clone, Debug)]
 pub struct Particle {
     pub min: u32,
@@ -250,7 +250,7 @@ pub struct Particle {
     pub place: Place,
 }
 
-/// What occurs.
+/// A term.
 #[derive(Clone, Debug)]
 pub enum Term {
     Element(ElementId),
@@ -272,7 +272,7 @@ pub struct Wildcard {
     pub process: Process,
 }
 
-/// How strictly what a wildcard admits is assessed.
+/// `processContents` of a wildcard.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd)]
 pub enum Process {
     Skip,
@@ -300,11 +300,11 @@ impl Namespaces {
     }
 
     /// Part 1, 3.10.6, Wildcard Subset.
-    pub fn is_subset(&self, of: &Namespaces) -> bool {
-        match (self, of) {
+    pub fn is_subset(&self, superset: &Namespaces) -> bool {
+        match (self, superset) {
             (_, Namespaces::Any) => true,
             (Namespaces::Not(a), Namespaces::Not(b)) => a == b,
-            (Namespaces::Set(set), of) => set.iter().all(|&ns| of.allows(ns)),
+            (Namespaces::Set(set), superset) => set.iter().all(|&ns| superset.allows(ns)),
             _ => false,
         }
     }
@@ -412,7 +412,7 @@ impl Components {
         }
     }
 
-    /// The simple type of the characters in an element of this type.
+    /// The simple type of the text in an element of this type.
     pub fn content_type(&self, ty: TypeId) -> Option<TypeId> {
         match &self.types.get(ty)?.body {
             Body::Simple(_) => Some(ty),
@@ -421,7 +421,7 @@ impl Components {
         }
     }
 
-    /// The ways by which `ty` derives from `base`; `None` where it does not.
+    /// The derivation methods from `base` to `ty`; `None`: it is not derived.
     pub fn derivation(&self, ty: TypeId, base: TypeId) -> Option<Ways> {
         let mut ways = Ways::NONE;
         let mut at = ty;
@@ -447,7 +447,7 @@ impl Components {
         None
     }
 
-    /// The name of a type for people.
+    /// The name of a type for messages.
     pub fn type_name(&self, ty: TypeId) -> String {
         match self.types.get(ty).and_then(|t| t.name) {
             Some(name) => self.names.show(name),

@@ -39,8 +39,8 @@ pub struct Names {
 impl Default for Names {
     fn default() -> Names {
         let mut names = Names { strings: Vec::new(), table: HashMap::new() };
-        for known in ["", XS_NS, XSI_NS, xml::XML_NS] {
-            names.intern(known);
+        for namespace in ["", XS_NS, XSI_NS, xml::XML_NS] {
+            names.intern(namespace);
         }
         names
     }
@@ -58,7 +58,7 @@ impl Names {
         sym
     }
 
-    /// The symbol of `text`, [`UNKNOWN`] when no schema mentions it.
+    /// The symbol of `text`, [`UNKNOWN`] when the schema does not mention it.
     pub fn find(&self, text: &str) -> Sym {
         self.table.get(text).copied().unwrap_or(UNKNOWN)
     }
@@ -68,7 +68,7 @@ impl Names {
         self.strings.get(sym as usize).map_or("?", |s| s)
     }
 
-    /// The name for people: `local` or `{namespace}local`.
+    /// The name for messages: `local` or `{namespace}local`.
     pub fn show(&self, name: Name) -> String {
         match self.text(name.ns) {
             "" => self.text(name.local).to_owned(),

@@ -6,14 +6,14 @@ use std::fmt::Write;
 /// A compiled pattern; it matches whole values.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// As written.
+    /// The source text.
     pub source: Box<str>,
     regex: regex::Regex,
 }
 
 /// Deepest nesting of groups and classes.
 const MAX_DEPTH: usize = 100;
-/// Memory a compiled pattern may take: `\p{L}{1,1000}` is common in schemas.
+/// Most memory of a compiled pattern: `\p{L}{1,1000}` is common in schemas.
 const MAX_SIZE: usize = 64 << 20;
 
 const CATEGORIES: &str =
@@ -133,26 +133,26 @@ impl Translator<'_> {
                 let number = |text: &str| {
                     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u32>().ok()).flatten()
                 };
-                let least = number(low).ok_or_else(|| format!("`{{{quantity}}}` is no quantity"))?;
+                let least = number(low).ok_or_else(|| format!("`{{{quantity}}}` is not a quantity"))?;
                 if high.is_empty() && quantity.contains(',') {
                     let _ = write!(self.out, "{{{least},}}");
                 } else {
                     let most = number(high).filter(|&most| most >= least);
-                    let most = most.ok_or_else(|| format!("`{{{quantity}}}` is no quantity"))?;
+                    let most = most.ok_or_else(|| format!("`{{{quantity}}}` is not a quantity"))?;
                     let _ = write!(self.out, "{{{least},{most}}}");
                 }
                 self.rest = &self.rest[end + 1..];
             }
             _ => return Ok(()),
         }
-        // A second quantifier repeats nothing; to the engine it would be a lazy or possessive one.
+        // XML Schema does not allow a second quantifier; for the engine it would be a lazy or possessive one.
         match self.rest.chars().next() {
             Some(c @ ('?' | '*' | '+' | '{')) => Err(format!("`{c}` stands where nothing can be repeated")),
             _ => Ok(()),
         }
     }
 
-    /// A class behind its `[`.
+    /// A character class after its `[`.
     fn class(&mut self) -> Res<()> {
         self.enter()?;
         self.out.push_str("[[");
@@ -177,7 +177,7 @@ impl Translator<'_> {
                 ']' if empty => return Err("a class is empty".into()),
                 ']' => break,
                 '[' => return Err("`[` stands in a class; write `\\[`".into()),
-                // A hyphen is itself at the start and at the end.
+                // A hyphen is a literal at the start and at the end.
                 '-' if !(empty || self.rest.starts_with(']') || self.rest.starts_with("-[")) => {
                     return Err("`-` stands in a class without a range; write `\\-`".into());
                 }
@@ -227,7 +227,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What is behind a backslash.
+    /// An escape after its backslash.
     fn escape(&mut self) -> Res<Escape> {
         let set = |text: &str| Ok(Escape::Set(text.to_owned()));
         match self.next() {
@@ -271,7 +271,7 @@ impl Translator<'_> {
                 }
                 Ok(Escape::Set(format!(r"{negative}\p{{{property}}}")))
             }
-            Some(c) => Err(format!("`\\{c}` is no escape")),
+            Some(c) => Err(format!("`\\{c}` is not an escape")),
             None => Err("it ends with `\\`".into()),
         }
     }
@@ -279,11 +279,11 @@ impl Translator<'_> {
 
 enum Escape {
     Char(char),
-    /// The inside of a class of the engine.
+    /// The content of a class in the syntax of the engine.
     Set(String),
 }
 
-/// A character that means itself, inside and outside of classes.
+/// A literal character, inside and outside of classes.
 fn literal(c: char, out: &mut String) {
     match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' => out.push(c),

@@ -1,10 +1,10 @@
-//! What a restriction must be to its base (Part 1, 3.4.6 and 3.9.6): attributes, and particles case by case.
+//! Valid restrictions of a base (Part 1, 3.4.6 and 3.9.6): attributes, and particles case by case.
 
 use super::build::Builder;
 use super::model::*;
 use super::names::Name;
 
-/// How many elements a particle has at least.
+/// Least number of elements of a particle.
 pub fn least(schema: &Components, particle: ParticleId) -> u64 {
     range(schema, particle, 0).0
 }
@@ -41,7 +41,7 @@ fn range(schema: &Components, particle: ParticleId, depth: usize) -> (u64, Optio
     occurs(low, high)
 }
 
-/// Attributes of a restriction against those of the base.
+/// Checks the attributes of a restriction against those of the base.
 pub fn attributes(
     b: &mut Builder,
     place: Place,
@@ -51,13 +51,13 @@ pub fn attributes(
 ) {
     let Body::Complex(base_type) = &b.schema.types[base].body else { return };
     let (base_uses, base_wildcard) = (base_type.attributes.clone(), base_type.wildcard.clone());
-    for own in uses {
-        let name = b.schema.names.show(own.name);
-        let old = base_uses.iter().find(|u| u.name == own.name);
-        if own.prohibited {
+    for derived in uses {
+        let name = b.schema.names.show(derived.name);
+        let old = base_uses.iter().find(|u| u.name == derived.name);
+        if derived.prohibited {
             if old.is_some_and(|o| o.required) {
                 b.problem(
-                    own.place,
+                    derived.place,
                     "derivation-ok-restriction.3",
                     format!("attribute `{name}` is required in the base"),
                 );
@@ -66,18 +66,19 @@ pub fn attributes(
         }
         match old {
             Some(old) => {
-                if old.required && !own.required {
+                if old.required && !derived.required {
                     b.problem(
-                        own.place,
+                        derived.place,
                         "derivation-ok-restriction.2.1.1",
                         format!("attribute `{name}` is required in the base"),
                     );
                 }
-                b.later.push(super::build::Later::Attribute { own: own.clone(), old: old.clone() });
+                b.deferred
+                    .push(super::build::Later::Attribute { derived: derived.clone(), old: old.clone() });
             }
-            None if base_wildcard.as_ref().is_some_and(|w| w.namespaces.allows(own.name.ns)) => {}
+            None if base_wildcard.as_ref().is_some_and(|w| w.namespaces.allows(derived.name.ns)) => {}
             None => b.problem(
-                own.place,
+                derived.place,
                 "derivation-ok-restriction.2.2",
                 format!("the base does not allow attribute `{name}`"),
             ),
@@ -105,7 +106,7 @@ pub fn attributes(
     }
 }
 
-/// Particles at work: those of the schema, and those made of them.
+/// The particles of the schema, and those that the check derives from them.
 #[derive(Clone, Debug)]
 struct P {
     min: u32,
@@ -120,7 +121,7 @@ enum T {
     Group(Compositor, Vec<P>),
 }
 
-/// Nodes that a check may look at.
+/// Most nodes that a check may visit.
 const MAX_STEPS: usize = 2_000_000;
 
 struct Checker<'a> {
@@ -128,7 +129,7 @@ struct Checker<'a> {
     steps: usize,
 }
 
-/// Whether a particle is a valid restriction of that of the base; why not.
+/// Whether a particle is a valid restriction of that of the base; else the reason.
 pub fn particle(schema: &Components, derived: ParticleId, base: ParticleId) -> Result<(), String> {
     let mut checker = Checker { schema, steps: 0 };
     let (derived, base) = (checker.read(derived, 0), checker.read(base, 0));
@@ -177,13 +178,13 @@ impl Checker<'_> {
     fn restricts(&mut self, r: &P, b: &P, depth: usize) -> Result<(), String> {
         self.steps += 1;
         if self.steps > MAX_STEPS || depth > 500 {
-            return Ok(()); // too large to be judged; it is used as it is
+            return Ok(()); // too large to be judged; it is accepted
         }
         use Compositor::*;
         // An element with substitutes is a choice of them.
         if let T::Element(head) = b.term
             && let Some(members) = self.schema.members.get(&head).filter(|m| !m.is_empty())
-            && !matches!(r.term, T::Element(own) if self.schema.elements[own].name == self.schema.elements[head].name)
+            && !matches!(r.term, T::Element(element) if self.schema.elements[element].name == self.schema.elements[head].name)
         {
             let one = |&id: &ElementId| P { min: 1, max: 1, term: T::Element(id) };
             let choice = std::iter::once(&head).chain(members).map(one).collect();
@@ -196,9 +197,9 @@ impl Checker<'_> {
     fn restricts_plainly(&mut self, r: &P, b: &P, depth: usize) -> Result<(), String> {
         use Compositor::*;
         match (&r.term, &b.term) {
-            (T::Element(own), T::Element(base)) => self.element(r, *own, b, *base),
-            (T::Element(own), T::Any(any)) => {
-                let name = self.schema.elements[*own].name;
+            (T::Element(derived), T::Element(base)) => self.element(r, *derived, b, *base),
+            (T::Element(derived), T::Any(any)) => {
+                let name = self.schema.elements[*derived].name;
                 if !any.namespaces.allows(name.ns) {
                     return Err(format!(
                         "the wildcard of the base does not allow `{}`",
@@ -207,11 +208,11 @@ impl Checker<'_> {
                 }
                 within(r, b)
             }
-            (T::Any(own), T::Any(base)) => {
-                if !own.namespaces.is_subset(&base.namespaces) {
+            (T::Any(derived), T::Any(base)) => {
+                if !derived.namespaces.is_subset(&base.namespaces) {
                     return Err("a wildcard is wider than that of the base".into());
                 }
-                if own.process < base.process {
+                if derived.process < base.process {
                     return Err("a wildcard is weaker than that of the base".into());
                 }
                 within(r, b)
@@ -223,7 +224,7 @@ impl Checker<'_> {
                 if !fits {
                     return Err("a group occurs more or less often than the wildcard of the base".into());
                 }
-                // Each member may be anywhere in it: their number was counted above.
+                // Each member may be at any place in it: their number was counted above.
                 let free = P { min: 0, max: UNBOUNDED, term: b.term.clone() };
                 parts.iter().try_for_each(|p| self.restricts(p, &free, depth + 1))
             }
@@ -241,7 +242,7 @@ impl Checker<'_> {
             (T::Group(Sequence, _), T::Group(All, members)) => self.ordered(r, b, members, true, depth),
             (T::Group(Choice, _), T::Group(Choice, members)) => self.choice(r, b, members, depth),
             (T::Group(Sequence, parts), T::Group(Choice, members)) => {
-                // MapAndSum: each part restricts some member, all of them together occur as often as the choice may.
+                // MapAndSum: each part restricts some member, and the sum of their occurrences is within that of the choice.
                 let n = parts.len() as u32;
                 let sum = P {
                     min: r.min.saturating_mul(n),
@@ -260,14 +261,14 @@ impl Checker<'_> {
         if found { Ok(()) } else { Err(format!("{} restricts nothing in the base", self.show(part))) }
     }
 
-    fn element(&mut self, r: &P, own: ElementId, b: &P, base: ElementId) -> Result<(), String> {
-        let (d, e) = (&self.schema.elements[own], &self.schema.elements[base]);
+    fn element(&mut self, r: &P, derived: ElementId, b: &P, base: ElementId) -> Result<(), String> {
+        let (d, e) = (&self.schema.elements[derived], &self.schema.elements[base]);
         let name = self.schema.names.show(d.name);
         if d.name != e.name {
             return Err(format!("`{name}` stands where the base has `{}`", self.schema.names.show(e.name)));
         }
         within(r, b)?;
-        if own == base {
+        if derived == base {
             return Ok(());
         }
         if d.nillable && !e.nillable {
@@ -285,8 +286,8 @@ impl Checker<'_> {
             return Err(format!("`{name}` blocks less than in the base"));
         }
         if !d.constraints.iter().all(|c| {
-            let of = &self.schema.constraints[*c];
-            e.constraints.iter().any(|o| self.schema.constraints[*o].name == of.name)
+            let constraint = &self.schema.constraints[*c];
+            e.constraints.iter().any(|o| self.schema.constraints[*o].name == constraint.name)
         }) {
             return Err(format!("`{name}` has identity constraints that it does not have in the base"));
         }
@@ -299,7 +300,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Recurse and RecurseUnordered: the parts map to members of the base; what is left out is emptiable.
+    /// Recurse and RecurseUnordered: the parts map to members of the base; members without a part are emptiable.
     fn ordered(&mut self, r: &P, b: &P, members: &[P], any_order: bool, depth: usize) -> Result<(), String> {
         within(r, b)?;
         let T::Group(_, parts) = &r.term else { return Ok(()) };
@@ -388,7 +389,7 @@ fn total(p: &P) -> (u64, Option<u64>) {
     (u64::from(p.min).saturating_mul(low), most)
 }
 
-/// Elements with the same name in a content must have the same type (Part 1, 3.8.6). The name that does not.
+/// Elements with the same name in a content must have the same type (Part 1, 3.8.6). Returns a name that violates this.
 pub fn inconsistent(schema: &Components, particle: ParticleId) -> Option<Name> {
     let mut types: std::collections::HashMap<Name, TypeId> = std::collections::HashMap::new();
     let mut pending = vec![particle];

@@ -1,4 +1,4 @@
-//! Simple types at work: white space, varieties, facets (Part 2, 4.1.4 and 4.3).
+//! Validation of simple types: white space, varieties, facets (Part 2, 4.1.4 and 4.3).
 
 use super::builtin::conforms;
 use super::model::*;
@@ -6,16 +6,16 @@ use super::value::{self, Prefixes, Primitive, Value};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// A text that its type accepts.
+/// A valid text.
 #[derive(Debug)]
 pub struct Checked {
-    /// The value, where it was asked for.
+    /// The value, if it was requested.
     pub value: Option<Value>,
-    /// The type that took it: of a union the member.
+    /// The type that accepted it: for a union the member.
     pub ty: TypeId,
 }
 
-/// What is wrong with a value, with the rule that says so.
+/// The error in a value, with the rule that it violates.
 #[derive(Debug)]
 pub struct Wrong {
     pub rule: &'static str,
@@ -29,7 +29,7 @@ fn wrong<T>(rule: &'static str, message: String) -> Result<T, Wrong> {
 /// Deepest nesting of unions and lists.
 const MAX_NESTING: usize = 50;
 
-/// White space as the facet wants it.
+/// Normalizes white space as the facet demands.
 pub fn normalise(text: &str, white_space: WhiteSpace) -> Cow<'_, str> {
     const SPACE: [char; 3] = ['\t', '\n', '\r'];
     match white_space {
@@ -53,7 +53,7 @@ pub fn normalise(text: &str, white_space: WhiteSpace) -> Cow<'_, str> {
 }
 
 impl Components {
-    /// Checks a text against a simple type. `value`: the value is wanted.
+    /// Validates a text against a simple type. `value`: the value is requested.
     pub fn check(
         &self,
         ty: TypeId,
@@ -73,7 +73,7 @@ impl Components {
         depth: usize,
     ) -> Result<(Checked, Cow<'t, str>), Wrong> {
         let Some(simple) = self.simple(ty) else {
-            // A pending or complex type here is an error that the schema has already.
+            // A pending or complex type here is an error that was reported with the schema.
             return Ok((Checked { value: None, ty }, Cow::Borrowed(text)));
         };
         if depth > MAX_NESTING {
@@ -223,7 +223,7 @@ impl Components {
         Ok(())
     }
 
-    /// The name of the type or of the nearest named one it is derived from.
+    /// The name of the type, or of its nearest named ancestor.
     fn type_name_near(&self, ty: TypeId) -> String {
         let mut at = ty;
         for _ in 0..100 {
@@ -241,7 +241,7 @@ impl Components {
     }
 }
 
-/// A text short enough for a message.
+/// A text, shortened for a message.
 pub fn clip(text: &str) -> Cow<'_, str> {
     const LONGEST: usize = 100;
     match text.char_indices().nth(LONGEST) {

@@ -1,4 +1,4 @@
-//! The form of schema documents: what the schema for schemas (Part 1, appendix A) says, as one table.
+//! The syntax of schema documents: the schema for schemas (Part 1, appendix A), as one table.
 
 use super::model::Ways;
 use super::names::XS_NS;
@@ -19,7 +19,7 @@ enum Of {
     Natural,
     Positive,
     Occurs,
-    /// Words of which any number may be there, or `#all`.
+    /// A list of these words, or `#all`.
     Ways(&'static [&'static str]),
     /// One of these words.
     One(&'static [&'static str]),
@@ -29,7 +29,7 @@ enum Of {
 /// An attribute: name, type, whether it must be there.
 type Attribute = (&'static str, Of, bool);
 
-/// What may be in an element: its attributes, and its children as a regular expression over the letters of [`letter`].
+/// The content of an element: its attributes, and its children as a regular expression over the letters of [`letter`].
 struct Rule {
     attributes: &'static [Attribute],
     content: &'static str,
@@ -179,7 +179,7 @@ fn rule(local: &str, parent: &str, top: bool, has_ref: bool) -> Option<Rule> {
         "group" => rule(const { &[("ref", Of::QName, true), OCCURS[0], OCCURS[1]] }, "n?"),
         "attributeGroup" if top => rule(&[("name", Of::NcName, true)], "n?[aA]*Y?"),
         "attributeGroup" => rule(&[("ref", Of::QName, true)], "n?"),
-        // The model of a named group occurs as often as the group is referred to.
+        // The group reference has the occurrence, not the model of a named group.
         "sequence" | "choice" if parent == "group" => rule(&[], "n?[eghqy]*"),
         "all" if parent == "group" => rule(&[], "n?e*"),
         "sequence" | "choice" => rule(const { &[OCCURS[0], OCCURS[1]] }, "n?[eghqy]*"),
@@ -255,7 +255,7 @@ fn letter(local: &str) -> Option<char> {
     })
 }
 
-/// A problem: where, which rule, what.
+/// A problem: place, rule, message.
 pub type Problem = (NodeId, &'static str, String);
 
 const RULE: &str = "s4s";
@@ -304,8 +304,9 @@ impl<'a> Checker<'a> {
                     self.problem(node, RULE, format!("text stands in `{}`", tree.qname(node)));
                 }
                 NodeKind::Element => {
-                    let known = if tree.namespace(child) == XS_NS { letter(tree.local(child)) } else { None };
-                    match known {
+                    let child_letter =
+                        if tree.namespace(child) == XS_NS { letter(tree.local(child)) } else { None };
+                    match child_letter {
                         Some(letter) => letters.push(letter),
                         None => {
                             self.problem(
@@ -346,7 +347,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let text = tree.text(attribute);
-            let of = match allowed.iter().find(|a| a.0 == local) {
+            let kind = match allowed.iter().find(|a| a.0 == local) {
                 Some(allowed) => allowed.1,
                 None if local == "id" && with_id => Of::Id,
                 None => {
@@ -358,10 +359,10 @@ impl<'a> Checker<'a> {
                     continue;
                 }
             };
-            if !fits(of, text) {
+            if !fits(kind, text) {
                 self.problem(node, RULE, format!("`{text}` is not a valid value of attribute `{local}`"));
             }
-            if of == Of::Id && !self.ids.insert(text.trim()) {
+            if kind == Of::Id && !self.ids.insert(text.trim()) {
                 self.problem(node, RULE, format!("the id `{text}` is there twice"));
             }
         }
@@ -372,7 +373,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What must not, or must, be there together.
+    /// Checks attributes and children that exclude or require each other.
     fn combinations(&mut self, node: NodeId, local: &str, top: bool, letters: &str) {
         let tree = self.tree;
         let has = |name| tree.attribute(node, "", name).is_some();
@@ -453,7 +454,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A count; too large ones are as good as the largest.
+/// An occurrence count; too large ones count as the largest.
 pub fn number(text: &str) -> Option<u32> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if text == "unbounded" {
@@ -494,9 +495,9 @@ fn is_qname(text: &str) -> bool {
     }
 }
 
-fn fits(of: Of, text: &str) -> bool {
+fn fits(kind: Of, text: &str) -> bool {
     let trimmed = text.trim_matches([' ', '\t', '\n', '\r']);
-    match of {
+    match kind {
         Of::Any => true,
         Of::Id | Of::NcName => xml::is_ncname(trimmed),
         Of::QName => is_qname(trimmed),
@@ -517,7 +518,7 @@ fn fits(of: Of, text: &str) -> bool {
     }
 }
 
-/// The ways of a `final` or `block`.
+/// The methods of a `final` or `block`.
 pub fn ways(text: &str) -> Ways {
     words(text).fold(Ways::NONE, |ways, word| {
         ways.with(match word {

@@ -1,4 +1,4 @@
-//! Documents against a schema (Part 1, 3.3.4, 3.4.4, 3.2.4): one walk over the tree, without recursion.
+//! Validation of documents (Part 1, 3.3.4, 3.4.4, 3.2.4): one walk over the tree, without recursion.
 
 use super::automaton::{Match, State};
 use super::identity;
@@ -10,10 +10,10 @@ use crate::Violation;
 use std::collections::{HashMap, HashSet};
 use xml::{Document, NodeId, NodeKind};
 
-/// Violations that are told of one document.
+/// Most violations that are reported of one document.
 pub const MAX_VIOLATIONS: usize = 1000;
 
-/// What the look at a node costs, in units of work.
+/// Units of work for a visit of a node.
 const NODE: u64 = 8;
 
 /// Names of a document as names of the schema.
@@ -40,7 +40,7 @@ impl Lookup<'_> {
     }
 }
 
-/// What identity constraints need to know.
+/// What identity constraints need of a document.
 #[derive(Default)]
 pub struct Found {
     pub values: HashMap<NodeId, Option<Value>>,
@@ -48,7 +48,7 @@ pub struct Found {
     pub nilled: HashSet<NodeId>,
 }
 
-/// An element whose content is being read.
+/// An open element.
 struct Frame {
     node: NodeId,
     next: Option<NodeId>,
@@ -56,7 +56,7 @@ struct Frame {
     ty: TypeId,
     state: Option<State>,
     nil: bool,
-    /// Its content is wrong already: one violation is enough.
+    /// Its content is invalid already: one violation is enough.
     wrong: bool,
 }
 
@@ -73,8 +73,8 @@ struct Validator<'a> {
     keeps_values: bool,
 }
 
-/// All violations of the element `root` of a document, in its order; at most [`MAX_VIOLATIONS`]. It counts its work; what it found
-/// until it was stopped means nothing (`meter::finished`).
+/// All violations of the element `root` of a document, in document order; at most [`MAX_VIOLATIONS`]. It counts its work; the violations
+/// of a stopped run mean nothing (`meter::finished`).
 pub fn validate(schema: &Components, doc: &Document, root: NodeId) -> Vec<Violation> {
     let mut v = Validator {
         schema,
@@ -156,7 +156,7 @@ impl<'a> Validator<'a> {
         self.doc.attribute_node(node, super::names::XSI_NS, local)
     }
 
-    /// An element begins whose declaration, if any, is known.
+    /// Begins an element, with its declaration if it has one.
     fn begin(&mut self, node: NodeId, declaration: Option<ElementId>, stack: &mut Vec<Frame>) {
         let schema = self.schema;
         let element = declaration.map(|id| &schema.elements[id]);
@@ -280,18 +280,18 @@ impl<'a> Validator<'a> {
         let content = schema.complex(frame.ty).map(|c| &c.content);
         let (Some(Content::Elements { model, .. }), Some(state)) = (content, &mut frame.state) else {
             if !std::mem::replace(&mut frame.wrong, true) {
-                let (rule, what) = match content {
+                let (rule, why) = match content {
                     Some(Content::Empty) => ("cvc-complex-type.2.1", "the content must be empty"),
                     Some(_) => ("cvc-complex-type.2.2", "the content must be text"),
                     None => ("cvc-type.3.1.2", "the element has a simple type"),
                 };
-                let message = format!("element `{}` is not allowed: {what}", shown(self));
+                let message = format!("element `{}` is not allowed: {why}", shown(self));
                 self.violation(child, rule, message);
             }
             return;
         };
         if frame.wrong {
-            // What comes behind cannot be judged; where it is known it is looked at for itself.
+            // The content after this element cannot be judged; elements with a global declaration are validated on their own.
             if let Some(&declaration) = schema.global_elements.get(&name) {
                 self.begin(child, Some(declaration), stack);
             }
@@ -335,7 +335,7 @@ impl<'a> Validator<'a> {
             return;
         }
         let rule = match self.schema.complex(frame.ty).map(|c| &c.content) {
-            // Even white space is content there.
+            // In empty content even white space is an error.
             Some(Content::Empty) => "cvc-complex-type.2.1",
             Some(Content::Elements { mixed: false, .. })
                 if !text.trim_matches([' ', '\t', '\n', '\r']).is_empty() =>
@@ -469,12 +469,12 @@ impl<'a> Validator<'a> {
                     }
                 }
             };
-            let of = &schema.attributes[declaration];
-            let constant = constant.or(of.constant.as_ref());
+            let declared = &schema.attributes[declaration];
+            let constant = constant.or(declared.constant.as_ref());
             let wanted = self.keeps_values || constant.is_some_and(|c| c.fixed);
             let prefixes = |prefix: &str| doc.lookup_prefix(node, prefix).map(str::to_owned);
             let text = doc.text(attribute);
-            match schema.check(of.ty, text, &prefixes, wanted) {
+            match schema.check(declared.ty, text, &prefixes, wanted) {
                 Ok(checked) => {
                     if let Some(constant) =
                         constant.filter(|c| c.fixed && c.value.is_some() && checked.value != c.value)
@@ -536,7 +536,7 @@ impl<'a> Validator<'a> {
         for word in words {
             match role {
                 Role::Id => {
-                    // The element of an attribute owns its ID.
+                    // The owner of an ID is the element of the attribute.
                     let owner = if self.doc.kind(node) == NodeKind::Attribute {
                         self.doc.parent(node)
                     } else {

@@ -1,4 +1,4 @@
-//! Values of the primitive types (Part 2, 3.2): from their lexical form, equal, ordered.
+//! Values of the primitive types (Part 2, 3.2): lexical form, equality, order.
 
 use super::datetime::{Moment, Shape, Span};
 use super::decimal::Decimal;
@@ -35,7 +35,7 @@ pub enum Primitive {
 /// A value.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Text that has no other meaning.
+    /// A string.
     Text(Box<str>),
     /// A URI: never equal to a string.
     Uri(Box<str>),
@@ -60,11 +60,11 @@ pub enum Value {
 }
 
 impl Value {
-    /// The order of two values of one type; `None` where there is none.
+    /// The order of two values of one type; `None`: they are not comparable.
     pub fn compare(&self, other: &Value) -> Option<Ordering> {
         match (self, other) {
             (Value::Decimal(a), Value::Decimal(b)) => Some(a.cmp(b)),
-            // NaN is equal to itself and incomparable to the rest.
+            // NaN is equal to itself and not comparable to other values.
             (Value::Float(a), Value::Float(b)) if a.is_nan() && b.is_nan() => Some(Ordering::Equal),
             (Value::Double(a), Value::Double(b)) if a.is_nan() && b.is_nan() => Some(Ordering::Equal),
             (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
@@ -107,7 +107,7 @@ impl PartialEq for Value {
 /// Finds the namespace of a prefix (`""`: the default namespace, `Some("")` where there is none).
 pub type Prefixes<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The value of a text whose white space is normalised already; `None` where it has none.
+/// The value of a text with normalized white space; `None` where it has none.
 pub fn parse(text: &str, primitive: Primitive, prefixes: Prefixes<'_>) -> Option<Value> {
     let moment = |shape| Moment::parse(text, shape).map(|m| Value::Moment(primitive, m));
     match primitive {
@@ -119,7 +119,7 @@ pub fn parse(text: &str, primitive: Primitive, prefixes: Prefixes<'_>) -> Option
         },
         Primitive::Decimal => Decimal::parse(text).map(Value::Decimal),
         Primitive::Float => float(text).map(|n| Value::Float(n as f32)).map(|v| match v {
-            // Through f64 a float could be rounded twice.
+            // Parsing an f64 first could round a float twice.
             Value::Float(f) if f.is_finite() => Value::Float(text.parse().unwrap_or(f)),
             v => v,
         }),

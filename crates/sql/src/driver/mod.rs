@@ -1,4 +1,4 @@
-//! One connection to one database, whichever it is.
+//! One connection to a database of any kind.
 
 mod mssql;
 mod mysql;
@@ -18,24 +18,24 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What a statement did beside its rows.
+/// The outcome of a statement beside its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// How many rows it changed (or found, where it only reads).
+    /// The number of rows that it changed (or found, where it only reads).
     pub affected: u64,
-    /// The key that the database made for the last row that was added, where it says so by itself.
+    /// The key that the database generated for the last inserted row, where its protocol reports it.
     pub generated: Option<i64>,
 }
 
-/// Takes the rows of a result one by one. A function that takes a row is one that always has room.
+/// Receives the rows of a result one by one. A closure is a receiver that always has room.
 pub trait Sink: Send {
-    /// Takes a row; `false`: no more are wanted.
+    /// Receives a row; `false`: no more are wanted.
     ///
     /// # Errors
-    /// Whatever is wrong with the row; no more are wanted.
+    /// An error in the row; no more are wanted.
     fn row(&mut self, row: Row) -> Result<bool, Error>;
 
-    /// Whether there is room for a row. Until then the database waits; the deadline of the statement does not count that.
+    /// Whether there is room for a row. Until then the database waits, and the deadline of the statement stands still.
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _ = cx;
         Poll::Ready(())
@@ -50,15 +50,15 @@ impl<F: FnMut(Row) -> Result<bool, Error> + Send> Sink for F {
 
 pub(crate) type Rows<'a> = &'a mut dyn Sink;
 
-/// A row of so many bytes is read on a thread of its own: it would take a millisecond of the worker.
+/// A row of this many bytes is converted on another thread: that would block the worker for a millisecond.
 const LARGE: usize = 1 << 20;
 
-/// Hands the rows of a result on. What nobody wants any more is received all the same, so that the connection can be used again.
+/// Passes on the rows of a result. Unwanted rows are received all the same, so that the connection can be used again.
 struct Handing<'a> {
     rows: Rows<'a>,
-    /// The columns of the last statement of the connection: the same one comes again and again.
+    /// The columns of the connection's last statement: mostly the next one is the same.
     last: &'a mut Arc<Columns>,
-    /// Those of this one, from its first row on.
+    /// The columns of this statement, from its first row on.
     columns: Option<Arc<Columns>>,
     /// Most bytes of a value.
     longest: usize,
@@ -71,7 +71,7 @@ impl<'a> Handing<'a> {
         Handing { rows, last, columns: None, longest, wanted: true, problem: None }
     }
 
-    /// `length`: of a value, in bytes.
+    /// `length`: length of a value in bytes.
     async fn row<R: sqlx::Row + Send>(
         &mut self,
         row: R,
@@ -101,7 +101,7 @@ impl<'a> Handing<'a> {
         self.hand(columns, values).await;
     }
 
-    /// The columns of a row; `None`: it is not wanted.
+    /// The columns of a row; `None`: the row is not wanted.
     fn columns<'n>(
         &mut self,
         count: usize,
@@ -111,8 +111,8 @@ impl<'a> Handing<'a> {
             return None;
         }
         let columns = self.columns.get_or_insert_with(|| {
-            let is_same =
-                count == self.last.0.len() && names.clone().zip(&self.last.0).all(|(own, last)| own == last);
+            let is_same = count == self.last.0.len()
+                && names.clone().zip(&self.last.0).all(|(name, last)| name == last);
             if !is_same {
                 *self.last = Arc::new(Columns(names.map(str::to_owned).collect()));
             }
@@ -121,7 +121,7 @@ impl<'a> Handing<'a> {
         Some(Arc::clone(columns))
     }
 
-    /// Gives a row to who takes it, when there is room.
+    /// Passes a row to the receiver when that has room.
     async fn hand(&mut self, columns: Arc<Columns>, values: Result<Vec<Value>, Error>) {
         poll_fn(|cx| self.rows.poll_room(cx)).await;
         let read = values.and_then(|values| self.rows.row(Row { columns, values }));
@@ -131,7 +131,7 @@ impl<'a> Handing<'a> {
         });
     }
 
-    /// The rows of another result do not count.
+    /// Ignores the rows of further results.
     fn result_ends(&mut self) {
         self.wanted &= self.columns.is_none();
     }
@@ -141,10 +141,10 @@ impl<'a> Handing<'a> {
     }
 }
 
-/// What is said of a value that is larger than `sql.value` allows.
+/// The error for a value that is larger than `sql.value` allows.
 fn is_too_long(column: &str, length: usize, longest: usize) -> Error {
-    let what = format!("column {column} has a value of {length} bytes, and sql.value allows {longest}");
-    Error::new(Reason::Value, what)
+    let message = format!("column {column} has a value of {length} bytes, and sql.value allows {longest}");
+    Error::new(Reason::Value, message)
 }
 
 /// An open connection. Dropping it closes it.
@@ -156,7 +156,7 @@ pub(crate) enum Connection {
 }
 
 impl Connection {
-    /// Opens one and makes it ready: time zone, isolation, `initSQL`.
+    /// Opens a connection and sets it up: time zone, isolation, `initSQL`.
     pub async fn open(source: &Source) -> Result<Connection, Error> {
         let mut connection = match source.target.dialect {
             Dialect::Postgres => Connection::Postgres(Box::new(postgres::Session::open(source).await?)),
@@ -170,7 +170,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Runs a prepared statement, which the connection keeps.
+    /// Runs a prepared statement, which the connection caches.
     pub async fn run(
         &mut self,
         statement: &Statement,
@@ -185,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Runs statements of the configuration or of this crate that have no parameters and give no rows.
+    /// Runs statements of the configuration or of this crate, without parameters and rows.
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
         match self {
             Connection::Postgres(session) => session.execute(text).await,
@@ -195,14 +195,14 @@ impl Connection {
         }
     }
 
-    /// Ends what runs and takes back what was begun, without waiting for it. For a connection that must not be closed.
+    /// Cancels the running statement and rolls back, without waiting. For a connection that must not be closed.
     pub fn abandon(&self) {
         if let Connection::Sqlite(session) = self {
             session.abandon();
         }
     }
 
-    /// Whether it still works.
+    /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
         match self {
             Connection::Postgres(session) => session.ping().await,
@@ -213,16 +213,16 @@ impl Connection {
     }
 }
 
-/// The authorities that this system trusts, for servers whose certificates are checked and that no file is named for.
+/// The system's trust anchors, for servers whose certificates are checked without a given file.
 const SYSTEM_ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
-/// The bundle of the system, where there is one.
+/// The bundle of the system, if it has one.
 fn system_roots<'a>() -> Option<&'a str> {
     SYSTEM_ROOTS.into_iter().find(|path| std::path::Path::new(path).is_file())
 }
 
-/// What fails while a connection is made.
+/// The error for a failed connection attempt.
 fn unavailable(error: sqlx::Error) -> Error {
     let broken = match &error {
         sqlx::Error::Io(error) => Some(format!("no connection can be made: {}", of_io(error))),
@@ -232,27 +232,27 @@ fn unavailable(error: sqlx::Error) -> Error {
     Error { reason: crate::error::Reason::Unavailable, message: broken.unwrap_or(error.message), ..error }
 }
 
-/// What a socket reports.
+/// The error for an I/O error.
 fn of_io(error: &std::io::Error) -> String {
     match error.kind() {
-        // What TLS says of it has the address of a page in it.
+        // The message of TLS contains the URL of a page.
         std::io::ErrorKind::UnexpectedEof => "the server closed it".to_owned(),
         _ => error.to_string(),
     }
 }
 
-/// What the libraries report, without the texts that they put around it.
+/// The error for an error of the library, without the texts that it adds.
 fn failed(error: sqlx::Error) -> Error {
     use crate::error::Reason;
     use sqlx::Error as Sqlx;
     match error {
-        Sqlx::Database(own) => {
+        Sqlx::Database(database) => {
             let number =
-                own.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().map(|own| own.number().into());
+                database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().map(|d| d.number().into());
             Error {
-                state: own.code().map(|code| code.into_owned()),
+                state: database.code().map(|code| code.into_owned()),
                 number,
-                ..Error::new(Reason::Refused, own.message())
+                ..Error::new(Reason::Refused, database.message())
             }
         }
         Sqlx::Io(error) => {

@@ -19,12 +19,12 @@ use tiberius::{
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
 
-/// What the days of `DATE` and `DATETIME2` are counted from.
+/// Day 0 of `DATE` and `DATETIME2`.
 const FIRST: Date = Date::constant(1, 1, 1);
-/// What the days of `DATETIME` and `SMALLDATETIME` are counted from.
+/// Day 0 of `DATETIME` and `SMALLDATETIME`.
 const OLD_FIRST: Date = Date::constant(1900, 1, 1);
 
-/// The columns of the result that says what a statement did, which is added behind it.
+/// The columns of the added result with the count of changed rows and the generated key.
 const CHANGED: &str = "busbar_changed";
 const KEY: &str = "busbar_key";
 
@@ -33,7 +33,7 @@ const DIGITS: usize = 38;
 
 pub(crate) struct Session {
     client: Client<Compat<TcpStream>>,
-    /// The columns of the last statement: the same one comes again and again.
+    /// The columns of the last statement: mostly the next one is the same.
     columns: Arc<Columns>,
     /// Most bytes of a value.
     longest: usize,
@@ -43,12 +43,12 @@ impl Session {
     pub async fn open(source: &Source) -> Result<Session, Error> {
         let mut config = config(source)?;
         let mut client = None;
-        // A server may send its clients to another one, once.
+        // A server may redirect its clients, once.
         for _ in 0..2 {
             let stream = TcpStream::connect_named(&config).await.map_err(unavailable)?;
             match Client::connect(config.clone(), stream.compat_write()).await {
-                Ok(own) => {
-                    client = Some(own);
+                Ok(connected) => {
+                    client = Some(connected);
                     break;
                 }
                 Err(tiberius::error::Error::Routing { host, port }) => {
@@ -61,7 +61,7 @@ impl Session {
         let none = || Error::new(Reason::Unavailable, "the server sends its clients in a circle");
         let longest = source.options.longest;
         let mut session = Session { client: client.ok_or_else(none)?, columns: Arc::default(), longest };
-        // What is longer than the limit is cut by the server behind it, so that it never comes as a whole; a character has two bytes there.
+        // The server cuts longer values just beyond the limit, so that they never come as a whole; a character has two bytes there.
         let mut first = format!("SET TEXTSIZE {};", (2 * longest.saturating_add(1)).min(i32::MAX as usize));
         if let Some(isolation) = source.options.isolation {
             _ = write!(first, "SET TRANSACTION ISOLATION LEVEL {};", isolation.sql());
@@ -77,7 +77,7 @@ impl Session {
         rows: Rows<'_>,
     ) -> Result<Outcome, Error> {
         let bound = parameters.iter().map(Bound::new).collect::<Result<Vec<_>, _>>()?;
-        let all: Vec<&dyn ToSql> = bound.iter().map(|own| own as &dyn ToSql).collect();
+        let all: Vec<&dyn ToSql> = bound.iter().map(|parameter| parameter as &dyn ToSql).collect();
         let text = match changes(statement.text()) {
             true => Cow::Owned(format!(
                 "{}\n;SELECT @@ROWCOUNT AS {CHANGED}, CAST(SCOPE_IDENTITY() AS bigint) AS {KEY}",
@@ -86,7 +86,7 @@ impl Session {
             false => Cow::Borrowed(&**statement.text()),
         };
         let mut stream = match all.as_slice() {
-            // As a batch: what it sets and the temporary tables that it makes stay.
+            // As a batch, so that its settings and temporary tables stay.
             [] => self.client.simple_query(text).await,
             all => self.client.query(text, all).await,
         }
@@ -96,8 +96,8 @@ impl Session {
         let (mut says_changes, mut results) = (false, 0);
         while let Some(item) = stream.try_next().await.map_err(failed)? {
             match item {
-                QueryItem::Metadata(own) => {
-                    says_changes = own.columns().first().is_some_and(|first| first.name() == CHANGED);
+                QueryItem::Metadata(metadata) => {
+                    says_changes = metadata.columns().first().is_some_and(|first| first.name() == CHANGED);
                     results += u32::from(!says_changes);
                     // Of several results the rows of the first one count.
                     if results > 1 {
@@ -110,7 +110,7 @@ impl Session {
                         Some((_, ColumnData::I64(value))) => *value,
                         _ => None,
                     };
-                    outcome.affected += number(0).and_then(|own| u64::try_from(own).ok()).unwrap_or(0);
+                    outcome.affected += number(0).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
                     outcome.generated = number(1);
                 }
                 QueryItem::Row(row) => {
@@ -140,7 +140,7 @@ fn config(source: &Source) -> Result<Config, Error> {
     let mut config = Config::new();
     config.host(&target.host);
     match target.option("instanceName") {
-        // The port is asked of the server's browser.
+        // The SQL Server Browser gives the port.
         Some(instance) if target.port == 0 => config.instance_name(instance),
         _ => config.port(target.port),
     }
@@ -149,12 +149,13 @@ fn config(source: &Source) -> Result<Config, Error> {
     }
     config.authentication(AuthMethod::sql_server(&source.user, &source.password));
     config.application_name(target.option("applicationName").unwrap_or("busbar"));
-    config
-        .readonly(target.option("applicationIntent").is_some_and(|own| own.eq_ignore_ascii_case("readonly")));
+    config.readonly(
+        target.option("applicationIntent").is_some_and(|value| value.eq_ignore_ascii_case("readonly")),
+    );
     config.lossy_utf16_decoding(true);
-    let is = |name: &str| target.option(name).is_some_and(|own| own.eq_ignore_ascii_case("true"));
+    let is = |name: &str| target.option(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let encryption = match target.option("encrypt").map(str::to_ascii_lowercase).as_deref() {
-        // As the driver of Java has it since its version 10.2.
+        // The default of Microsoft's JDBC driver since version 10.2.
         None | Some("" | "true" | "yes" | "mandatory") => EncryptionLevel::Required,
         Some("false" | "no" | "optional") => EncryptionLevel::Off,
         Some("strict") => EncryptionLevel::Strict,
@@ -163,19 +164,19 @@ fn config(source: &Source) -> Result<Config, Error> {
         }
     };
     config.encryption(encryption);
-    // The login alone goes to whoever is there, as with the driver of Java.
+    // As in the JDBC driver, encryption of the login alone accepts every certificate.
     if is("trustServerCertificate") || encryption == EncryptionLevel::Off {
         config.trust_cert();
     } else if let Some(roots) = target.option("sslrootcert") {
         config.trust_cert_ca(roots);
     }
-    if let Some(name) = target.option("hostNameInCertificate").filter(|own| !own.is_empty()) {
+    if let Some(name) = target.option("hostNameInCertificate").filter(|value| !value.is_empty()) {
         config.hostname_in_certificate(name);
     }
     Ok(config)
 }
 
-/// Whether a statement changes rows, so that it is asked how many.
+/// Whether a statement changes rows, so that their number must be queried.
 fn changes(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
@@ -192,7 +193,7 @@ fn changes(text: &str) -> bool {
     matches!(&*word.to_ascii_uppercase(), "INSERT" | "UPDATE" | "DELETE" | "MERGE")
 }
 
-/// A parameter, checked.
+/// A checked parameter.
 #[derive(Debug)]
 struct Bound<'a> {
     parameter: &'a Parameter,
@@ -212,7 +213,7 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// A plain number of at most [`DIGITS`] digits, of which one at least stands before the point.
+/// A plain number of at most [`DIGITS`] digits, with at least one before the point.
 fn numeric(text: &str) -> Option<Numeric> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = whole.trim_start_matches('-').len() + fraction.len();
@@ -221,7 +222,7 @@ fn numeric(text: &str) -> Option<Numeric> {
     (digits <= DIGITS && usize::from(scale) < DIGITS).then(|| Numeric::new_with_scale(value, scale))
 }
 
-/// Ticks of a ten-millionth of a second since midnight.
+/// Time since midnight in units of 100 ns.
 fn ticks(time: Time) -> time::Time {
     let nanos = Time::midnight().duration_until(time).as_nanos();
     time::Time::new(u64::try_from(nanos / 100).unwrap_or(0), 7)
@@ -287,26 +288,26 @@ fn values(row: &tiberius::Row, longest: usize) -> Result<Vec<Value>, Error> {
 }
 
 /// A value of a column.
-fn value(data: &ColumnData<'_>, of: ColumnType) -> Option<Value> {
-    fn one<T: Copy>(value: &Option<T>, read: impl FnOnce(T) -> Option<Value>) -> Option<Value> {
+fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
+    fn read_value<T: Copy>(value: &Option<T>, read: impl FnOnce(T) -> Option<Value>) -> Option<Value> {
         value.map_or(Some(Value::Null), read)
     }
     match data {
-        ColumnData::U8(value) => one(value, |own| Some(Value::Integer(own.into()))),
-        ColumnData::I16(value) => one(value, |own| Some(Value::Integer(own.into()))),
-        ColumnData::I32(value) => one(value, |own| Some(Value::Integer(own.into()))),
-        ColumnData::I64(value) => one(value, |own| Some(Value::Integer(own))),
-        ColumnData::F32(value) => one(value, |own| Some(Value::Real(own))),
-        // The library has money as a float.
-        ColumnData::F64(value) if matches!(of, ColumnType::Money | ColumnType::Money4) => {
-            one(value, |own| Some(Value::Decimal(format!("{own:.4}"))))
+        ColumnData::U8(value) => read_value(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I16(value) => read_value(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I32(value) => read_value(value, |v| Some(Value::Integer(v.into()))),
+        ColumnData::I64(value) => read_value(value, |v| Some(Value::Integer(v))),
+        ColumnData::F32(value) => read_value(value, |v| Some(Value::Real(v))),
+        // The library converts money to a float.
+        ColumnData::F64(value) if matches!(column_type, ColumnType::Money | ColumnType::Money4) => {
+            read_value(value, |v| Some(Value::Decimal(format!("{v:.4}"))))
         }
-        ColumnData::F64(value) => one(value, |own| Some(Value::Double(own))),
-        ColumnData::Bit(value) => one(value, |own| Some(Value::Boolean(own))),
+        ColumnData::F64(value) => read_value(value, |v| Some(Value::Double(v))),
+        ColumnData::Bit(value) => read_value(value, |v| Some(Value::Boolean(v))),
         ColumnData::Guid(value) => {
-            one(value, |own| Some(Value::Text(own.hyphenated().to_string().to_ascii_uppercase())))
+            read_value(value, |uuid| Some(Value::Text(uuid.hyphenated().to_string().to_ascii_uppercase())))
         }
-        ColumnData::Numeric(value) => one(value, |own| Some(Value::Decimal(decimal(own)))),
+        ColumnData::Numeric(value) => read_value(value, |numeric| Some(Value::Decimal(decimal(numeric)))),
         ColumnData::String(value) => {
             Some(value.as_ref().map_or(Value::Null, |text| Value::Text(text.clone().into_owned())))
         }
@@ -317,37 +318,39 @@ fn value(data: &ColumnData<'_>, of: ColumnType) -> Option<Value> {
             Some(value.as_ref().map_or(Value::Null, |xml| Value::Text(xml.as_ref().as_ref().to_owned())))
         }
         ColumnData::Date(value) => {
-            one(value, |own| Some(Value::Date(date(FIRST, own.days().into())?.to_string())))
+            read_value(value, |d| Some(Value::Date(date(FIRST, d.days().into())?.to_string())))
         }
-        ColumnData::Time(value) => one(value, |own| {
-            let time = Time::midnight().checked_add(since_midnight(own)?).ok()?;
+        ColumnData::Time(value) => read_value(value, |t| {
+            let time = Time::midnight().checked_add(since_midnight(t)?).ok()?;
             Some(Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())))
         }),
-        ColumnData::DateTime2(value) => one(value, |own| Some(Value::Timestamp(timestamp_text(at(own)?)))),
-        ColumnData::DateTimeOffset(value) => one(value, |own| {
-            let zoned = at(own.datetime2())?.to_zoned(TimeZone::UTC).ok()?;
+        ColumnData::DateTime2(value) => {
+            read_value(value, |datetime| Some(Value::Timestamp(timestamp_text(at(datetime)?))))
+        }
+        ColumnData::DateTimeOffset(value) => read_value(value, |datetime| {
+            let zoned = at(datetime.datetime2())?.to_zoned(TimeZone::UTC).ok()?;
             Some(Value::Timestamp(timestamp_text(zoned.with_time_zone(TimeZone::system()).datetime())))
         }),
-        ColumnData::DateTime(value) => one(value, |own| {
-            // Three-hundredths of a second, as whole milliseconds.
-            let millis = (i64::from(own.seconds_fragments()) * 10 + 1) / 3;
-            let midnight = date(OLD_FIRST, own.days().into())?.to_datetime(Time::midnight());
+        ColumnData::DateTime(value) => read_value(value, |datetime| {
+            // Units of 1/300 s as whole milliseconds.
+            let millis = (i64::from(datetime.seconds_fragments()) * 10 + 1) / 3;
+            let midnight = date(OLD_FIRST, datetime.days().into())?.to_datetime(Time::midnight());
             Some(Value::Timestamp(timestamp_text(
                 midnight.checked_add(SignedDuration::from_millis(millis)).ok()?,
             )))
         }),
-        ColumnData::SmallDateTime(value) => one(value, |own| {
-            let midnight = date(OLD_FIRST, own.days().into())?.to_datetime(Time::midnight());
-            let minutes = SignedDuration::from_mins(own.seconds_fragments().into());
+        ColumnData::SmallDateTime(value) => read_value(value, |datetime| {
+            let midnight = date(OLD_FIRST, datetime.days().into())?.to_datetime(Time::midnight());
+            let minutes = SignedDuration::from_mins(datetime.seconds_fragments().into());
             Some(Value::Timestamp(timestamp_text(midnight.checked_add(minutes).ok()?)))
         }),
     }
 }
 
-/// A number as `BigDecimal.toString` writes it, with all digits behind its point.
-fn decimal(of: Numeric) -> String {
-    let (sign, scale) = (if of.value() < 0 { "-" } else { "" }, usize::from(of.scale()));
-    let digits = format!("{:0>width$}", of.value().unsigned_abs(), width = scale + 1);
+/// A number as `BigDecimal.toString` writes it, with all digits of its scale.
+fn decimal(numeric: Numeric) -> String {
+    let (sign, scale) = (if numeric.value() < 0 { "-" } else { "" }, usize::from(numeric.scale()));
+    let digits = format!("{:0>width$}", numeric.value().unsigned_abs(), width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);
     let point = if fraction.is_empty() { "" } else { "." };
     format!("{sign}{whole}{point}{fraction}")
@@ -363,9 +366,9 @@ fn since_midnight(time: time::Time) -> Option<SignedDuration> {
     Some(SignedDuration::from_nanos(i64::try_from(nanos).ok()?))
 }
 
-fn at(of: time::DateTime2) -> Option<DateTime> {
-    let midnight = date(FIRST, of.date().days().into())?.to_datetime(Time::midnight());
-    midnight.checked_add(since_midnight(of.time())?).ok()
+fn at(datetime: time::DateTime2) -> Option<DateTime> {
+    let midnight = date(FIRST, datetime.date().days().into())?.to_datetime(Time::midnight());
+    midnight.checked_add(since_midnight(datetime.time())?).ok()
 }
 
 fn unavailable(error: tiberius::error::Error) -> Error {
@@ -377,22 +380,22 @@ fn unavailable(error: tiberius::error::Error) -> Error {
     Error { reason: Reason::Unavailable, message: broken.unwrap_or(error.message), ..error }
 }
 
-/// What the library reports, without the texts that it puts around it.
+/// The error for an error of the library, without the texts that it adds.
 fn failed(error: tiberius::error::Error) -> Error {
-    use tiberius::error::Error as Own;
+    use tiberius::error::Error as Tds;
     match error {
-        Own::Server(own) => {
-            // From this class on the server closes the connection.
-            let reason = if own.class() >= 20 { Reason::Interrupted } else { Reason::Refused };
-            Error { number: Some(own.code().into()), ..Error::new(reason, own.message()) }
+        Tds::Server(token) => {
+            // From severity class 20 on the server closes the connection.
+            let reason = if token.class() >= 20 { Reason::Interrupted } else { Reason::Refused };
+            Error { number: Some(token.code().into()), ..Error::new(reason, token.message()) }
         }
-        Own::Io { message, .. } => {
+        Tds::Io { message, .. } => {
             Error::new(Reason::Interrupted, format!("the connection broke: {message}"))
         }
-        Own::Tls(message) => {
+        Tds::Tls(message) => {
             Error::new(Reason::Unavailable, format!("TLS with the database failed: {message}"))
         }
-        Own::Conversion(message) | Own::Encoding(message) => Error::new(Reason::Value, message),
+        Tds::Conversion(message) | Tds::Encoding(message) => Error::new(Reason::Value, message),
         other => Error::new(Reason::Interrupted, other.to_string()),
     }
 }
@@ -417,7 +420,7 @@ mod tests {
     fn values_are_read_as_java_does() {
         let noon = time::Time::new(12 * 36_000_000_000 + 5_000_000, 7);
         let day = days(Date::constant(2026, 11, 23));
-        for (data, of, wanted) in [
+        for (data, column_type, wanted) in [
             (ColumnData::U8(Some(255)), ColumnType::Int1, Value::Integer(255)),
             (ColumnData::I64(None), ColumnType::Int8, Value::Null),
             (ColumnData::F64(Some(12.5)), ColumnType::Money, Value::Decimal("12.5000".into())),
@@ -446,9 +449,9 @@ mod tests {
                 Value::Text("00000000-0000-0000-0000-00000000ABCD".into()),
             ),
         ] {
-            assert_eq!(value(&data, of), Some(wanted), "{data:?}");
+            assert_eq!(value(&data, column_type), Some(wanted), "{data:?}");
         }
-        // What no server sends.
+        // Values that no server sends.
         assert_eq!(value(&ColumnData::Time(Some(time::Time::new(u64::MAX, 0))), ColumnType::Timen), None);
         assert_eq!(value(&ColumnData::Time(Some(time::Time::new(1, 200))), ColumnType::Timen), None);
         assert_eq!(value(&ColumnData::Date(Some(time::Date::new(0x00FF_FFFF))), ColumnType::Daten), None);

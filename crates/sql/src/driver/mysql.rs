@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 pub(crate) struct Session {
     connection: MySqlConnection,
-    /// The columns of the last statement: the same one comes again and again.
+    /// The columns of the last statement: mostly the next one is the same.
     columns: Arc<Columns>,
-    /// `TINYINT(1)` is a truth value, as JDBC's driver has it unless `tinyInt1isBit=false`.
+    /// `TINYINT(1)` is a boolean, as in the JDBC driver unless `tinyInt1isBit=false`.
     truths: bool,
     /// Most bytes of a value.
     longest: usize,
@@ -90,7 +90,7 @@ impl Session {
 
 fn options(source: &Source) -> Result<MySqlConnectOptions, Error> {
     let target = &source.target;
-    // What the library does to a session on its own, JDBC's driver does not.
+    // Session settings of the library that the JDBC driver does not make.
     let mut options = MySqlConnectOptions::new()
         .host(&target.host)
         .port(target.port)
@@ -115,8 +115,8 @@ fn options(source: &Source) -> Result<MySqlConnectOptions, Error> {
             Some("VERIFY_CA") => MySqlSslMode::VerifyCa,
             Some("VERIFY_IDENTITY" | "VERIFY_FULL") => MySqlSslMode::VerifyIdentity,
             Some(_) => {
-                let what = "sslMode is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY";
-                return Err(Error::new(Reason::Unavailable, what));
+                let message = "sslMode is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY";
+                return Err(Error::new(Reason::Unavailable, message));
             }
             None if target.option("useSSL").is_some_and(|value| value.eq_ignore_ascii_case("false")) => {
                 MySqlSslMode::Disabled
@@ -132,7 +132,7 @@ fn options(source: &Source) -> Result<MySqlConnectOptions, Error> {
     Ok(options)
 }
 
-/// A parameter. Decimals and times go as texts, which the server reads.
+/// A parameter. Decimals and times are sent as texts, which the server converts.
 struct Bound<'a>(&'a Parameter);
 
 impl Type<MySql> for Bound<'_> {
@@ -176,7 +176,7 @@ impl Encode<'_, MySql> for Bound<'_> {
     }
 }
 
-/// The bytes of a value as they came.
+/// The bytes of a value as received.
 fn length(row: &sqlx::mysql::MySqlRow, at: usize) -> usize {
     let raw = row.try_get_raw(at).ok().filter(|raw| !raw.is_null());
     let bytes: Option<&[u8]> = raw.and_then(|raw| Decode::<MySql>::decode(raw).ok());
@@ -190,20 +190,20 @@ fn values(row: &sqlx::mysql::MySqlRow, truths: bool) -> Result<Vec<Value>, Error
             if raw.is_null() {
                 return Ok(Value::Null);
             }
-            let own = raw.type_info().into_owned();
+            let column_type = raw.type_info().into_owned();
             let bytes: Option<&[u8]> = Decode::<MySql>::decode(raw).ok();
-            bytes.and_then(|bytes| value(own.name(), bytes, truths)).ok_or_else(|| {
+            bytes.and_then(|bytes| value(column_type.name(), bytes, truths)).ok_or_else(|| {
                 let name = row.column(at).name();
                 Error::new(
                     Reason::Value,
-                    format!("column {name} of type {} cannot be read; cast it to CHAR", own.name()),
+                    format!("column {name} of type {} cannot be read; cast it to CHAR", column_type.name()),
                 )
             })
         })
         .collect()
 }
 
-/// The value of some bytes in the binary form of their type.
+/// The value of bytes in the binary format of their type.
 fn value(name: &str, bytes: &[u8], truths: bool) -> Option<Value> {
     let signed = |bytes: &[u8]| -> Option<i64> {
         Some(match bytes.len() {
@@ -241,7 +241,7 @@ fn value(name: &str, bytes: &[u8], truths: bool) -> Option<Value> {
     })
 }
 
-/// A length, then year, month, day, hour, minute, second, microseconds, as far as they are not zero.
+/// A length, then year, month, day, hour, minute, second, microseconds, up to the last that is not zero.
 fn date_time(bytes: &[u8]) -> Option<DateTime> {
     let at = |at: usize| bytes.get(at).copied().unwrap_or(0) as i8;
     let year = i16::from_le_bytes(bytes.get(1..3)?.try_into().ok()?);

@@ -112,7 +112,7 @@ mod tests {
             write(text, &mut bytes);
             assert_eq!(read(&bytes).as_deref(), Some(text));
         }
-        // 12.5 as the server sends it.
+        // 12.5 in the format of the server.
         assert_eq!(read(&[0, 2, 0, 0, 0, 0, 0, 1, 0, 12, 0x13, 0x88]).as_deref(), Some("12.5"));
         assert_eq!(read(&[0, 0, 0, 0, 0xC0, 0, 0, 0]).as_deref(), Some("NaN"));
         assert_eq!(read(&[0, 2, 0]), None);

@@ -22,21 +22,21 @@ use sqlx::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Of so many texts the types are kept. Then all is forgotten, with what was prepared.
+/// Most texts whose types are cached. Beyond, all types and prepared statements are dropped.
 const TEXTS: usize = 1000;
 
-/// What days and times are counted from.
+/// The epoch of dates and times.
 const EPOCH: Date = Date::constant(2000, 1, 1);
 
 pub(crate) struct Session {
     connection: PgConnection,
-    /// The columns of the last statement: the same one comes again and again.
+    /// The columns of the last statement: mostly the next one is the same.
     columns: Arc<Columns>,
     /// Most bytes of a value.
     longest: usize,
-    /// The types of the parameters that texts were first asked with: those that a text was prepared with are kept for it.
+    /// The parameter types with which each text was first prepared: the prepared statement is bound to them.
     types: HashMap<Arc<str>, Vec<Kind>>,
-    /// The server keeps no prepared statements (`prepareThreshold=0`).
+    /// The server has no named prepared statements (`prepareThreshold=0`).
     unprepared: bool,
 }
 
@@ -45,7 +45,7 @@ impl Session {
         let options = options(source)?;
         let mut connection = options.connect().await.map_err(unavailable)?;
         let mut first = String::new();
-        // The library asks for UTC; what JDBC asks for is the time zone of the machine.
+        // The library sets UTC; JDBC sets the time zone of the machine.
         if let Some(zone) = TimeZone::system().iana_name().filter(|&zone| !matches!(zone, "UTC" | "Etc/UTC"))
         {
             first += &format!("SET TIME ZONE '{}';", zone.replace('\'', ""));
@@ -60,8 +60,8 @@ impl Session {
         if !first.is_empty() {
             connection.execute(AssertSqlSafe(first)).await.map_err(unavailable)?;
         }
-        // What stands between the server and its clients may give each statement another connection.
-        let unprepared = source.target.option("prepareThreshold").is_some_and(|own| own.trim() == "0");
+        // A pooler between the server and its clients may run each statement on another connection.
+        let unprepared = source.target.option("prepareThreshold").is_some_and(|value| value.trim() == "0");
         Ok(Session {
             connection,
             columns: Arc::default(),
@@ -87,21 +87,21 @@ impl Session {
             Err(error) if is_stale(&error) && !has_rows => error,
             other => return other,
         };
-        // A table is another one than when the statement was prepared, or the server has forgotten it: nothing was done yet.
+        // A table has changed since the statement was prepared, or the server has dropped the statement: nothing was done yet.
         self.connection.clear_cached_statements().await.map_err(failed)?;
         match self.ask(&text, parameters, rows, &mut has_rows).await {
-            // Within a transaction it was the end of it.
+            // Within a transaction the error has aborted it.
             Err(again) if again.state.as_deref() == Some("25P02") => Err(first),
             other => other,
         }
     }
 
-    /// The text that a statement is prepared as: one that was asked with other types before is another one.
+    /// The text that is prepared: with other parameter types than before it is made a different one.
     fn text(&mut self, statement: &Statement, parameters: &[Parameter]) -> Arc<str> {
         let text = statement.text();
         let kinds = || parameters.iter().map(Parameter::kind);
         match self.types.get(text) {
-            Some(known) if kinds().eq(known.iter().copied()) => Arc::clone(text),
+            Some(last_kinds) if kinds().eq(last_kinds.iter().copied()) => Arc::clone(text),
             Some(_) => {
                 let types: Vec<&str> = kinds().map(Kind::name).collect();
                 format!("{text}\n-- {}", types.join(", ")).into()
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// `has_rows`: there was one.
+    /// `has_rows`: a row has come.
     async fn ask(
         &mut self,
         text: &Arc<str>,
@@ -152,16 +152,16 @@ impl Session {
     }
 }
 
-/// Whether a prepared statement is of no more use: `0A000` (cached plan must not change result type), `26000` (it does not exist).
+/// Whether a prepared statement is invalid: `0A000` (cached plan must not change result type), `26000` (it does not exist).
 fn is_stale(error: &Error) -> bool {
     matches!(error.state.as_deref(), Some("0A000" | "26000"))
 }
 
 fn options(source: &Source) -> Result<PgConnectOptions, Error> {
     let target = &source.target;
-    let wrong = |what: String| Error::new(Reason::Unavailable, what);
+    let wrong = |message: String| Error::new(Reason::Unavailable, message);
     let user = if source.user.is_empty() { "postgres" } else { &source.user };
-    // Every field is set: nothing of the environment of this process may count.
+    // Every field is set, so that the environment of the process has no effect.
     let mut options = PgConnectOptions::new_without_pgpass()
         .host(&target.host)
         .port(target.port)
@@ -192,7 +192,7 @@ fn options(source: &Source) -> Result<PgConnectOptions, Error> {
     if let Some(roots) = target.option("sslrootcert").or_else(system_roots) {
         options = options.ssl_root_cert(roots);
     }
-    // A statement that nobody waits for any more ends by itself.
+    // The server ends a statement that nobody waits for.
     let mut settings = vec![(
         "statement_timeout",
         (source.options.query_timeout.as_millis() + 500).min(86_400_000).to_string(),
@@ -203,7 +203,7 @@ fn options(source: &Source) -> Result<PgConnectOptions, Error> {
     Ok(options.options(settings))
 }
 
-/// A parameter with the type that JDBC's driver gives it.
+/// A parameter with the type that the JDBC driver gives it.
 struct Bound<'a>(&'a Parameter);
 
 impl Type<Postgres> for Bound<'_> {
@@ -233,7 +233,7 @@ impl Encode<'_, Postgres> for Bound<'_> {
     fn encode_by_ref(&self, out: &mut PgArgumentBuffer) -> Result<IsNull, sqlx::error::BoxDynError> {
         match self.0 {
             Parameter::Null(_) => return Ok(IsNull::Yes),
-            // No text of PostgreSQL has it, and the server would cut the connection's next message in two.
+            // PostgreSQL allows no NUL in a text, and it would corrupt the next protocol message.
             Parameter::Text(text) if text.contains('\0') => return Err("a text with a NUL character".into()),
             Parameter::Text(text) => out.extend_from_slice(text.as_bytes()),
             Parameter::Decimal(text) => numeric::write(text, out),
@@ -266,7 +266,7 @@ fn days(date: Date) -> i32 {
     (EPOCH.duration_until(date).as_hours() / 24) as i32
 }
 
-/// The bytes of a value as they came.
+/// The bytes of a value as received.
 fn length(row: &sqlx::postgres::PgRow, at: usize) -> usize {
     let raw = row.try_get_raw(at).ok();
     raw.filter(|raw| !raw.is_null()).and_then(|raw| raw.as_bytes().ok().map(<[u8]>::len)).unwrap_or(0)
@@ -276,9 +276,9 @@ fn values(row: &sqlx::postgres::PgRow) -> Result<Vec<Value>, Error> {
     (0..row.len())
         .map(|at| {
             let raw = row.try_get_raw(at).map_err(failed)?;
-            value(&raw).map_err(|what| {
+            value(&raw).map_err(|why| {
                 let name = row.column(at).name();
-                Error::new(Reason::Value, format!("column {name} cannot be read: {what}"))
+                Error::new(Reason::Value, format!("column {name} cannot be read: {why}"))
             })
         })
         .collect()
@@ -289,19 +289,20 @@ fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
         return Ok(Value::Null);
     }
     let bytes = raw.as_bytes().map_err(|error| error.to_string())?;
-    let own = raw.type_info();
-    read(&own, bytes).ok_or_else(|| format!("its type {} is not known here; cast it to text", own.name()))
+    let pg_type = raw.type_info();
+    read(&pg_type, bytes)
+        .ok_or_else(|| format!("its type {} is not known here; cast it to text", pg_type.name()))
 }
 
-/// The value of some bytes in the binary form of their type.
-fn read(own: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
-    match own.kind() {
-        PgTypeKind::Domain(of) => return read(of, bytes),
+/// The value of bytes in the binary format of their type.
+fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+    match pg_type.kind() {
+        PgTypeKind::Domain(base) => return read(base, bytes),
         PgTypeKind::Enum(_) => return text(bytes),
-        PgTypeKind::Array(of) => return array(of, bytes),
+        PgTypeKind::Array(element_type) => return array(element_type, bytes),
         _ => {}
     }
-    Some(match own.oid().map_or(0, |oid| oid.0) {
+    Some(match pg_type.oid().map_or(0, |oid| oid.0) {
         16 => Value::Boolean(*bytes.first()? != 0),
         17 => Value::Bytes(bytes.to_vec()),
         20 => Value::Integer(i64::from_be_bytes(bytes.try_into().ok()?)),
@@ -335,7 +336,7 @@ fn read(own: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                     .to_datetime(Time::midnight())
                     .checked_add(SignedDuration::from_micros(micros))
                     .ok()?;
-                let is_instant = own.oid().is_some_and(|oid| oid.0 == 1184);
+                let is_instant = pg_type.oid().is_some_and(|oid| oid.0 == 1184);
                 let zoned = |at: DateTime| {
                     Some(at.to_zoned(TimeZone::UTC).ok()?.with_time_zone(TimeZone::system()).datetime())
                 };
@@ -363,15 +364,15 @@ fn read(own: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                 at(20, 32)?
             ))
         }
-        // jsonb has its version in front.
+        // jsonb begins with a version byte.
         3802 => return text(bytes.get(1..)?),
         869 | 650 => network(bytes)?,
         829 => Value::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")),
         // void
         2278 => Value::Text(String::new()),
-        // text, varchar, bpchar, name, "char", json, xml, citext and whatever else is a text.
+        // text, varchar, bpchar, name, "char", json, xml, citext and all other types that are texts.
         18 | 19 | 25 | 114 | 142 | 1042 | 1043 => return text(bytes),
-        _ if matches!(own.name(), "citext" | "CITEXT" | "ltree" | "unknown") => return text(bytes),
+        _ if matches!(pg_type.name(), "citext" | "CITEXT" | "ltree" | "unknown") => return text(bytes),
         _ => return None,
     })
 }
@@ -380,8 +381,8 @@ fn text(bytes: &[u8]) -> Option<Value> {
     Some(Value::Text(std::str::from_utf8(bytes).ok()?.to_owned()))
 }
 
-/// `{1,2,"a b"}`: as `PgArray.toString`. Arrays of one dimension.
-fn array(of: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+/// `{1,2,"a b"}`, as `PgArray.toString` writes it. Arrays of one dimension.
+fn array(element_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
     let number = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let mut out = String::from("{");
     match number(0)? {
@@ -398,7 +399,7 @@ fn array(of: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                     out += "NULL";
                     continue;
                 };
-                let element = read(of, bytes.get(at..at + length)?)?;
+                let element = read(element_type, bytes.get(at..at + length)?)?;
                 let is_text = matches!(element, Value::Text(_) | Value::Timestamp(_));
                 let element = element.to_string();
                 at += length;

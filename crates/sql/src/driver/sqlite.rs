@@ -1,4 +1,4 @@
-//! SQLite: a library that waits for disks and locks, so each connection has a thread of its own.
+//! SQLite: the library blocks on disks and locks, so each connection has a thread.
 
 use super::turns::{Turn, Turns};
 use super::{Outcome, Rows};
@@ -19,34 +19,34 @@ use std::time::Duration;
 use tokio::sync::mpsc as answers;
 use tokio::sync::oneshot;
 
-/// So long a statement waits for others that write, of this process and then of others.
+/// How long a statement waits for other writers: those of this process, and then those of others.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// So many rows, of so many bytes, cross from the thread at a time, and so many such chunks wait there at most.
+/// Rows and bytes in a chunk that crosses from the thread, and most chunks that wait there.
 const CHUNK: usize = 64;
 const CHUNK_BYTES: usize = 128 << 10;
 const CHUNKS: usize = 4;
 
-/// The handle of a thread with a connection. When it is dropped, what runs is interrupted, and the thread ends.
+/// The handle of a thread with a connection. Dropping it interrupts the running statement and ends the thread.
 pub(crate) struct Session {
     jobs: mpsc::Sender<Job>,
     interrupt: Arc<InterruptHandle>,
-    /// Jobs so far.
+    /// Number of jobs so far.
     count: AtomicU64,
     given_up: Arc<AtomicU64>,
 }
 
-/// So many steps of a statement lie between two looks at whether somebody waits for it: an interrupt has no effect on one that is about to begin.
+/// Steps of a statement between two checks whether somebody waits for it: an interrupt does not reach a statement that is about to begin.
 const STEPS: i32 = 10_000;
 
 struct Job {
-    /// The first one is 1.
+    /// The number of the job; the first one is 1.
     number: u64,
     text: Arc<str>,
     parameters: Vec<Parameter>,
     /// Several statements, without parameters and results.
     is_batch: bool,
-    answer: answers::Sender<Message>,
+    sender: answers::Sender<Message>,
 }
 
 enum Message {
@@ -67,7 +67,7 @@ impl Session {
         let source = source.clone();
         let (jobs, queue) = mpsc::channel::<Job>();
         let (opened, is_open) = oneshot::channel();
-        // The last job that nobody waits for any more.
+        // The last job that was given up.
         let given_up = Arc::new(AtomicU64::new(0));
         let looks = Arc::clone(&given_up);
         let run = move || {
@@ -81,7 +81,7 @@ impl Session {
                 }
             };
         };
-        let unavailable = |what: String| Error::new(Reason::Unavailable, what);
+        let unavailable = |message: String| Error::new(Reason::Unavailable, message);
         std::thread::Builder::new()
             .name("sqlite".to_owned())
             .spawn(run)
@@ -106,7 +106,7 @@ impl Session {
                     for row in chunk {
                         poll_fn(|cx| rows.poll_room(cx)).await;
                         if !rows.row(row)? {
-                            // The thread sees that nobody listens, and ends the statement.
+                            // The thread notices that the receiver has gone, and ends the statement.
                             return Ok(Outcome::default());
                         }
                     }
@@ -128,14 +128,14 @@ impl Session {
     pub fn abandon(&self) {
         self.given_up.store(self.count.load(Relaxed), Relaxed);
         self.interrupt.interrupt();
-        let (answer, _) = answers::channel(1);
-        // Refused where no transaction is open, which is as good.
+        let (sender, _) = answers::channel(1);
+        // Refused where no transaction is open, which has the same effect.
         _ = self.jobs.send(Job {
             number: self.number(),
             text: Arc::from("ROLLBACK"),
             parameters: Vec::new(),
             is_batch: true,
-            answer,
+            sender,
         });
     }
 
@@ -145,9 +145,9 @@ impl Session {
         parameters: Vec<Parameter>,
         is_batch: bool,
     ) -> Result<answers::Receiver<Message>, Error> {
-        let (answer, answers) = answers::channel(CHUNKS);
+        let (sender, answers) = answers::channel(CHUNKS);
         let number = self.number();
-        self.jobs.send(Job { number, text, parameters, is_batch, answer }).map_err(|_| gone())?;
+        self.jobs.send(Job { number, text, parameters, is_batch, sender }).map_err(|_| gone())?;
         Ok(answers)
     }
 
@@ -181,7 +181,7 @@ fn open(source: &Source) -> Result<Connection, Error> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest).map_err(unavailable)?;
     let option =
         |name: &str| source.target.option(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    // As the driver of JDBC: off unless the URL says so.
+    // Off unless the URL turns it on, as in the JDBC driver.
     connection.pragma_update(None, "foreign_keys", option("foreign_keys")).map_err(unavailable)?;
     if let Some(mode) = source.target.option("journal_mode") {
         connection.pragma_update(None, "journal_mode", mode).map_err(unavailable)?;
@@ -192,36 +192,36 @@ fn open(source: &Source) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Does jobs until the handle is gone.
+/// Runs jobs until the handle is dropped.
 fn serve(
     connection: &mut Connection,
     queue: &mpsc::Receiver<Job>,
     given_up: &Arc<AtomicU64>,
     turns: Option<&Arc<Turns>>,
 ) {
-    // The right to write: for a statement, or for a transaction.
+    // The permission to write: for a statement, or for a transaction.
     let mut turn: Option<Turn> = None;
     let running = Arc::new(AtomicU64::new(0));
-    let (own, given_up) = (Arc::clone(&running), Arc::clone(given_up));
-    if let Err(error) =
-        connection.progress_handler(STEPS, Some(move || own.load(Relaxed) <= given_up.load(Relaxed)))
+    let (statement_number, given_up) = (Arc::clone(&running), Arc::clone(given_up));
+    if let Err(error) = connection
+        .progress_handler(STEPS, Some(move || statement_number.load(Relaxed) <= given_up.load(Relaxed)))
     {
         tracing::warn!(target: "busbar::sql", "statements of SQLite run to their ends when nobody waits: {error}");
     }
     while let Ok(job) = queue.recv() {
         running.store(job.number, Relaxed);
         // Given up before it began, when there was nothing to interrupt yet.
-        if !job.is_batch && job.answer.is_closed() {
+        if !job.is_batch && job.sender.is_closed() {
             continue;
         }
         if let (Some(turns), None) = (turns, &turn)
             && writes(connection, &job)
         {
-            turn = turns.take(PATIENCE, || !job.answer.is_closed());
+            turn = turns.take(PATIENCE, || !job.sender.is_closed());
             if turn.is_none() {
                 let message = "database is locked: others of this process write for too long";
                 let error = Error { number: Some(5), ..Error::new(Reason::Refused, message) };
-                _ = job.answer.blocking_send(Message::Failed(error));
+                _ = job.sender.blocking_send(Message::Failed(error));
                 continue;
             }
         }
@@ -233,18 +233,18 @@ fn serve(
         if connection.is_autocommit() {
             turn = None;
         }
-        // Nobody may wait for it any more.
-        _ = job.answer.blocking_send(match done {
+        // The receiver may have gone.
+        _ = job.sender.blocking_send(match done {
             Ok(outcome) => Message::Done(outcome),
             Err(error) => Message::Failed(error),
         });
     }
 }
 
-/// Whether a job may write. What cannot be read says so itself when it runs.
+/// Whether a job may write. A statement that cannot be parsed fails when it runs.
 fn writes(connection: &Connection, job: &Job) -> bool {
     match job.is_batch {
-        // As a query that asks whether a connection works.
+        // As a query that validates a connection.
         true => !job.text.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select")),
         false => connection.prepare_cached(&job.text).is_ok_and(|statement| !statement.readonly()),
     }
@@ -269,7 +269,7 @@ fn answer(connection: &Connection, job: &Job) -> Result<Outcome, Error> {
         let (mut chunk, mut size) = (Vec::new(), 0);
         let mut columns: Option<Arc<Columns>> = None;
         while let Some(row) = rows.next().map_err(failed)? {
-            // Only now: where a table has changed since the statement was prepared, the first step prepares it again.
+            // Only after the first step, which prepares the statement again where a table has changed.
             let columns = columns.get_or_insert_with(|| {
                 Arc::new(Columns(row.as_ref().column_names().map(str::to_owned).collect()))
             });
@@ -281,22 +281,22 @@ fn answer(connection: &Connection, job: &Job) -> Result<Outcome, Error> {
             chunk.push(row);
             if chunk.len() == CHUNK || size >= CHUNK_BYTES {
                 size = 0;
-                if job.answer.blocking_send(Message::Rows(std::mem::take(&mut chunk))).is_err() {
+                if job.sender.blocking_send(Message::Rows(std::mem::take(&mut chunk))).is_err() {
                     return Ok(Outcome::default());
                 }
             }
         }
         if !chunk.is_empty() {
-            _ = job.answer.blocking_send(Message::Rows(chunk));
+            _ = job.sender.blocking_send(Message::Rows(chunk));
         }
     }
-    // What a statement changed that changes nothing (DDL) is what the one before it did.
+    // For a statement without changed rows (DDL) SQLite reports the count of the statement before.
     let changed = connection.total_changes() != before;
     let affected = if changed { connection.changes() } else { 0 };
     Ok(Outcome { affected, generated: changed.then(|| connection.last_insert_rowid()).filter(|&id| id != 0) })
 }
 
-/// A parameter. A decimal is a number where that is exact; days and times are the texts that SQLite's own functions read.
+/// A parameter. A decimal is a number where that is exact; dates and times are the texts that SQLite's own functions read.
 fn bound(parameter: &Parameter) -> rusqlite::types::Value {
     use rusqlite::types::Value::{Blob, Integer, Null, Real, Text};
     match parameter {
@@ -331,7 +331,7 @@ fn value(raw: ValueRef<'_>) -> Result<Value, Error> {
 }
 
 fn failed(error: rusqlite::Error) -> Error {
-    use rusqlite::Error as Own;
+    use rusqlite::Error as Sqlite;
     let code = error.sqlite_extended_error_code().map(i64::from);
     let reason = match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => Reason::Interrupted,
@@ -340,11 +340,11 @@ fn failed(error: rusqlite::Error) -> Error {
         _ => Reason::Refused,
     };
     let message = match error {
-        Own::SqliteFailure(own, _) if own.code == rusqlite::ErrorCode::TooBig => {
+        Sqlite::SqliteFailure(failure, _) if failure.code == rusqlite::ErrorCode::TooBig => {
             "a value is larger than sql.value allows".to_owned()
         }
-        Own::SqliteFailure(_, Some(message)) => message,
-        Own::SqlInputError { msg, .. } => msg,
+        Sqlite::SqliteFailure(_, Some(message)) => message,
+        Sqlite::SqlInputError { msg, .. } => msg,
         other => other.to_string(),
     };
     Error { number: code, ..Error::new(reason, message) }

@@ -1,16 +1,16 @@
-//! Who writes into a file of SQLite, in this process: one after the other, in the order in which they came.
+//! The order of writers to a file of SQLite in this process: first come, first served.
 //!
-//! SQLite itself has those that wait look again from time to time, and with many of them some never find it free.
+//! SQLite itself lets waiting writers poll, and with many of them some starve.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How often somebody who waits looks whether anybody still waits for him.
+/// How often a waiting writer checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Those that write, or want to, by their numbers: the first one does.
+/// The writers by their numbers: the first one writes, the others wait.
 #[derive(Default)]
 struct Queue {
     last: u64,
@@ -24,7 +24,7 @@ pub(super) struct Turns {
     changed: Condvar,
 }
 
-/// The right to write. It goes when this is dropped.
+/// The permission to write, until it is dropped.
 pub(super) struct Turn {
     turns: Arc<Turns>,
     number: u64,
@@ -35,7 +35,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Turns {
-    /// The turns of a file, which all connections to it share.
+    /// The turns of a file, shared by all connections to it.
     pub fn of(file: &Path) -> Arc<Turns> {
         static ALL: LazyLock<Mutex<HashMap<PathBuf, Weak<Turns>>>> = LazyLock::new(Mutex::default);
         let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
@@ -49,14 +49,14 @@ impl Turns {
         turns
     }
 
-    /// Waits until all who came before are done; `None`: that takes too long, or nobody wants it any more.
+    /// Waits for its turn; `None`: that takes too long, or the job was given up.
     pub fn take(self: &Arc<Turns>, longest: Duration, is_wanted: impl Fn() -> bool) -> Option<Turn> {
         let end = Instant::now() + longest;
         let mut queue = lock(&self.queue);
         queue.last += 1;
         let number = queue.last;
         queue.waiting.push_back(number);
-        // Whoever goes leaves the queue, here and when it is done.
+        // Dropping it leaves the queue, here and at the end of the turn.
         let turn = Turn { turns: Arc::clone(self), number };
         loop {
             if queue.waiting.front() == Some(&number) {
@@ -75,7 +75,7 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        lock(&self.turns.queue).waiting.retain(|&own| own != self.number);
+        lock(&self.turns.queue).waiting.retain(|&number| number != self.number);
         self.turns.changed.notify_all();
     }
 }
@@ -90,15 +90,15 @@ mod tests {
         assert!(Arc::ptr_eq(&turns, &Turns::of(Path::new("/nowhere/turns.db"))));
         assert!(!Arc::ptr_eq(&turns, &Turns::of(Path::new("/nowhere/others.db"))));
         let first = turns.take(Duration::ZERO, || true).unwrap();
-        // Too late, and not wanted: neither stays in the queue.
+        // One that times out and one that is given up both leave the queue.
         assert!(turns.take(Duration::from_millis(1), || true).is_none());
         assert!(turns.take(Duration::from_secs(60), || false).is_none());
         let order = Arc::new(Mutex::new(Vec::new()));
         let threads: Vec<_> = (0..5)
             .map(|number| {
-                let (own, order) = (Arc::clone(&turns), Arc::clone(&order));
+                let (turns_of_thread, order) = (Arc::clone(&turns), Arc::clone(&order));
                 let thread = std::thread::spawn(move || {
-                    let _turn = own.take(Duration::from_secs(60), || true).unwrap();
+                    let _turn = turns_of_thread.take(Duration::from_secs(60), || true).unwrap();
                     lock(&order).push(number);
                 });
                 while lock(&turns.queue).waiting.len() < number + 2 {

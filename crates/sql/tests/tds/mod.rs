@@ -36,10 +36,10 @@ impl Drop for Tds {
 }
 
 impl Tds {
-    pub fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Tds {
+    pub fn start(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Tds {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (seen, logins, answer) = (Arc::default(), Arc::default(), Arc::new(answer));
+        let (seen, logins, reply) = (Arc::default(), Arc::default(), Arc::new(reply));
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
         let certificate = std::env::temp_dir().join(format!("busbar-tds-{}-{port}.crt", std::process::id()));
         std::fs::write(&certificate, made.cert.pem()).unwrap();
@@ -56,9 +56,9 @@ impl Tds {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { break };
-                let (seen, logins, answer) = (Arc::clone(&seen), Arc::clone(&logins), Arc::clone(&answer));
+                let (seen, logins, reply) = (Arc::clone(&seen), Arc::clone(&logins), Arc::clone(&reply));
                 let secure = Arc::clone(&secure);
-                std::thread::spawn(move || _ = serve(stream, secure, &seen, &logins, &*answer));
+                std::thread::spawn(move || _ = serve(stream, secure, &seen, &logins, &*reply));
             }
         });
         server
@@ -105,7 +105,7 @@ fn serve(
     secure: Arc<ServerConfig>,
     seen: &Mutex<Vec<String>>,
     logins: &Mutex<Vec<[String; 3]>>,
-    answer: &dyn Fn(&str) -> Reply,
+    reply: &dyn Fn(&str) -> Reply,
 ) -> Option<()> {
     let (_, prelogin) = message(&mut socket)?;
     // Where the option that says whether all is encrypted (3) or the login alone (0) is.
@@ -174,11 +174,11 @@ fn serve(
                 seen.lock().unwrap().push(text.clone());
                 match text.as_str() {
                     // Those that every connection has.
-                    own if own.starts_with("SET ") => send(stream, &done(0, 0), true),
+                    statement if statement.starts_with("SET ") => send(stream, &done(0, 0), true),
                     "BEGIN TRANSACTION" => send(stream, &transaction(8), true),
                     "COMMIT" => send(stream, &transaction(9), true),
                     "ROLLBACK" => send(stream, &transaction(10), true),
-                    own => match answer(own) {
+                    statement => match reply(statement) {
                         Reply::Tokens(tokens) => send(stream, &tokens, true),
                         Reply::Cut(tokens) => {
                             send(stream, &tokens, false);
@@ -209,11 +209,11 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
     while !bytes.is_empty() {
         let name = 1 + 2 * usize::from(bytes[0]);
         // Its name and its flags, then the type.
-        let of = &bytes[name + 1..];
-        let (value, length) = match of[0] {
+        let type_info = &bytes[name + 1..];
+        let (value, length) = match type_info[0] {
             0xE7 => {
-                let most = u16::from_le_bytes([of[1], of[2]]);
-                let rest = &of[8..];
+                let most = u16::from_le_bytes([type_info[1], type_info[2]]);
+                let rest = &type_info[8..];
                 if most == 0xFFFF {
                     // In parts, of which the last one is empty.
                     let (mut at, mut whole) = (8, Vec::new());
@@ -246,10 +246,10 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
                     _ => 2,
                 };
                 let (size, count) = match kind {
-                    0xA5 => (u16::from_le_bytes([of[3], of[4]]).into(), 2),
-                    _ => (usize::from(of[head]), 1),
+                    0xA5 => (u16::from_le_bytes([type_info[3], type_info[4]]).into(), 2),
+                    _ => (usize::from(type_info[head]), 1),
                 };
-                let value = &of[head + count..head + count + size];
+                let value = &type_info[head + count..head + count + size];
                 (
                     format!(
                         "{kind:02x}:{}",
@@ -260,7 +260,7 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
             }
         };
         all.push(value);
-        bytes = &of[length..];
+        bytes = &type_info[length..];
     }
     all
 }
@@ -268,7 +268,8 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
 /// A text with its length in characters before it, in a byte.
 fn short(text: &str) -> Vec<u8> {
     let units: Vec<u16> = text.encode_utf16().collect();
-    [&[units.len() as u8][..], &units.iter().flat_map(|own| own.to_le_bytes()).collect::<Vec<u8>>()].concat()
+    [&[units.len() as u8][..], &units.iter().flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>()]
+        .concat()
 }
 
 /// The end of a statement, which changed so many rows.
@@ -285,10 +286,10 @@ pub fn error(number: i32, class: u8, message: &str) -> Vec<u8> {
 }
 
 /// That a transaction has begun (8), counts (9) or is taken back (10).
-fn transaction(what: u8) -> Vec<u8> {
+fn transaction(token: u8) -> Vec<u8> {
     let number = [8, 1, 2, 3, 4, 5, 6, 7, 8];
     let body =
-        if what == 8 { [&[what][..], &number, &[0]].concat() } else { [&[what, 0][..], &number].concat() };
+        if token == 8 { [&[token][..], &number, &[0]].concat() } else { [&[token, 0][..], &number].concat() };
     [&[0xE3][..], &u16::try_from(body.len()).unwrap().to_le_bytes(), &body, &done(0, 0)].concat()
 }
 
@@ -296,10 +297,10 @@ fn transaction(what: u8) -> Vec<u8> {
 pub fn columns(all: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = vec![0x81];
     out.extend(u16::try_from(all.len()).unwrap().to_le_bytes());
-    for (name, of) in all {
+    for (name, type_info) in all {
         // A user type, and that it may be NULL.
         out.extend([0, 0, 0, 0, 1, 0]);
-        out.extend(*of);
+        out.extend(*type_info);
         out.extend(short(name));
     }
     out

@@ -26,14 +26,14 @@ impl<'a> Cursor<'a> {
         self.input.get(self.at).copied()
     }
 
-    pub fn starts_with(&self, what: &[u8]) -> bool {
-        self.input[self.at..].starts_with(what)
+    pub fn starts_with(&self, prefix: &[u8]) -> bool {
+        self.input[self.at..].starts_with(prefix)
     }
 
-    pub fn eat(&mut self, what: &[u8]) -> bool {
-        let is = self.starts_with(what);
+    pub fn eat(&mut self, word: &[u8]) -> bool {
+        let is = self.starts_with(word);
         if is {
-            self.at += what.len();
+            self.at += word.len();
         }
         is
     }
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         Ok(name)
     }
 
-    /// A quoted literal: the offsets of what is inside.
+    /// A quoted literal: the offsets of its content.
     fn literal(&mut self) -> Res<(usize, usize)> {
         let quote = match self.peek() {
             Some(q @ (b'"' | b'\'')) => q,
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `SYSTEM …` or `PUBLIC …` ([75]); the system literal may be missing behind PUBLIC in notations ([83]).
+    /// `SYSTEM …` or `PUBLIC …` ([75]); the system literal may be missing after PUBLIC in notations ([83]).
     pub fn external_id(&mut self, need_system: bool) -> Res<(Option<String>, Option<String>)> {
         let text = |c: &Cursor<'_>, (a, b): (usize, usize)| lex::text(&c.input[a..b]).to_owned();
         if self.eat(b"SYSTEM") {
@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl DtdState {
-    /// A subset from `at`. The `internal` one ends at its `]` (the offset behind it is the answer), others at the end
+    /// A subset from `at`. The `internal` one ends at its `]` (returns the offset after it), others at the end
     /// of the input. `inside`: parameter entities may stand inside declarations.
     pub(super) fn subset(&mut self, input: &[u8], at: usize, internal: bool, inside: bool) -> Res<usize> {
         let mut c = Cursor::new(input, at);
@@ -189,14 +189,15 @@ impl DtdState {
             return c.unexpected("expected `;` at the end of a reference");
         }
         let Some((text, base)) = self.parameter(name, at)? else { return Ok(()) };
-        let outer = (std::mem::replace(&mut self.here, base), std::mem::replace(&mut self.outside, true));
+        let outer =
+            (std::mem::replace(&mut self.base_of_entity, base), std::mem::replace(&mut self.outside, true));
         let result = self.subset(text.as_bytes(), 0, false, true);
-        (self.here, self.outside) = outer;
+        (self.base_of_entity, self.outside) = outer;
         self.leave();
         result.map(|_| ()).map_err(|f| within(*f, &format!("the parameter entity `{name}`"), at))
     }
 
-    /// Appends the declaration at `at` with the parameter entities in it replaced; what is quoted stays.
+    /// Appends the declaration at `at` with its parameter entities replaced; quoted text stays.
     fn expand(&mut self, input: &[u8], at: usize, out: &mut String) -> Res<usize> {
         let mut p = at;
         loop {
@@ -333,7 +334,7 @@ impl DtdState {
         self.model(c)
     }
 
-    /// `(#PCDATA | a | b)*` ([51]), behind `#PCDATA`.
+    /// `(#PCDATA | a | b)*` ([51]), after `#PCDATA`.
     fn mixed(&mut self, c: &mut Cursor<'_>) -> Res<()> {
         let mut names = false;
         loop {
@@ -355,7 +356,7 @@ impl DtdState {
         }
     }
 
-    /// A content model of elements ([47]), behind its first `(`; without recursion.
+    /// A content model of elements ([47]), after its first `(`; without recursion.
     fn model(&mut self, c: &mut Cursor<'_>) -> Res<()> {
         // The separator of each open group, once known.
         let mut groups: Vec<Option<u8>> = vec![None];
@@ -372,7 +373,7 @@ impl DtdState {
             if matches!(c.peek(), Some(b'?' | b'*' | b'+')) {
                 c.at += 1;
             }
-            // Behind a particle: separators and ends.
+            // After a particle: separators and ends.
             loop {
                 c.skip_space();
                 match c.peek() {
@@ -431,7 +432,7 @@ impl DtdState {
 
     /// Whether declarations are only checked: an entity that could have changed them was not read.
     fn unread_declarations(&self) -> bool {
-        // An external subset comes last, whatever is in it.
+        // An external subset comes last, whatever its content is.
         self.unread && !self.standalone && self.facts.system_id.is_none()
     }
 
@@ -522,7 +523,7 @@ impl DtdState {
                 }
                 Value::Unparsed
             } else {
-                Value::External { system, public, base: self.here.clone() }
+                Value::External { system, public, base: self.base_of_entity.clone() }
             }
         };
         if self.unread_declarations() {

@@ -1,7 +1,7 @@
 //! The document type declaration (XML 1.0, 2.8): entities, attribute defaults and types. Only read when asked for;
 //! validity is not checked, well-formedness is.
 //!
-//! This file: what a declaration leaves behind, and entities as they are used. [`declarations`] is the grammar.
+//! This file: the result of a declaration, and the use of entities. [`declarations`] is the grammar.
 
 mod declarations;
 
@@ -22,7 +22,7 @@ pub(crate) struct AttributeDecl {
     pub kind: AttributeKind,
 }
 
-/// What the type of an attribute means here.
+/// The effect of the type of an attribute.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttributeKind {
     /// CDATA: spaces stay.
@@ -57,14 +57,14 @@ pub(crate) struct DtdState {
     general: HashMap<Box<str>, Entity>,
     parameter: HashMap<Box<str>, Entity>,
     attributes: HashMap<Box<str>, Rc<Vec<AttributeDecl>>>,
-    /// Something external was referred to and not read: what is not declared may be declared there.
+    /// An external part was not read: undeclared names may be declared there.
     unread: bool,
     /// Entities being expanded, innermost last; parameter entities with their `%`.
     open: Vec<String>,
-    /// Bytes that references have added.
+    /// The bytes that references have added.
     expanded: usize,
-    /// The base URI of what is being read.
-    here: Option<String>,
+    /// The base URI of the present text.
+    base_of_entity: Option<String>,
     /// Inside the external subset or a parameter entity.
     outside: bool,
 }
@@ -87,12 +87,12 @@ impl DtdState {
             unread: false,
             open: Vec::new(),
             expanded: 0,
-            here: options.base_uri.clone(),
+            base_of_entity: options.base_uri.clone(),
             outside: false,
         }
     }
 
-    /// The whole declaration ([28]); `at` is its `<`. Returns the offset behind its `>`.
+    /// The whole declaration ([28]); `at` is its `<`. Returns the offset after its `>`.
     pub fn doctype(&mut self, input: &[u8], at: usize) -> Res<usize> {
         let mut c = Cursor::new(input, at + 9);
         c.need_space()?;
@@ -119,15 +119,15 @@ impl DtdState {
         if let (Some(system), true) = (external, self.resolver.is_some()) {
             let public = self.facts.public_id.clone();
             let (text, base) = self.load(&system, public.as_deref(), at)?;
-            let outer = (self.here.replace(base), std::mem::replace(&mut self.outside, true));
+            let outer = (self.base_of_entity.replace(base), std::mem::replace(&mut self.outside, true));
             let result = self.subset(text.as_bytes(), 0, false, true);
-            (self.here, self.outside) = outer;
+            (self.base_of_entity, self.outside) = outer;
             result.map_err(|f| within(*f, &format!("the external subset `{system}`"), at))?;
         }
         Ok(c.at)
     }
 
-    /// What is declared for the attributes of an element.
+    /// The declared attributes of an element.
     pub fn attributes_of(&self, element: &str) -> Option<Rc<Vec<AttributeDecl>>> {
         self.attributes.get(element).cloned()
     }
@@ -154,12 +154,12 @@ impl DtdState {
                     return Ok(None);
                 }
                 self.guard(name, at)?;
-                let outer = std::mem::replace(&mut self.here, base);
+                let outer = std::mem::replace(&mut self.base_of_entity, base);
                 let loaded = self.load(&system, public.as_deref(), at);
-                self.here = outer;
+                self.base_of_entity = outer;
                 let (text, base) = loaded?;
                 let text: Rc<str> = text.into();
-                // Read once; its own references are relative to itself, which its declarations remember.
+                // Read once; relative references in it are resolved against its own base, which its declarations remember.
                 let _ = base;
                 let value = Value::Internal(text.clone());
                 self.general.insert(name.into(), Entity { value, outside: entity.outside });
@@ -233,7 +233,7 @@ impl DtdState {
         let Some(resolver) = &self.resolver else {
             return fault(ErrorKind::External, format!("`{system}` is not read"), at);
         };
-        let base = self.here.as_deref().or(self.base.as_deref());
+        let base = self.base_of_entity.as_deref().or(self.base.as_deref());
         let (bytes, base) = match resolver.resolve(system, public, base) {
             Ok(found) => found,
             Err(message) => return fault(ErrorKind::External, message, at),
@@ -273,7 +273,7 @@ impl DtdState {
         };
         self.guard(&key, at)?;
         let (text, base) = match entity.value {
-            Value::Internal(text) => (text, self.here.clone()),
+            Value::Internal(text) => (text, self.base_of_entity.clone()),
             Value::Unparsed => {
                 return fault(ErrorKind::Entity, format!("the entity `{name}` is not text"), at);
             }
@@ -282,9 +282,9 @@ impl DtdState {
                     self.unread = true;
                     return Ok(None);
                 }
-                let outer = std::mem::replace(&mut self.here, base);
+                let outer = std::mem::replace(&mut self.base_of_entity, base);
                 let loaded = self.load(&system, public.as_deref(), at);
-                self.here = outer;
+                self.base_of_entity = outer;
                 let (text, base) = loaded?;
                 (text.into(), Some(base))
             }
@@ -294,10 +294,10 @@ impl DtdState {
     }
 }
 
-/// A fault inside something that was expanded at `at`.
-fn within(f: Fault, what: &str, at: usize) -> Box<Fault> {
+/// A fault inside a text that was expanded at `at`.
+fn within(f: Fault, entity: &str, at: usize) -> Box<Fault> {
     let kind = if f.kind == ErrorKind::UnexpectedEnd { ErrorKind::Syntax } else { f.kind };
     let message =
-        if f.message.contains(" (in ") { f.message } else { format!("{} (in {what})", f.message).into() };
+        if f.message.contains(" (in ") { f.message } else { format!("{} (in {entity})", f.message).into() };
     Box::new(Fault { kind, message, at })
 }

@@ -5,9 +5,9 @@ use encoding_rs::{EncoderResult, Encoding, UTF_16BE, UTF_16LE};
 
 /// The characters of an output encoding.
 pub(crate) enum Repertoire {
-    /// A Unicode encoding: all.
+    /// A Unicode encoding: it has all characters.
     All,
-    /// Those up to this one.
+    /// All characters up to this one.
     Upto(char),
     Table(Box<encoding_rs::Encoder>),
 }
@@ -25,7 +25,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// The encoding with this label; UTF-8 for what is not known.
+    /// The encoding with this label; UTF-8 for an unknown one.
     pub fn for_label(label: Option<&str>) -> Output {
         let Some(label) = label else { return Output::Utf8 };
         match Charset::for_label(label) {
@@ -46,7 +46,7 @@ impl Output {
         }
     }
 
-    /// Turns `out[from..]`, UTF-8, into this encoding. What it does not have becomes `?` (markup only: text was
+    /// Converts `out[from..]` from UTF-8 to this encoding. A character that it does not have becomes `?` (in markup only: text was
     /// escaped before).
     pub fn encode(self, out: &mut Vec<u8>, from: usize) {
         if matches!(self, Output::Utf8) {

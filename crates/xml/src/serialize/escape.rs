@@ -6,11 +6,11 @@ use super::encode::Repertoire;
 use crate::chars::is_char;
 use crate::scan::{first_bad, text_escape, value_escape};
 
-/// How tab, line feed and carriage return are written where they cannot stand for themselves.
+/// How tab, line feed and carriage return are escaped.
 pub(crate) type Blanks = [&'static [u8]; 3];
 
 const DECIMAL: Blanks = [b"&#9;", b"&#10;", b"&#13;"];
-/// As canonical XML has them.
+/// As in canonical XML.
 pub(crate) const HEXADECIMAL: Blanks = [b"&#x9;", b"&#xA;", b"&#xD;"];
 
 /// Appends text; `<`, `>`, `&` and carriage returns as references, characters that XML does not allow as U+FFFD.
@@ -66,7 +66,7 @@ pub(crate) fn push_attribute_with(out: &mut Vec<u8>, value: &str, blanks: &Blank
     }
 }
 
-/// The character at `from` as XML can have it, `to` behind it: U+FFFD for one that is not allowed, not even as a reference.
+/// The character at `from` in a form that XML allows, with its end in `to`: U+FFFD for one that is not allowed, not even as a reference.
 /// It is a control character, or begins with the byte EF. (A tree may have such characters: from forms, headers, JSON.)
 #[cold]
 fn allowed<'a>(bytes: &'a [u8], from: usize, to: &mut usize) -> &'a [u8] {

@@ -1,4 +1,4 @@
-//! What is special about HTML 4 (XSLT 1.0, 16.2) and XHTML (XSLT 2.0 and XQuery 1.0 Serialization, 6).
+//! The special rules of HTML 4 (XSLT 1.0, 16.2) and XHTML (XSLT 2.0 and XQuery 1.0 Serialization, 6).
 
 use crate::scan::{text_escape, value_escape};
 use unicode_normalization::UnicodeNormalization;
@@ -6,14 +6,14 @@ use unicode_normalization::UnicodeNormalization;
 /// The namespace of XHTML.
 pub(crate) const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// What HTML says of an element.
+/// The traits of an HTML element.
 #[derive(Copy, Clone, Default, PartialEq)]
 pub(crate) struct Traits {
-    /// It has neither content nor end tag.
+    /// It is void: no content and no end tag.
     pub void: bool,
     /// Its text is not escaped.
     pub raw: bool,
-    /// Added white space around and in it would show.
+    /// It is inline: added white space around and in it would show.
     pub inline: bool,
     /// White space is kept in it.
     pub keeps_space: bool,
@@ -85,7 +85,7 @@ const TRAITS: [(&str, Traits); 55] = {
     ]
 };
 
-/// What HTML says of the element with this name, in whatever case.
+/// The traits of the element with this name, in any case.
 pub(crate) fn traits(name: &str) -> Traits {
     if name.len() > LONGEST {
         return Traits::default();
@@ -93,7 +93,7 @@ pub(crate) fn traits(name: &str) -> Traits {
     PACKED.binary_search(&packed(name.as_bytes())).map_or(Traits::default(), |at| TRAITS[at].1)
 }
 
-/// Attributes that stand without value when their value is their name.
+/// Boolean attributes, which stand without a value.
 pub(crate) fn is_boolean(attribute: &str) -> bool {
     one_of(
         attribute,
@@ -176,7 +176,7 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: &str) {
     });
 }
 
-/// Appends runs of bytes that stay, and between them what is written for a byte that `find` stops at: `None` for the byte itself.
+/// Appends runs of bytes unchanged, and a replacement for each byte that `find` stops at: `None` for the byte itself.
 #[inline(always)]
 fn push(
     out: &mut Vec<u8>,
@@ -213,7 +213,7 @@ fn push_run(out: &mut Vec<u8>, mut run: &[u8]) {
     out.extend_from_slice(run);
 }
 
-/// A URI with what is not ASCII, and spaces' kin, escaped (HTML 4.0, B.2.1), composed characters as one.
+/// A URI with spaces and characters beyond ASCII escaped (HTML 4.0, B.2.1), after normalization to NFC.
 pub(crate) fn escape_uri(value: &str) -> String {
     let mut out = String::with_capacity(value.len() + 16);
     for c in value.nfc() {
@@ -243,8 +243,8 @@ mod tests {
         assert!(traits("p") == Traits::default() && traits("blockquote") == Traits::default());
         assert!(traits("") == Traits::default());
         assert!(PACKED.is_sorted());
-        for (name, own) in TRAITS {
-            assert!(traits(name) == own && traits(&name.to_ascii_uppercase()) == own, "{name}");
+        for (name, expected) in TRAITS {
+            assert!(traits(name) == expected && traits(&name.to_ascii_uppercase()) == expected, "{name}");
             assert!(traits(&format!("{name}x")) == Traits::default(), "{name}");
         }
     }

@@ -1,7 +1,7 @@
 //! Writing without a tree: a [`Serializer`] takes events and appends bytes.
 //!
 //! Four output methods (XSLT 1.0, 16; XSLT 2.0 and XQuery 1.0 Serialization): XML, HTML, XHTML and text. The serializer repairs namespaces: whatever names it is
-//! given, the prefixes it writes are declared.
+//! given, it declares the prefixes that it writes.
 
 mod encode;
 mod escape;
@@ -15,7 +15,7 @@ pub use escape::{push_attribute, push_text};
 pub use xml::Serializer;
 pub(crate) use xml::{push_comment, push_pi};
 
-/// What the output looks like.
+/// The output methods.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// XML 1.0.
@@ -39,7 +39,7 @@ pub enum Normalization {
     Nfkd,
 }
 
-/// How to write a document.
+/// Serialization parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
     /// The output method. Default XML.
@@ -64,8 +64,8 @@ pub struct WriteOptions {
     pub doctype_system: Option<String>,
     /// Elements (namespace URI, local name) whose text is written as CDATA sections.
     pub cdata_elements: Vec<(String, String)>,
-    /// HTML and XHTML: whether `head` gets a `meta` element with the encoding, as its first child, in place of one that it
-    /// has. Default `true`.
+    /// HTML and XHTML: whether `head` gets a `meta` element with the encoding, as its first child, in place of an existing
+    /// one. Default `true`.
     pub include_content_type: bool,
     /// HTML and XHTML: as version 5 has them (XSLT and XQuery Serialization 3.1, 6 and 7). Default `false`.
     pub html5: bool,
@@ -79,7 +79,7 @@ pub struct WriteOptions {
     pub byte_order_mark: bool,
     /// The Unicode normalization of text and attribute values. Default: none.
     pub normalization: Option<Normalization>,
-    /// Characters of text and attribute values, and what is written for them as it is (XSLT 2.0, 20.1); not in CDATA
+    /// The character map: characters of text and attribute values, and their replacements (XSLT 2.0, 20.1); not in CDATA
     /// sections and URIs that are escaped.
     pub character_map: BTreeMap<char, String>,
     /// Writing a subtree: declare every namespace it inherits, not only those that names in it use (for qualified
@@ -114,7 +114,7 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Whether it is XML in UTF-8 with nothing special but a declaration: what may be written without a serializer.
+    /// Whether it is plain XML in UTF-8, with at most a declaration: then no serializer is needed.
     pub fn is_plain(&self) -> bool {
         self.method == Method::Xml
             && !self.indent
@@ -140,7 +140,7 @@ impl Writer {
         Writer { options }
     }
 
-    /// Appends `node` and what is in it to `out`.
+    /// Appends `node` and its content to `out`.
     pub fn write(&self, doc: &crate::Document, node: crate::NodeId, out: &mut Vec<u8>) {
         crate::write(doc, node, &self.options, out);
     }

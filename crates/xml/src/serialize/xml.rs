@@ -15,22 +15,22 @@ struct Frame {
     scope: u32,
     cdata: bool,
     kind: Kind,
-    /// HTML: text is written as it is.
+    /// HTML: text is written without escaping.
     raw: bool,
     /// No white space may be added in it.
     keep: bool,
-    /// It has had text: no white space may be added any more.
+    /// It has text: no white space may be added any more.
     mixed: bool,
-    /// It has had child elements.
+    /// It has child elements.
     children: bool,
     inline: bool,
     /// (X)HTML: it has neither content nor, in HTML, an end tag.
     void: bool,
-    /// A `head` that was given a `meta`.
+    /// A `head` that has got a `meta`.
     head: bool,
 }
 
-/// What an element is written as.
+/// The kind of an element.
 #[derive(Copy, Clone, PartialEq)]
 enum Kind {
     Xml,
@@ -55,7 +55,7 @@ pub struct Serializer<'a> {
     out: &'a mut Vec<u8>,
     options: &'a WriteOptions,
     from: usize,
-    /// Something was taken away already ([`Serializer::settled`]).
+    /// Bytes were taken already ([`Serializer::settled`]).
     taken: bool,
     output: Output,
     repertoire: Repertoire,
@@ -68,15 +68,15 @@ pub struct Serializer<'a> {
     in_tag: bool,
     /// A CDATA section is open.
     in_cdata: bool,
-    /// Something was written: the declaration and so on come before.
+    /// Something was written: the declaration must come before.
     started: bool,
-    /// The document type declaration waits for the first element.
+    /// The document type declaration is written before the first element.
     doctype: bool,
     /// `head` of (X)HTML whose `meta` is still to be written.
     meta: bool,
-    /// A `meta` that may be in the way of the one that was written: where its tag begins, and whether it is.
+    /// A `meta` that may duplicate the one that was written: where its tag begins, and whether it does.
     other_meta: Option<(usize, bool)>,
-    /// What was written last outside of elements is text.
+    /// The last thing outside of elements is text.
     ends_in_text: bool,
     /// Length of the byte order mark.
     mark: usize,
@@ -126,12 +126,12 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Whether it has been given nothing yet.
+    /// Whether it has received nothing yet.
     pub fn is_untouched(&self) -> bool {
         !self.started && self.is_empty()
     }
 
-    /// Gives the vector back; what was written stays, unfinished.
+    /// Returns the vector; the output so far stays, unfinished.
     pub fn into_inner(self) -> &'a mut Vec<u8> {
         self.out
     }
@@ -141,7 +141,7 @@ impl<'a> Serializer<'a> {
         self.frames.len()
     }
 
-    /// The bytes written so far, if they will not change any more: take them away and clear the vector. `None` where a start
+    /// The bytes that will not change any more: take them and clear the vector. `None` where a start
     /// tag is open, or where the encoding is applied at the end.
     pub fn settled(&mut self) -> Option<&mut Vec<u8>> {
         if self.in_tag || self.other_meta.is_some() || !matches!(self.output, Output::Utf8) || self.from > 0 {
@@ -186,7 +186,7 @@ impl<'a> Serializer<'a> {
             out.push(quote);
         };
         match (&self.options.doctype_public, &self.options.doctype_system) {
-            // Of XHTML 5 the public identifier alone says nothing.
+            // In XHTML 5 the public identifier alone has no effect.
             (Some(_), None) if self.options.html5 && self.options.method == Method::Xhtml => {}
             (Some(public), system) => {
                 self.out.extend_from_slice(b" PUBLIC");
@@ -278,7 +278,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// What a prefix is bound to.
+    /// The namespace of a prefix.
     fn lookup(&self, prefix: &str) -> Option<&str> {
         self.scope.iter().rev().find(|b| is_same(self.string(b.prefix), prefix)).map(|b| self.string(b.uri))
     }
@@ -314,8 +314,8 @@ impl<'a> Serializer<'a> {
         self.out.push(b'"');
     }
 
-    /// Adds an attribute to the element just started; outside a start tag it is left out. Giving one twice is the
-    /// caller's fault.
+    /// Adds an attribute to the element just started; outside a start tag it is left out. The caller must not
+    /// add one twice.
     pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) {
         if !self.in_tag {
             return;
@@ -356,14 +356,14 @@ impl<'a> Serializer<'a> {
         }
         self.out.extend_from_slice(b"=\"");
         let push = if kind == Kind::Html { html::push_value } else { push_attribute };
-        // What is ASCII stays as it is in URIs, unless there is more to be done with characters elsewhere.
+        // ASCII stays as it is in URIs, unless characters elsewhere are mapped.
         let special = !value.is_ascii()
             || !self.options.character_map.is_empty()
             || self.options.normalization.is_some()
             || self.options.method == Method::Xhtml;
         let escapes = special && kind != Kind::Xml && self.options.escape_uri_attributes;
         if escapes && html::is_uri(local) {
-            // Characters of the map stay as they are in URIs that are escaped.
+            // Mapped characters are not escaped in URIs.
             let escaped = if value.is_ascii() { None } else { Some(html::escape_uri(value)) };
             each_run(self.out, escaped.as_deref().unwrap_or(value), &mut self.repertoire, push);
         } else {
@@ -372,7 +372,7 @@ impl<'a> Serializer<'a> {
         self.out.push(b'"');
     }
 
-    /// Text of the result: characters of the map as it says, the others normalized and escaped by `push`.
+    /// Text of the result: mapped characters are replaced, the others normalized and escaped by `push`.
     #[inline]
     fn characters(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
         if self.options.method == Method::Xhtml && text.contains(is_control) {
@@ -384,7 +384,7 @@ impl<'a> Serializer<'a> {
         self.mapped(text, push);
     }
 
-    /// Text with control characters: those are references, which browsers take for what they are.
+    /// Text with control characters: they become references, which browsers interpret.
     #[cold]
     fn with_controls(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
         for run in text.split_inclusive(is_control) {
@@ -420,7 +420,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// A `meta` with the encoding stays out of a `head` that was given one (Serialization 6.1.14 and 7.4.13). `start`:
+    /// An existing `meta` with the encoding is left out of a `head` that has got one (Serialization 6.1.14 and 7.4.13). `start`:
     /// where its element begins.
     fn see_meta(&mut self, kind: Kind, local: &str, start: usize) {
         if self.other_meta.is_none()
@@ -431,7 +431,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Closes the start tag and the CDATA section that may be open.
+    /// Closes an open start tag and CDATA section.
     #[inline]
     fn close_tag(&mut self) {
         if self.in_tag {
@@ -476,7 +476,7 @@ impl<'a> Serializer<'a> {
         self.out.resize(self.out.len() + width, b' ');
     }
 
-    /// Text, escaped as the output method and the element ask for.
+    /// Text, escaped as output method and element demand.
     pub fn text(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -486,7 +486,7 @@ impl<'a> Serializer<'a> {
                 self.out.extend_from_slice(text.as_bytes());
                 return;
             }
-            // There are no references in text: what the encoding does not have is dealt with at the end.
+            // The method text has no references: characters that the encoding lacks are replaced at the end.
             let repertoire = std::mem::replace(&mut self.repertoire, Repertoire::All);
             self.mapped(text, |out, text| out.extend_from_slice(text.as_bytes()));
             self.repertoire = repertoire;
@@ -533,7 +533,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Characters the encoding does not have stand outside the section.
+    /// Characters that the encoding lacks stand outside the section.
     fn cdata_run(&mut self, text: &str) {
         if self.repertoire.is_all() || text.is_ascii() {
             self.out.extend_from_slice(text.as_bytes());
@@ -572,7 +572,7 @@ impl<'a> Serializer<'a> {
         self.out.extend_from_slice(bytes);
     }
 
-    /// A comment; what XML does not allow in one is taken apart with spaces.
+    /// A comment; `--` is separated by spaces.
     pub fn comment(&mut self, text: &str) {
         if self.options.method == Method::Text {
             return;
@@ -604,7 +604,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Whether what it writes could not hold a processing instruction with these data: one of HTML ends with `>`.
+    /// Whether the method cannot represent a processing instruction with these data: in HTML it ends with `>`.
     pub fn ends_pi(&self, data: &str) -> bool {
         self.options.method == Method::Html && data.contains('>')
     }
@@ -745,16 +745,16 @@ impl StartTag for Serializer<'_> {
     fn uses(&self, prefix: &str) -> bool {
         let Some(frame) = self.frames.last() else { return false };
         let name = &self.names[frame.names as usize..];
-        let own = name.iter().position(|&b| b == b':').map_or(&[][..], |i| &name[..i]);
-        own == prefix.as_bytes() || self.tag_prefixes.iter().any(|used| used == prefix)
+        let name_prefix = name.iter().position(|&b| b == b':').map_or(&[][..], |i| &name[..i]);
+        name_prefix == prefix.as_bytes() || self.tag_prefixes.iter().any(|used| used == prefix)
     }
 
     fn prefix_of(&self, namespace: &str) -> Option<String> {
-        let known = self.scope.iter().rev().find(|b| {
+        let binding = self.scope.iter().rev().find(|b| {
             let prefix = self.string(b.prefix);
             self.string(b.uri) == namespace && !prefix.is_empty() && self.lookup(prefix) == Some(namespace)
         });
-        known.map(|b| self.string(b.prefix).to_owned())
+        binding.map(|b| self.string(b.prefix).to_owned())
     }
 
     fn declare(&mut self, prefix: &str, uri: &str) {
@@ -838,7 +838,7 @@ mod tests {
             WriteOptions { cdata_elements: vec![(html::XHTML.into(), "style".into())], ..plain.clone() };
         let inside = |content: &str| format!("<html xmlns=\"{}\">{content}</html>", html::XHTML);
         for (input, options, want) in [
-            // Empty: with a blank where there may be no content, else with an end tag.
+            // An empty element: with a space before `/>` where it must be empty, else with an end tag.
             (
                 inside("<br/><hr></hr><p/><script/><P/>"),
                 &plain,
@@ -931,7 +931,7 @@ mod tests {
             ("<a>\u{E9}\u{FB01}</a>", &form(Normalization::Nfd), "<a>e\u{301}\u{FB01}</a>"),
             ("<a>\u{FB01}</a>", &form(Normalization::Nfkc), "<a>fi</a>"),
             ("<a>\u{FB01}\u{E9}</a>", &form(Normalization::Nfkd), "<a>fie\u{301}</a>"),
-            // What a map writes is not normalized.
+            // Replacements of the map are not normalized.
             ("<a>eo\u{308}</a>", &composed, "<a>&eacute;\u{F6}</a>"),
             ("<a><b/></a>", &mark, "\u{FEFF}<a>\n  <b/>\n</a>\n"),
             ("<a/>", &wide, "<a/>"),

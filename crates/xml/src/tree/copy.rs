@@ -17,7 +17,7 @@ thread_local! {
     static LAST: Cell<Map> = const { Cell::new(Map { names: Vec::new(), uris: Vec::new(), prefixes: Vec::new() }) };
 }
 
-/// Numbers that the kept tables have room for.
+/// The capacity of the tables that are kept.
 const KEPT: usize = 4096;
 
 impl Map {
@@ -46,15 +46,15 @@ fn mapped(table: &mut Vec<u32>, i: u32, make: impl FnOnce() -> u32) -> u32 {
 }
 
 impl Document {
-    /// Appends a deep copy of `node` of `other` to `parent`; the copy keeps the namespaces in scope at the original.
+    /// Appends a deep copy of `node` of `other` to `parent`; the copy has the namespaces in scope at the original.
     /// An attribute becomes (or replaces) one of `parent`. Of a document node its children are copied. Returns the
     /// (first) copy, or `parent` when there was nothing to copy or no place for it.
     pub fn copy_from(&mut self, parent: NodeId, other: &Document, node: NodeId) -> NodeId {
         self.copy_from_but(parent, other, node, &|_, _| false)
     }
 
-    /// As [`Document::copy_from`], without the namespaces from above the original that `skip` says of prefix and URI:
-    /// those that nothing in the copy needs. Names keep their namespace in any case.
+    /// As [`Document::copy_from`], without inherited namespaces that `skip` accepts by prefix and URI:
+    /// those that the copy does not need. Names keep their namespace in any case.
     pub fn copy_from_but(
         &mut self,
         parent: NodeId,
@@ -65,7 +65,7 @@ impl Document {
         self.copy_some(parent, other, node, None, skip)
     }
 
-    /// As [`Document::copy_from`], but what is in the element `emptied` stays behind. Returns the copies of `node` and of
+    /// As [`Document::copy_from`], without the content of the element `emptied`. Returns the copies of `node` and of
     /// `emptied`; `None` where that is not in `node`.
     pub fn copy_around(
         &mut self,
@@ -116,11 +116,11 @@ impl Document {
         let mut map = Map::take();
         let top = self.copy_node(parent, other, node, &mut map);
         self.copy_scope(top, other, node, &mut map, skip);
-        // The way down and up again, without recursion.
+        // Down and up again, without recursion.
         let (mut from, mut to) = (node, top);
         'walk: loop {
             let empty = match &mut emptied {
-                Some((own, copied)) if *own == from => {
+                Some((last, copied)) if *last == from => {
                     **copied = Some(to);
                     true
                 }
@@ -148,8 +148,8 @@ impl Document {
         top
     }
 
-    /// Puts what is in the element `from` of a document that was only parsed in the place of `old`, which becomes detached. The same namespaces
-    /// have to be in scope at `from` and at the parent of `old`. Returns the copies; `None`, and nothing is done, where `old` has no parent, or
+    /// Replaces `old` by the content of the element `from` of a document that was only parsed; `old` becomes detached. The same namespaces
+    /// must be in scope at `from` and at the parent of `old`. Returns the copies; `None`, and no change, where `old` has no parent, or
     /// the other document was changed.
     pub fn graft(&mut self, old: NodeId, other: &Document, from: NodeId) -> Option<Vec<NodeId>> {
         let place = self.parent(old).filter(|_| self.kind(old) != NodeKind::Attribute)?;
@@ -176,21 +176,21 @@ impl Document {
         self.nodes.reserve((end - low) as usize);
         let mut map = Map::take();
         for id in low..end {
-            let own = other.nodes[id as usize];
-            let mut new = Node { next: moved(own.next), prev: moved(own.prev), ns: 0, ..own };
-            new.parent = if own.parent == from.0 { place.0 } else { moved(own.parent) };
-            if own.kind == NodeKind::Element {
-                (new.a, new.b) = (moved(own.a), moved(own.b));
-                self.map_name(&mut new, other, &own, &mut map);
+            let node = other.nodes[id as usize];
+            let mut new = Node { next: moved(node.next), prev: moved(node.prev), ns: 0, ..node };
+            new.parent = if node.parent == from.0 { place.0 } else { moved(node.parent) };
+            if node.kind == NodeKind::Element {
+                (new.a, new.b) = (moved(node.a), moved(node.b));
+                self.map_name(&mut new, other, &node, &mut map);
             } else {
-                (new.a, new.b) = self.store(other.value(&own));
+                (new.a, new.b) = self.store(other.value(&node));
                 new.flags |= SIDE;
-                if own.kind != NodeKind::Text && own.kind != NodeKind::Comment {
-                    self.map_name(&mut new, other, &own, &mut map);
+                if node.kind != NodeKind::Text && node.kind != NodeKind::Comment {
+                    self.map_name(&mut new, other, &node, &mut map);
                 }
             }
             let copy = self.add(new);
-            if own.ns != 0 {
+            if node.ns != 0 {
                 for decl in other.declarations(NodeId(id)) {
                     let prefix = self.map_prefix(other, decl.prefix, &mut map);
                     let uri = self.map_uri(other, decl.uri, &mut map);
@@ -285,7 +285,7 @@ impl Document {
         }) as PrefixId
     }
 
-    /// Declares at the copy what is in scope at the original and not (or otherwise) at the copy's parent.
+    /// Declares at the copy the namespaces in scope at the original that the copy's parent does not have.
     fn copy_scope(
         &mut self,
         copy: NodeId,
@@ -322,7 +322,7 @@ impl Document {
         }
     }
 
-    /// Declares at an element that is about to move under `to` what it has in scope from above and would not have there.
+    /// Declares at an element that will move under `to` the inherited namespaces that it would lose there.
     pub(crate) fn keep_namespaces(&mut self, n: NodeId, to: NodeId) {
         if self.kind(n) != NodeKind::Element || self.parent(n).is_none() {
             return;

@@ -123,7 +123,7 @@ pub(crate) struct Extent {
     pub end: u32,
 }
 
-/// What a DTD said that outlives parsing.
+/// The results of a DTD that outlive parsing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DtdFacts {
     pub ids: HashMap<Box<str>, NodeId>,
@@ -143,7 +143,7 @@ pub struct Document {
     pub(crate) names: Names,
     /// The input; checked UTF-8 as far as nodes refer to it.
     pub(crate) source: Bytes,
-    /// Values that are no slice of the input.
+    /// Values that are not slices of the input.
     pub(crate) side: String,
     pub(crate) ns: Vec<NsDecl>,
     /// Parallel to `nodes`, when positions are kept.
@@ -158,7 +158,7 @@ pub struct Document {
     pub(crate) unordered: bool,
     /// Nodes have been detached (and may lie between the others).
     pub(crate) holes: bool,
-    /// The place of each node in document order; built when first asked for in an unordered document.
+    /// The index of each node in document order; built on first use in an unordered document.
     pub(crate) order: OnceLock<Vec<u32>>,
 }
 
@@ -192,7 +192,7 @@ impl Document {
         }
     }
 
-    /// About how many bytes the tree takes, beside the input that its texts are slices of.
+    /// The approximate memory of the tree in bytes, without the input that its texts are slices of.
     pub fn tree_size(&self) -> usize {
         self.nodes.len() * size_of::<Node>()
             + self.side.len()
@@ -241,7 +241,7 @@ impl Document {
         self.names.len()
     }
 
-    /// Which names have which numbers: documents with equal stamps number the same names alike, and those with equal
+    /// The numbering of names: documents with equal stamps number the same names alike, and those with equal
     /// first parts up to the smaller second part, the number of names.
     #[inline]
     pub fn name_stamp(&self) -> (u64, usize) {
@@ -276,8 +276,8 @@ impl Document {
         (parent != DETACHED).then_some(NodeId(parent))
     }
 
-    /// Name and text of an element in no namespace, without attributes and declarations, that holds nothing but one
-    /// text: what most elements of messages are.
+    /// Name and text of an element in no namespace, without attributes and declarations, that holds only one
+    /// text, like most elements of messages.
     #[inline]
     pub fn plain_leaf(&self, n: NodeId) -> Option<(&str, &str)> {
         let node = self.node(n);
@@ -440,7 +440,7 @@ impl Document {
         (uri != NO_URI).then(|| self.names.uri_str(uri))
     }
 
-    /// What `prefix` is bound to at `n`: by the declarations, and by the names of elements made without any.
+    /// The namespace of `prefix` at `n`: by the declarations, and by the names of elements made without any.
     pub(crate) fn binding(&self, n: NodeId, prefix: PrefixId) -> Option<UriId> {
         let mut at = Some(n);
         while let Some(n) = at {
@@ -471,7 +471,7 @@ impl Document {
         used.map(|(p, u)| (self.names.prefix_str(p), self.names.uri_str(u))).collect()
     }
 
-    /// Calls `f` with the same, without allocating for the usual few.
+    /// Calls `f` with the same, without allocation for the usual few.
     pub fn each_in_scope_namespace<'d>(&'d self, n: NodeId, f: &mut impl FnMut(&'d str, &'d str)) {
         let mut seen = [NO_PREFIX; 8];
         let mut count = 0;
@@ -479,16 +479,16 @@ impl Document {
         while let Some(n) = at {
             let node = self.node(n);
             if node.kind == NodeKind::Element {
-                let own = (node.prefix, self.names.uri_id_of(node.name));
-                // Nothing hides that there is no default namespace where nothing else says so.
-                let silent = node.ns == 0 && own == (NO_PREFIX, NO_URI) && self.ns.is_empty();
-                let pairs = self.declarations(n).map(|d| (d.prefix, d.uri)).chain([own]);
+                let of_name = (node.prefix, self.names.uri_id_of(node.name));
+                // No declaration hides that there is no default namespace.
+                let silent = node.ns == 0 && of_name == (NO_PREFIX, NO_URI) && self.ns.is_empty();
+                let pairs = self.declarations(n).map(|d| (d.prefix, d.uri)).chain([of_name]);
                 for (prefix, uri) in pairs.filter(|_| !silent) {
                     if prefix == crate::names::XML_PREFIX || seen[..count].contains(&prefix) {
                         continue;
                     }
                     if count == seen.len() {
-                        // More than usual: those not said yet, the slow way.
+                        // More than usual: those not passed yet, the slow way.
                         for (prefix, uri) in self.scope(NodeId(n.0)) {
                             if uri != NO_URI && !seen.contains(&prefix) {
                                 f(self.names.prefix_str(prefix), self.names.uri_str(uri));
@@ -513,8 +513,8 @@ impl Document {
         while let Some(n) = at {
             let node = self.node(n);
             if node.kind == NodeKind::Element {
-                let own = (node.prefix, self.names.uri_id_of(node.name));
-                for (prefix, uri) in self.declarations(n).map(|d| (d.prefix, d.uri)).chain([own]) {
+                let of_name = (node.prefix, self.names.uri_id_of(node.name));
+                for (prefix, uri) in self.declarations(n).map(|d| (d.prefix, d.uri)).chain([of_name]) {
                     if prefix != crate::names::XML_PREFIX && !bound.iter().any(|b| b.0 == prefix) {
                         bound.push((prefix, uri));
                     }
@@ -579,8 +579,8 @@ impl Document {
         self.spans.get(n.index()).copied().filter(|s| s.end != 0)
     }
 
-    /// The bytes that the element was read from, where they are kept ([`crate::ParseOptions::extents`]) and nothing of the
-    /// document was changed since.
+    /// The source text of the element, where it is kept ([`crate::ParseOptions::extents`]) and the document was not
+    /// changed since.
     pub fn source_of(&self, n: NodeId) -> Option<&str> {
         let at = self.extents.binary_search_by_key(&n.0, |extent| extent.node).ok()?;
         let Extent { start, end, .. } = self.extents[at];
@@ -596,7 +596,7 @@ impl Document {
         Position { line: line.max(1) as u32, column: column as u32, offset }
     }
 
-    /// The source the spans count in.
+    /// The source that the spans refer to.
     pub fn source(&self) -> &Bytes {
         &self.source
     }
@@ -604,7 +604,7 @@ impl Document {
     /// The element with an ID attribute of this value: types from the DTD (where it was read), and `xml:id`.
     pub fn element_by_id(&self, id: &str) -> Option<NodeId> {
         if let Some(dtd) = &self.dtd {
-            // The map remembers what was parsed; the tree may have changed since.
+            // The map has the parsed nodes; the tree may have changed since.
             if let Some(&n) = dtd.ids.get(id)
                 && self.attributes(n).any(|a| self.node(a).flags & IS_ID != 0 && self.text(a) == id)
                 && self.is_attached(n)
@@ -620,7 +620,7 @@ impl Document {
     /// The attributes of type IDREF or IDREFS (by the DTD, where it was read) that name `id`, in document order.
     pub fn references_to(&self, id: &str) -> impl Iterator<Item = NodeId> {
         let found = self.dtd.as_ref().and_then(|dtd| dtd.references.get(id)).map_or(&[][..], Vec::as_slice);
-        // The map remembers what was parsed; the tree may have changed since.
+        // The map has the parsed nodes; the tree may have changed since.
         let names = move |n: &NodeId| self.text(*n).split_ascii_whitespace().any(|token| token == id);
         found.iter().copied().filter(move |n| self.is_attached(*n) && names(n))
     }

@@ -6,7 +6,7 @@ use crate::names::{NO_PREFIX, NO_URI, NameId, PrefixId, UriId};
 
 impl Document {
     pub(crate) fn add(&mut self, node: Node) -> NodeId {
-        // 4 Gi nodes are 128 GiB: the parser's limit and memory end before.
+        // 4 Gi nodes take 128 GiB: the parser's limit and the memory end before.
         self.nodes.push(node);
         NodeId(self.nodes.len() as u32 - 1)
     }
@@ -33,7 +33,7 @@ impl Document {
         self.nodes[element.index()].b = self.linked(self.nodes[element.index()].b, element, n);
     }
 
-    /// Puts `n` at the end of the list of `parent` that begins with `first`; how the list begins now.
+    /// Appends `n` to the list of `parent` that begins with `first`; returns the new beginning.
     fn linked(&mut self, first: u32, parent: NodeId, n: NodeId) -> u32 {
         let empty = first == NIL;
         let first = if empty { n.0 } else { first };
@@ -104,7 +104,7 @@ impl Document {
         n
     }
 
-    /// Appends text; when the last child is text, it grows instead (and is the answer).
+    /// Appends text; if the last child is text, it is extended (and returned).
     pub fn append_text(&mut self, parent: NodeId, value: &str) -> NodeId {
         if let Some(last) = self.last_child(parent).filter(|&n| self.kind(n) == NodeKind::Text) {
             self.touch();
@@ -122,8 +122,8 @@ impl Document {
         self.append_value(parent, NodeKind::Text, value)
     }
 
-    /// Appends the text that `write` puts behind what is in the buffer that it gets. As with [`Document::append_text`], but where the last
-    /// child is text too, there are two.
+    /// Appends the text that `write` appends to the buffer. Unlike with [`Document::append_text`], a last
+    /// child that is text is not extended.
     pub fn append_text_with(&mut self, parent: NodeId, write: impl FnOnce(&mut String)) -> NodeId {
         let fits = self.is_container(parent);
         if fits {
@@ -141,7 +141,7 @@ impl Document {
         n
     }
 
-    /// Appends a comment. (What XML does not allow in one, `--`, the writer takes apart.)
+    /// Appends a comment. (`--` in it is separated by the serializer.)
     pub fn append_comment(&mut self, parent: NodeId, value: &str) -> NodeId {
         self.append_value(parent, NodeKind::Comment, value)
     }
@@ -175,7 +175,7 @@ impl Document {
         if fits {
             self.note_append(element);
             if self.node(element).a != NIL {
-                // It stands behind the children in the arena but before them in the document.
+                // It stands after the children in the arena but before them in the document.
                 self.unordered = true;
             }
         }
@@ -249,7 +249,7 @@ impl Document {
         }
     }
 
-    /// Takes the node (with all that is in it) out of the tree. Its id stays valid.
+    /// Takes the node with its content out of the tree. Its id stays valid.
     pub fn detach(&mut self, n: NodeId) {
         let node = *self.node(n);
         if node.parent == DETACHED {
@@ -278,7 +278,7 @@ impl Document {
         node.prev = NIL;
     }
 
-    /// Whether `n` may become a child of `parent`: no attribute, no document, nothing that would make a circle.
+    /// Whether `n` may become a child of `parent`: not an attribute, not a document, not an ancestor of it.
     fn may_hold(&self, parent: NodeId, n: NodeId) -> bool {
         if !self.is_container(parent) || matches!(self.kind(n), NodeKind::Attribute | NodeKind::Document) {
             return false;
@@ -334,7 +334,7 @@ impl Document {
         true
     }
 
-    /// Moves `n` behind `reference`; `false` where it cannot be.
+    /// Moves `n` after `reference`; `false` where it cannot be.
     pub fn insert_after(&mut self, reference: NodeId, n: NodeId) -> bool {
         if reference == n || self.kind(reference) == NodeKind::Attribute {
             return false;
@@ -417,7 +417,7 @@ impl Document {
     }
 }
 
-/// An element as the start tag that is being written.
+/// An element as a start tag under construction.
 pub(crate) struct Tag<'d> {
     pub doc: &'d mut Document,
     pub element: NodeId,

@@ -10,7 +10,7 @@ impl Document {
         !self.unordered
     }
 
-    /// Whether moreover no detached node lies between the others: then a range of ids is a piece of the document.
+    /// Whether also no detached node lies between the others: then a range of ids is a piece of the document.
     #[inline]
     pub fn is_dense(&self) -> bool {
         !self.unordered && !self.holes

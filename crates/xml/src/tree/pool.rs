@@ -1,11 +1,11 @@
-//! Memory of documents that are gone, kept per thread for the next ones: messages of one kind have the same names and
-//! about the same number of nodes, so a new document starts with what the last one left.
+//! Memory of dropped documents, kept per thread for the next ones: messages of one kind have the same names and
+//! about the same number of nodes, so a new document starts with the capacity of the last one.
 
 use super::{DETACHED, Document, Extent, Node, NodeKind, NsDecl};
 use crate::names::Names;
 use std::cell::RefCell;
 
-/// What is kept of a document.
+/// The kept parts of a document.
 #[derive(Default)]
 pub(super) struct Arena {
     pub nodes: Vec<Node>,

@@ -250,7 +250,7 @@ fn a_parsed_fragment_takes_a_place() {
             assert_eq!(copies, doc.children(root).skip(path).take(copies.len()).collect::<Vec<_>>());
             let want = show(&parse(&text.replace("<old><deep/></old>", part).replace("<old/>", part)));
             assert_eq!(show(&doc), want, "{text} {part}");
-            // Links lead back as they lead on, and order is known.
+            // Links are symmetric, and the order is known.
             let forth: Vec<_> = doc.children(root).collect();
             let mut back: Vec<_> =
                 std::iter::successors(doc.last_child(root), |n| doc.prev_sibling(*n)).collect();

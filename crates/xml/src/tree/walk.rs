@@ -108,7 +108,7 @@ impl Document {
         })
     }
 
-    /// The node behind `n` in document order, below `top`: first child, else next sibling of it or its ancestors.
+    /// The node after `n` in document order, below `top`: first child, else next sibling of it or its ancestors.
     #[inline]
     pub(crate) fn following_in(&self, n: NodeId, top: NodeId) -> Option<NodeId> {
         if let Some(child) = self.first_child(n) {
@@ -117,7 +117,7 @@ impl Document {
         self.after_subtree(n, top)
     }
 
-    /// The node behind everything in `n`, below `top`.
+    /// The node after the subtree of `n`, below `top`.
     #[inline]
     pub(crate) fn after_subtree(&self, n: NodeId, top: NodeId) -> Option<NodeId> {
         let mut at = n;
@@ -160,7 +160,7 @@ impl Document {
         None
     }
 
-    /// The first node in `from..to` (numbers of nodes) of this kind and name: among what is below a node of an
+    /// The first node in `from..to` (numbers of nodes) of this kind and name: among the descendants of a node of an
     /// [`Document::is_dense`] document.
     #[inline]
     pub fn named_in(&self, from: usize, to: usize, kind: NodeKind, name: NameId) -> Option<NodeId> {
@@ -184,7 +184,7 @@ impl Document {
     }
 
     /// Where the subtree of `n` ends in an [`Document::is_dense`] document: everything with an id above that of `n`
-    /// and below the answer is in it, attributes included.
+    /// and below the result is in it, attributes included.
     pub fn subtree_end(&self, n: NodeId) -> NodeId {
         if self.kind(n) == NodeKind::Attribute {
             return NodeId(n.0 + 1);

@@ -42,7 +42,7 @@ impl Suite {
 
 pub struct Ledger {
     path: PathBuf,
-    known: BTreeMap<String, String>,
+    recorded: BTreeMap<String, String>,
     known_passed: usize,
     passed: usize,
     failed: BTreeMap<String, String>,
@@ -54,10 +54,11 @@ impl Ledger {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let mut lines = text.lines();
         let known_passed = lines.next().and_then(|l| l.strip_prefix("passed ")).and_then(|n| n.parse().ok());
-        let known = lines.filter_map(|l| l.split_once('\t')).map(|(id, why)| (id.to_owned(), why.to_owned()));
+        let recorded =
+            lines.filter_map(|l| l.split_once('\t')).map(|(id, why)| (id.to_owned(), why.to_owned()));
         Ledger {
             path,
-            known: known.collect(),
+            recorded: recorded.collect(),
             known_passed: known_passed.unwrap_or(0),
             passed: 0,
             failed: BTreeMap::new(),
@@ -78,18 +79,18 @@ impl Ledger {
         if std::env::var_os("BUSBAR_LEDGER").is_some_and(|v| v == "write") {
             let mut text = format!("passed {}\n", self.passed);
             for (id, why) in &self.failed {
-                let why = self.known.get(id).unwrap_or(why);
+                let why = self.recorded.get(id).unwrap_or(why);
                 text += &format!("{id}\t{}\n", why.replace('\n', " "));
             }
             std::fs::write(&self.path, text).expect("the ledger can be written");
         }
         let mut changes = Vec::new();
         for (id, why) in &self.failed {
-            if !self.known.contains_key(id) {
+            if !self.recorded.contains_key(id) {
                 changes.push(format!("now fails: {id}: {why}"));
             }
         }
-        for id in self.known.keys().filter(|id| !self.failed.contains_key(*id)) {
+        for id in self.recorded.keys().filter(|id| !self.failed.contains_key(*id)) {
             changes.push(format!("no longer fails: {id}"));
         }
         if changes.is_empty() && self.passed != self.known_passed {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-/// In English.
+/// The English names.
 pub const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -19,14 +19,14 @@ pub const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// In English, from Monday, with which a week of ISO 8601 begins.
+/// The English names, from Monday, the first day of the week in ISO 8601.
 pub const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 const NANOS: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * NANOS;
 
-/// Which of the types a [`Moment`] is of.
+/// The type of a [`Moment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum MomentKind {
@@ -40,7 +40,7 @@ pub enum MomentKind {
     GDay,
 }
 
-/// A date, a time, both, or a part of a date. Parts that its kind does not have are those of 1972-01-01T00:00:00.
+/// A date, a time, both, or a part of a date. Parts that its type does not have are those of 1972-01-01T00:00:00.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Moment {
     /// Its type.
@@ -63,7 +63,7 @@ pub struct Moment {
     pub zone: Option<i16>,
 }
 
-/// Which of the types a [`Duration`] is of.
+/// The type of a [`Duration`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum DurationKind {
@@ -155,7 +155,7 @@ impl<'t> Scan<'t> {
 }
 
 impl Moment {
-    /// What a part that is not there is.
+    /// The value of an absent part.
     const BASE: Moment = Moment {
         kind: MomentKind::DateTime,
         year: 1972,
@@ -168,7 +168,7 @@ impl Moment {
         zone: None,
     };
 
-    /// From the lexical form; `None`: it is none of that kind.
+    /// From the lexical form; `None`: it is not one of that type.
     pub fn parse(kind: MomentKind, text: &str) -> Option<Moment> {
         use MomentKind as K;
         let mut s = Scan(text);
@@ -249,12 +249,12 @@ impl Moment {
         Moment { zone, ..self }
     }
 
-    /// Years counted without the gap: 1 before the common era is 0.
+    /// The astronomical year: 1 before the common era is 0.
     fn astronomical(self) -> i64 {
         astronomical(self.year.into())
     }
 
-    /// Nanoseconds since the start of 1970 as the parts say, the timezone left aside.
+    /// Nanoseconds since the start of 1970 by the parts, without the timezone.
     fn local_nanos(self) -> i128 {
         let days = days_from_civil(self.astronomical(), self.month, self.day);
         let clock = i128::from(self.hour) * 3600 + i128::from(self.minute) * 60 + i128::from(self.second);
@@ -266,7 +266,7 @@ impl Moment {
         self.local_nanos() - i128::from(self.zone.unwrap_or(implicit)) * 60 * NANOS
     }
 
-    /// The parts of a number of nanoseconds since 1970, kind and timezone kept. `None`: the year does not fit.
+    /// The parts of a number of nanoseconds since 1970, with the same type and timezone. `None`: the year does not fit.
     fn at_nanos(self, at: i128) -> Option<Moment> {
         let (days, clock) = (at.div_euclid(DAY), at.rem_euclid(DAY));
         let (year, month, day) = civil_from_days(i64::try_from(days).ok()?);
@@ -284,7 +284,7 @@ impl Moment {
         })
     }
 
-    /// Later by a duration in nanoseconds; a time stays within its day, a date drops the part of a day.
+    /// Adds a duration in nanoseconds; a time stays within its day, a date drops the part of a day.
     pub fn plus_nanos(self, nanos: i128) -> Option<Moment> {
         let moved = self.at_nanos(self.local_nanos().checked_add(nanos)?)?;
         Some(match self.kind {
@@ -294,7 +294,7 @@ impl Moment {
         })
     }
 
-    /// Later by months; a day that the month does not have becomes its last one.
+    /// Adds months; a day that the month does not have becomes its last one.
     pub fn plus_months(self, months: i64) -> Option<Moment> {
         let total = self
             .astronomical()
@@ -309,13 +309,13 @@ impl Moment {
         Some(Moment { year, month, day: self.day.min(days_in_month(year.into(), month)), ..self })
     }
 
-    /// The same moment in another timezone (F&O section 10.7); `None` takes the timezone away.
+    /// The same moment in another timezone (F&O section 10.7); `None` removes the timezone.
     pub fn adjusted(self, zone: Option<i16>) -> Option<Moment> {
         match (self.zone, zone) {
             (Some(from), Some(to)) => {
                 let shift = i128::from(to - from) * 60 * NANOS;
                 let moved = match self.kind {
-                    // A date moves as its midnight does.
+                    // A date is adjusted by its midnight.
                     MomentKind::Date => {
                         let at = Moment { kind: MomentKind::DateTime, ..self }.plus_nanos(shift)?;
                         Moment { kind: MomentKind::Date, hour: 0, minute: 0, second: 0, nanos: 0, ..at }
@@ -328,12 +328,12 @@ impl Moment {
         }
     }
 
-    /// The order of two moments of the same kind.
+    /// The order of two moments of the same type.
     pub fn compare(self, other: Moment, implicit: i16) -> Ordering {
         self.utc_nanos(implicit).cmp(&other.utc_nanos(implicit))
     }
 
-    /// With the parts of another kind: a cast (F&O section 17.1.5).
+    /// A cast to another type (F&O section 17.1.5).
     pub fn cast(self, kind: MomentKind) -> Option<Moment> {
         use MomentKind as K;
         let base = Moment { kind, zone: self.zone, ..Moment::BASE };
@@ -442,7 +442,7 @@ impl Duration {
         Duration { kind: DurationKind::YearMonth, months, nanos: 0 }
     }
 
-    /// From the lexical form; `None`: it is none of that kind, or too long.
+    /// From the lexical form; `None`: it is not one of that type, or too long.
     pub fn parse(kind: DurationKind, text: &str) -> Option<Duration> {
         let mut s = Scan(text);
         let negative = s.take('-').is_some();
@@ -497,7 +497,7 @@ impl Duration {
         })
     }
 
-    /// With the parts of another kind: a cast.
+    /// A cast to another type.
     pub fn cast(self, kind: DurationKind) -> Duration {
         match kind {
             DurationKind::Duration => Duration { kind, ..self },
@@ -541,12 +541,12 @@ impl Duration {
     }
 }
 
-/// A year as arithmetic needs it: the one before 1 is 0, not -1.
+/// The astronomical year: the one before 1 is 0, not -1.
 pub fn astronomical(year: i64) -> i64 {
     if year < 0 { year + 1 } else { year }
 }
 
-/// The opposite of [`astronomical`].
+/// The inverse of [`astronomical`].
 pub fn historical(year: i64) -> i64 {
     if year <= 0 { year - 1 } else { year }
 }
@@ -568,7 +568,7 @@ pub fn days_in_month(year: i64, month: u8) -> u8 {
 
 /// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, by its [`astronomical`] year.
 pub fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
-    // Years that begin in March have their leap day at the end.
+    // In years that begin in March the leap day is the last.
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);
@@ -577,7 +577,7 @@ pub fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The opposite of [`days_from_civil`].
+/// The inverse of [`days_from_civil`].
 pub fn civil_from_days(days: i64) -> (i64, u8, u8) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct CastError {
     /// The error code of the specification.
     pub code: &'static str,
-    /// A sentence.
+    /// The message.
     pub message: String,
 }
 
@@ -21,7 +21,7 @@ impl CastError {
 }
 
 impl Atomic {
-    /// The value as one of type `to`.
+    /// Casts a value to type `to`.
     pub fn cast(&self, to: &AtomicType) -> Result<Atomic, CastError> {
         if to.is_plain() && (self.kind() == to.kind || to.kind == Kind::Any) {
             return Ok(self.clone());
@@ -104,7 +104,7 @@ fn not_a(text: &str, to: &AtomicType) -> CastError {
     CastError::new("FORG0001", format!("\"{shown}\" is not an xs:{}", to.name))
 }
 
-/// The value that a text stands for.
+/// Casts a text.
 fn from_text(text: &str, to: &AtomicType) -> Result<Atomic, CastError> {
     let wrong = || not_a(text, to);
     let token = text.trim_matches([' ', '\t', '\r', '\n']);
@@ -171,7 +171,7 @@ fn from_text(text: &str, to: &AtomicType) -> Result<Atomic, CastError> {
     })
 }
 
-/// White space at the ends removed, within: one blank.
+/// Removes white space at the ends; runs within become one space.
 pub(super) fn collapse(text: &str) -> Cow<'_, str> {
     crate::functions::normalize_space(Cow::Borrowed(text))
 }
@@ -185,7 +185,7 @@ pub fn parse_double(text: &str) -> Option<f64> {
         "NaN" => return Some(f64::NAN),
         _ => {}
     }
-    // What Rust reads beyond this are words.
+    // Other forms that Rust accepts are words.
     if token.is_empty() || !token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
     {
         return None;
@@ -270,7 +270,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
         for (i, symbol) in chunk.iter().enumerate() {
             word |= (ALPHABET.iter().position(|a| a == symbol)? as u32) << (18 - 6 * i);
         }
-        // Bits beyond the last byte must not be set.
+        // Bits beyond the last byte must be 0.
         if word & (0x00FF_FFFF >> (8 * (chunk.len() - 1))) != 0 && chunk.len() < 4 {
             return None;
         }

@@ -1,4 +1,4 @@
-//! `xs:decimal`: exact, up to 38 digits (XML Schema 1.0 part 2, section 3.2.3 asks for 18).
+//! `xs:decimal`: exact, up to 38 digits (XML Schema 1.0 part 2, section 3.2.3 demands 18).
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,9 +10,9 @@ pub struct Decimal {
     scale: u32,
 }
 
-/// Most fraction digits that a division gives.
+/// Most fraction digits of a quotient.
 const DIVISION_SCALE: u32 = 18;
-/// Most fraction digits kept at all.
+/// Most fraction digits.
 const MAX_SCALE: u32 = 36;
 
 impl Decimal {
@@ -29,7 +29,7 @@ impl Decimal {
         Decimal { coefficient, scale }
     }
 
-    /// From the lexical form: sign, digits, one point. `None`: it is none, or has more digits than fit.
+    /// From the lexical form: sign, digits, one point. `None`: it is not one, or has too many digits.
     pub fn parse(text: &str) -> Option<Decimal> {
         let (negative, digits) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
@@ -69,7 +69,7 @@ impl Decimal {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// Rounded towards zero; `None`: no `xs:integer` of this processor can hold it.
+    /// Rounded towards zero; `None`: it does not fit into 64 bits.
     pub fn to_integer(self) -> Option<i64> {
         i64::try_from(self.coefficient / ten(self.scale)?).ok()
     }

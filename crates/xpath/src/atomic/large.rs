@@ -1,15 +1,15 @@
-//! `xs:integer`s that 64 bits do not hold: check digits by `mod 97` of account numbers, products, factorials.
+//! `xs:integer`s beyond 64 bits: check digits by `mod 97` of account numbers, products, factorials.
 
 use super::Atomic;
 use num_bigint::{BigInt, Sign};
 use std::sync::Arc;
 
-/// Most bits of an integer: some 2,400 digits. Work on one is small so.
+/// Most bits of an integer: some 2,400 digits, so that an operation is cheap.
 const MAX_BITS: u64 = 8192;
-/// Most digits that are read.
+/// Most digits of a literal or text.
 const MAX_DIGITS: usize = 2400;
 
-/// The value of an integer; `None`: it has more digits than there may be.
+/// The value of an integer; `None`: it has too many digits.
 pub(crate) fn integer(n: BigInt) -> Option<Atomic> {
     match i64::try_from(&n) {
         Ok(n) => Some(Atomic::Integer(n)),
@@ -18,7 +18,7 @@ pub(crate) fn integer(n: BigInt) -> Option<Atomic> {
     }
 }
 
-/// The integer that a text of a sign and digits is. `None`: it is none, or too large.
+/// The integer of a text with sign and digits. `None`: it is not one, or too large.
 pub(crate) fn parse(text: &str) -> Option<Atomic> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -38,7 +38,7 @@ pub(crate) fn of_double(n: f64) -> Option<Atomic> {
     parse(&format!("{:.0}", n.trunc()))
 }
 
-/// The integer that a value is.
+/// The integer of a value.
 pub(crate) fn whole(atom: &Atomic) -> Option<BigInt> {
     match atom {
         Atomic::Integer(n) => Some(BigInt::from(*n)),
@@ -47,7 +47,7 @@ pub(crate) fn whole(atom: &Atomic) -> Option<BigInt> {
     }
 }
 
-/// Two integers of which one at least does not fit into 64 bits.
+/// An operation on two integers of which at least one does not fit into 64 bits.
 pub(crate) fn wholes(a: &Atomic, b: &Atomic) -> Option<(BigInt, BigInt)> {
     if !matches!((a, b), (Atomic::Large(_), _) | (_, Atomic::Large(_))) {
         return None;
@@ -55,7 +55,7 @@ pub(crate) fn wholes(a: &Atomic, b: &Atomic) -> Option<(BigInt, BigInt)> {
     whole(a).zip(whole(b))
 }
 
-/// A product; `None`: it has more digits than there may be.
+/// A product; `None`: it has too many digits.
 pub(crate) fn product(a: &BigInt, b: &BigInt) -> Option<Atomic> {
     if a.bits() + b.bits() > MAX_BITS + 1 {
         return None;

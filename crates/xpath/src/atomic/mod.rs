@@ -26,11 +26,11 @@ pub struct NameValue {
     pub local: Box<str>,
 }
 
-/// An atomic value, or what else is no node: maps, arrays and functions; cheap to copy. Types derived from these are checked where
-/// values become theirs, and not remembered.
+/// An item that is not a node: an atomic value, a map, an array or a function; cheap to copy. Derived types are checked when
+/// a value is converted to one, and not kept.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Atomic {
-    /// `xs:untypedAtomic`: what a node without a schema holds.
+    /// `xs:untypedAtomic`: the typed value of a node without a schema.
     Untyped(Arc<str>),
     /// `xs:string`.
     String(Arc<str>),
@@ -58,7 +58,7 @@ pub enum Atomic {
     Hex(Arc<[u8]>),
     /// `xs:base64Binary`.
     Base64(Arc<[u8]>),
-    /// A map (XPath 3.1): no atomic value, as the two below.
+    /// A map (XPath 3.1): not an atomic value, nor are the two below.
     Map(Arc<Map>),
     /// An array (XPath 3.1).
     Array(Arc<Array>),
@@ -71,9 +71,9 @@ pub enum Atomic {
 pub enum Bucket {
     /// Of strings.
     Text(Arc<str>),
-    /// Of what is or has a number: the kind, and the number.
+    /// Of values with a number: the type, and the number.
     Number(u8, i128),
-    /// Of names, whose prefixes do not count.
+    /// Of names, without the prefixes.
     Name(Arc<NameValue>),
     /// Of binary values.
     Bytes(Arc<[u8]>),
@@ -147,12 +147,12 @@ impl Atomic {
         }
     }
 
-    /// Whether it is a map, an array or another function, and so no atomic value.
+    /// Whether it is a map, an array or another function, and so not an atomic value.
     pub fn is_function(&self) -> bool {
         matches!(self, Atomic::Map(_) | Atomic::Array(_) | Atomic::Function(_))
     }
 
-    /// What it is, for a message: `an xs:integer`, `a map`.
+    /// Its kind, for a message: `an xs:integer`, `a map`.
     pub fn describe(&self) -> String {
         match self {
             Atomic::Map(_) => "a map".to_owned(),
@@ -178,7 +178,7 @@ impl Atomic {
         }
     }
 
-    /// The value as `xs:string` (F&O section 17.1.2); of what has none the empty text.
+    /// The value as `xs:string` (F&O section 17.1.2); of an item without a string value the empty text.
     pub fn to_text(&self) -> Cow<'_, str> {
         match self {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => Cow::Borrowed(s),
@@ -203,7 +203,7 @@ impl Atomic {
         crate::sequence::operators::equal(self, other)
     }
 
-    /// The order of two values; `None`: their types have none in common, or one is NaN.
+    /// The order of two values; `None`: their types are not comparable, or one is NaN.
     pub fn order(&self, other: &Atomic) -> Option<std::cmp::Ordering> {
         crate::sequence::operators::order(self, other)
     }
@@ -213,19 +213,19 @@ impl Atomic {
         self.is_ordered_with(self) || self.is_numeric()
     }
 
-    /// Whether there is an order of all values of its type and that of the other.
+    /// Whether all values of its type and those of the other's have a common order.
     pub fn is_ordered_with(&self, other: &Atomic) -> bool {
         use crate::sequence::operators::{Compared, compare};
         matches!(compare(self, other), Some(Compared::Order(_) | Compared::Unordered))
     }
 
-    /// The order for sorting of values that [have one](Atomic::is_ordered_with): total, as numbers are compared by what they
-    /// are exactly, and NaN comes before all others. Of values without one all are alike.
+    /// The order for sorting of values that [have one](Atomic::is_ordered_with): total, as numbers are compared by their exact
+    /// values, and NaN comes before all others. Values without an order are equal.
     pub fn total_order(&self, other: &Atomic) -> std::cmp::Ordering {
         crate::sequence::operators::total_order(self, other)
     }
 
-    /// Something that all values have in common that are equal (`eq`), and NaN with itself.
+    /// A hash key that equal values (`eq`) share, and NaN with itself.
     pub fn bucket(&self) -> Bucket {
         match self {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => Bucket::Text(s.clone()),
@@ -244,7 +244,7 @@ impl Atomic {
         }
     }
 
-    /// The value as a double, as `number()` does: NaN where it is none.
+    /// The value as a double, as `number()` converts it: NaN where it is not a number.
     pub fn to_double(&self) -> f64 {
         match self {
             Atomic::Untyped(s) | Atomic::String(s) => parse_double(s).unwrap_or(f64::NAN),
@@ -258,7 +258,7 @@ impl Atomic {
         }
     }
 
-    /// The effective boolean value; `None`: values of its type have none.
+    /// The effective boolean value; `None`: its type has none.
     pub fn to_boolean(&self) -> Option<bool> {
         Some(match self {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => !s.is_empty(),

@@ -1,8 +1,8 @@
-//! The atomic types: the primitive ones, and what is derived from them.
+//! The atomic types: the primitive and the derived ones.
 
 use super::{Atomic, DurationKind, MomentKind};
 
-/// The types that values are of.
+/// The types of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -21,13 +21,13 @@ pub enum Kind {
     Name,
     Hex,
     Base64,
-    /// The three that are no atomic types.
+    /// The three types that are not atomic.
     Map,
     Array,
     Function,
 }
 
-/// What a derived type demands of a value of its base.
+/// The constraint of a derived type.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Facet {
     None,
@@ -35,9 +35,9 @@ pub(super) enum Facet {
     Numeric,
     /// Bounds of an integer type.
     Range(i128, i128),
-    /// White space: tabs and line ends become blanks.
+    /// White space `replace`: tabs and line ends become spaces.
     Replace,
-    /// White space collapsed, and the text must pass.
+    /// White space `collapse`, and a test of the text.
     Collapse(fn(&str) -> bool),
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Facet {
 pub struct AtomicType {
     /// The name in the namespace of XML Schema.
     pub name: &'static str,
-    /// The type that its values are of here.
+    /// The primitive type of its values.
     pub kind: Kind,
     pub(super) facet: Facet,
 }
@@ -144,17 +144,17 @@ impl AtomicType {
         TYPES.iter().find(|t| t.name == name)
     }
 
-    /// The type that values of a kind are of.
+    /// The type of values of a kind.
     pub fn of(kind: Kind) -> &'static AtomicType {
         TYPES.iter().find(|t| t.kind == kind && t.is_plain()).unwrap_or(&TYPES[0])
     }
 
-    /// Whether it demands nothing beyond its kind.
+    /// Whether it has no constraint.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.facet, Facet::None)
     }
 
-    /// Whether all values of it are of the other type.
+    /// Whether it is derived from the other type or the same.
     pub fn is_within(&self, other: &AtomicType) -> bool {
         if self.name == other.name || other.kind == Kind::Any {
             return true;
@@ -189,12 +189,12 @@ impl AtomicType {
         false
     }
 
-    /// The names of all.
+    /// The names of all types.
     pub fn names() -> impl Iterator<Item = &'static str> {
         TYPES.iter().map(|t| t.name)
     }
 
-    /// Whether a value is of this type. Of a type derived from another it is if its value is one of that type's.
+    /// Whether a value has this type. A value has a derived type if it satisfies its constraints.
     pub fn matches(&self, value: &Atomic) -> bool {
         if matches!(self.facet, Facet::Numeric) {
             return value.is_numeric();
@@ -204,7 +204,7 @@ impl AtomicType {
             Kind::Any => !value.is_function(),
             Kind::Decimal => matches!(kind, Kind::Decimal | Kind::Integer),
             Kind::Duration(DurationKind::Duration) => matches!(kind, Kind::Duration(_)),
-            own => own == kind,
+            primitive => primitive == kind,
         };
         of_kind
             && match (self.facet, value) {
@@ -212,7 +212,7 @@ impl AtomicType {
                 (Facet::Range(least, most), Atomic::Integer(n)) => (least..=most).contains(&i128::from(*n)),
                 (Facet::Range(least, most), Atomic::Large(n)) => match i128::try_from(&**n) {
                     Ok(n) => (least..=most).contains(&n),
-                    // Of those without a bound on that side.
+                    // For types without a bound on that side.
                     Err(_) if n.sign() == num_bigint::Sign::Minus => least == i128::MIN,
                     Err(_) => most == i128::MAX,
                 },

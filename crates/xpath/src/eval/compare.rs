@@ -37,7 +37,7 @@ impl<'a> Eval<'a> {
                 return Ok(compare_scalars(op, &left, &self.scalar(b, at)?));
             }
         }
-        // At least one side is known only now. Most often both are numbers.
+        // A type is known only at run time. Most often both operands are numbers.
         if matches!(ta, Type::Any | Type::Number) && matches!(tb, Type::Any | Type::Number) {
             if let (Some(left), Some(right)) = (self.known_number(a), self.known_number(b)) {
                 return Ok(relation(op, left, right));
@@ -48,13 +48,13 @@ impl<'a> Eval<'a> {
             }
             return self.compare_operands(op, self.operand_of(left)?, self.operand_of(right)?);
         }
-        if let Some(answer) = self.compare_sides(op, a, b, at)? {
-            return Ok(answer);
+        if let Some(holds) = self.compare_sides(op, a, b, at)? {
+            return Ok(holds);
         }
         self.compare_operands(op, self.operand(a, at)?, self.operand(b, at)?)
     }
 
-    /// The comparison with local variables that hold a single text, number, boolean or node. `None`: something else is there.
+    /// The comparison of local variables with a single text, number, boolean or node. `None`: they have other values.
     fn compare_sides(&self, op: BinaryOp, a: &'a Op, b: &'a Op, at: Frame) -> Result<Option<bool>, Fault> {
         if b.ty() == Type::NodeSet {
             let Some(right) = self.side(a, at)? else { return Ok(None) };
@@ -73,7 +73,7 @@ impl<'a> Eval<'a> {
         }))
     }
 
-    /// What an operand that is no node-set by its type is, where that is known without putting a list together.
+    /// The value of an operand whose type is not a node-set, where it is available without a list.
     #[inline]
     fn side(&self, op: &'a Op, at: Frame) -> Result<Option<Side<'a>>, Fault> {
         Ok(Some(match (op, op.ty()) {
@@ -110,7 +110,7 @@ impl<'a> Eval<'a> {
         Ok(found)
     }
 
-    /// The number that an operation is without doing anything.
+    /// The number of an operand, if it is available without an evaluation.
     #[inline]
     fn known_number(&self, op: &'a Op) -> Option<f64> {
         match op {
@@ -123,7 +123,7 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The string values of a path that leads to the same nodes throughout the evaluation, as in `//b[. = //a/b]`: looked up
+    /// The string values of a path that leads to the same nodes throughout the evaluation, as in `//b[. = //a/b]`: computed
     /// once.
     pub(crate) fn hoisted(
         &self,
@@ -135,14 +135,14 @@ impl<'a> Eval<'a> {
         if !path.invariant {
             return Ok(None);
         }
-        // (From the current node it is the same wherever it is asked for.)
+        // (From the current node it is the same everywhere.)
         let root = match path.start {
             From::Root => (std::ptr::from_ref(&**path).addr(), at.node.doc, self.root(at.node)?),
             _ => (std::ptr::from_ref(&**path).addr(), DocId(0), xml::Document::ROOT),
         };
         let hoisted = self.hoisted.get_or_init(Box::default);
-        let known = hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
-        if let Some((_, right)) = known {
+        let kept = hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
+        if let Some((_, right)) = kept {
             return Ok(Some(right));
         }
         let right = Rc::new(self.strings(op, b, at)?);
@@ -223,7 +223,7 @@ impl<'a> Eval<'a> {
         })
     }
 
-    /// The string-values of an operand that is to be compared by `op`.
+    /// The string-values of an operand for a comparison by `op`.
     fn strings(&self, op: BinaryOp, operand: &'a Op, at: Frame) -> Result<Strings<'a>, Fault> {
         Ok(Strings::new(op, self.string_values(operand, at)?))
     }
@@ -301,7 +301,7 @@ fn compare_texts(op: BinaryOp, a: &str, b: &str) -> bool {
     }
 }
 
-/// Most values of one evaluation that are kept because they do not change.
+/// Most constant values of one evaluation that are kept.
 const MAX_HOISTED: usize = 8;
 
 enum Operand<'a> {
@@ -316,7 +316,7 @@ pub(crate) enum Scalar<'a> {
     String(Cow<'a, str>),
 }
 
-/// The string-values of a node-set, prepared for being compared with many others.
+/// The string-values of a node-set, prepared for comparison with many others.
 pub(crate) struct Strings<'a> {
     list: Vec<Cow<'a, str>>,
     /// For more than a few strings.

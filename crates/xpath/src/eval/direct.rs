@@ -1,11 +1,11 @@
-//! Paths from one node that need no list in between: `a/b/@c`, `../x[k = 3]`, `//a/b[1]`, `current()/id`. They are run node by node
-//! with nothing allocated and no call through a pointer.
+//! Paths from one node that need no list in between: `a/b/@c`, `../x[k = 3]`, `//a/b[1]`, `current()/id`. They run node by node
+//! with no allocation and no call through a pointer.
 //!
 //! Precondition ([`is_direct`], decided when the expression is compiled): the path starts at the context node, the root or the
 //! current node; no step leads to a node twice; each step goes along an axis and has a test that [`Eval::walk`] knows, and at
 //! most one predicate, which is a position, `last()` among children, or a condition that does not look at positions.
 //!
-//! What the general way ([`Eval::run`](super::Eval)) gives is the same nodes in the same order; the tests compare both.
+//! The general evaluation ([`Eval::run`](super::Eval)) gives the same nodes in the same order; the tests compare both.
 
 use super::{Eval, Fault, Frame, Walk, spend};
 use crate::ast::Axis;
@@ -15,10 +15,10 @@ use crate::value::{DocId, Node};
 use std::borrow::Cow;
 use xml::{Document, NameId, NodeId, NodeKind};
 
-/// Whether a path is run by [`Eval::walk`]. To be asked when the steps have been analysed.
+/// Whether a path can run by [`Eval::walk`]. Called when the steps have been analysed.
 pub(crate) fn is_direct(start: &From, filter: &[Predicate], steps: &[Step]) -> bool {
     let starts = matches!(start, From::Context | From::Root | From::Op(Op::Current(_)));
-    // `//name[n]` has a way of its own.
+    // `//name[n]` has its own evaluation.
     let by_position = steps.windows(2).any(|pair| below_by_position(&pair[0], &pair[1]).is_some());
     starts && filter.is_empty() && !by_position && steps.iter().all(is_direct_step)
 }
@@ -29,7 +29,7 @@ fn is_direct_step(step: &Step) -> bool {
     let predicates = match &*step.predicates {
         [] | [Predicate::Position(_)] => true,
         [Predicate::Last] => step.axis == Axis::Child,
-        [own @ Predicate::Boolean(_)] => !is_positional(own),
+        [predicate @ Predicate::Boolean(_)] => !is_positional(predicate),
         _ => false,
     };
     axis && test && predicates && !step.break_one && !step.overlaps_one
@@ -60,12 +60,12 @@ impl Simple {
 
 #[cfg(test)]
 thread_local! {
-    /// For the tests: everything goes the general way.
+    /// For the tests: all paths run in the general way.
     pub(crate) static OFF: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 impl<'a> Eval<'a> {
-    /// Where a direct path begins; `None`: it goes the general way.
+    /// The start of a direct path; `None`: it runs in the general way.
     #[inline]
     pub(super) fn direct(&self, p: &'a Path, at: Frame) -> Result<Option<(&'a Document, Node)>, Fault> {
         if !p.direct {
@@ -83,7 +83,7 @@ impl<'a> Eval<'a> {
                 None => return Ok(None),
             },
         };
-        // (What stands for no node has a number there too.)
+        // (A node for an atomic value has a number there too.)
         if node.is_namespace() || node.doc == DocId::ATOMIC {
             return Ok(None);
         }
@@ -98,7 +98,7 @@ impl<'a> Eval<'a> {
     pub(super) fn walk<F>(
         &self,
         doc: &'a Document,
-        of: DocId,
+        document: DocId,
         steps: &'a [Step],
         id: NodeId,
         f: &mut F,
@@ -108,21 +108,21 @@ impl<'a> Eval<'a> {
     {
         match steps {
             [] => f(id),
-            [last] => self.walk_step(doc, of, last, id, f),
+            [last] => self.walk_step(doc, document, last, id, f),
             [first, rest @ ..] => {
-                self.walk_step(doc, of, first, id, &mut |n| self.walk(doc, of, rest, n, &mut *f))
+                self.walk_step(doc, document, first, id, &mut |n| self.walk(doc, document, rest, n, &mut *f))
             }
         }
     }
 
     #[inline]
-    fn walk_step<F>(&self, doc: &'a Document, of: DocId, step: &'a Step, id: NodeId, f: &mut F) -> Walk
+    fn walk_step<F>(&self, doc: &'a Document, document: DocId, step: &'a Step, id: NodeId, f: &mut F) -> Walk
     where
         F: FnMut(NodeId) -> Walk,
     {
         let principal = if step.axis == Axis::Attribute { NodeKind::Attribute } else { NodeKind::Element };
         let test = match &step.test {
-            Test::Name(index) => match self.name(*index, of, doc) {
+            Test::Name(index) => match self.name(*index, document, doc) {
                 Some(name) => Simple::Named(principal, name),
                 None => return Ok(true),
             },
@@ -146,8 +146,8 @@ impl<'a> Eval<'a> {
             }
             [Predicate::Boolean(op)] => along(doc, step.axis, test, id, &mut |n| {
                 spend(1)?;
-                // (It does not look at position and size.)
-                let inner = Frame { node: Node::in_document(of, n), position: 1, size: 1 };
+                // (It does not use position and size.)
+                let inner = Frame { node: Node::in_document(document, n), position: 1, size: 1 };
                 if self.boolean(op, inner)? { f(n) } else { Ok(true) }
             }),
             // `last()` among children.
@@ -165,7 +165,7 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The nodes of a union that leads to children only, each by one step: `a | b | text()`. They are found in one pass, in document
+    /// The nodes of a union of paths to children, each of one step: `a | b | text()`. They are found in one pass, in document
     /// order. `false`: it is another union.
     pub(super) fn children_of(&self, parts: &'a [Op], at: Frame, out: &mut Vec<Node>) -> Result<bool, Fault> {
         const MOST: usize = 8;
@@ -210,21 +210,26 @@ impl<'a> Eval<'a> {
 
     /// The string value of a node of the tree.
     #[inline]
-    pub(super) fn text_of(&self, doc: &'a Document, of: DocId, n: NodeId) -> Result<Cow<'a, str>, Fault> {
+    pub(super) fn text_of(
+        &self,
+        doc: &'a Document,
+        document: DocId,
+        n: NodeId,
+    ) -> Result<Cow<'a, str>, Fault> {
         match doc.whole_text(n) {
             Some(text) => Ok(Cow::Borrowed(text)),
-            None => self.node_string(Node::in_document(of, n)),
+            None => self.node_string(Node::in_document(document, n)),
         }
     }
 }
 
-/// The nodes of an axis that pass a test, in the order of the axis; counted as work by how far it went.
+/// The nodes of an axis that pass a test, in the order of the axis; the length of the walk counts as work.
 #[inline(always)]
 fn along<F>(doc: &Document, axis: Axis, test: Simple, id: NodeId, f: &mut F) -> Walk
 where
     F: FnMut(NodeId) -> Walk,
 {
-    // The nodes that were looked at lie between these two.
+    // The visited nodes lie between these two.
     let (mut from, mut to) = (id, id);
     let mut more = true;
     match (axis, test) {
@@ -243,8 +248,8 @@ where
             }
         }
         (Axis::Attribute, Simple::Named(_, name)) => {
-            if let Some(own) = doc.attribute_by_name(id, name) {
-                more = f(own)?;
+            if let Some(attribute) = doc.attribute_by_name(id, name) {
+                more = f(attribute)?;
             }
         }
         (Axis::Child, _) => {
@@ -316,7 +321,7 @@ where
     Ok(more)
 }
 
-/// What is below a node.
+/// The descendants of a node.
 #[inline(never)]
 fn below<F>(doc: &Document, and_self: bool, test: Simple, id: NodeId, f: &mut F) -> Walk
 where
@@ -363,7 +368,7 @@ mod tests {
 
     const DOCUMENT: &str = "<r k='1'><a k='2' x='u'>t<b>1</b><b k='3'>2</b><c/></a><!--c--><?p d?><a><b><a><b>2</b></a></b>v<d/>1</a><c k='2'>1</c></r>";
 
-    /// Every expression from every node, with the direct way and without.
+    /// Every expression from every node, with direct evaluation and without.
     #[test]
     fn as_the_general_way() {
         let starts = ["", "/", "//", "../", "./", "current()/"];

@@ -1,6 +1,6 @@
 //! Evaluation on a tree.
 //!
-//! Each operation can be asked for what its user needs (a boolean, a number, a string, the nodes one by one), so that
+//! Each operation has a form for each use (a boolean, a number, a string, the nodes one by one), so that
 //! node-sets are built only where they are the result. Paths run depth-first and push nodes to a callback; a callback
 //! that returns `false` stops everything upstream.
 
@@ -26,7 +26,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use xml::{Document, NameId, NodeId, NodeKind};
 
-/// `Ok(true)`: go on; `Ok(false)`: enough.
+/// `Ok(true)`: continue; `Ok(false)`: stop.
 pub(crate) type Walk = Result<bool, Fault>;
 /// Boxed so that the hot results stay in registers.
 pub(crate) type Fault = Box<XPathError>;
@@ -42,7 +42,7 @@ pub(crate) fn spend(units: usize) -> Result<(), Fault> {
     meter::spend(units as u64).map_err(stopped)
 }
 
-/// The same for what copies or compares so many bytes.
+/// The same for operations that copy or compare many bytes.
 #[inline]
 pub(crate) fn spend_bytes(bytes: usize) -> Result<(), Fault> {
     meter::spend_bytes(bytes).map_err(stopped)
@@ -53,10 +53,10 @@ fn stopped(stop: meter::Stop) -> Fault {
     fault(stop.to_string(), Span::default())
 }
 
-/// The longest string that an expression may put together, in bytes.
+/// The longest string that an expression may build, in bytes.
 pub(crate) const MAX_STRING: usize = 256 << 20;
 
-/// Checks the length of a string that is put together, and counts the work.
+/// Checks the length of a string, and counts the work.
 pub(crate) fn grown(bytes: usize, span: Span) -> Result<(), Fault> {
     if bytes > MAX_STRING {
         return Err(fault(format!("a string of more than {MAX_STRING} bytes would be made"), span));
@@ -72,10 +72,10 @@ pub(crate) struct Frame {
     pub size: usize,
 }
 
-/// How many names are kept resolved during an evaluation; further ones are looked up each time.
+/// How many names stay resolved during an evaluation; further ones are looked up each time.
 const CACHED_NAMES: usize = 16;
 
-/// A name that is kept resolved, in few bytes: they are made anew for each evaluation.
+/// A resolved name, in few bytes: they are made anew for each evaluation.
 #[derive(Clone, Copy)]
 struct Resolved(u32);
 
@@ -97,9 +97,9 @@ pub(crate) struct Eval<'a> {
     pub program: &'a Program,
     pub cx: &'a Context<'a>,
     names: [Cell<Resolved>; CACHED_NAMES],
-    /// Made when something of XPath 2.0 asks for it.
+    /// Made when XPath 2.0 needs it.
     pub version2: OnceCell<Box<State>>,
-    /// String values of paths that do not change: by comparison, path and root.
+    /// String values of constant paths: by comparison, path and root.
     hoisted: OnceCell<Box<RefCell<Vec<Hoisted<'a>>>>>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// Ends it. Mostly nothing was kept, and looking for what has to be dropped would cost as much as a simple evaluation.
+    /// Ends it. Mostly there is nothing to drop, and a search for it would cost as much as a simple evaluation.
     #[inline]
     pub fn end(self) {
         if self.version2.get().is_none() && self.hoisted.get().is_none() {
@@ -124,7 +124,7 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The evaluation of a function's program within this one: its own variables, the same time.
+    /// The evaluation of a function's program within this one: with its own variables and the same time.
     pub fn nested<'b>(&self, program: &'b Program, cx: &'b Context<'b>) -> Eval<'b> {
         let eval = Eval::new(program, cx);
         let _ = eval.version2.set(Box::new(self.state().inner()));
@@ -408,7 +408,7 @@ impl<'a> Eval<'a> {
                 }
                 Core::String => self.argument_or_context(args, at)?,
                 Core::Concat => {
-                    // Room for what most are made of; growing costs more than that.
+                    // The capacity that suffices for most; growing costs more than that.
                     let mut out = String::with_capacity(64);
                     for a in args {
                         out.push_str(&self.string(a, at)?);
@@ -509,7 +509,7 @@ impl<'a> Eval<'a> {
             return Ok(Cow::Borrowed(text));
         }
         if !n.is_namespace() && doc.is_dense() && doc.kind(n.id) == NodeKind::Element {
-            // The texts of all that is below are put together.
+            // The texts of all descendants are concatenated.
             let below = doc.subtree_end(n.id).index() - n.id.index();
             if below > 8 {
                 spend(below >> 2)?;

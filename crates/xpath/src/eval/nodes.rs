@@ -144,7 +144,7 @@ impl<'a> Eval<'a> {
                     _ => Span::default(),
                 };
                 self.only_nodes(&value, span).map_err(|mut e| {
-                    // XPath 1.0 has no codes.
+                    // XPath 1.0 has no error codes.
                     if matches!(op, Op::Sequence(_)) {
                         e.code = "XPTY0004".into();
                     }
@@ -233,13 +233,13 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// Runs a path and tells what is known about the order in which the nodes came.
+    /// Runs a path and returns what is known about the order of its nodes.
     pub(super) fn each_in_path(&self, p: &'a Path, at: Frame, f: Each<'_>) -> Result<Shape, Fault> {
         if let Some((doc, node)) = self.direct(p, at)? {
             self.walk(doc, node.doc, &p.steps, node.id, &mut |n| f(node.at(n)))?;
             return Ok(p.from_one);
         }
-        let one = match &p.start {
+        let start = match &p.start {
             From::Root => {
                 let root = at.node.at(self.root(at.node)?);
                 if self.program.version2
@@ -258,41 +258,41 @@ impl<'a> Eval<'a> {
                 let starts = self.starts(p, op, at)?;
                 return match starts.as_slice() {
                     [] => Ok(Shape::ONE),
-                    [one] => self.run(p, &[*one], f).map(|_| p.from_one),
+                    [start] => self.run(p, &[*start], f).map(|_| p.from_one),
                     many => self.run(p, many, f).map(|_| p.from_many),
                 };
             }
         };
-        self.run(p, &[one], f)?;
+        self.run(p, &[start], f)?;
         Ok(p.from_one)
     }
 
-    /// Whether a path is no more than positions of what may be a single value ([`Host::paths_from_values`]).
+    /// Whether a path consists only of positions on what may be a single value ([`Host::paths_from_values`]).
     ///
     /// [`Host::paths_from_values`]: crate::Host::paths_from_values
     pub(super) fn may_filter_value(&self, p: &Path) -> bool {
-        let positions = p
-            .filter
-            .iter()
-            .all(|own| matches!(own, Predicate::Position(_) | Predicate::Last | Predicate::Never));
+        let positions = p.filter.iter().all(|predicate| {
+            matches!(predicate, Predicate::Position(_) | Predicate::Last | Predicate::Never)
+        });
         p.steps.is_empty()
             && positions
             && matches!(p.start, From::Op(Op::Variable(..) | Op::Extension(..)))
             && self.cx.host.paths_from_values()
     }
 
-    /// The value that such a path starts from, if it is one that the positions keep; `None`: it starts from nodes,
+    /// The value that such a path starts from, if the positions keep it; `None`: it starts from nodes,
     /// or nothing is left.
     pub(super) fn filtered_value(&self, p: &'a Path, at: Frame) -> Result<Option<Value>, Fault> {
         let From::Op(op) = &p.start else { return Ok(None) };
-        let kept = p.filter.iter().all(|own| matches!(own, Predicate::Position(1) | Predicate::Last));
+        let kept =
+            p.filter.iter().all(|predicate| matches!(predicate, Predicate::Position(1) | Predicate::Last));
         let value = self.value(op, at)?;
         Ok(Some(value).filter(|value| kept && !matches!(value, Value::NodeSet(_) | Value::Empty)))
     }
 
     /// The filtered start nodes of a path.
     fn starts(&self, p: &'a Path, op: &'a Op, at: Frame) -> Result<NodeSet, Fault> {
-        // Where values are like nodes without children, no step leads anywhere from them.
+        // Where values are like nodes without children, no step leads on from them.
         if matches!(op, Op::Variable(..) | Op::Extension(..)) && self.cx.host.paths_from_values() {
             return match self.value(op, at)? {
                 Value::NodeSet(nodes) => self.kept_starts(nodes, p),
@@ -366,7 +366,7 @@ impl<'a> Eval<'a> {
         Ok(kept)
     }
 
-    /// The one position that a predicate wants, where that is the same for all items: `[$i]`, `[position() = $i + 1]`. Outer
+    /// The single position that a predicate selects, if it is the same for all items: `[$i]`, `[position() = $i + 1]`. Outer
     /// `None`: it is of another kind; inner: there is none.
     pub(crate) fn wanted_position(&self, predicate: &'a Predicate) -> Result<Option<Option<f64>>, Fault> {
         let is_position = |op: &Op| match op {
@@ -397,7 +397,7 @@ impl<'a> Eval<'a> {
         })
     }
 
-    /// Does a predicate hold for a node at its position?
+    /// Whether a predicate holds for a node at its position.
     pub fn holds(&self, predicate: &'a Predicate, at: Frame) -> Result<bool, Fault> {
         spend(1)?;
         Ok(match predicate {
@@ -416,15 +416,15 @@ impl<'a> Eval<'a> {
 
     /// Runs the steps of a path, removing duplicates where the analysis asks for it.
     fn run(&self, p: &'a Path, starts: &[Node], f: Each<'_>) -> Walk {
-        let one = starts.len() == 1;
+        let is_single = starts.len() == 1;
         let mut steps = &*p.steps;
         let mut held: Vec<Node> = Vec::new();
         let mut nodes = starts;
-        let breaks = |s: &Step| if one { s.break_one } else { s.break_many };
-        let overlaps = |s: &Step| if one { s.overlaps_one } else { s.overlaps_many };
+        let breaks = |s: &Step| if is_single { s.break_one } else { s.break_many };
+        let overlaps = |s: &Step| if is_single { s.overlaps_one } else { s.overlaps_many };
         while let Some(stop) = steps.iter().position(|s| breaks(s) || overlaps(s)) {
             let overlap = overlaps(&steps[stop]);
-            // All nodes that an overlapping step starts from are known before it.
+            // All nodes that an overlapping step starts from are found before it.
             let (now, rest) = steps.split_at(if overlap { stop } else { stop + 1 });
             if !now.is_empty() || !overlap {
                 let mut next = Vec::new();
@@ -473,7 +473,7 @@ impl<'a> Eval<'a> {
         Ok(true)
     }
 
-    /// Of the nodes that a step starts from, in document order, those from which all that it leads to is reached once.
+    /// Of the nodes that a step starts from, in document order, those from which it reaches each result once.
     /// `None`: all of them.
     fn without_overlap(&self, step: &Step, nodes: &[Node]) -> Result<Option<Vec<Node>>, Fault> {
         let Some(first) = nodes.first() else { return Ok(None) };
@@ -506,7 +506,7 @@ impl<'a> Eval<'a> {
                 kept.reverse();
             }
             Axis::Following => {
-                // What ends first.
+                // The one that ends first.
                 let mut least = *first;
                 for n in &nodes[1..] {
                     if !is_in(*n, least) {
@@ -528,7 +528,7 @@ impl<'a> Eval<'a> {
         Ok(Some(kept))
     }
 
-    /// Document order across documents; a namespace node stands behind its element, before the attributes.
+    /// Document order across documents; a namespace node comes after its element, before the attributes.
     pub fn order(&self, a: Node, b: Node) -> Result<Ordering, Fault> {
         if a.doc != b.doc {
             return Ok(a.doc.cmp(&b.doc));
@@ -563,7 +563,7 @@ impl<'a> Eval<'a> {
         if ascending {
             return Ok(());
         }
-        // Every document is there: the nodes were just compared or walked in it.
+        // Every document exists: the nodes were just compared or walked in it.
         nodes.sort_by(|a, b| self.order(*a, *b).unwrap_or(Ordering::Equal));
         nodes.dedup();
         Ok(())
@@ -571,7 +571,7 @@ impl<'a> Eval<'a> {
 }
 
 impl Path {
-    /// Whether it is `.`, and that a node.
+    /// Whether it is `.`, and the context item is a node.
     #[inline]
     pub(super) fn is_context(&self, at: Frame) -> bool {
         self.dot && at.node.doc != DocId::ATOMIC
@@ -612,7 +612,7 @@ fn is_free(op: &Op) -> bool {
     }
 }
 
-/// A value that should have been nodes.
+/// A value in place of a node-set.
 #[cold]
 fn no_nodes(value: &Value, span: Span) -> Fault {
     let found = match value {

@@ -2,14 +2,14 @@
 
 use super::numbering::{NumberFormat, format_list};
 
-/// Writes an integer by a picture. Errors: what is wrong with the picture (FODF1310).
+/// Formats an integer by a picture. Errors: the error in the picture (FODF1310).
 pub fn format(number: i64, picture: &str) -> Result<String, String> {
     let (primary, modifier) = picture.rsplit_once(';').unwrap_or((picture, ""));
     if primary.is_empty() {
         return Err("the picture of an integer is empty".into());
     }
     let ordinal =
-        modifier_of(modifier).ok_or_else(|| format!("\";{modifier}\" is no modifier of a picture"))?;
+        modifier_of(modifier).ok_or_else(|| format!("\";{modifier}\" is not a modifier of a picture"))?;
     let value = number.unsigned_abs();
     let text = match digits_picture(primary)? {
         Some(picture) => {
@@ -27,16 +27,16 @@ pub fn format(number: i64, picture: &str) -> Result<String, String> {
         None => {
             let how = NumberFormat { format: primary, version2: true, ordinal, grouping: None };
             let single = primary.chars().count() == 1;
-            // Of a format that is not known: as digits.
-            let known = single && primary.chars().all(char::is_alphabetic) && value > 0;
-            let format = if known { primary } else { "1" };
+            // An unknown format: as digits.
+            let is_alphabetic = single && primary.chars().all(char::is_alphabetic) && value > 0;
+            let format = if is_alphabetic { primary } else { "1" };
             format_list(&[value as f64], &NumberFormat { format, ..how })
         }
     };
     Ok(if number < 0 { format!("-{text}") } else { text })
 }
 
-/// Whether it asks for ordinals; `None`: it is none.
+/// Whether it demands ordinals; `None`: it is not a modifier.
 fn modifier_of(modifier: &str) -> Option<bool> {
     let mut rest = modifier;
     let mut ordinal = false;
@@ -62,7 +62,7 @@ fn suffix(n: u64) -> &'static str {
     }
 }
 
-/// A picture of digits: how many there are at least, and what stands between them.
+/// A digit picture: the least number of digits, and separators.
 pub(super) struct Digits {
     pub(super) zero: char,
     pub(super) least: usize,
@@ -74,7 +74,7 @@ pub(super) struct Digits {
     regular: Option<(usize, char)>,
 }
 
-/// The zero of the family of digits that a character is of.
+/// The zero of the digit family of a character.
 pub(super) fn zero_of(c: char) -> Option<char> {
     if c.is_ascii_digit() {
         return Some('0');
@@ -88,12 +88,12 @@ pub(super) fn zero_of(c: char) -> Option<char> {
     })
 }
 
-/// `None`: there are no digits in it.
+/// `None`: it contains no digits.
 pub(super) fn digits_picture(picture: &str) -> Result<Option<Digits>, String> {
     let Some(zero) = picture.chars().find_map(zero_of) else {
         return Ok(None);
     };
-    let wrong = |what: &str| Err(format!("the picture \"{picture}\": {what}"));
+    let wrong = |why: &str| Err(format!("the picture \"{picture}\": {why}"));
     let mut least = 0;
     let mut separators: Vec<(usize, char)> = Vec::new();
     let mut right = 0;
@@ -104,8 +104,8 @@ pub(super) fn digits_picture(picture: &str) -> Result<Option<Digits>, String> {
             optional = true;
             right += 1;
             last_separator = false;
-        } else if let Some(own) = zero_of(c) {
-            if own != zero {
+        } else if let Some(digit_zero) = zero_of(c) {
+            if digit_zero != zero {
                 return wrong("digits of two families");
             }
             if optional {
@@ -132,7 +132,7 @@ pub(super) fn digits_picture(picture: &str) -> Result<Option<Digits>, String> {
         [(size, sign), ..] => {
             let even =
                 separators.iter().enumerate().all(|(at, (place, c))| *place == size * (at + 1) && c == sign);
-            // None is missing to the left.
+            // No separator is missing to the left.
             let whole = right <= size * (separators.len() + 1);
             (even && whole).then_some((*size, *sign))
         }

@@ -1,4 +1,4 @@
-//! Numbers and dates as people write them: `format-number()`, `format-integer()`, `format-date()` and the numbers of `xsl:number`.
+//! Formatted numbers and dates: `format-number()`, `format-integer()`, `format-date()` and the numbers of `xsl:number`.
 
 pub mod integer;
 pub mod number;

@@ -60,7 +60,7 @@ struct SubPattern {
 }
 
 impl DecimalFormat {
-    /// Writes `number` by `pattern`. Errors: the pattern is none.
+    /// Formats `number` by `pattern`. Errors: the pattern is invalid.
     pub fn format(&self, number: f64, pattern: &str) -> Result<String, String> {
         let mut rest = pattern.chars().collect::<Vec<_>>();
         let negative_part = self.split(&mut rest);
@@ -74,7 +74,7 @@ impl DecimalFormat {
             match &negative_part {
                 Some(part) => {
                     let negative = self.sub_pattern(part, pattern)?;
-                    // Only its prefix and suffix count; the same ones again would hide the sign.
+                    // Only its prefix and suffix count; a copy of the positive ones would hide the sign.
                     if negative.prefix == positive.prefix && negative.suffix == positive.suffix {
                         prefix.insert(0, self.minus_sign);
                     } else {
@@ -94,7 +94,7 @@ impl DecimalFormat {
         Ok(out)
     }
 
-    /// Cuts the part behind the pattern separator off.
+    /// Cuts off the part after the pattern separator.
     fn split(&self, pattern: &mut Vec<char>) -> Option<Vec<char>> {
         let mut quoted = false;
         for at in 0..pattern.len() {
@@ -178,7 +178,7 @@ impl DecimalFormat {
                         }
                         group = group.map(|n| if point { n } else { n + 1 });
                     } else if c == self.grouping_separator {
-                        // Before the decimal separator, should both be the same character.
+                        // Tested before the decimal separator, in case both are the same character.
                         if !point {
                             group = Some(0);
                         }
@@ -205,7 +205,7 @@ impl DecimalFormat {
         sub.min_fraction = zeros_fraction;
         sub.max_fraction = zeros_fraction + optional_fraction;
         if point && zeros_integer + zeros_fraction == 0 {
-            // "#.#" shows a leading zero, ".#" at least one fraction digit, as the JDK has it.
+            // "#.#" shows a leading zero, ".#" at least one fraction digit, as in the JDK.
             if optional_integer > 0 {
                 sub.min_integer = 1;
             } else if optional_fraction > 0 {

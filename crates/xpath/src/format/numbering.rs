@@ -1,15 +1,15 @@
 //! The number to string conversion of `xsl:number` (XSLT 1.0 section 7.7.1).
 
-/// How `xsl:number` writes a list of numbers.
+/// The format of a list of numbers in `xsl:number`.
 #[derive(Clone, Debug, Default)]
 pub struct NumberFormat<'a> {
     /// The format string; "1" where the stylesheet gives none.
     pub format: &'a str,
     /// Separator and size of digit groups; both are needed.
     pub grouping: Option<(&'a str, usize)>,
-    /// As XSLT 2.0 has it: zero is a number like others, and there are words.
+    /// By the rules of XSLT 2.0: zero is allowed, and there are words.
     pub version2: bool,
-    /// First, second, …
+    /// Ordinal numbers: first, second, …
     pub ordinal: bool,
 }
 
@@ -82,7 +82,7 @@ fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String
         return decimal(0, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
     }
     if !rounded.is_finite() || rounded < 0.5 {
-        // Outside of what the specification defines: written as the number it is.
+        // Outside of the specification: written as a decimal number.
         out.push_str(&number_text(if rounded.is_finite() { rounded } else { number }));
         return;
     }
@@ -244,7 +244,7 @@ fn alphabetic(mut value: u64, start: char, letters: u64, out: &mut String) {
     while value > 0 {
         value -= 1;
         let mut offset = (value % letters) as u32;
-        // Greek has a hole: final sigma for small letters, nothing for capitals.
+        // Greek has gaps: final sigma in lower case, an unassigned code point in upper case.
         if matches!(start, '\u{3b1}' | '\u{391}') && letters == 25 {
             offset = (value % 24) as u32;
             if offset >= 17 {
@@ -316,7 +316,7 @@ pub(crate) const SMALL: [&str; 20] = [
 pub(crate) const TENS: [&str; 10] =
     ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
-/// The last word of an ordinal number, of that of the cardinal.
+/// The last word of an ordinal number, for that of the cardinal.
 pub(crate) fn ordinal_word(word: &str) -> String {
     match word {
         "one" => "first".to_owned(),
@@ -333,7 +333,7 @@ pub(crate) fn ordinal_word(word: &str) -> String {
     }
 }
 
-/// A number in English words; `token`: in which case.
+/// A number in English words; `token`: gives the case.
 pub(crate) fn words(value: u64, token: &str, ordinal: bool, out: &mut String) {
     const LARGE: [(u64, &str); 6] = [
         (1_000_000_000_000_000, "quadrillion"),

@@ -1,5 +1,5 @@
-//! `format-number()` of XPath 3.1 and XSLT 2.0 (F&O 3.1 section 4.7): by exact decimals, with grouping wherever the picture has it, and
-//! exponents. What XSLT 1.0 means by the same pictures is in [`super::number`].
+//! `format-number()` of XPath 3.1 and XSLT 2.0 (F&O 3.1 section 4.7): by exact decimals, with grouping anywhere in the picture, and
+//! exponents. The rules of XSLT 1.0 for pictures are in [`super::number`].
 
 use super::number::{DecimalFormat, round_half_even, shortest_decimal};
 use crate::atomic::Atomic;
@@ -9,24 +9,24 @@ use crate::atomic::Atomic;
 struct Part {
     prefix: String,
     suffix: String,
-    /// Places to shift: 2 for percent, 3 for per mille.
+    /// Decimal shift: 2 for percent, 3 for per mille.
     shift: i64,
-    /// Places of separators, counted in digits to the left of the point.
+    /// Positions of separators, counted in digits to the left of the point.
     groups: Vec<usize>,
     /// They repeat with that period.
     regular: Option<usize>,
-    /// Places of separators behind the point.
+    /// Positions of separators after the point.
     fraction_groups: Vec<usize>,
     min_integer: usize,
-    /// Required digits of the integer part as they are written.
+    /// Required digits of the integer part.
     scale: usize,
     min_fraction: usize,
     max_fraction: usize,
-    /// Digits of the exponent at least; 0: there is none.
+    /// Least digits of the exponent; 0: there is none.
     min_exponent: usize,
 }
 
-/// Writes a number by a picture; `exponents`: the sign of exponents counts (not in XSLT 2.0). Errors: a sentence (FODF1310).
+/// Formats a number by a picture; `exponents`: exponents are allowed (not in XSLT 2.0). Errors: a message (FODF1310).
 pub fn format(number: &Atomic, picture: &str, by: &DecimalFormat, exponents: bool) -> Result<String, String> {
     let halves: Vec<&str> = picture.split(by.pattern_separator).collect();
     let (positive, negative) = match halves.as_slice() {
@@ -62,7 +62,7 @@ pub fn format(number: &Atomic, picture: &str, by: &DecimalFormat, exponents: boo
     Ok(out)
 }
 
-/// The digits of what a number is without its sign, and where its point is in them.
+/// The digits of the absolute value, and the position of the point.
 fn digits_of(number: &Atomic) -> (Vec<u8>, i64) {
     let text = match number {
         Atomic::Integer(n) => n.unsigned_abs().to_string(),
@@ -93,13 +93,13 @@ fn digits_of(number: &Atomic) -> (Vec<u8>, i64) {
 }
 
 fn part(picture: &str, by: &DecimalFormat, exponents: bool) -> Result<Part, String> {
-    let wrong = |what: &str| Err(format!("format-number(): the picture \"{picture}\": {what}"));
+    let wrong = |why: &str| Err(format!("format-number(): the picture \"{picture}\": {why}"));
     let chars: Vec<char> = picture.chars().collect();
     let zero = u32::from(by.zero_digit);
     let digit = |c: char| (zero..zero + 10).contains(&u32::from(c));
     let plain =
         |c: char| digit(c) || c == by.digit || c == by.decimal_separator || c == by.grouping_separator;
-    // The exponent's sign counts where digits stand on both sides.
+    // The exponent separator counts where digits stand on both sides.
     let mut exponent_at = None;
     for (at, c) in chars.iter().enumerate() {
         let between = at > 0 && at + 1 < chars.len() && plain(chars[at - 1]) && plain(chars[at + 1]);
@@ -229,7 +229,7 @@ impl Part {
         }
         round_half_even(&mut digits, &mut point, self.max_fraction);
         if self.min_exponent > 0 && point > self.scale as i64 && !digits.is_empty() {
-            // Rounded up to one digit more.
+            // Rounding has added a digit.
             exponent += point - self.scale as i64;
             point = self.scale as i64;
         }

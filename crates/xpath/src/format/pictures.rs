@@ -8,7 +8,7 @@ use crate::atomic::{Moment, MomentKind};
 /// Longest width that a component is padded to.
 const MAX_WIDTH: usize = 1000;
 
-/// Formats a moment by a picture. Errors: code and sentence.
+/// Formats a moment by a picture. Errors: code and message.
 pub fn format(moment: &Moment, picture: &str) -> Result<String, String> {
     let mut out = String::with_capacity(picture.len());
     let mut chars = picture.char_indices().peekable();
@@ -42,7 +42,7 @@ pub fn format(moment: &Moment, picture: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The least and most characters that `,2-4` asks for.
+/// The least and greatest width of `,2-4`.
 fn widths(text: &str) -> Option<(Option<usize>, Option<usize>)> {
     let width = |s: &str| -> Option<Option<usize>> {
         match s {
@@ -58,7 +58,7 @@ fn widths(text: &str) -> Option<(Option<usize>, Option<usize>)> {
 /// One component: the specifier, the presentation, the width.
 fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), String> {
     let marker: String = marker.chars().filter(|c| !c.is_whitespace()).collect();
-    let wrong = || format!("XTDE1340: [{marker}] is no component of a picture");
+    let wrong = || format!("XTDE1340: [{marker}] is not a component of a picture");
     let mut rest = marker.chars();
     let specifier = rest.next().ok_or_else(wrong)?;
     let rest = rest.as_str();
@@ -72,7 +72,8 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
         MomentKind::Time => (false, true),
         _ => (true, true),
     };
-    let missing = |what: &str| format!("XTDE1350: [{marker}] asks for a {what} that the value does not have");
+    let missing =
+        |component: &str| format!("XTDE1350: [{marker}] asks for a {component} that the value does not have");
     if "YMDdFWwECx".contains(specifier) && !has_date {
         return Err(missing("part of a date"));
     }
@@ -115,7 +116,7 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
         let name = match specifier {
             'M' => Some(MONTHS[(value as usize).clamp(1, 12) - 1]),
             'F' => Some(WEEKDAYS[(value as usize).clamp(1, 7) - 1]),
-            // With points where there have to be so many characters.
+            // With dots, to reach the least width.
             'P' if least.is_some_and(|least| least > 2) && most.is_none_or(|most| most > 3) => {
                 Some(if value == 1 { "p.m." } else { "a.m." })
             }
@@ -123,11 +124,11 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
             _ => None,
         };
         if let Some(name) = name {
-            // Too long: the abbreviations that people use have three letters.
+            // Too long: three-letter abbreviations.
             let short = most.filter(|most| *most >= 3 && name.chars().count() > *most && specifier != 'P');
             let text = named(name, first, "n", if short.is_some() { Some(3) } else { most });
             out.push_str(&text);
-            // (Halves of the day are not padded.)
+            // (`am` and `pm` are not padded.)
             let least = least.filter(|_| specifier != 'P').unwrap_or(0);
             out.extend(std::iter::repeat_n(' ', least.saturating_sub(text.chars().count())));
             return Ok(());
@@ -172,7 +173,7 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
     Ok(())
 }
 
-/// A name as `n`, `N` or `Nn` ask, not longer than `most`.
+/// A name by `n`, `N` or `Nn`, not longer than `most`.
 fn named(name: &str, presentation: &str, default: &str, most: Option<usize>) -> String {
     let presentation = if presentation.is_empty() { default } else { presentation };
     let short: String = match most {
@@ -248,7 +249,7 @@ pub(crate) fn ordinal_words(n: i64) -> String {
     if head.is_empty() { last } else { format!("{head} {last}") }
 }
 
-/// Fractional seconds: as many digits as asked for.
+/// Fractional seconds: as many digits as demanded.
 fn fraction(
     moment: &Moment,
     presentation: &str,
@@ -256,7 +257,7 @@ fn fraction(
     out: &mut String,
 ) -> Result<(), String> {
     let digits = format!("{:09}", moment.nanos);
-    // As of whole numbers, but from the left.
+    // As with whole numbers, but from the left.
     let reversed: String = presentation.chars().rev().collect();
     let picture = digits_picture(&reversed).map_err(|e| format!("XTDE1340: [f{presentation}]: {e}"))?;
     let (least, most) = match (&picture, least, most) {
@@ -376,7 +377,7 @@ fn iso_week(moment: &Moment) -> i64 {
         return iso_week(&before);
     }
     if week == 53 {
-        // It is the first of the next year if its Thursday is.
+        // It belongs to the next year if its Thursday does.
         let thursday = day - weekday + 4;
         if thursday > year_days(moment) {
             return 1;

@@ -1,5 +1,5 @@
-//! Maps, arrays and functions: the items of XPath 3.1 that are neither nodes nor atomic values. They are cheap to copy, never
-//! change, and share what they have in common with those they were made from.
+//! Maps, arrays and functions: the items of XPath 3.1 that are neither nodes nor atomic values. They are cheap to copy and
+//! immutable, and share structure with those they were made from.
 
 mod tree;
 
@@ -16,10 +16,10 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 use tree::{Nested, Tree};
 
-/// Deepest nesting of maps and arrays in one another, and of functions that hold functions.
+/// Deepest nesting of maps and arrays in one another, and of functions that capture functions.
 pub const MAX_ITEM_NESTING: u32 = 400;
 
-/// One is nested deeper than [`MAX_ITEM_NESTING`].
+/// An item is nested deeper than [`MAX_ITEM_NESTING`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooDeep;
 
@@ -69,7 +69,7 @@ impl PartialEq for Map {
     }
 }
 
-/// A function is itself only.
+/// A function equals only itself.
 impl PartialEq for FunctionItem {
     fn eq(&self, other: &FunctionItem) -> bool {
         std::ptr::eq(self, other)
@@ -83,10 +83,10 @@ impl PartialEq for FunctionItem {
 pub struct Array(Tree<Value>);
 
 impl Array {
-    /// Of these members.
+    /// An array with these members.
     ///
     /// # Errors
-    /// One is nested too deep.
+    /// A member is nested too deep.
     pub fn new(members: Vec<Value>) -> Result<Array, TooDeep> {
         Array(Tree::of(members)).checked()
     }
@@ -145,7 +145,7 @@ impl Array {
 #[derive(Debug, Clone)]
 struct Pair {
     hash: u64,
-    /// Grows with each new key: they come out in the order they went in.
+    /// Grows with each new key: entries keep the order of insertion.
     place: u64,
     key: Atomic,
     value: Value,
@@ -157,7 +157,7 @@ impl Nested for Pair {
     }
 }
 
-/// A map. Its keys come out in the order in which they were first put in.
+/// A map. Its entries keep the order in which their keys were first added.
 #[derive(Debug, Clone, Default)]
 pub struct Map {
     /// By hash.
@@ -165,11 +165,11 @@ pub struct Map {
     next: u64,
 }
 
-/// Hashes cannot be foreseen: keys come from messages.
+/// Seeded hashes: keys come from messages.
 fn hash_of(key: &Atomic) -> u64 {
     static SEED: OnceLock<std::hash::RandomState> = OnceLock::new();
     let bucket = match key.bucket() {
-        // A key with a zone differs from one without; both are found by what they say.
+        // A key with a timezone differs from one without, so the hash is that of the local value.
         Bucket::Number(2, _) => Bucket::Text(key.to_text().into()),
         bucket => bucket,
     };
@@ -229,7 +229,7 @@ impl Map {
         Err(first)
     }
 
-    /// How many entries.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
@@ -279,23 +279,23 @@ impl Map {
     }
 }
 
-/// A map that is put together of many entries: linear where [`Map::put`] would go down the tree for each.
+/// Builds a map of many entries: in linear time, where [`Map::put`] would descend the tree for each.
 #[derive(Default)]
 pub(crate) struct MapBuilder {
     pairs: Vec<Pair>,
-    /// Where the pairs of a hash are.
+    /// The positions of the pairs with a hash.
     places: HashMap<u64, Vec<usize>>,
 }
 
 impl MapBuilder {
-    /// The value of a key, to be looked at or changed.
+    /// The value of a key, mutable.
     pub fn get_mut(&mut self, key: &Atomic) -> Option<&mut Value> {
         let places = self.places.get(&hash_of(key))?;
         let at = places.iter().copied().find(|at| same_key(&self.pairs[*at].key, key))?;
         self.pairs.get_mut(at).map(|pair| &mut pair.value)
     }
 
-    /// An entry whose key is not there yet.
+    /// Adds an entry whose key is new.
     pub fn add(&mut self, key: Atomic, value: Value) {
         let (hash, place) = (hash_of(&key), self.pairs.len());
         self.places.entry(hash).or_default().push(place);
@@ -330,19 +330,19 @@ pub(crate) struct Signature {
     pub result: Option<SeqType>,
 }
 
-/// The code of an inline function, of a reference to a named one, or of a partial application: its variables are what it
-/// captured, then the parameters.
+/// The code of an inline function, of a reference to a named one, or of a partial application: its variables are the
+/// captured values, then the parameters.
 #[derive(Debug)]
 pub(crate) struct Code {
     pub name: Option<Arc<NameValue>>,
     pub arity: usize,
     pub signature: Option<Arc<Signature>>,
     pub program: Arc<Program>,
-    /// It sees the context where it was made (`position#0`).
+    /// It uses the context where it was made (`position#0`).
     pub sees_context: bool,
 }
 
-/// The context that a function was made in.
+/// The context in which a function was made.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub item: Option<Item>,
@@ -358,11 +358,11 @@ pub(crate) enum Body {
     },
     Entry(&'static Entry, Option<Seen>),
     Cast(&'static AtomicType),
-    /// A function of the embedder.
+    /// An extension function.
     Extension(ExtensionName),
-    /// With other types around.
+    /// A function coerced to another type.
     Coerced(Atomic),
-    /// Code of the engine over values of its own.
+    /// Code of the engine over captured values.
     Native(fn(&Call<'_, '_>, &[Value]) -> Result<Value, Fault>, Box<[Value]>),
 }
 
@@ -386,7 +386,7 @@ impl FunctionItem {
         Ok(FunctionItem { name, arity, signature, body, nesting: inside + 1 })
     }
 
-    /// How many arguments it takes.
+    /// The number of its parameters.
     pub fn arity(&self) -> usize {
         self.arity
     }

@@ -1,11 +1,11 @@
-//! A list that shares what it has in common with the lists it was made from: a balanced tree whose branches never change.
-//! Every operation takes time in the logarithm of the length, so that a fold that adds one member at each turn is not quadratic.
+//! A list that shares structure with the lists it was made from: a balanced tree with immutable branches.
+//! Every operation takes logarithmic time, so that a fold that adds one member at each step is not quadratic.
 
 use std::sync::Arc;
 
-/// How deep what is held nests: bounds the recursion of everything that walks it, dropping included.
+/// The nesting depth of the content: bounds the recursion of everything that walks it, dropping included.
 pub(crate) trait Nested {
-    /// 0: nothing in it.
+    /// 0: it contains nothing.
     fn nesting(&self) -> u32;
 }
 
@@ -102,7 +102,7 @@ impl<T: Clone + Nested> Tree<T> {
         at
     }
 
-    /// The same with another item at `at`, which is below the length.
+    /// The same with another item at `at`, which must be in range.
     pub fn set(&self, at: usize, item: T) -> Tree<T> {
         let Some(branch) = &self.0 else { return Tree(None) };
         let before = branch.left.len();
@@ -129,7 +129,7 @@ impl<T: Clone + Nested> Tree<T> {
         }
     }
 
-    /// Where heights differ by two at most.
+    /// Rebalances heights that differ by two at most.
     fn balanced(left: Tree<T>, item: T, right: Tree<T>) -> Tree<T> {
         if let Some(l) = &left.0
             && l.height > right.height() + 1
@@ -171,7 +171,7 @@ impl<T: Clone + Nested> Tree<T> {
         }
     }
 
-    /// One list behind the other.
+    /// Concatenates two lists.
     pub fn concat(&self, other: &Tree<T>) -> Tree<T> {
         match other.get(0) {
             None => self.clone(),
@@ -179,7 +179,7 @@ impl<T: Clone + Nested> Tree<T> {
         }
     }
 
-    /// The same with an item more, before that at `at`.
+    /// The same with another item inserted at `at`.
     pub fn insert(&self, at: usize, item: T) -> Tree<T> {
         let Some(branch) = &self.0 else { return Tree::node(Tree(None), item, Tree(None)) };
         let before = branch.left.len();
@@ -191,7 +191,7 @@ impl<T: Clone + Nested> Tree<T> {
         }
     }
 
-    /// The same without the item at `at`.
+    /// The same with the item at `at` removed.
     pub fn remove(&self, at: usize) -> Tree<T> {
         let (first, second) = self.split(at);
         first.concat(&second.split(1).1)

@@ -1,4 +1,4 @@
-//! Functions as values: how they are made and called; lookups in maps and arrays.
+//! Functions as values: their creation and calls; lookups in maps and arrays.
 
 use super::functions::Call;
 use super::operators::failed;
@@ -13,31 +13,31 @@ use crate::value::{DocId, Item, Node, Value};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Bytes of the stack that calls of function items within one another may use.
+/// Most bytes of the stack for nested calls of function items.
 const STACK: usize = 512 << 10;
-/// Most such calls within one another.
+/// Most nested calls.
 const MAX_CALLS: u32 = 4096;
 
 thread_local! {
-    /// Calls within one another, and where the stack was at the first of them.
+    /// Nested calls, and the stack address at the first of them.
     static CALLS: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Where the stack is.
+/// The current stack address.
 #[inline(never)]
-fn here() -> usize {
+fn stack_address() -> usize {
     let local = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&local)).addr()
 }
 
-/// One call deeper; the end of the call takes it back.
+/// Enters a call; the end of the call leaves it.
 struct Deeper((u32, usize));
 
 impl Deeper {
     fn enter(span: Span) -> Result<Deeper, Fault> {
         let before = CALLS.get();
-        let (calls, top) = if before.0 == 0 { (0, here()) } else { before };
-        if calls >= MAX_CALLS || top.abs_diff(here()) > STACK {
+        let (calls, top) = if before.0 == 0 { (0, stack_address()) } else { before };
+        if calls >= MAX_CALLS || top.abs_diff(stack_address()) > STACK {
             let message = format!("functions call one another too deep ({calls} calls)");
             return Err(failed("FOER0000", message, span));
         }
@@ -59,7 +59,7 @@ pub(crate) fn function_value(function: Result<FunctionItem, TooDeep>, span: Span
     }
 }
 
-/// A map as a value.
+/// A map constructor.
 pub(crate) fn map_value(map: Result<Map, TooDeep>, span: Span) -> Result<Value, Fault> {
     match map {
         Ok(map) => Ok(Value::Atomic(Atomic::Map(Arc::new(map)))),
@@ -82,7 +82,7 @@ impl<'a> Eval<'a> {
         function_value(FunctionItem::new(code.name.clone(), code.arity, code.signature.clone(), body), span)
     }
 
-    /// The context, to be kept.
+    /// The present context, to be kept.
     pub(crate) fn seen(&self, at: Frame) -> Seen {
         Seen { item: self.context_item(at, Span::default()).ok(), position: at.position, size: at.size }
     }
@@ -192,7 +192,7 @@ impl<'a> Eval<'a> {
             let message = format!("the function takes {arity} argument(s), these are {}", args.len());
             return Err(failed("XPTY0004", message, span));
         }
-        // The function, which of its arguments are given later, and the others.
+        // The function, which arguments are open, and the others.
         let places: String = args.iter().map(|arg| if arg.is_none() { '?' } else { 'x' }).collect();
         let open = args.iter().filter(|arg| arg.is_none()).count();
         let mut values = vec![Value::Atomic(function), Value::from(places)];
@@ -202,7 +202,7 @@ impl<'a> Eval<'a> {
         function_value(FunctionItem::new(None, open, None, Body::Native(partially, values.into())), span)
     }
 
-    /// A function as one with other types.
+    /// Coerces a function to another type.
     pub(crate) fn coerced(
         &self,
         function: Atomic,
@@ -288,7 +288,7 @@ impl<'a> Eval<'a> {
         Ok(Value::from_items(out))
     }
 
-    /// What a map or an array has at a key.
+    /// The value of a map or an array for a key.
     pub(crate) fn found(&self, container: &Atomic, key: &Atomic, span: Span) -> Result<Value, Fault> {
         spend(1)?;
         match container {
@@ -321,7 +321,7 @@ impl<'a> Eval<'a> {
     }
 }
 
-/// How many arguments a map, an array or another function takes.
+/// The arity of a map, an array or another function.
 pub(crate) fn arity_of(function: &Atomic) -> usize {
     match function {
         Atomic::Function(function) => function.arity,
@@ -329,18 +329,18 @@ pub(crate) fn arity_of(function: &Atomic) -> usize {
     }
 }
 
-/// There is no context.
+/// The error of an absent context item.
 fn nowhere() -> Frame {
     Frame { node: Node { doc: DocId::ATOMIC, ..Node::ABSENT }, position: 0, size: 0 }
 }
 
-/// What fails within a function fails where it is called: its own place may be in another expression.
+/// An error within a function gets the place of the call: its own place may be in another expression.
 fn placed(mut error: Fault, span: Span) -> Fault {
     error.span = span.range();
     error
 }
 
-/// The call of a function with some of its arguments given before.
+/// A partial application.
 fn partially(call: &Call<'_, '_>, values: &[Value]) -> Result<Value, Fault> {
     let [Value::Atomic(function), Value::String(places), given @ ..] = values else {
         return Ok(Value::Empty);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The namespace of the functions.
 pub(crate) const FUNCTIONS: &str = "http://www.w3.org/2005/xpath-functions";
 
-/// Prefixes as the expression has them, `xs` and `fn` known without a declaration.
+/// The prefixes in scope, with `xs` and `fn` predeclared.
 struct Declared<'o>(&'o dyn NamespaceResolver);
 
 impl NamespaceResolver for Declared<'_> {
@@ -200,7 +200,7 @@ impl Compiler<'_> {
             return Ok(op(Seq::CastName(self.op(a)?, declared.into(), optional), Type::Any, span));
         }
         if let ExprKind::Literal(text) = &a.kind {
-            // What can never be cast is known now; what can is done once.
+            // An impossible cast is an error now; a cast of a constant is done once.
             let value = Atomic::string(text.as_str()).cast(ty);
             return match value {
                 Ok(value) => Ok(literal(value, span)),
@@ -210,7 +210,7 @@ impl Compiler<'_> {
         Ok(op(Seq::Cast(self.op(a)?, ty, optional), Type::Any, span))
     }
 
-    /// `xs:QName('p:local')`: the prefix is resolved where the expression stands.
+    /// `xs:QName('p:local')`: the prefix is resolved in the static context.
     fn name_literal(&self, text: &str, span: Span) -> Compiled<Atomic> {
         let text = text.trim();
         let (prefix, local) = text.split_once(':').unwrap_or(("", text));
@@ -233,7 +233,7 @@ impl Compiler<'_> {
     }
 
     fn calculation(&mut self, by: Arithmetic, a: Op, b: Op, span: Span) -> Compiled<Op> {
-        // Of literals the value is known; what fails then fails when it is evaluated.
+        // Literals are evaluated now; an error stays one at run time.
         if let (Some(x), Some(y), false) = (constant(&a), constant(&b), self.options.compatible)
             && let Ok(value) = arithmetic(by, &x, &y, span)
         {
@@ -307,7 +307,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// A function call. `None`: it is none of the language, the library may know it.
+    /// A function call. `None`: it is not a function of the language, the library may have it.
     pub(crate) fn version2_call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Option<Op>> {
         let uri = match name.prefix.as_str() {
             "" => FUNCTIONS,
@@ -333,7 +333,7 @@ impl Compiler<'_> {
         };
         let Some(entry) = entry else { return Ok(None) };
         if entry.embedder && uri == FUNCTIONS {
-            // One that knows more, of decimal formats and the like, goes before.
+            // An extension function with more information, such as decimal formats, takes precedence.
             if let Function::Extension(_) = self.library_function("", None, &name.local, args.len()) {
                 return Ok(None);
             }
@@ -401,7 +401,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The library's answer for a function that the language does not have.
+    /// The library's answer for a function outside of the language.
     pub(crate) fn library_function(
         &self,
         prefix: &str,
@@ -410,11 +410,11 @@ impl Compiler<'_> {
         arity: usize,
     ) -> Function {
         match self.options.library.function(prefix, uri, local, arity) {
-            // `fn:current()`: functions of XSLT stand in the namespace of functions.
+            // `fn:current()`: XSLT functions are in the namespace of functions.
             Function::Unknown if uri == Some(FUNCTIONS) || (uri.is_none() && prefix == "fn") => {
                 self.options.library.function("", None, local, arity)
             }
-            answer => answer,
+            found => found,
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Syntax tree to plan for what XPath 3.0 and 3.1 add: functions as values, maps, arrays, lookups.
+//! Syntax tree to plan for the additions of XPath 3.0 and 3.1: functions as values, maps, arrays, lookups.
 //!
-//! An inline function, a reference to a named one and a partial application are the same: a program of its own whose variables are what
-//! it captures from around it, followed by its parameters.
+//! An inline function, a reference to a named one and a partial application have one form: a program of its own whose variables are the
+//! captured values, followed by its parameters.
 
 use super::compile::FUNCTIONS;
 use super::plan::{Seq, SeqOp};
@@ -105,11 +105,11 @@ impl Compiler<'_> {
         }
         let result = result.map(|ty| self.sequence_type(ty)).transpose()?;
         let signature = Arc::new(Signature { params: types.into(), result });
-        // What it refers to and is there outside: bound inside, the name means that one.
+        // Free variables that exist outside: bound in the function, the name means the captured value.
         let mut names: Vec<(&QName, Span)> = Vec::new();
         body.walk(&mut |e| {
             if let ExprKind::Variable(name) = &e.kind
-                && !names.iter().any(|(known, _)| *known == name)
+                && !names.iter().any(|(n, _)| *n == name)
             {
                 names.push((name, e.span));
             }
@@ -117,7 +117,7 @@ impl Compiler<'_> {
         let mut captured: Vec<(Local, Op)> = Vec::new();
         for (name, span) in names {
             let Ok(local) = self.local_name(name, span) else { continue };
-            if locals.contains(&local) || captured.iter().any(|(known, _)| *known == local) {
+            if locals.contains(&local) || captured.iter().any(|(n, _)| *n == local) {
                 continue;
             }
             if let Ok(op) = self.variable(name, span) {
@@ -133,7 +133,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// `name#arity`: `function($1, …) { name($1, …) }`, where it stands.
+    /// `name#arity`: `function($1, …) { name($1, …) }`, in its place.
     fn reference(&mut self, name: &QName, arity: usize, span: Span) -> Compiled<Op> {
         let params: Vec<Local> = (0..arity).map(|n| (None, n.to_string())).collect();
         let args = params.iter().map(|(_, local)| variable(local, span)).collect();
@@ -190,7 +190,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A variable that no expression can name.
+/// A variable without a name in the language.
 fn variable(local: &str, span: Span) -> Expr {
     let name = QName { prefix: String::new(), local: local.to_owned() };
     Expr { kind: ExprKind::Variable(name), span, depth: 1 }

@@ -1,8 +1,8 @@
-//! XPath 2.0: what the engine of 1.0 does not have, on the same plans, paths and values.
+//! XPath 2.0 beyond the engine of 1.0, on the same plans, paths and values.
 //!
 //! An expression compiles to the operations of [`crate::plan`] where they mean the same in both versions (paths,
 //! predicates, `and`, comparisons of nodes with strings, …) and to a [`plan::SeqOp`] where they do not. Sequences are
-//! evaluated at once, but for the inputs of `for`, `some` and `every` and where only existence is asked.
+//! evaluated eagerly, except for the inputs of `for`, `some` and `every` and where only existence is needed.
 
 mod apply;
 mod compile;
@@ -30,27 +30,27 @@ use xml::NodeKind;
 
 /// Most items of a sequence.
 pub const MAX_ITEMS: usize = 1 << 22;
-/// Most turns of all `for`, `some` and `every` of one evaluation.
+/// Most iterations of all `for`, `some` and `every` of one evaluation.
 pub const MAX_TURNS: u64 = 1 << 28;
 
-/// What an evaluation keeps that only 2.0 needs.
+/// The state of an evaluation that only 2.0 needs.
 #[derive(Default)]
 pub(crate) struct State {
     /// Variables of `for`, `some` and `every` by slot.
     locals: RefCell<Vec<Value>>,
-    /// Context items that are no nodes, innermost last.
+    /// Context items that are not nodes, innermost last.
     atoms: RefCell<Vec<Atomic>>,
     turns: Cell<u64>,
     now: Rc<OnceCell<Moment>>,
 }
 
 impl State {
-    /// For what is evaluated within.
+    /// The state of an inner evaluation.
     pub(crate) fn inner(&self) -> State {
         State { now: self.now.clone(), turns: Cell::new(self.turns.get()), ..State::default() }
     }
 
-    /// What was evaluated within took turns.
+    /// Adds the iterations of an inner evaluation.
     pub(crate) fn turned(&self, inner: &State) {
         self.turns.set(inner.turns.get());
     }
@@ -63,7 +63,7 @@ impl<'a> Eval<'a> {
 
     // ---- the context ----
 
-    /// Keeps an atomic value as context item; what stands for it.
+    /// Keeps an atomic value as context item; returns the node that refers to it.
     pub(crate) fn keep_atom(&self, atom: Atomic) -> Node {
         let mut atoms = self.state().atoms.borrow_mut();
         atoms.push(atom);
@@ -96,17 +96,19 @@ impl<'a> Eval<'a> {
         kept.map(Item::Atomic).ok_or_else(|| failed("XPDY0002", "there is no context item here", span))
     }
 
-    /// The error where a node is needed and the context item is none, or there is no context item.
+    /// The error where the context item must be a node and is not, or is absent.
     #[cold]
     pub(crate) fn no_context_node(&self) -> Fault {
         let atomic = self.version2.get().is_some_and(|state| !state.atoms.borrow().is_empty());
         match atomic {
-            true => failed("XPTY0020", "a node is needed here, the context item is none", Span::default()),
+            true => {
+                failed("XPTY0020", "a node is needed here, the context item is not a node", Span::default())
+            }
             false => failed("XPDY0002", "there is no context item here", Span::default()),
         }
     }
 
-    /// The atomic value that stands as context node; `None`: there is no context item.
+    /// The atomic value that is the context item; `None`: it is absent.
     pub(crate) fn context_atom(&self, node: Node) -> Option<Atomic> {
         let number = node.as_atomic()?;
         self.version2.get()?.atoms.borrow().get(number).cloned()
@@ -164,7 +166,7 @@ impl<'a> Eval<'a> {
         Ok(atoms)
     }
 
-    /// Atomization of what is neither node nor atomic value: arrays are their members.
+    /// Atomization of items that are neither nodes nor atomic values: an array gives its members.
     #[cold]
     fn push_atoms_of(&self, atom: &Atomic, atoms: &mut Vec<Atomic>) -> Result<(), Fault> {
         let Atomic::Array(array) = atom else {
@@ -179,14 +181,14 @@ impl<'a> Eval<'a> {
         Ok(())
     }
 
-    /// The error where the text of something is wanted that has none.
+    /// The error of an item without a string value.
     #[cold]
     pub(crate) fn no_text(&self, atom: &Atomic) -> Fault {
         failed("FOTY0014", format!("{} has no text", atom.describe()), Span::default())
     }
 
-    /// The one atomic value that an item is; an array may be none or several.
-    fn atom_of_item(&self, item: Item, what: &str, span: Span) -> Result<Option<Atomic>, Fault> {
+    /// The atomic value of an item; an array may have none or several.
+    fn atom_of_item(&self, item: Item, operand: &str, span: Span) -> Result<Option<Atomic>, Fault> {
         match item {
             Item::Node(node) => self.atom_of_node(node).map(Some),
             Item::Atomic(atom) if atom.is_function() => {
@@ -194,7 +196,7 @@ impl<'a> Eval<'a> {
                 self.push_atoms_of(&atom, &mut atoms)?;
                 if atoms.len() > 1 {
                     let message =
-                        format!("{what} must be a single value, this is an array of {}", atoms.len());
+                        format!("{operand} must be a single value, this is an array of {}", atoms.len());
                     return Err(failed("XPTY0004", message, span));
                 }
                 Ok(atoms.pop())
@@ -221,7 +223,9 @@ impl<'a> Eval<'a> {
 
     /// The effective boolean value (XPath 2.0 section 2.4.3).
     pub(crate) fn truth_of(&self, value: &Value, span: Span) -> Result<bool, Fault> {
-        let none = |what: &str| failed("FORG0006", format!("{what} has no effective boolean value"), span);
+        let none = |value_kind: &str| {
+            failed("FORG0006", format!("{value_kind} has no effective boolean value"), span)
+        };
         match value {
             Value::Atomic(atom) => atom.to_boolean().ok_or_else(|| none(&atom.describe())),
             Value::Sequence(items) => match items.first() {
@@ -248,7 +252,7 @@ impl<'a> Eval<'a> {
         bounded(out.len(), span)
     }
 
-    /// Adds the items of a comma or a `for`, without the sequences in between.
+    /// Adds the items of a comma or `for` expression, without intermediate sequences.
     fn collect(&self, s: &'a SeqOp, at: Frame, out: &mut Vec<Item>) -> Result<(), Fault> {
         match &s.kind {
             Seq::Comma(ops) => ops.iter().try_for_each(|op| self.push_items(op, at, out, s.span)),
@@ -266,14 +270,14 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// Gives the variables of a function their values: what it captured, and the arguments.
+    /// Sets the variables of a function: captured values, and the arguments.
     pub(crate) fn begin(&self, captured: &[Value], args: Vec<Value>) {
         let mut locals = self.state().locals.borrow_mut();
         locals.extend_from_slice(captured);
         locals.extend(args);
     }
 
-    /// Gives a variable of the expression its value.
+    /// Sets a variable of the expression.
     pub(crate) fn bind(&self, slot: u32, value: Value) {
         let mut locals = self.state().locals.borrow_mut();
         if locals.len() <= slot as usize {
@@ -312,7 +316,7 @@ impl<'a> Eval<'a> {
             }
             f()
         };
-        // A range is not put together first.
+        // A range is not expanded.
         if let Op::Sequence(s) = input
             && let Seq::Range(from, to) = &s.kind
         {
@@ -354,7 +358,7 @@ impl<'a> Eval<'a> {
         &self,
         op: &'a Op,
         at: Frame,
-        what: &str,
+        operator: &str,
         span: Span,
     ) -> Result<Option<Atomic>, Fault> {
         let value = self.value(op, at)?;
@@ -362,27 +366,27 @@ impl<'a> Eval<'a> {
             None => Ok(None),
             Some(_) if value.len() > 1 => {
                 let message = format!(
-                    "an operand of {what} must be a single item, this is a sequence of {}",
+                    "an operand of {operator} must be a single item, this is a sequence of {}",
                     value.len()
                 );
                 Err(failed("XPTY0004", message, span))
             }
-            Some(item) => self.atom_of_item(item, what, span),
+            Some(item) => self.atom_of_item(item, operator, span),
         }
     }
 
-    /// An operand of arithmetic as XPath 1.0 has it: the first item, as a double (XPath 2.0 section 3.4).
-    fn compatible_operand(&self, op: &'a Op, at: Frame, what: &str, span: Span) -> Result<Atomic, Fault> {
+    /// An operand of arithmetic in 1.0 compatibility mode: the first item, as a double (XPath 2.0 section 3.4).
+    fn compatible_operand(&self, op: &'a Op, at: Frame, operator: &str, span: Span) -> Result<Atomic, Fault> {
         let value = self.value(op, at)?;
         let Some(item) = value.item(0) else { return Ok(Atomic::Double(f64::NAN)) };
-        Ok(match self.atom_of_item(item, what, span)? {
+        Ok(match self.atom_of_item(item, operator, span)? {
             None => Atomic::Double(f64::NAN),
             Some(atom @ (Atomic::Moment(_) | Atomic::Duration(_))) => atom,
             Some(atom) => Atomic::Double(atom.to_double()),
         })
     }
 
-    /// A general comparison as XPath 1.0 has it (XPath 2.0 section 3.5.2).
+    /// A general comparison in 1.0 compatibility mode (XPath 2.0 section 3.5.2).
     fn compatible_comparison(
         &self,
         op: BinaryOp,
@@ -398,7 +402,7 @@ impl<'a> Eval<'a> {
         let (a, b) = match (boolean(&left), boolean(&right)) {
             (None, None) => (self.atoms_of(&left)?, self.atoms_of(&right)?),
             (a, b) => {
-                let truth = |known: Option<bool>, value: &Value| match known {
+                let truth = |boolean: Option<bool>, value: &Value| match boolean {
                     Some(truth) => Ok(truth),
                     None => self.truth_of(value, span),
                 };
@@ -611,7 +615,7 @@ impl<'a> Eval<'a> {
             Seq::Call(entry, args) => {
                 let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
                 for arg in &args {
-                    // Most go once through what they are given.
+                    // Most functions read their argument once.
                     spend(match arg {
                         Value::String(text) => 1 + (text.len() >> 5),
                         Value::NodeSet(_) | Value::Sequence(_) => 1 + (arg.len() >> 1),
@@ -637,7 +641,7 @@ impl<'a> Eval<'a> {
         })
     }
 
-    /// The effective boolean value of an operation on sequences, decided as early as it can be.
+    /// The effective boolean value of an operation on sequences, decided as early as possible.
     pub(crate) fn sequence_boolean(&self, s: &'a SeqOp, at: Frame) -> Result<bool, Fault> {
         let span = s.span;
         Ok(match &s.kind {
@@ -706,7 +710,7 @@ impl<'a> Eval<'a> {
             let (left, right) = (self.value(a, at)?, self.value(b, at)?);
             return self.compatible_comparison(op, left, right, span);
         }
-        // A number that is in a range: the range is not put together.
+        // A number in a range: the range is not expanded.
         if op == BinaryOp::Equal {
             let range = |o: &'a Op| match o {
                 Op::Sequence(s) => match &s.kind {
@@ -745,7 +749,7 @@ impl<'a> Eval<'a> {
                 return Ok(strings.any(op, &self.node_string(at.node)?));
             }
         }
-        // Nodes on one side come one by one, until one decides.
+        // Nodes on one side are compared one by one, until one decides.
         let nodes = |o: &Op| matches!(o, Op::Path(_) | Op::Union(_));
         if nodes(a) || nodes(b) {
             let (walked, other, op) = if nodes(a) { (a, b, op) } else { (b, a, op.mirrored()) };
@@ -770,8 +774,8 @@ impl<'a> Eval<'a> {
         let (left, right) = (self.value(a, at)?, self.value(b, at)?);
         let (left, right) = (self.atoms_of(&left)?, self.atoms_of(&right)?);
         if op == BinaryOp::Equal && left.len() > 8 && right.len() > 8 && texts(&left) && texts(&right) {
-            let known: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
-            return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| known.contains(&**s))));
+            let texts: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
+            return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| texts.contains(&**s))));
         }
         for a in &left {
             spend(1 + (right.len() >> 1))?;
@@ -835,7 +839,7 @@ impl<'a> Eval<'a> {
     }
 }
 
-/// The qualified name that a text is with these namespaces.
+/// The qualified name of a text, with these namespaces.
 fn named(atom: &Atomic, namespaces: &[(String, String)], span: Span) -> Result<Atomic, Fault> {
     let Some(text) = atom.as_text() else {
         let message = format!("{} cannot be cast to xs:QName", atom.describe());
@@ -848,7 +852,7 @@ fn named(atom: &Atomic, namespaces: &[(String, String)], span: Span) -> Result<A
     }
     let namespace = match prefix {
         "xml" => xml::XML_NS,
-        prefix => match namespaces.iter().find(|(known, _)| known == prefix) {
+        prefix => match namespaces.iter().find(|(p, _)| p == prefix) {
             Some((_, uri)) => uri,
             None => {
                 return Err(failed("FONS0004", format!("the prefix `{prefix}` is not declared"), span));
@@ -866,7 +870,7 @@ fn texts(atoms: &[Atomic]) -> bool {
     atoms.iter().all(|a| matches!(a, Atomic::Untyped(_) | Atomic::String(_)))
 }
 
-/// An array as a value.
+/// An array constructor.
 pub(crate) fn array_value(array: Result<Array, crate::items::TooDeep>, span: Span) -> Result<Value, Fault> {
     match array {
         Ok(array) => Ok(Value::Atomic(Atomic::Array(std::sync::Arc::new(array)))),

@@ -9,7 +9,7 @@ use crate::eval::Fault;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 
-/// Minutes east of UTC where a date or time says nothing.
+/// The implicit timezone, in minutes east of UTC.
 pub(crate) const IMPLICIT_ZONE: i16 = 0;
 
 /// An error with its code.
@@ -18,7 +18,7 @@ pub(crate) fn failed(code: &'static str, message: impl Into<String>, span: Span)
     Box::new(XPathError::new(message, span).with_code(code))
 }
 
-/// A number of any type, promoted as the other operand asks.
+/// A number of any type, promoted to that of the other operand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Number {
     Integer(i64),
@@ -31,7 +31,7 @@ impl Number {
     pub fn of(a: &Atomic) -> Option<Number> {
         Some(match a {
             Atomic::Integer(n) => Number::Integer(*n),
-            // Beside another number: exact where a decimal holds it.
+            // Beside another number: exact where a decimal can represent it.
             Atomic::Large(n) => match i128::try_from(&**n) {
                 Ok(n) => Number::Decimal(Decimal::new(n, 0)),
                 Err(_) => Number::Double(a.to_double()),
@@ -86,13 +86,13 @@ fn numeric_order(a: Number, b: Number) -> Option<Ordering> {
 /// How two values compare.
 pub(crate) enum Compared {
     Order(Ordering),
-    /// Not in this order or its reverse, nor equal: NaN.
+    /// Neither less, greater nor equal: NaN.
     Unordered,
     /// Only equality is defined.
     Equality(bool),
 }
 
-/// Compares two values, untyped ones as strings. `None`: their types cannot be compared.
+/// Compares two values, untyped ones as strings. `None`: their types are not comparable.
 pub(crate) fn compare(a: &Atomic, b: &Atomic) -> Option<Compared> {
     if let Some((a, b)) = large::wholes(a, b) {
         return Some(Compared::Order(a.cmp(&b)));
@@ -147,7 +147,7 @@ pub(crate) fn total_order(a: &Atomic, b: &Atomic) -> Ordering {
         (false, true) => Ordering::Greater,
         _ => match (x.decimal(), y.decimal()) {
             (Some(a), Some(b)) => a.cmp(&b),
-            // A float is a double; what is left is a double and something exact.
+            // A float is a double; then a double is compared with an exact number.
             (None, None) => x.double().partial_cmp(&y.double()).unwrap_or(Ordering::Equal),
             (Some(a), None) => exact_order(a, y.double()),
             (None, Some(b)) => exact_order(b, x.double()).reverse(),
@@ -157,7 +157,7 @@ pub(crate) fn total_order(a: &Atomic, b: &Atomic) -> Ordering {
 
 /// The order of a decimal and a double that is a number, by their exact values.
 fn exact_order(a: Decimal, b: f64) -> Ordering {
-    // Rounding to the nearest double keeps the order; where both are the same double, the decimal lies on one side of it.
+    // Rounding to the nearest double is monotonic; if both are the same double, the decimal lies on one side of it.
     let near = a.to_double();
     match near.partial_cmp(&b) {
         Some(Ordering::Equal) => exact_digits(&a.to_string(), &format!("{b:.1100}")),
@@ -407,7 +407,7 @@ fn temporal(
     })
 }
 
-/// A moment moved by a duration. Outer `None`: such a moment cannot be moved by such a duration.
+/// Adds a duration to a moment. Outer `None`: this moment cannot be changed by this duration.
 fn moved(m: &crate::atomic::Moment, d: &Duration, back: bool) -> Option<Option<Atomic>> {
     let sign = if back { -1 } else { 1 };
     let result = match (m.kind, d.kind) {

@@ -1,4 +1,4 @@
-//! The compiled form of what only XPath 2.0 has.
+//! The compiled form of operations of XPath 2.0.
 
 use super::functions::Entry;
 use super::types::SeqType;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(crate) struct SeqOp {
     pub kind: Seq,
-    /// What is known of its value.
+    /// The static properties of its value.
     pub ty: Type,
     pub span: Span,
 }
@@ -73,19 +73,19 @@ pub(crate) enum Seq {
     /// Whether there is an item; `false`: whether there is none.
     Exists(bool, Op),
     Call(&'static Entry, Box<[Op]>),
-    /// A function that is made here, and what it captures.
+    /// A function constructor, and the captured values.
     Function(Arc<Code>, Box<[Op]>),
-    /// The call of a value.
+    /// A dynamic function call.
     Apply(Op, Box<[Op]>),
-    /// The same with some of the arguments given later.
+    /// A partial application.
     Partial(Op, Box<[Option<Op>]>),
     NewMap(Box<[(Op, Op)]>),
     NewArray(Box<[Op]>),
-    /// Each item a member.
+    /// `[a, b]`: each item is a member.
     ArrayOf(Op),
     /// `a?key`; no key: all.
     Lookup(Op, Option<Op>),
-    /// `matches`, `replace`, `tokenize` with a pattern known now: it takes the place of two arguments.
+    /// `matches`, `replace`, `tokenize` with a constant pattern, in place of two arguments.
     Regex(&'static Entry, Arc<Regex>, Box<[Op]>),
 }
 
@@ -114,7 +114,7 @@ impl Arithmetic {
 }
 
 impl SeqOp {
-    /// The operations it is made of that see its own context.
+    /// The operands that have its own context.
     pub fn operands(&self) -> Vec<&Op> {
         match &self.kind {
             Seq::Literal(_) | Seq::Local(_) | Seq::ContextItem => Vec::new(),

@@ -20,7 +20,7 @@ pub struct SeqType {
     item: ItemTest,
     optional: bool,
     many: bool,
-    /// As it was written.
+    /// The source text.
     shown: Box<str>,
 }
 
@@ -48,11 +48,11 @@ enum KindTest {
     Instruction(Option<Box<str>>),
     Element(Option<Name>),
     Attribute(Option<Name>),
-    /// Whether there must be exactly one element, and its name.
+    /// A document test: with exactly one element, and its name.
     Document(Option<Option<Name>>),
 }
 
-/// The namespace of a prefix as names have it.
+/// The namespace of a prefix.
 fn resolved<'n>(namespaces: &'n dyn NamespaceResolver, prefix: &'n str) -> Option<&'n str> {
     prefix.strip_prefix('{').or_else(|| namespaces.namespace(prefix))
 }
@@ -83,7 +83,7 @@ pub(crate) fn atomic_type(
     match AtomicType::find(&name.local).filter(|_| uri == XSD) {
         Some(found) => Ok(found),
         None => {
-            let similar = AtomicType::names().find(|known| crate::compile::similar(known, &name.local));
+            let similar = AtomicType::names().find(|n| crate::compile::similar(n, &name.local));
             let hint =
                 similar.filter(|_| uri == XSD).map_or(String::new(), |s| format!("; did you mean `{s}`?"));
             Err(unknown(format!("there is no atomic type `{name}`{hint}")))
@@ -92,7 +92,7 @@ pub(crate) fn atomic_type(
 }
 
 impl SeqType {
-    /// Compiles a sequence type as parsed from `source`. Errors: names that mean nothing.
+    /// Compiles a sequence type as parsed from `source`. Errors: unknown names.
     pub fn compile(
         ty: &SequenceType,
         source: &str,
@@ -111,17 +111,17 @@ impl SeqType {
             ItemType::Function(types) => ItemTest::Function(match types {
                 None => None,
                 Some((params, result)) => {
-                    let one =
+                    let param_type =
                         |ty| SeqType::compile(ty, source, namespaces, default_element_namespace).map(Some);
-                    let params = params.iter().map(one).collect::<Result<_, _>>()?;
-                    Some(Arc::new(Signature { params, result: one(result)? }))
+                    let params = params.iter().map(param_type).collect::<Result<_, _>>()?;
+                    Some(Arc::new(Signature { params, result: param_type(result)? }))
                 }
             }),
             ItemType::Map(types) => ItemTest::Map(match types {
                 None => None,
                 Some(types) => {
-                    let one = |ty| SeqType::compile(ty, source, namespaces, default_element_namespace);
-                    Some(Box::new((one(&types.0)?, one(&types.1)?)))
+                    let compiled = |ty| SeqType::compile(ty, source, namespaces, default_element_namespace);
+                    Some(Box::new((compiled(&types.0)?, compiled(&types.1)?)))
                 }
             }),
             ItemType::Array(member) => ItemTest::Array(match member {
@@ -141,7 +141,7 @@ impl SeqType {
         Ok(SeqType { item, optional: ty.optional, many: ty.many, shown })
     }
 
-    /// Whether a value is of the type.
+    /// Whether a value has the type.
     pub fn matches(&self, value: &Value, cx: &Context<'_>) -> bool {
         self.matches_in(value, &Eval::new(&crate::compile::NOTHING, cx)).unwrap_or(false)
     }
@@ -166,14 +166,15 @@ impl SeqType {
         }
     }
 
-    /// The value as one of this type, by the function conversion rules: nodes become what they hold where an atomic type
-    /// is wanted, untyped values are cast, numbers and URIs promoted. Errors: it cannot become one.
+    /// Converts a value to this type, by the function conversion rules: nodes are atomized where an atomic type
+    /// is required, untyped values are cast, numbers and URIs promoted. Errors: it cannot be converted.
     pub fn convert(&self, value: Value, cx: &Context<'_>) -> Result<Value, XPathError> {
         self.convert_in(value, &Eval::new(&crate::compile::NOTHING, cx)).map_err(|e| *e)
     }
 
     pub(crate) fn convert_in(&self, value: Value, eval: &Eval<'_>) -> Result<Value, Fault> {
-        let wrong = |what: String| Box::new(XPathError::new(what, Span::default()).with_code("XPTY0004"));
+        let wrong =
+            |message: String| Box::new(XPathError::new(message, Span::default()).with_code("XPTY0004"));
         let value = match &self.item {
             ItemTest::Atomic(ty) => {
                 let mut items = Vec::with_capacity(value.len());
@@ -231,17 +232,17 @@ impl SeqType {
         atom.cast(ty).map_err(|e| Box::new(XPathError::new(e.message, Span::default()).with_code(e.code)))
     }
 
-    /// Whether it is `xs:string` with whatever number of items, or the like: values of it are atomic.
+    /// Whether it is `xs:string` with any cardinality, or similar: its values are atomic.
     pub fn is_atomic(&self) -> bool {
         matches!(self.item, ItemTest::Atomic(_))
     }
 
-    /// Whether all values are of the type: `item()*`.
+    /// Whether every value has the type: `item()*`.
     pub fn is_anything(&self) -> bool {
         self.item == ItemTest::Item && self.optional && self.many
     }
 
-    /// Whether a single element of that name is of the type.
+    /// Whether a single element of that name has the type.
     pub fn admits_element(&self, namespace: &str, local: &str) -> bool {
         match &self.item {
             ItemTest::Item | ItemTest::Node(KindTest::Any | KindTest::Element(None)) => true,
@@ -250,7 +251,7 @@ impl SeqType {
         }
     }
 
-    /// Whether all values of it are of the other type.
+    /// Whether it is a subtype of the other type.
     pub(crate) fn is_within(&self, other: &SeqType) -> bool {
         if self.item == ItemTest::Nothing {
             return other.optional;
@@ -258,12 +259,12 @@ impl SeqType {
         (!self.optional || other.optional) && (!self.many || other.many) && self.item.is_within(&other.item)
     }
 
-    /// As it was written.
+    /// The source text.
     pub fn text(&self) -> &str {
         &self.shown
     }
 
-    /// Whether the empty sequence is of the type.
+    /// Whether the empty sequence has the type.
     pub fn allows_empty(&self) -> bool {
         self.optional
     }
@@ -356,12 +357,12 @@ impl ItemTest {
     }
 }
 
-/// Whether a function is of a type: as many parameters, each of which takes at least what the type says, and a result that is what
-/// the type says. What is not known of a function of the language counts as any.
+/// Whether a function has a type: as many parameters, each of which accepts at least the required type, and a result of at most the
+/// required type. Unknown types of a function of the language match all.
 fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Result<bool, Fault> {
     let function = match atom {
         Atomic::Function(function) => function,
-        // A map is a function of any atomic value; of a key that it does not have it gives nothing.
+        // A map is a function of any atomic value; for an absent key it returns the empty sequence.
         Atomic::Map(map) => {
             let [param] = &*wanted.params else { return Ok(false) };
             let takes = param
@@ -403,16 +404,16 @@ fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Resul
     if function.arity != wanted.params.len() {
         return Ok(false);
     }
-    let Some(own) = &function.signature else { return Ok(true) };
-    let params = own.params.iter().zip(&wanted.params).all(|(own, wanted)| match (own, wanted) {
+    let Some(signature) = &function.signature else { return Ok(true) };
+    let params = signature.params.iter().zip(&wanted.params).all(|(ty, wanted)| match (ty, wanted) {
         (None, _) => true,
-        (Some(own), None) => own.is_anything(),
-        (Some(own), Some(wanted)) => wanted.is_within(own),
+        (Some(ty), None) => ty.is_anything(),
+        (Some(ty), Some(wanted)) => wanted.is_within(ty),
     });
-    let result = match (&own.result, &wanted.result) {
+    let result = match (&signature.result, &wanted.result) {
         (_, None) => true,
         (None, Some(wanted)) => wanted.is_anything(),
-        (Some(own), Some(wanted)) => own.is_within(wanted),
+        (Some(ty), Some(wanted)) => ty.is_within(wanted),
     };
     Ok(params && result)
 }

@@ -1,5 +1,5 @@
-//! Classes of nodes: which node tests of a plan a node passes, as a set of bits. The class of an element follows from
-//! its name, so it is found out once for each name.
+//! Classes of nodes: the set of a plan's node tests that a node passes, as bits. The class of an element follows from
+//! its name, so it is computed once for each name.
 
 use super::{ItemTest, StepKind, StreamPlan, StreamStep};
 use xml::Interest;
@@ -11,12 +11,12 @@ const SOAP: [&str; 2] =
 const ELEMENT: u32 = 8;
 /// The first bit of a test of names; each has its own.
 const FIRST: u32 = 16;
-/// What tests share for which no bit is left.
+/// The bit that further tests share.
 const SHARED: u32 = 1 << 30;
-/// Of a name that was not met before. (No class has all bits.)
+/// The class of a new name. (No class has all bits.)
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
-/// Gives the steps their masks. Returns the tests of names with their bits.
+/// Sets the masks of the steps. Returns the tests of names with their bits.
 pub(super) fn number<'s>(steps: impl Iterator<Item = &'s mut StreamStep>) -> Vec<(ItemTest, u32)> {
     let mut tests: Vec<(ItemTest, u32)> = Vec::new();
     for step in steps {
@@ -36,9 +36,9 @@ pub(super) fn number<'s>(steps: impl Iterator<Item = &'s mut StreamStep>) -> Vec
     tests
 }
 
-/// The bit of a test of names.
+/// The bit of a name test.
 fn bit(tests: &mut Vec<(ItemTest, u32)>, test: &ItemTest) -> u32 {
-    if let Some((_, bit)) = tests.iter().find(|(known, _)| known == test) {
+    if let Some((_, bit)) = tests.iter().find(|(t, _)| t == test) {
         return *bit;
     }
     let bit = FIRST.checked_shl(tests.len() as u32).unwrap_or(SHARED);
@@ -47,14 +47,14 @@ fn bit(tests: &mut Vec<(ItemTest, u32)>, test: &ItemTest) -> u32 {
     bit
 }
 
-/// The bits of the bodies of envelopes whose headers are tested for. The tests get those that are missing.
+/// The bits of the bodies of envelopes whose headers are tested. The missing ones are added to the tests.
 pub(super) fn bodies(tests: &mut Vec<(ItemTest, u32)>) -> u32 {
     let mut bits = 0;
     for namespace in SOAP {
         let named = |local: &str| ItemTest::Name(namespace.into(), local.into());
         if tests.iter().any(|(test, _)| *test == named("Header")) {
             let body = bit(tests, &named("Body"));
-            // What shares its bit would be looked at again and again.
+            // Names that share its bit would be tested again and again.
             bits |= if body == SHARED { 0 } else { body };
         }
     }

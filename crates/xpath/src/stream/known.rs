@@ -1,4 +1,4 @@
-//! Values in streaming: those of XPath 1.0 without nodes; a host's node-sets are reduced to their strings.
+//! Values in streaming: those of XPath 1.0 without nodes; a host's node-sets become their strings.
 
 use crate::ast::BinaryOp;
 use crate::context::Context;
@@ -113,7 +113,7 @@ impl Known {
         Known::Number(arithmetic(op, self.number(), other.number()))
     }
 
-    /// A core function of values. Functions that look at nodes have become leaves.
+    /// A core function of values. Functions on nodes have become leaves.
     pub fn call(core: Core, args: &[Known]) -> Known {
         let string = |i: usize| args.get(i).map_or(Cow::Borrowed(""), Known::string);
         let number_at = |i: usize| args.get(i).map_or(f64::NAN, Known::number);

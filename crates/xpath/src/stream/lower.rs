@@ -10,7 +10,7 @@ use crate::error::{NotStreamable, Span};
 use crate::plan::{Core, From, Op, Path, Predicate, Step, Test};
 use crate::value::Type;
 
-/// Why what only XPath 2.0 has does not stream.
+/// Why operations of XPath 2.0 do not stream.
 const LATER: &str = "what only XPath 2.0 has needs the tree";
 
 type Lowered<T> = Result<T, NotStreamable>;
@@ -54,7 +54,7 @@ struct Lower<'p> {
     constants: Vec<Op>,
 }
 
-/// The scope being lowered.
+/// The scope under construction.
 struct Scope {
     index: usize,
     leaves: Vec<Leaf>,
@@ -72,7 +72,7 @@ impl Scope {
 }
 
 impl Lower<'_> {
-    /// Does not look at the document, the context node, position or size.
+    /// Whether it uses neither the document nor context node, position and size.
     fn is_constant(&self, op: &Op) -> bool {
         match op {
             Op::Number(_) | Op::Text(_) => true,
@@ -82,7 +82,7 @@ impl Lower<'_> {
             }
             Op::Negate(a) => self.is_constant(a),
             Op::Path(p) => match &p.start {
-                // A filter or steps from a host's nodes read a document, but not the one on the stream.
+                // A filter or steps from a host's nodes read another document.
                 From::Op(start) => self.is_constant(start) && p.steps.is_empty() && p.filter.is_empty(),
                 _ => false,
             },
@@ -110,7 +110,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An operation whose boolean value is wanted.
+    /// Lowers an operation to its boolean value.
     fn truth(&mut self, op: &Op, scope: &mut Scope) -> Lowered<StreamOp> {
         if !self.is_constant(op) {
             match op {
@@ -128,7 +128,7 @@ impl Lower<'_> {
         Ok(StreamOp::Call(Core::Boolean, vec![self.scalar(op, scope)?]))
     }
 
-    /// An operation whose value is wanted; of nodes the string-value of the first.
+    /// Lowers an operation to its value; for nodes the string-value of the first.
     fn scalar(&mut self, op: &Op, scope: &mut Scope) -> Lowered<StreamOp> {
         if self.is_constant(op) {
             return Ok(self.constant(op));
@@ -403,7 +403,7 @@ impl Lower<'_> {
     }
 }
 
-/// Decided by the start tag: it looks at the item's own name and attributes only.
+/// Whether the start tag decides: it uses the item's own name and attributes only.
 fn is_immediate(leaf: &Leaf) -> bool {
     let selves = leaf.path.iter().take_while(|s| s.kind == StepKind::SelfItem).count();
     let certain_steps =
@@ -415,7 +415,7 @@ fn is_immediate(leaf: &Leaf) -> bool {
         }
 }
 
-/// The nodes of a path are certain when they appear, so they can be counted and ordered.
+/// Whether the nodes of a path are certain when they appear, so that they can be counted and ordered.
 fn certain(path: &[StreamStep], span: Span, by: &str) -> Lowered<()> {
     let pending = path.iter().any(|s| s.predicates.iter().any(|p| matches!(p, StreamPredicate::Content(_))));
     if pending { Err(not(span, format!("{by}, with a predicate that reads content"))) } else { Ok(()) }
@@ -431,7 +431,7 @@ fn is_nodes(op: &Op) -> bool {
         || matches!(op, Op::Variable(..) | Op::Extension(..)) && matches!(op.ty(), Type::NodeSet | Type::Any)
 }
 
-/// The place of an operation, as far as operations keep theirs.
+/// The place of an operation, if it has one.
 fn op_span(op: &Op) -> Span {
     match op {
         Op::Path(p) => p.span,

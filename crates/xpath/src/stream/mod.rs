@@ -19,8 +19,8 @@
 //! assert_eq!(run.decision(), Decision::True);
 //! ```
 //!
-//! [`Run::read`] does all this for bytes as they arrive, and far faster: the tokenizer passes over what none of the run's
-//! states waits for without telling it.
+//! [`Run::read`] does all this for bytes as they arrive, and far faster: the tokenizer skips everything that no
+//! state of the run waits for.
 //!
 //! Memory is bounded by the depth of the document, the size of the expression and the text being compared; the latter
 //! two by limits whose excess is [`Decision::Failed`].
@@ -44,7 +44,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xml::Interest;
 
-/// What is asked of the expression.
+/// The result type of a streamed expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StreamAs {
     /// Its value; a node-set is not streamable.
@@ -53,18 +53,18 @@ pub enum StreamAs {
     Boolean = 1,
     /// `string()` of its value: of a node-set that of the first node.
     String = 2,
-    /// Its value; of a node-set the text of the only node: of an attribute its value, of an element the text that stands in it and in
-    /// no element below, without the white space around. Empty if there is no node. Where there are several, or one without such a
-    /// text, the run fails with a limit and the tree has to answer: it depends on the host what they are.
+    /// Its value; of a node-set the text of the only node: of an attribute its value, of an element its own text without
+    /// that of its descendants and without the white space around. Empty if there is no node. Where there are several, or one without such a
+    /// text, the run fails with a limit and the tree has to be used: the host determines their meaning.
     Text = 3,
 }
 
 impl StreamAs {
-    /// How many there are.
+    /// The number of result types.
     pub(crate) const COUNT: usize = 4;
 }
 
-/// The context node that relative paths start from.
+/// The context node of relative paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StreamContext {
     /// The document node.
@@ -72,16 +72,16 @@ pub enum StreamContext {
     /// The document element.
     RootElement = 1,
     /// The document element, which is a SOAP envelope: no `Header` follows once its `Body` begins (SOAP 1.1 section 4, SOAP 1.2 part 1
-    /// section 5), so that what looks into the header is decided there.
+    /// section 5), so that what reads the header is decided there.
     Envelope = 2,
 }
 
 impl StreamContext {
-    /// How many there are.
+    /// The number of context nodes.
     pub(crate) const COUNT: usize = 3;
 }
 
-/// How far the answer is known.
+/// The state of the decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// More of the document is needed.
@@ -128,16 +128,16 @@ impl<const N: usize> Attributes for [(&str, &str, &str); N] {
 /// A streamable expression, compiled.
 #[derive(Debug)]
 pub struct StreamPlan {
-    /// Different for each plan: what is kept between runs knows by it whose it is.
+    /// Different for each plan: cached states of a run belong to one plan.
     id: u64,
-    /// What names of elements are tested for, with the bit of each test.
+    /// The name tests of elements, with their bits.
     tests: Vec<(ItemTest, u32)>,
     /// The classes of the bodies of an envelope whose header is waited for.
     bodies: u32,
     program: Arc<Program>,
     /// The whole expression first, then predicates.
     scopes: Vec<ScopePlan>,
-    /// Parts that do not look at the document, evaluated once at the start.
+    /// Parts that do not use the document, evaluated once at the start.
     constants: Vec<Op>,
 }
 
@@ -155,7 +155,7 @@ impl StreamPlan {
         Ok(StreamPlan { id, tests, bodies, program: program.clone(), scopes, constants })
     }
 
-    /// Begins an evaluation. Variables and functions are asked of the host now, once.
+    /// Begins an evaluation. The host provides variables and functions now, once.
     pub fn start(&self, host: &dyn Host) -> Result<Run<'_>, XPathError> {
         let cx = Context::without_document(host);
         let eval = Eval::new(&self.program, &cx);
@@ -163,23 +163,24 @@ impl StreamPlan {
         for op in &self.constants {
             constants.push(eval.value(op, eval.frame()).map_err(|e| *e)?);
         }
-        let known = constants.iter().map(|v| Known::from_value(v, &cx)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Run::new(self, constants, known))
+        let comparable =
+            constants.iter().map(|v| Known::from_value(v, &cx)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Run::new(self, constants, comparable))
     }
 }
 
 static PLANS: AtomicU64 = AtomicU64::new(1);
 
-/// An expression with a context item of its own: the whole, or a predicate of a step.
+/// An expression with its own context item: the whole, or a predicate of a step.
 #[derive(Debug)]
 struct ScopePlan {
     op: StreamOp,
     leaves: Vec<Leaf>,
-    /// Every leaf is decided by the start tag (or the attribute) that the scope is about.
+    /// Every leaf is decided by the start tag (or the attribute) of the scope.
     immediate: bool,
 }
 
-/// An operation on what the leaves have found.
+/// An operation on the results of the leaves.
 #[derive(Debug)]
 enum StreamOp {
     Literal(Known),
@@ -198,7 +199,7 @@ enum StreamOp {
     PositionOrTruth(usize),
 }
 
-/// A path and what is made of the nodes it finds.
+/// A path and the use of its nodes.
 #[derive(Debug)]
 struct Leaf {
     kind: LeafKind,
@@ -207,9 +208,9 @@ struct Leaf {
 
 #[derive(Debug)]
 enum LeafKind {
-    /// Is there a node?
+    /// Whether there is a node.
     Exists,
-    /// Is there a node whose string-value compares so with this value?
+    /// Whether a node has a string-value that compares with this value.
     Compare(BinaryOp, StreamOp),
     Count,
     Sum,
@@ -226,7 +227,7 @@ struct StreamStep {
     kind: StepKind,
     test: ItemTest,
     predicates: Vec<StreamPredicate>,
-    /// The classes of nodes that may pass the test (see [`class`]); all that are in them do if `exact`.
+    /// The classes of nodes that may pass the test (see [`class`]); if `exact`, all of them do.
     mask: u32,
     exact: bool,
 }
@@ -267,7 +268,7 @@ enum ItemTest {
     Name(Box<str>, Box<str>),
 }
 
-/// A node as an event shows it.
+/// A node, as far as an event shows it.
 #[derive(Clone, Copy)]
 enum Item<'i> {
     Document,
@@ -293,7 +294,7 @@ impl StreamStep {
         StreamStep { kind, test, predicates, mask: 0, exact: false }
     }
 
-    /// Whether it finds nothing but the headers of envelopes in this namespace.
+    /// Whether it finds only headers of envelopes in this namespace.
     fn finds_header(&self, namespace: &str) -> bool {
         matches!(&self.test, ItemTest::Name(uri, name) if &**name == "Header" && **uri == *namespace)
     }

@@ -3,11 +3,11 @@
 //! A *cursor* waits for nodes that the next step of a path may find: among the children of one element, or anywhere below
 //! it. A node that passes a step with predicates not yet decided becomes a *candidate*; what is found below it counts once
 //! the predicates turn out true. A *collector* gathers the string-value of a found node. All of them lie on stacks and
-//! go when the element ends at which they were made.
+//! are removed when the element ends at which they were made.
 //!
-//! What is waited for is known at any time as a set of classes of nodes (see [`super::class`]): those of the cursors among
-//! the children of the innermost frame, and those of the cursors below and of text for collectors. No other event can change
-//! anything, so [`Run::read`] has the tokenizer pass over them. An element at which nothing was made has no frame.
+//! The set of classes of nodes that are waited for is known at any time (see [`super::class`]): those of the cursors among
+//! the children of the innermost frame, and those of the cursors below and of text for collectors. Other events cannot change
+//! the state, so [`Run::read`] has the tokenizer skip them. An element at which nothing was made has no frame.
 //!
 //! A leaf counts the cursors, collectors and pending candidates that can still change it. When there are none, it is final:
 //! this is how "no" is known early.
@@ -31,12 +31,12 @@ const MAX_TEXT: usize = 16 << 20;
 /// Most cursors, collectors and candidates at once.
 const MAX_ACTIVE: usize = 1 << 16;
 
-/// Bytes given to the tokenizer at once: first so many, then twice as many each time, up to so many. What lies behind
-/// the place of the decision is neither copied nor checked, and the largest piece stays in the processor's cache.
+/// Bytes given to the tokenizer at once: the first piece, doubled each time up to the largest. Bytes after
+/// the place of the decision are neither copied nor checked, and the largest piece stays in the processor's cache.
 const FIRST_PIECE: usize = 256;
 const LARGEST_PIECE: usize = 16 << 10;
 
-/// Added to the numbers that a tokenizer gives elements.
+/// Added to the numbers that a tokenizer gives to elements.
 const READ: u64 = 1 << 32;
 
 /// No candidate: found nodes count at once.
@@ -46,9 +46,9 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Run<'p> {
     plan: &'p StreamPlan,
-    /// Constants as the host gave them, and as streaming compares them.
+    /// Constants as the host gave them, and in the form in which streaming compares them.
     values: Vec<Value>,
-    known: Vec<Known>,
+    comparable: Vec<Known>,
     decision: Decision,
     s: State,
     buffering: usize,
@@ -58,7 +58,7 @@ pub struct Run<'p> {
     /// Classes waited for among the children of the innermost frame's element, and anywhere.
     wanted_children: u32,
     wanted_anywhere: u32,
-    /// Those that only elements with certain text pass, see [`Run::finds`].
+    /// The classes of elements that only certain texts pass, see [`Run::finds`].
     wanted_leaves: u32,
     /// Open elements when [`Run::read`] began, and the size of its next piece.
     outside: usize,
@@ -66,11 +66,11 @@ pub struct Run<'p> {
     in_text: bool,
     /// Depth and number of the element around the current node.
     around: (usize, u64),
-    /// Elements numbered so far, of those given one by one.
+    /// The number of elements so far, of events that are given one by one.
     numbered: u64,
     /// The current node: its number in the stream, attributes counted below it.
     item: u64,
-    /// Something has changed that may decide a scope.
+    /// A change that may decide a scope.
     dirty: bool,
 }
 
@@ -81,11 +81,11 @@ impl Drop for Run<'_> {
 }
 
 impl<'p> Run<'p> {
-    pub(super) fn new(plan: &'p StreamPlan, values: Vec<Value>, known: Vec<Known>) -> Run<'p> {
+    pub(super) fn new(plan: &'p StreamPlan, values: Vec<Value>, comparable: Vec<Known>) -> Run<'p> {
         let mut run = Run {
             plan,
             values,
-            known,
+            comparable,
             decision: Decision::Undecided,
             s: State::take(plan.id),
             buffering: 0,
@@ -109,10 +109,10 @@ impl<'p> Run<'p> {
     }
 
     /// Reads the next bytes of a document until they decide, and returns how many were needed. The rest of them may be
-    /// given later, or never. When all are, say [`Tokenizer::finish`], [`Run::drain`] and [`Run::finish`].
+    /// given in another call, or never. After the last bytes call [`Tokenizer::finish`], [`Run::drain`] and [`Run::finish`].
     ///
     /// # Errors
-    /// What is not well-formed, or exceeds a limit, up to the decision.
+    /// The document is not well-formed, or exceeds a limit, up to the decision.
     pub fn read(&mut self, tokenizer: &mut Tokenizer, bytes: &[u8]) -> Result<usize, XmlError> {
         let mut given = 0;
         loop {
@@ -127,7 +127,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Takes the events that the tokenizer has, until they decide.
+    /// Processes the events of the tokenizer, until they decide.
     ///
     /// # Errors
     /// As [`Run::read`].
@@ -139,7 +139,7 @@ impl<'p> Run<'p> {
         self.s.know(tokenizer.names());
         while !self.is_decided() {
             let there = if self.s.collectors.last().is_some_and(|c| c.text_node) {
-                // The end of the text node is whatever comes next.
+                // The next event ends the text node.
                 tokenizer.next()?.is_some()
             } else {
                 let frame = self.s.frames.last().map_or(0, |frame| frame.depth);
@@ -199,7 +199,7 @@ impl<'p> Run<'p> {
         self.decision.clone()
     }
 
-    /// Whether the answer is fixed (or the run failed): further events change nothing.
+    /// Whether the result is fixed (or the run failed): further events change nothing.
     #[inline]
     pub fn is_decided(&self) -> bool {
         !matches!(self.decision, Decision::Undecided)
@@ -230,7 +230,7 @@ impl<'p> Run<'p> {
         self.start(Item::Element { ns, local, attributes, class }, class);
     }
 
-    /// An event that is given by itself: what is around it.
+    /// An event that is given by itself: the element around it.
     fn come_around(&mut self) {
         self.around = (self.depth, self.s.open.last().copied().unwrap_or(0));
     }
@@ -298,8 +298,8 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Gives up the innermost frame if nothing was made at its element, or nothing is left of it. The document's and the
-    /// document element's stay: what may come behind them is another matter.
+    /// Drops the innermost frame if nothing was made at its element, or nothing is left of it. The document's and the
+    /// document element's stay: other rules hold for what follows them.
     fn fold(&mut self) {
         let at = self.s.frames.len();
         let Some(frame) = self.s.frames.last() else { return };
@@ -319,7 +319,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Finds out what is waited for now.
+    /// Computes what is waited for now.
     fn look_out(&mut self) {
         let mut others = 0;
         let mut masks = |cursors: &[Cursor]| {
@@ -332,7 +332,7 @@ impl<'p> Run<'p> {
         };
         self.wanted_anywhere = masks(&self.s.below);
         self.wanted_children = match &self.s.frames[..] {
-            // The document element ends the waiting for others.
+            // At the document element the others stop waiting.
             [_] => UNKNOWN,
             [.., frame] => masks(&self.s.children[frame.children..]),
             [] => 0,
@@ -347,8 +347,8 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Whether an element of a class in `wanted_leaves` with just this text is found. (If not, nothing comes of it: all who
-    /// wait for it compare it, and what does not compare is as if it were not there.)
+    /// Whether an element of a class in `wanted_leaves` with just this text is found. (If not, it has no effect: all states
+    /// that wait for it compare it.)
     fn finds(&self, class: u32, text: &str) -> bool {
         let children = self.s.frames.last().map_or(0, |frame| frame.children);
         self.s.below.iter().chain(&self.s.children[children..]).any(|c| {
@@ -374,7 +374,7 @@ impl<'p> Run<'p> {
         if self.is_decided() || text.is_empty() {
             return;
         }
-        // White space around the document element is no text node.
+        // White space around the document element is not a text node.
         if self.depth == 0 {
             return;
         }
@@ -392,11 +392,11 @@ impl<'p> Run<'p> {
             let met = match kind {
                 Gather::Match(met) if !dead => met,
                 Gather::Direct if !dead && self.s.frames[depth - 1].depth == self.depth => {
-                    let own = &mut self.s.leaves[leaf as usize].text;
-                    if own.len() + text.len() > MAX_TEXT {
+                    let leaf_text = &mut self.s.leaves[leaf as usize].text;
+                    if leaf_text.len() + text.len() > MAX_TEXT {
                         return self.fail(format!("an element has more than {MAX_TEXT} bytes of text"));
                     }
-                    own.push_str(text);
+                    leaf_text.push_str(text);
                     continue;
                 }
                 _ => continue,
@@ -412,7 +412,7 @@ impl<'p> Run<'p> {
                 }
             }
         }
-        // Those at the end that nobody needs are gone.
+        // Unused ones at the end are removed.
         while self.s.collectors.last().is_some_and(|c| c.dead && matches!(c.kind, Gather::Match(_))) {
             self.s.collectors.pop();
         }
@@ -470,7 +470,7 @@ impl<'p> Run<'p> {
             self.end_frame();
         }
         if self.s.frames.len() == 1 && !self.is_decided() {
-            // Behind the document element only comments and processing instructions can come.
+            // After the document element only comments and processing instructions can come.
             for i in 0..self.s.below.len() {
                 if self.only_finds_elements(self.s.below[i]) {
                     self.kill_cursor(true, i);
@@ -481,7 +481,7 @@ impl<'p> Run<'p> {
         self.look_out();
     }
 
-    /// The end of the document: now everything is known.
+    /// The end of the document: everything is decided.
     pub fn finish(&mut self) -> Result<Value, XPathError> {
         while !self.is_decided() && !self.s.frames.is_empty() {
             self.end_frame();

@@ -1,4 +1,4 @@
-//! Top-level elements (XSLT 1.0 section 2.2): first every name becomes known, then everything is compiled.
+//! Top-level elements (XSLT 1.0 section 2.2): all names are declared first, then everything is compiled.
 
 use super::{Compiler, Declaration, XSLT, is_space};
 use crate::expr::{Expr, namespace_of};
@@ -196,7 +196,7 @@ impl Compiler<'_> {
                     self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
                 (XSLT, "import") => self.error(node, "xsl:import must come first".into()),
-                // What later versions allow at the top level is not known (3.0 section 3.10).
+                // Elements of later versions at the top level are unknown (3.0 section 3.10).
                 (XSLT, _) if self.plan.version3 && self.forwards => {}
                 (XSLT, local)
                     if node != declaration.module.root
@@ -241,18 +241,18 @@ impl Compiler<'_> {
         }
     }
 
-    /// Of XSLT 3.0 on it is an error that a name is to be stripped and to be preserved by the same import precedence.
+    /// From XSLT 3.0 on it is an error if a name is both stripped and preserved by declarations of the same import precedence.
     fn check_space(&mut self, rules: &[(u32, i32, SpaceRule)]) {
-        // Import precedences ascend: what is said last by a higher one counts alone.
-        let mut said: HashMap<&SpaceTest, (u32, bool, bool)> = HashMap::new();
+        // Import precedences ascend: only the declarations of the highest one count.
+        let mut decided: HashMap<&SpaceTest, (u32, bool, bool)> = HashMap::new();
         for (precedence, _, rule) in rules {
-            let known = said.entry(&rule.test).or_insert((*precedence, rule.strip, false));
-            *known = match known.0 == *precedence {
-                true => (*precedence, rule.strip, known.2 || known.1 != rule.strip),
+            let last = decided.entry(&rule.test).or_insert((*precedence, rule.strip, false));
+            *last = match last.0 == *precedence {
+                true => (*precedence, rule.strip, last.2 || last.1 != rule.strip),
                 false => (*precedence, rule.strip, false),
             };
         }
-        if said.values().any(|(_, _, contrary)| *contrary) {
+        if decided.values().any(|(_, _, contrary)| *contrary) {
             let message = "XTSE0270: xsl:strip-space and xsl:preserve-space name the same elements";
             self.fail(self.options.uri, message.into());
         }
@@ -318,8 +318,8 @@ impl Compiler<'_> {
         let (first, _) = properties_by_version();
         self.attributes(node, &[first, &["cdata-section-elements"]].concat(), &[]);
         self.empty(node);
-        let own = self.attribute(node, "name").filter(|_| self.version2);
-        let name = own.and_then(|name| self.symbol(node, &name));
+        let name_attribute = self.attribute(node, "name").filter(|_| self.version2);
+        let name = name_attribute.and_then(|name| self.symbol(node, &name));
         let mut output = match name {
             None => std::mem::take(&mut self.plan.output),
             Some(name) => self.plan.outputs.remove(&name).unwrap_or_default(),
@@ -368,7 +368,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The names of elements that an attribute lists; the default namespace applies.
+    /// The element names in an attribute; the default namespace applies.
     fn element_names(&mut self, node: NodeId, attribute: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
         for name in self.attribute(node, attribute).unwrap_or_default().split_ascii_whitespace() {
@@ -405,7 +405,7 @@ impl Compiler<'_> {
             },
             None => self.symbols.intern("", ""),
         };
-        // From 2.0 on each attribute counts as the declaration of the highest import precedence has it that has it.
+        // From 2.0 on each attribute counts from the declaration with the highest import precedence that has it.
         let mut declared = match self.plan.version2 {
             true => formats.remove(&name).unwrap_or_default(),
             false => DeclaredFormat::default(),
@@ -431,7 +431,7 @@ impl Compiler<'_> {
                 continue;
             };
             if self.version2 && attribute == "zero-digit" && !xpath::format::is_zero_digit(character) {
-                wrong.push(format!("XTSE1295: zero-digit=\"{value}\" is no digit zero"));
+                wrong.push(format!("XTSE1295: zero-digit=\"{value}\" is not a digit zero"));
             }
             *match attribute {
                 "decimal-separator" => &mut format.decimal_separator,
@@ -453,9 +453,9 @@ impl Compiler<'_> {
         }
         wrong.into_iter().for_each(|message| self.error(node, message));
         declared.precedence = self.precedence;
-        if let Some(known) = formats.get(&name)
-            && known.precedence == self.precedence
-            && known.format != declared.format
+        if let Some(other) = formats.get(&name)
+            && other.precedence == self.precedence
+            && other.format != declared.format
         {
             self.error(node, "this decimal format is declared twice, differently".into());
         }
@@ -489,7 +489,7 @@ impl Compiler<'_> {
         let modes = if self.version2 { self.template_modes(node) } else { Some(Vec::new()) };
         let mode = match doc.attribute(node, "", "mode") {
             _ if self.version2 => 0,
-            // "#all" and lists of modes are of later versions: such a rule is in no mode of this one.
+            // "#all" and lists of modes belong to later versions: in 1.0 such a rule is in no mode.
             Some(mode) if self.forwards && !super::is_qname(mode.trim()) => usize::MAX,
             Some(mode) => {
                 let mode = mode.to_owned();
@@ -691,7 +691,7 @@ impl Compiler<'_> {
             return;
         };
         let uses = self.uses(node, "");
-        // Nothing but attributes: white space that is preserved here is no content.
+        // Only attributes: preserved white space is not content here.
         let body: Vec<_> = self.body(node).into_iter().collect();
         let is_attribute = |op: &Op| match op {
             Op::Attribute { .. } => true,
@@ -748,7 +748,7 @@ impl Compiler<'_> {
         }
         let mut seen = vec![Seen::No; references.len()];
         for start in 0..references.len() {
-            // Depth first: the way from `start`, and how many references of each were followed.
+            // Depth first: the path from `start`, and how many references of each were followed.
             let mut way = vec![(start, 0)];
             while let Some((at, followed)) = way.last_mut() {
                 let at = *at;
@@ -849,7 +849,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What the declarations of a decimal format have said so far.
+/// The attributes of the declarations of a decimal format so far.
 #[derive(Default)]
 struct DeclaredFormat {
     format: DecimalFormat,

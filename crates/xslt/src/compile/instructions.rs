@@ -33,7 +33,7 @@ const INSTRUCTIONS: [&str; 18] = [
     "variable",
 ];
 
-/// Other elements of XSLT 1.0: they have their places, none of which is in a template body.
+/// Other elements of XSLT 1.0, which may not stand in a template body.
 const OTHERS: [&str; 16] = [
     "attribute-set",
     "decimal-format",
@@ -59,7 +59,7 @@ pub(crate) fn is_instruction(local: &str) -> bool {
         || matches!(local, "sort" | "when" | "otherwise" | "with-param")
 }
 
-/// Whether it stands at the top level, or has its place in another element.
+/// Whether it is a top-level element, or belongs into a certain parent.
 pub(crate) fn is_declaration(local: &str) -> bool {
     OTHERS.contains(&local)
         || matches!(
@@ -125,7 +125,7 @@ pub(crate) fn is_available(local: &str) -> bool {
     INSTRUCTIONS.contains(&local)
 }
 
-/// Text between two elements: comments and processing instructions do not part it, and it is stripped as a whole.
+/// Text between two elements: comments and processing instructions do not separate it, and it is stripped as a whole.
 #[derive(Default)]
 struct TextRun {
     text: String,
@@ -162,12 +162,12 @@ impl Compiler<'_> {
         body.push(Instruction { op, place });
     }
 
-    /// The content of `node` as instructions; variables in it end with it.
+    /// The content of `node` as instructions; the scope of its variables ends with it.
     pub(super) fn body(&mut self, node: NodeId) -> Body {
         self.body_except(node, &[])
     }
 
-    /// The same without the child elements of XSLT named in `skip` (which were read apart).
+    /// The same without the XSLT child elements named in `skip` (which are compiled separately).
     pub(super) fn body_except(&mut self, node: NodeId, skip: &[&str]) -> Body {
         let module = self.module.clone();
         let doc = &module.doc;
@@ -212,7 +212,7 @@ impl Compiler<'_> {
         body.into()
     }
 
-    /// Whether white space before an element says nothing, whatever `xml:space` is (XSLT 2.0 section 4.2, 3.0 section 4.4.1).
+    /// Whether white space before an element is not significant, whatever `xml:space` is (XSLT 2.0 section 4.2, 3.0 section 4.4.1).
     fn is_before_blank(&self, node: NodeId) -> bool {
         let doc = &self.module.doc;
         doc.namespace(node) == XSLT
@@ -238,7 +238,7 @@ impl Compiler<'_> {
         let mut body = Vec::new();
         let mut run = TextRun::default();
         let mut leading = true;
-        // How many instructions are parameters and what belongs to them.
+        // The number of instructions for parameters.
         let mut begin = 0;
         let children: Vec<NodeId> = doc.children(node).collect();
         for child in children {
@@ -328,7 +328,7 @@ impl Compiler<'_> {
         (parameters.into(), body.into())
     }
 
-    /// `select="$v"` where `$v` is a result tree fragment: that is no node-set (section 11.1).
+    /// `select="$v"` where `$v` is a result tree fragment: it is not a node-set (section 11.1).
     fn no_fragment(&mut self, node: NodeId) {
         if self.plan.version2 {
             return;
@@ -349,9 +349,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
-        if self.locals[self.depth..].iter().any(|(known, _)| *known == name)
-            && !self.forwards
-            && !self.plan.version2
+        if self.locals[self.depth..].iter().any(|(n, _)| *n == name) && !self.forwards && !self.plan.version2
         {
             let shown = self.symbols.show(name);
             self.error(node, format!("the variable ${shown} hides another one of this template"));
@@ -479,7 +477,7 @@ impl Compiler<'_> {
             return op;
         }
         let new = super::version2::INSTRUCTIONS.contains(&doc.local(node))
-            // In an element of version 1.0 of a stylesheet of 2.0 only the meaning of what 1.0 has is that of 1.0.
+            // In a 2.0 stylesheet, version 1.0 of an element changes only the meaning of what 1.0 has.
             || doc.local(node) == "value-of"
                 && (doc.attribute(node, "", "select").is_none()
                     || doc.attribute(node, "", "separator").is_some());
@@ -635,7 +633,7 @@ impl Compiler<'_> {
             local => {
                 let fallback = doc.children(node).any(|n| doc.is_element(n, XSLT, "fallback"));
                 if is_of_version3(local) && (!self.forwards || self.plan.version3) {
-                    // What it has for processors without it runs in place of it.
+                    // Its xsl:fallback runs in place of it.
                     if !fallback {
                         self.error(node, format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"));
                     }
@@ -907,7 +905,7 @@ impl Compiler<'_> {
                 if self.version2 && local == "default-collation" {
                     self.check_default_collation(node, doc.text(attribute));
                 }
-                // Those that mean something are read apart.
+                // Attributes with a meaning are read separately.
                 const KNOWN: [&str; 12] = [
                     "default-mode",
                     "use-attribute-sets",
@@ -945,7 +943,7 @@ impl Compiler<'_> {
         let (prefix, namespace) = self.alias(doc.prefix(node), doc.namespace(node), false);
         let mut namespaces: Vec<(Box<str>, Box<str>)> = Vec::new();
         for (prefix, uri) in scope_of(doc, node) {
-            // What an alias names is there, what it stands for is not (XSLT 2.0 section 11.1.4).
+            // The namespace node is that of the alias's target (XSLT 2.0 section 11.1.4).
             let target = self.plan.version2
                 && !self.aliases.contains_key(&uri)
                 && self.aliases.values().any(|(target, ..)| *target == uri);
@@ -1012,8 +1010,8 @@ impl Compiler<'_> {
     }
 }
 
-/// The name of an `xsl:element` or `xsl:attribute` without `namespace`, where it is fixed, right and its prefix is declared: what
-/// happens where it is not is found out when the instruction runs.
+/// The name of an `xsl:element` or `xsl:attribute` without `namespace`, where it is fixed, valid and its prefix is declared; otherwise
+/// the instruction reports the error at run time.
 fn fixed_name(name: &Avt, namespace: Option<&Avt>, scope: &Scope, attribute: bool) -> Option<Box<FixedName>> {
     let (Avt::Fixed(name), None) = (name, namespace) else { return None };
     let name = name.trim();

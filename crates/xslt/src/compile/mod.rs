@@ -22,20 +22,20 @@ use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
 use xpath::NamePool;
 
-/// How deep elements of a stylesheet may nest.
+/// Deepest nesting of elements in a stylesheet.
 const MAX_NESTING: usize = 1_000;
 
 /// The namespace of XSLT.
 pub(crate) const XSLT: &str = "http://www.w3.org/1999/XSL/Transform";
 
-/// How a stylesheet is compiled.
+/// Options of compilation.
 #[derive(Clone, Copy)]
 pub struct CompileOptions<'a> {
     /// URI or path of the stylesheet: base of its references, and shown in errors.
     pub uri: &'a str,
     /// Finds included and imported modules.
     pub resolver: &'a dyn Resolver,
-    /// What of a document type declaration in a stylesheet is read; nothing by default.
+    /// Which parts of a document type declaration in a stylesheet are read; none by default.
     pub dtd: &'a xml::Dtd,
     /// `--processor`: 1.0 behaves as an XSLT 1.0 processor whatever the stylesheet's version; others run as
     /// forwards-compatible 1.0 then.
@@ -59,7 +59,7 @@ pub enum Processor {
     V1,
     /// XSLT 2.0: stylesheets of version 1.0 run in its backwards-compatible mode.
     V2,
-    /// XSLT 3.0, as far as it goes: what is not there is an error that names it.
+    /// XSLT 3.0 as far as it is implemented: a missing feature is an error that names it.
     V3,
 }
 
@@ -84,14 +84,14 @@ struct Module {
     doc: Document,
     /// `xsl:stylesheet`, or the literal result element of a simplified stylesheet.
     root: NodeId,
-    /// Number of its file in [`Plan::modules`].
+    /// The index of its file in [`Plan::modules`].
     file: u16,
     uri: String,
     /// It has an `xml:base` attribute.
     has_bases: bool,
 }
 
-/// A top-level element with what its place in the import tree says.
+/// A top-level element with its position in the import tree.
 #[derive(Clone)]
 struct Declaration {
     module: Arc<Module>,
@@ -117,11 +117,11 @@ struct Compiler<'a> {
     functions: HashMap<Name, u32>,
     /// `xsl:function`s by name and number of arguments.
     version2_functions: version2::Version2Functions,
-    /// `xsl:character-map`s: the maps each uses, and what it says itself.
+    /// `xsl:character-map`s: the maps that each uses, and its own characters.
     character_maps: HashMap<Name, version2::CharacterMap>,
-    /// By the name of an `xsl:output`: the maps that it names, and where it stands.
+    /// By the name of an `xsl:output`: the maps that it uses, and its place.
     used_maps: HashMap<Option<Name>, (Vec<Name>, Place)>,
-    /// Calls of templates by 2.0, whose arguments are checked when all templates are known.
+    /// Calls of templates in 2.0, whose arguments are checked when all templates are known.
     calls: Vec<version2::Call>,
     /// Static variables so far.
     statics: Vec<statics::StaticVariable>,
@@ -131,7 +131,7 @@ struct Compiler<'a> {
     all_modes: Vec<crate::pattern::Rule>,
     /// Import precedences of accumulators.
     accumulator_precedence: HashMap<Name, u32>,
-    /// What `xsl:mode` has said: by mode and attribute the import precedence, the value, and whether another one has it too.
+    /// The attributes of `xsl:mode` so far: by mode and attribute the import precedence, the value, and whether another one of the same precedence differs.
     mode_attributes: HashMap<(usize, &'static str), (u32, String, bool)>,
     /// Import precedences of character maps.
     map_precedence: HashMap<Name, u32>,
@@ -139,7 +139,7 @@ struct Compiler<'a> {
     modules: Vec<Arc<Module>>,
     /// `xsl:namespace-alias`: stylesheet URI to (result URI, result prefix, precedence).
     aliases: HashMap<String, (String, String, u32)>,
-    // Where the compiler is.
+    // The state of the compiler.
     module: Arc<Module>,
     precedence: u32,
     imports_from: u32,
@@ -148,23 +148,23 @@ struct Compiler<'a> {
     version2: bool,
     locals: Vec<(Name, usize)>,
     slots: usize,
-    /// Slots and names of variables that are result tree fragments.
+    /// Slots and names of variables with result tree fragments.
     fragments: Vec<usize>,
     global_fragments: std::collections::HashSet<Name>,
     /// Locals below this number belong to an outer template (never visible).
     depth: usize,
     /// In `func:function`.
     in_function: bool,
-    /// The global variables that expressions refer to, of the declaration at hand.
+    /// The global variables to which the present declaration refers.
     referred: std::cell::RefCell<Vec<usize>>,
-    /// Functions of Java that the expression at hand calls.
+    /// Java functions that the present expression calls.
     unavailable: std::cell::RefCell<Vec<String>>,
-    /// How deep the element at hand stands in its template.
+    /// The nesting depth of the present element in its template.
     nesting: usize,
     bases: std::cell::RefCell<Vec<String>>,
 }
 
-/// What compiling gives.
+/// The result of compilation.
 pub(crate) struct Compiled {
     pub plan: Plan,
     pub pool: Vec<(Box<str>, Box<str>)>,
@@ -241,7 +241,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
 }
 
 impl Compiler<'_> {
-    /// Loads the principal stylesheet, which may be a document that names its stylesheet.
+    /// Loads the principal stylesheet, which may be a document with an `xml-stylesheet` instruction.
     fn principal(&mut self, source: &[u8]) {
         let uri = self.options.uri.to_owned();
         let Some(doc) = self.parse(source, &uri) else { return };
@@ -250,7 +250,7 @@ impl Compiler<'_> {
                 || doc.attribute(e, XSLT, "version").is_some()
         });
         let associated = associated_stylesheet(&doc);
-        // A document that says where in it its stylesheet stands is no simplified stylesheet itself.
+        // A document that contains its stylesheet elsewhere is not a simplified stylesheet itself.
         let inside = doc.document_element().is_some_and(|e| doc.namespace(e) != XSLT)
             && associated.as_ref().is_some_and(|href| href.len() > 1 && href.starts_with('#'));
         if let Some(href) = associated.filter(|_| inside || !is_stylesheet) {
@@ -346,13 +346,13 @@ impl Compiler<'_> {
         Some(Arc::new(Module { doc, root, file, uri, has_bases }))
     }
 
-    /// Collects the declarations of a module and of what it imports: those first, they have lower precedence.
+    /// Collects the declarations of a module and of its imports: those first, since they have lower precedence.
     fn level(&mut self, module: Arc<Module>, open: &mut Vec<String>) {
         let imports_from = self.next_precedence;
         open.push(module.uri.clone());
-        let mut own = Vec::new();
+        let mut nodes = Vec::new();
         let mut imports = Vec::new();
-        self.collect(&module, &mut own, &mut imports, open);
+        self.collect(&module, &mut nodes, &mut imports, open);
         for (importing, node, href) in imports {
             self.enter(&importing);
             let base = self.base_of(&importing, node);
@@ -370,7 +370,7 @@ impl Compiler<'_> {
         open.pop();
         let precedence = self.next_precedence;
         self.next_precedence += 1;
-        self.declarations.extend(own.into_iter().map(|(module, node)| Declaration {
+        self.declarations.extend(nodes.into_iter().map(|(module, node)| Declaration {
             module,
             node,
             precedence,
@@ -381,7 +381,7 @@ impl Compiler<'_> {
     fn collect(
         &mut self,
         module: &Arc<Module>,
-        own: &mut Vec<(Arc<Module>, NodeId)>,
+        nodes: &mut Vec<(Arc<Module>, NodeId)>,
         imports: &mut Vec<(Arc<Module>, NodeId, String)>,
         open: &mut Vec<String>,
     ) {
@@ -400,7 +400,7 @@ impl Compiler<'_> {
                 self.error(root, message);
                 return;
             }
-            own.push((module.clone(), root));
+            nodes.push((module.clone(), root));
             return;
         }
         self.forwards = self.is_forwards(root);
@@ -441,7 +441,7 @@ impl Compiler<'_> {
                 match self.load(href, &base) {
                     Some(included) => {
                         open.push(uri);
-                        self.collect(&included, own, imports, open);
+                        self.collect(&included, nodes, imports, open);
                         open.pop();
                         self.enter(module);
                         self.forwards = self.is_forwards(root);
@@ -451,11 +451,11 @@ impl Compiler<'_> {
                 continue;
             }
             imports_allowed = false;
-            own.push((module.clone(), child));
+            nodes.push((module.clone(), child));
         }
     }
 
-    /// The outermost elements, `xsl:include` and `xsl:import` once more, as the version that is known now has them.
+    /// Checks the outermost elements, `xsl:include` and `xsl:import` once more, by the version of the processor.
     fn check_modules(&mut self) {
         if !self.plan.version2 {
             return;
@@ -501,7 +501,7 @@ impl Compiler<'_> {
         self.errors.push(XsltError { message, uri: uri.to_owned(), line: 0, column: 0 });
     }
 
-    /// Errors that loading gave without a place belong to the element that asked for it.
+    /// Errors from loading without a place get the place of the element that refers to the module.
     fn place_last_error(&mut self, before: usize, module: &Arc<Module>, node: NodeId) {
         let place = self.place_in(module, node);
         for error in &mut self.errors[before..] {
@@ -527,8 +527,8 @@ impl Compiler<'_> {
         let position = module.doc.position(node).unwrap_or_default();
         let base = if module.has_bases { self.base_of(module, node) } else { module.uri.clone() };
         let mut bases = self.bases.borrow_mut();
-        let known = bases.iter().position(|known| *known == base);
-        let base = known.unwrap_or_else(|| {
+        let base_at = bases.iter().position(|b| *b == base);
+        let base = base_at.unwrap_or_else(|| {
             bases.push(base);
             bases.len() - 1
         });
@@ -544,7 +544,7 @@ impl Compiler<'_> {
         base_within(&module.doc, node, &module.uri)
     }
 
-    /// The guard of depth: all that nests in a stylesheet is compiled in here.
+    /// The depth guard: all nesting of a stylesheet is compiled through it.
     fn nested(&mut self, node: NodeId, go_on: impl FnOnce(&mut Self) + Send) {
         if self.nesting >= MAX_NESTING {
             let message = format!("elements are nested too deeply (limit {MAX_NESTING})");
@@ -583,7 +583,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The language of expressions here.
+    /// The language of expressions at the present element.
     fn language(&self) -> Level {
         match (self.plan.version2, self.version2) {
             (false, _) => Level::V1,
@@ -603,7 +603,7 @@ impl Compiler<'_> {
         let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &base, dialect);
         for message in self.unavailable.take() {
             let place = self.place(node);
-            if !self.plan.unavailable.iter().any(|(known, _)| *known == message) {
+            if !self.plan.unavailable.iter().any(|(m, _)| *m == message) {
                 self.plan.unavailable.push((message, place));
             }
         }
@@ -613,14 +613,14 @@ impl Compiler<'_> {
                     xpath.names = crate::expr::name_path(&xpath.tree, &scope, &mut self.plan.names, &default);
                     if xpath.expression.version() == xpath::Version::V1 {
                         let mut names = std::mem::take(&mut self.plan.names);
-                        let mut known = Numbers {
+                        let mut numbers = Numbers {
                             locals: &self.locals[self.depth..],
                             symbols: &self.symbols,
                             scope: &scope,
                             names: &mut names,
                             default: &default,
                         };
-                        xpath.simple = crate::arithmetic::Simple::of(&xpath.tree, &mut known);
+                        xpath.simple = crate::arithmetic::Simple::of(&xpath.tree, &mut numbers);
                         self.plan.names = names;
                     }
                     self.plan.needs_size |= xpath.expression.needs().size || xpath.evaluates;
@@ -686,7 +686,7 @@ pub(crate) fn base_within(doc: &Document, node: NodeId, uri: &str) -> String {
         chain.extend(doc.attribute(element, xml::XML_NS, "base"));
         at = doc.parent(element);
     }
-    chain.into_iter().rev().fold(uri.to_owned(), |base, own| crate::resolver::join(&base, own))
+    chain.into_iter().rev().fold(uri.to_owned(), |base, reference| crate::resolver::join(&base, reference))
 }
 
 fn has_bases(doc: &Document) -> bool {
@@ -736,7 +736,7 @@ fn find_id(doc: &Document, id: &str) -> Option<NodeId> {
     })
 }
 
-/// What [`crate::arithmetic`] needs to know of where an expression stands.
+/// What [`crate::arithmetic`] needs from the compiler.
 struct Numbers<'a> {
     locals: &'a [(Name, usize)],
     symbols: &'a Names,

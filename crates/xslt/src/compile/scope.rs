@@ -163,12 +163,12 @@ impl Compiler<'_> {
         let mut at = Some(node);
         while let Some(element) = at {
             if doc.kind(element) == NodeKind::Element {
-                let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
+                let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
                 for name in ["extension-element-prefixes", "exclude-result-prefixes"] {
                     if extensions && name == "exclude-result-prefixes" {
                         continue;
                     }
-                    let Some(list) = doc.attribute(element, own, name) else { continue };
+                    let Some(list) = doc.attribute(element, ns, name) else { continue };
                     for prefix in list.split_ascii_whitespace() {
                         let declared = if prefix == "#default" { "" } else { prefix };
                         if prefix == "#all" && (self.forwards || self.plan.version2) {
@@ -240,7 +240,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Where the expression of a template ends: braces in its string literals do not count, nor do, in 3.0 (`nests`), those within others and
+/// The end of the expression in a template: braces in its string literals do not count, nor do, in 3.0 (`nests`), those within others and
 /// comments.
 fn expression_end(source: &str, nests: bool) -> Option<usize> {
     let mut quote = None;
@@ -275,7 +275,7 @@ fn expression_end(source: &str, nests: bool) -> Option<usize> {
     None
 }
 
-/// Whether there is nothing but blanks and comments.
+/// Whether the text is only white space and comments.
 fn is_blank(source: &str) -> bool {
     let mut depth = 0usize;
     let mut rest = source.trim_start();

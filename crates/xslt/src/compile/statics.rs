@@ -1,4 +1,4 @@
-//! What a stylesheet says before it is read (XSLT 3.0 sections 3.6, 3.12 and 3.13): static variables and parameters, shadow attributes
+//! Static processing before compilation (XSLT 3.0 sections 3.6, 3.12 and 3.13): static variables and parameters, shadow attributes
 //! (`_name="{…}"`) and `use-when`.
 
 use super::XSLT;
@@ -14,11 +14,11 @@ pub(crate) type StaticVariable = (String, String, Value);
 /// Most braces in a shadow attribute.
 const MAX_BRACES: usize = 1000;
 
-/// Reads a module: takes out what is not to be used, and fills in shadow attributes. `given`: parameters from outside, by local name or
+/// Prepares a module: removes excluded elements, and evaluates shadow attributes. `given`: parameters from outside, by local name or
 /// `{uri}local`; `always`: by a processor of 3.0, whatever the version. Errors: sentences.
 pub(super) fn prepare(
     doc: &mut Document,
-    known: &mut Vec<StaticVariable>,
+    variables: &mut Vec<StaticVariable>,
     (given, always): (&[(String, String)], bool),
     errors: &mut Vec<String>,
 ) {
@@ -26,17 +26,17 @@ pub(super) fn prepare(
         doc.descendants(Document::ROOT).filter(|n| doc.kind(*n) == NodeKind::Element).collect();
     let mut doomed: Vec<NodeId> = Vec::new();
     for node in nodes {
-        // What holds an element that is taken out is asked no more.
+        // Elements within an excluded one are not evaluated.
         if !doc.is_attached(node) || is_gone(doc, node, &doomed) || version_of(doc, node) < 2.0 && !always {
             continue;
         }
         let version3 = always || version_of(doc, node) >= 3.0;
         let of_xslt = doc.namespace(node) == XSLT;
-        let own = if of_xslt { "" } else { XSLT };
-        // In an element of a version that is still to come nothing is known, nor whether it is to be used.
+        let ns = if of_xslt { "" } else { XSLT };
+        // In an element of an unknown version there is no `use-when` either.
         let forwards = version_of(doc, node) > if version3 { 3.0 } else { 2.0 };
-        if let Some(source) = doc.attribute(node, own, "use-when").map(str::to_owned) {
-            match evaluate(&source, doc, node, known, version3).and_then(|value| truth(&value)) {
+        if let Some(source) = doc.attribute(node, ns, "use-when").map(str::to_owned) {
+            match evaluate(&source, doc, node, variables, version3).and_then(|value| truth(&value)) {
                 Ok(true) => {}
                 Ok(false) => {
                     doomed.push(node);
@@ -56,9 +56,10 @@ pub(super) fn prepare(
                 .map(|a| (doc.local(a)[1..].to_owned(), doc.text(a).to_owned()))
                 .collect();
             for (name, template) in shadows {
-                match filled(&template, doc, node, known) {
+                match filled(&template, doc, node, variables) {
                     Ok(text) if name == "use-when" => {
-                        match evaluate(&text, doc, node, known, version3).and_then(|value| truth(&value)) {
+                        match evaluate(&text, doc, node, variables, version3).and_then(|value| truth(&value))
+                        {
                             Ok(true) => {}
                             Ok(false) => doomed.push(node),
                             Err(message) => errors.push(format!("use-when=\"{text}\": {message}")),
@@ -81,14 +82,14 @@ pub(super) fn prepare(
                     false
                 }
             };
-            if is_static && let Err(message) = declare(doc, node, known, given, version3) {
+            if is_static && let Err(message) = declare(doc, node, variables, given, version3) {
                 errors.push(message);
             }
         }
     }
     for node in doomed {
         if doc.namespace(node) == XSLT && matches!(doc.local(node), "stylesheet" | "transform") {
-            // A module that is not to be used is one without declarations.
+            // A module that is excluded becomes one without declarations.
             let children: Vec<NodeId> = doc.children(node).collect();
             children.into_iter().for_each(|child| doc.detach(child));
             continue;
@@ -97,7 +98,7 @@ pub(super) fn prepare(
     }
 }
 
-/// Whether no version of the language that is here has an element of that name.
+/// Whether no implemented version has an element of that name.
 fn is_unknown(doc: &Document, node: NodeId) -> bool {
     let local = doc.local(node);
     !super::is_available_in_2(local)
@@ -120,7 +121,7 @@ fn is_gone(doc: &Document, node: NodeId, doomed: &[NodeId]) -> bool {
 fn declare(
     doc: &Document,
     node: NodeId,
-    known: &mut Vec<StaticVariable>,
+    variables: &mut Vec<StaticVariable>,
     given: &[(String, String)],
     version3: bool,
 ) -> Result<(), String> {
@@ -131,9 +132,9 @@ fn declare(
     }
     for child in doc.children(node) {
         let unused = || {
-            let own = if doc.namespace(child) == XSLT { "" } else { XSLT };
-            let condition = doc.attribute(child, own, "use-when")?;
-            evaluate(condition, doc, child, known, version3).and_then(|value| truth(&value)).ok()
+            let ns = if doc.namespace(child) == XSLT { "" } else { XSLT };
+            let condition = doc.attribute(child, ns, "use-when")?;
+            evaluate(condition, doc, child, variables, version3).and_then(|value| truth(&value)).ok()
         };
         let counts = match doc.kind(child) {
             NodeKind::Element => unused() != Some(false),
@@ -174,7 +175,9 @@ fn declare(
             Value::from(Atomic::Untyped(text.as_str().into()))
         }
         (None, _) if required => return Err(format!("XTDE0050: the parameter ${name} is required")),
-        (_, Some(select)) => evaluate(select, doc, node, known, true).map_err(|e| format!("${name}: {e}"))?,
+        (_, Some(select)) => {
+            evaluate(select, doc, node, variables, true).map_err(|e| format!("${name}: {e}"))?
+        }
         (_, None) if doc.local(node) == "variable" => {
             return Err(format!("XTSE0010: ${name} is static: it needs select"));
         }
@@ -190,9 +193,9 @@ fn declare(
         let cx = Context::without_document(&names);
         value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
     }
-    // What was declared before has the higher precedence.
-    if !known.iter().any(|(u, l, _)| u == uri && l == local) {
-        known.push((uri.to_owned(), local.to_owned(), value));
+    // The variable that was declared first has the higher precedence.
+    if !variables.iter().any(|(u, l, _)| u == uri && l == local) {
+        variables.push((uri.to_owned(), local.to_owned(), value));
     }
     Ok(())
 }
@@ -201,11 +204,11 @@ fn evaluate(
     source: &str,
     doc: &Document,
     node: NodeId,
-    known: &[StaticVariable],
+    variables: &[StaticVariable],
     version3: bool,
 ) -> Result<Value, String> {
     let scope = ElementScope { doc, node };
-    let library = Static { variables: known };
+    let library = Static { variables };
     let default = default_namespace(doc, node);
     let options = xpath::CompileOptions {
         namespaces: &scope,
@@ -216,17 +219,17 @@ fn evaluate(
     };
     let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
     let names = Named { doc, node, version3 };
-    let values: Vec<Value> = known.iter().map(|(_, _, value)| value.clone()).collect();
+    let values: Vec<Value> = variables.iter().map(|(_, _, value)| value.clone()).collect();
     let cx = Context { locals: &values, node: xpath::Node::ABSENT, ..Context::without_document(&names) };
     expression.evaluate(&cx).map_err(|e| e.sentence())
 }
 
-/// `xpath-default-namespace` as it is at an element.
+/// `xpath-default-namespace` in effect at an element.
 fn default_namespace(doc: &Document, node: NodeId) -> String {
     let mut at = Some(node);
     while let Some(element) = at {
-        let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-        if let Some(uri) = doc.attribute(element, own, "xpath-default-namespace") {
+        let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+        if let Some(uri) = doc.attribute(element, ns, "xpath-default-namespace") {
             return uri.to_owned();
         }
         at = doc.parent(element);
@@ -248,7 +251,12 @@ fn truth(value: &Value) -> Result<bool, String> {
 }
 
 /// A text with expressions in braces.
-fn filled(template: &str, doc: &Document, node: NodeId, known: &[StaticVariable]) -> Result<String, String> {
+fn filled(
+    template: &str,
+    doc: &Document,
+    node: NodeId,
+    variables: &[StaticVariable],
+) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = template;
     for _ in 0..MAX_BRACES {
@@ -272,7 +280,7 @@ fn filled(template: &str, doc: &Document, node: NodeId, known: &[StaticVariable]
             rest = &rest[end + 1..];
             continue;
         }
-        let value = evaluate(&rest[..end], doc, node, known, true)?;
+        let value = evaluate(&rest[..end], doc, node, variables, true)?;
         let texts: Vec<String> = value
             .items()
             .map(|item| match item {
@@ -286,7 +294,7 @@ fn filled(template: &str, doc: &Document, node: NodeId, known: &[StaticVariable]
     Err(format!("there are more than {MAX_BRACES} braces"))
 }
 
-/// Where the expression that `text` begins with ends: the brace that closes it.
+/// The end of the expression at the start of `text`: the brace that closes it.
 fn end_of_expression(text: &str) -> Option<usize> {
     let (mut open, mut quote) = (0usize, None);
     for (at, c) in text.char_indices() {

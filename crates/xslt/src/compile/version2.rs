@@ -1,4 +1,4 @@
-//! Compiling what XSLT 2.0 has beyond 1.0: which version holds where, its instructions and attributes, functions, conditional
+//! Compiling the features of XSLT 2.0 beyond 1.0: the version in effect, instructions and attributes, functions, conditional
 //! inclusion.
 
 use super::{Compiler, XSLT};
@@ -124,7 +124,7 @@ pub(super) fn version_of(doc: &Document, node: NodeId) -> f64 {
     1.0
 }
 
-/// The `version` attribute of an element, where it has this meaning.
+/// The `version` attribute of an element, if it is the standard one.
 pub(super) fn own_version(doc: &Document, element: NodeId) -> Option<&str> {
     if doc.kind(element) != NodeKind::Element {
         return None;
@@ -147,7 +147,7 @@ impl Compiler<'_> {
                 })
     }
 
-    /// Whether some module is of version 3.0 or later, and nothing else was asked for: what of it is not there is an error then.
+    /// Whether some module is of version 3.0 or later, and no version was requested: an unimplemented feature is an error then.
     pub(super) fn is_version3_stylesheet(&self) -> bool {
         self.options.processor == super::Processor::V3
             || self.options.processor == super::Processor::ByStylesheet
@@ -165,8 +165,8 @@ impl Compiler<'_> {
         let doc = &self.module.doc;
         let mut at = Some(node);
         while let Some(element) = at {
-            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-            if let Some(value) = doc.attribute(element, own, "expand-text") {
+            let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            if let Some(value) = doc.attribute(element, ns, "expand-text") {
                 return matches!(value.trim(), "yes" | "true" | "1");
             }
             at = doc.parent(element);
@@ -219,8 +219,8 @@ impl Compiler<'_> {
             }
             words.sort_unstable();
             let value = words.join(" ");
-            let known = self.mode_attributes.remove(&(mode, name));
-            let contrary = known.is_some_and(|(precedence, before, contrary)| {
+            let earlier = self.mode_attributes.remove(&(mode, name));
+            let contrary = earlier.is_some_and(|(precedence, before, contrary)| {
                 precedence == self.precedence && (contrary || before != value)
             });
             self.mode_attributes.insert((mode, name), (self.precedence, value, contrary));
@@ -229,7 +229,7 @@ impl Compiler<'_> {
             self.yes_no(node, flag);
         }
         let one_of =
-            |value: Option<String>, known: &[&str]| value.filter(|value| !known.contains(&value.trim()));
+            |value: Option<String>, allowed: &[&str]| value.filter(|value| !allowed.contains(&value.trim()));
         let typed = ["yes", "no", "true", "false", "1", "0", "strict", "lax", "unspecified"];
         if let Some(value) = one_of(self.attribute(node, "typed"), &typed) {
             self.error(node, format!("XTSE0020: typed=\"{value}\" is not one of {}", typed.join(", ")));
@@ -278,11 +278,11 @@ impl Compiler<'_> {
         let doc = &self.module.doc;
         let mut at = Some(node);
         while let Some(element) = at {
-            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-            if let Some(uri) = doc.attribute(element, own, "xpath-default-namespace") {
+            let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            if let Some(uri) = doc.attribute(element, ns, "xpath-default-namespace") {
                 return uri.to_owned();
             }
-            // What an embedded stylesheet stands in says nothing about it.
+            // The elements around an embedded stylesheet do not count.
             at = if element == self.module.root { None } else { doc.parent(element) };
         }
         String::new()
@@ -326,13 +326,13 @@ impl Compiler<'_> {
             None => Binding::Sequence(self.body(node)),
         };
         if parameter && matches!(&value, Binding::Sequence(body) if body.is_empty()) {
-            // Without a default, and nothing is not of the type: it has to be passed.
+            // Without a default, where an empty value is not of the type: it is required.
             declared.code = "XTDE0610";
         }
         Some(Binding::As(Box::new(Typed { value, declared })))
     }
 
-    /// What an error calls the variable or parameter at `node`.
+    /// The name of the variable or parameter at `node` in errors.
     fn title(&self, node: NodeId) -> String {
         let doc = &self.module.doc;
         let kind = match doc.local(node) {
@@ -347,12 +347,12 @@ impl Compiler<'_> {
         self.yes_no(node, name).unwrap_or(default)
     }
 
-    /// The parameter at `node`: what it does when the template begins. `true`: it takes the slot of an argument.
+    /// The parameter at `node`: its instructions at the beginning of the template. `true`: it takes the slot of an argument.
     pub(super) fn version2_parameter(&mut self, node: NodeId, name: Name) -> (Vec<Instruction>, bool) {
         let place = self.place(node);
         let module = self.module.clone();
         let of_function =
-            module.doc.parent(node).is_some_and(|of| module.doc.is_element(of, XSLT, "function"));
+            module.doc.parent(node).is_some_and(|parent| module.doc.is_element(parent, XSLT, "function"));
         let title = self.title(node);
         let declared = self.declared(node, if of_function { "XTTE0790" } else { "XTTE0590" }, &title);
         let required = self.flag(node, "required", false);
@@ -394,7 +394,7 @@ impl Compiler<'_> {
         Content { select, body, separator: self.avt_attribute(node, "separator") }
     }
 
-    /// The same of a comment, a processing instruction or a namespace: what is no text in its body has blanks around it.
+    /// The same of a comment, a processing instruction or a namespace: adjacent atomic values in its body are separated by spaces.
     fn spaced_content(&mut self, node: NodeId) -> Content {
         let mut content = self.content(node, &[]);
         let is_text = |instruction: &Instruction| match &instruction.op {
@@ -415,14 +415,14 @@ impl Compiler<'_> {
         }
     }
 
-    /// An instruction as 2.0 has it. `None`: it is the same as in 1.0.
+    /// An instruction by the rules of 2.0. `None`: it is the same as in 1.0.
     pub(super) fn version2_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
         let module = self.module.clone();
         let doc = &module.doc;
         let version2 = |version2: Version2| Some(Some(Op::Version2(Box::new(version2))));
         match doc.local(node) {
             "sequence" => {
-                // With content in place of the attribute: 3.0.
+                // With a sequence constructor in place of `select`: 3.0.
                 if self.plan.version3 && doc.attribute(node, "", "select").is_none() {
                     self.attributes(node, &["select"], &[]);
                     let body = self.body_except(node, &["fallback"]);
@@ -443,7 +443,7 @@ impl Compiler<'_> {
                     self.error(node, "XTSE0870: xsl:value-of has both a select attribute and content".into());
                 }
                 match content {
-                    // As in 1.0 where there is one item.
+                    // As in 1.0 if there is one item.
                     Content { select: Some(Expr::XPath(mut xpath)), separator: None, body }
                         if body.is_empty() =>
                     {
@@ -687,7 +687,7 @@ impl Compiler<'_> {
         ResultDocument { format, ..self.result_of_extension(node, href) }
     }
 
-    /// A further result with the properties that attributes of `node` say.
+    /// A further result with the properties from attributes of `node`.
     pub(super) fn result_of_extension(&mut self, node: NodeId, href: Option<Avt>) -> ResultDocument {
         if let Some(Avt::Fixed(href)) = &href
             && !href.is_empty()
@@ -701,7 +701,7 @@ impl Compiler<'_> {
         }
         let mut properties = Vec::new();
         for property in PROPERTIES {
-            // "version" is that of the language.
+            // "version" is the version of the language.
             let attribute = if property == "version" { "output-version" } else { property };
             if property == "html-version" && !self.plan.version3 {
                 continue;
@@ -729,7 +729,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The URI of a collation in attribute `collation`; `code`: of the error where it is not known.
+    /// The URI of a collation in attribute `collation`; `code`: of the error where it is unknown.
     pub(super) fn collation(&mut self, node: NodeId, code: &str) -> Option<Avt> {
         let collation = self.avt_attribute(node, "collation")?;
         if let Avt::Fixed(uri) = &collation
@@ -740,7 +740,7 @@ impl Compiler<'_> {
         Some(collation)
     }
 
-    /// `default-collation`: the first that is known counts. Comparisons are by code points, so that only this one can.
+    /// `default-collation`: the first known one counts. Comparisons are by code points, so only this one is known.
     pub(super) fn check_default_collation(&mut self, node: NodeId, list: &str) {
         let found = list.split_ascii_whitespace().find_map(|uri| Collation::find(uri).ok());
         if found != Some(Collation::Codepoint) {
@@ -751,7 +751,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The mode where none is named: that of the nearest `default-mode` (XSLT 3.0 section 3.5.3).
+    /// The mode where no attribute names one: that of the nearest `default-mode` (XSLT 3.0 section 3.5.3).
     pub(super) fn default_mode(&mut self, node: NodeId) -> usize {
         if !self.plan.version3 {
             return 0;
@@ -760,8 +760,8 @@ impl Compiler<'_> {
         let doc = &module.doc;
         let mut at = Some(node);
         while let Some(element) = at {
-            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
-            match doc.attribute(element, own, "default-mode").map(str::trim) {
+            let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            match doc.attribute(element, ns, "default-mode").map(str::trim) {
                 Some("#unnamed") => return 0,
                 Some(name) => {
                     let name = name.to_owned();
@@ -773,7 +773,7 @@ impl Compiler<'_> {
         0
     }
 
-    /// The modes that a template rule is in; `None`: all.
+    /// The modes of a template rule; `None`: all.
     pub(super) fn template_modes(&mut self, node: NodeId) -> Option<Vec<usize>> {
         let Some(list) = self.attribute(node, "mode") else { return Some(vec![self.default_mode(node)]) };
         let mut modes = Vec::new();
@@ -795,7 +795,7 @@ impl Compiler<'_> {
         Some(modes)
     }
 
-    /// The mode that `xsl:apply-templates` chooses.
+    /// The mode of an `xsl:apply-templates`.
     pub(super) fn applied_mode(&mut self, node: NodeId) -> usize {
         match self.attribute(node, "mode").as_deref().map(str::trim) {
             None | Some("#default") => self.default_mode(node),
@@ -808,13 +808,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// The number of arguments that an `xsl:function` takes.
+    /// The number of arguments of an `xsl:function`.
     pub(super) fn function_arity(&self, node: NodeId) -> usize {
         let doc = &self.module.doc;
         doc.children(node).filter(|n| doc.is_element(*n, XSLT, "param")).count()
     }
 
-    /// The arguments of `xsl:call-template` are those that the template takes (section 10.1.1).
+    /// Checks the arguments of `xsl:call-template` against the template's parameters (section 10.1.1).
     pub(super) fn check_calls(&mut self) {
         for call in std::mem::take(&mut self.calls) {
             let Some(template) = self.plan.templates.get(call.template) else { continue };
@@ -822,7 +822,7 @@ impl Compiler<'_> {
             let unknown = call.passed.iter().find(|(name, _)| !taken(name));
             let required = |slot: usize| {
                 template.body.iter().any(
-                    |i| matches!(&i.op, Op::Param { slot: own, value: Binding::Required(_) } if *own == slot),
+                    |i| matches!(&i.op, Op::Param { slot: param_slot, value: Binding::Required(_) } if *param_slot == slot),
                 )
             };
             let missing = template.parameters.iter().find(|(name, slot)| {
@@ -854,9 +854,9 @@ impl Compiler<'_> {
         self.attributes(node, &["name", "as", "override"], &["name"]);
         let keeps = self.plan.version3 && self.flag(node, "cache", false);
         if self.plan.version3 {
-            let own = self.yes_no(node, "override");
+            let overrides = self.yes_no(node, "override");
             let both = self.yes_no(node, "override-extension-function");
-            if own.is_some() && both.is_some() && own != both {
+            if overrides.is_some() && both.is_some() && overrides != both {
                 let message = "XTSE0020: override and override-extension-function say different things";
                 self.error(node, message.into());
             }
@@ -867,8 +867,8 @@ impl Compiler<'_> {
             }
         }
         let Some(name) = self.symbol_attribute(node, "name") else { return };
-        let of = format!("the result of the function {}", self.symbols.show(name));
-        let returns = self.declared(node, "XTTE0780", &of);
+        let title = format!("the result of the function {}", self.symbols.show(name));
+        let returns = self.declared(node, "XTTE0780", &title);
         let arity = self.function_arity(node);
         let (parameters, body) = self.parameterised(node);
         let place = self.place(node);
@@ -938,7 +938,7 @@ impl Compiler<'_> {
         self.errors.push(crate::XsltError { message, uri, line, column });
     }
 
-    /// What a map replaces: what comes last counts, and what it says itself comes behind what it uses.
+    /// The replacements of a map: the last one counts, and its own come after those of the maps it uses.
     fn character_map_of(&mut self, name: Name, open: &mut Vec<Name>) -> Result<(), String> {
         if self.plan.character_maps.contains_key(&name) {
             return Ok(());
@@ -967,7 +967,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Takes out the elements whose `use-when` is false, before anything else is read.
+    /// Removes the elements whose `use-when` is false, before anything else is read.
     pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) {
         let mut errors = Vec::new();
         let version3 = self.options.processor == super::Processor::V3;
@@ -979,7 +979,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether the result of a template is of its declared type whatever happens: then it need not be put together first.
+/// Whether the result of a template always has its declared type: then it need not be collected first.
 pub(super) fn surely_is(body: &[Instruction], ty: &SeqType) -> bool {
     if ty.is_anything() {
         return true;
@@ -1002,7 +1002,7 @@ pub(super) fn surely_is(body: &[Instruction], ty: &SeqType) -> bool {
         ] => (&**literal, inside),
         _ => return false,
     };
-    // One element, not several side by side.
+    // One element, not several adjacent ones.
     let mut depth = 1;
     for instruction in inside {
         match instruction.op {
@@ -1017,7 +1017,7 @@ pub(super) fn surely_is(body: &[Instruction], ty: &SeqType) -> bool {
     ty.admits_element(&name.namespace, &name.local)
 }
 
-/// The functions that are known before anything runs.
+/// The functions of `use-when`.
 pub(super) struct Static<'s> {
     pub variables: &'s [super::statics::StaticVariable],
 }
@@ -1043,7 +1043,7 @@ impl FunctionLibrary for Static<'_> {
     }
 }
 
-/// Answers for them with the prefixes of an element.
+/// Resolves them with the prefixes of an element.
 pub(super) struct Named<'d> {
     pub doc: &'d Document,
     pub node: NodeId,
@@ -1080,7 +1080,7 @@ impl Host for Named<'_> {
     }
 }
 
-/// `system-property()`; `later`: of a processor of XSLT 2.0, `third`: of 3.0.
+/// `system-property()`; `version2`: of a processor of XSLT 2.0, `version3`: of 3.0.
 pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, version3: bool) -> Value {
     if namespace != XSLT {
         return Value::from("");
@@ -1117,7 +1117,7 @@ pub(crate) fn type_available(namespace: &str, local: &str) -> bool {
             || xpath::atomic::AtomicType::find(local).is_some())
 }
 
-/// Whether a function of XPath 2.0 or XSLT 2.0 (`third`: of 3.1 or 3.0) has that name.
+/// Whether a function of XPath 2.0 or XSLT 2.0 (`version3`: of 3.1 or 3.0) has that name.
 pub(crate) fn function_available(namespace: &str, local: &str, version3: bool) -> bool {
     const FUNCTIONS: &str = "http://www.w3.org/2005/xpath-functions";
     match namespace {
@@ -1126,7 +1126,7 @@ pub(crate) fn function_available(namespace: &str, local: &str, version3: bool) -
                 || version3 && xpath::is_function_of(FUNCTIONS, local)
                 || crate::functions::find("", local, true).is_some()
         }
-        // Nothing can be cast to these.
+        // These cannot be the target of a cast.
         "http://www.w3.org/2001/XMLSchema" if matches!(local, "NOTATION" | "anyAtomicType") => false,
         "http://www.w3.org/2001/XMLSchema" => xpath::atomic::AtomicType::find(local).is_some(),
         other => crate::functions::find(other, local, true).is_some() || xpath::is_function_of(other, local),
@@ -1139,13 +1139,13 @@ fn no_map(name: &str) -> String {
     format!("XTSE1590: there is no character map \"{name}\"")
 }
 
-/// The maps that an `xsl:character-map` uses, and what it says itself.
+/// The maps that an `xsl:character-map` uses, and its own characters.
 pub(crate) type CharacterMap = (Vec<Name>, Vec<(char, String)>);
 
 /// A call of a template by name.
 pub(crate) struct Call {
     template: usize,
-    /// The arguments that are no tunnel parameters.
+    /// The arguments that are not tunnel parameters.
     passed: Vec<(Name, Place)>,
     place: Place,
 }

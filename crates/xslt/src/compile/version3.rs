@@ -11,7 +11,7 @@ use crate::version3::{
 };
 use xml::{NodeId, NodeKind};
 
-/// The instructions that only 3.0 has and that are here.
+/// The instructions that only 3.0 has and that are implemented.
 pub(super) const INSTRUCTIONS: [&str; 13] = [
     "assert",
     "break",
@@ -29,7 +29,7 @@ pub(super) const INSTRUCTIONS: [&str; 13] = [
 ];
 
 impl Compiler<'_> {
-    /// An instruction of 3.0. `None`: it is none.
+    /// An instruction of 3.0. `None`: another element.
     pub(super) fn version3_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
         let module = self.module.clone();
         let doc = &module.doc;
@@ -51,7 +51,7 @@ impl Compiler<'_> {
                     let Some(name) = self.symbol_attribute(child, "name") else { continue };
                     let shown = self.symbols.show(name);
                     let declared = self.declared(child, "XTTE0590", &format!("the parameter ${shown}"));
-                    if names.iter().any(|(known, _)| *known == name) {
+                    if names.iter().any(|(n, _)| *n == name) {
                         self.error(child, format!("XTSE0580: there are two parameters ${shown}"));
                     }
                     let value = self.binding(child);
@@ -74,10 +74,10 @@ impl Compiler<'_> {
                 self.only(node, &["with-param"]);
                 self.in_tail_of_iterate(node);
                 let arguments: Vec<Argument> = self.arguments(node).into_vec();
-                let known = self.iterates.last().cloned().unwrap_or_default();
+                let params = self.iterates.last().cloned().unwrap_or_default();
                 let mut passed = Vec::new();
                 for argument in arguments {
-                    match known.iter().find(|(name, _)| *name == argument.name) {
+                    match params.iter().find(|(name, _)| *name == argument.name) {
                         Some((_, slot)) => passed.push((*slot, argument)),
                         None => {
                             let shown = self.symbols.show(argument.name);
@@ -124,7 +124,7 @@ impl Compiler<'_> {
                 let body = self.body(node);
                 version3(Version3::WherePopulated { body })
             }
-            // Those in a body with others are read with it.
+            // `xsl:on-empty` and `xsl:on-non-empty` are compiled with their siblings.
             "on-empty" => {
                 self.attributes(node, &["select"], &[]);
                 let content = self.select_or_body(node);
@@ -150,7 +150,7 @@ impl Compiler<'_> {
                 let content = Content { select, body: self.body(node), separator: None };
                 version3(Version3::Assert { test, content, code })
             }
-            // All of its branches see the same; they come one after the other.
+            // Each branch gets the same input; they run one after the other.
             "fork" => {
                 self.attributes(node, &[], &[]);
                 self.only(node, &["sequence", "for-each-group"]);
@@ -295,7 +295,7 @@ impl Compiler<'_> {
         Catch { errors: errors.into(), slot, content }
     }
 
-    /// `xsl:next-iteration` and `xsl:break` are the last that an `xsl:iterate` does.
+    /// `xsl:next-iteration` and `xsl:break` must be the last instructions of an `xsl:iterate`.
     fn in_tail_of_iterate(&mut self, node: NodeId) {
         let module = self.module.clone();
         let doc = &module.doc;
@@ -339,7 +339,7 @@ impl Compiler<'_> {
                 | !self.children_named(node, "on-non-empty").is_empty()
     }
 
-    /// A body as parts: `pieces` are the instructions of its children, each with whether it is such a condition.
+    /// A body as parts: `pieces` are the instructions of its children, each with whether it is such a conditional part.
     pub(super) fn conditional(&mut self, node: NodeId, pieces: Vec<(Vec<Instruction>, bool)>) -> Body {
         let mut parts: Vec<Part> = Vec::new();
         let mut current: Vec<Instruction> = Vec::new();
@@ -356,11 +356,11 @@ impl Compiler<'_> {
             for instruction in piece {
                 if let Op::Version2(version2) = instruction.op
                     && let Version2::Version3(version3) = *version2
-                    && let Version3::Conditional { parts: own } = *version3
+                    && let Version3::Conditional { parts: inner } = *version3
                 {
-                    // Behind one for nothing no other comes.
+                    // No part may follow an `xsl:on-empty`.
                     misplaced |= matches!(parts.last(), Some(Part::OnEmpty(_)));
-                    parts.extend(own);
+                    parts.extend(inner);
                 }
             }
         }
@@ -448,5 +448,5 @@ impl Compiler<'_> {
     }
 }
 
-/// Parameters of the `xsl:iterate`s around: names and slots.
+/// The parameters of the enclosing `xsl:iterate`s: names and slots.
 pub(crate) type Iterates = Vec<Vec<(Name, usize)>>;

@@ -1,4 +1,4 @@
-//! EXSLT dates and times: XML Schema dates, times and durations, and the functions on them. A value that is none of
+//! EXSLT dates and times: XML Schema dates, times and durations, and the functions on them. A value in none of
 //! the expected forms gives NaN or the empty string, as the EXSLT pages say.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -274,7 +274,7 @@ impl Moment {
             second: clean(time % 60.0),
             zone: self.zone,
         };
-        // The result is as exact as it must be.
+        // The result is as precise as necessary.
         sum.kind = if self.kind == Kind::DateTime || sum.hour != 0 || sum.minute != 0 || sum.second != 0.0 {
             Kind::DateTime
         } else if self.kind == Kind::Date || sum.day != 1 {
@@ -391,7 +391,7 @@ impl Duration {
     }
 }
 
-/// Takes the noise of binary fractions off (nanoseconds suffice).
+/// Rounds to nanoseconds, against the noise of binary fractions.
 fn clean(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e9
 }
@@ -428,7 +428,7 @@ fn split_zone(text: &str) -> Option<(&str, Option<i32>)> {
     Some((text, None))
 }
 
-/// What a function of the module gives.
+/// The result of a function of the module.
 #[derive(Debug, PartialEq)]
 pub enum Answer {
     Text(String),
@@ -546,7 +546,7 @@ fn difference(start: Moment, end: Moment) -> Option<Duration> {
     }
     if matches!(start.kind, Kind::Year | Kind::YearMonth) || matches!(end.kind, Kind::Year | Kind::YearMonth)
     {
-        // Cut to what both know.
+        // Truncated to the fields that both have.
         let months = |m: &Moment| astronomical(m.year) * 12 + i64::from(m.month) - 1;
         let difference = if start.kind == Kind::Year || end.kind == Kind::Year {
             (astronomical(end.year) - astronomical(start.year)) * 12

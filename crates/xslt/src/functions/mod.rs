@@ -19,7 +19,7 @@ const XALAN: &str = "http://xml.apache.org/xalan";
 /// Namespace of EXSLT functions (`func:function`).
 pub(crate) const EXSLT_FUNCTIONS: &str = "http://exslt.org/functions";
 
-/// A function that the processor provides.
+/// A function of the processor.
 #[derive(Debug)]
 pub(crate) struct Builtin {
     pub namespace: &'static str,
@@ -30,7 +30,7 @@ pub(crate) struct Builtin {
     pub function: Function,
 }
 
-/// Which function.
+/// The function.
 #[derive(Debug, Copy, Clone)]
 #[allow(clippy::enum_variant_names)]
 pub(crate) enum Function {
@@ -219,7 +219,7 @@ static LATER: &[Builtin] = table! {
     "", "function-available", 1..2, Boolean, F::FunctionAvailable;
 };
 
-/// The function of that name; `later`: in a processor of XSLT 2.0.
+/// The function of that name; `version2`: in a processor of XSLT 2.0.
 pub(crate) fn find(namespace: &str, local: &str, version2: bool) -> Option<(u32, &'static Builtin)> {
     let found = |table: &'static [Builtin], from: usize| {
         let at = table.iter().position(|f| f.local == local && f.namespace == namespace)?;
@@ -229,7 +229,7 @@ pub(crate) fn find(namespace: &str, local: &str, version2: bool) -> Option<(u32,
     added.or_else(|| found(TABLE, 0))
 }
 
-/// The class of Java that a function of that name is, by the namespaces of Xalan, Saxon, Oracle and XT.
+/// The Java class of a function, by the namespaces of Xalan, Saxon, Oracle and XT.
 pub(crate) fn java_class<'n>(namespace: &'n str, local: &'n str) -> Option<&'n str> {
     const IN_NAMESPACE: [&str; 7] = [
         "java:",

@@ -5,23 +5,23 @@ use xpath::regex::{Regex, RegexError};
 
 /// The expression, and whether all matches count (`g`), not the first alone.
 fn compiled(pattern: &str, flags: &str) -> Result<(std::sync::Arc<Regex>, bool), String> {
-    let own: String = flags.chars().filter(|flag| *flag != 'g').collect();
-    Ok((Regex::cached(pattern, &own).map_err(said)?, flags.contains('g')))
+    let regex_flags: String = flags.chars().filter(|flag| *flag != 'g').collect();
+    Ok((Regex::cached(pattern, &regex_flags).map_err(message)?, flags.contains('g')))
 }
 
-fn said(error: RegexError) -> String {
+fn message(error: RegexError) -> String {
     format!("regexp: {}", error.message)
 }
 
 /// `regexp:test()`.
 pub(crate) fn test(text: &str, pattern: &str, flags: &str) -> Result<bool, String> {
-    compiled(pattern, flags)?.0.is_match(text).map_err(said)
+    compiled(pattern, flags)?.0.is_match(text).map_err(message)
 }
 
 /// `regexp:match()`: the first match and its groups, or all matches.
 pub(crate) fn matches(text: &str, pattern: &str, flags: &str) -> Result<Vec<String>, String> {
     let (regex, all) = compiled(pattern, flags)?;
-    let parts = regex.analyze(text, true).map_err(said)?;
+    let parts = regex.analyze(text, true).map_err(message)?;
     let mut found = parts.into_iter().filter_map(|part| part.groups);
     let owned = |groups: Vec<&str>| groups.into_iter().map(str::to_owned).collect();
     Ok(match all {
@@ -35,7 +35,7 @@ pub(crate) fn replace(text: &str, pattern: &str, flags: &str, replacement: &str)
     let (regex, all) = compiled(pattern, flags)?;
     let mut out = String::with_capacity(text.len());
     let mut done = false;
-    for part in regex.analyze(text, true).map_err(said)? {
+    for part in regex.analyze(text, true).map_err(message)? {
         match part.groups {
             Some(groups) if all || !done => {
                 done = true;

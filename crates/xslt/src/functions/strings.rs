@@ -93,7 +93,7 @@ pub fn encode_uri(text: &str, escape_reserved: bool) -> String {
     out
 }
 
-/// `str:decode-uri`; the empty string where the bytes are no UTF-8.
+/// `str:decode-uri`; the empty string where the bytes are not UTF-8.
 pub fn decode_uri(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

@@ -1,6 +1,6 @@
-//! Patterns of XSLT 3.0 that are no path of children and attributes: predicate patterns (`.[p]`), variables, `doc()`, other axes, `except`
+//! Patterns of XSLT 3.0 other than paths of children and attributes: predicate patterns (`.[p]`), variables, `doc()`, other axes, `except`
 //! and `intersect`, parentheses. A node matches such a pattern if the pattern, as an expression, selects it from the node or from
-//! something above it (section 5.5.3).
+//! an ancestor of it (section 5.5.3).
 
 use super::{Alternative, Anchor, PatternContext, Predicate, Test, is_positional};
 use crate::expr::Expr;
@@ -9,11 +9,11 @@ use xpath::ast::{self, Axis, ExprKind, NodeTest, Operator, Start};
 /// A pattern as expressions.
 #[derive(Debug)]
 pub(crate) enum Selected {
-    /// The same from every node of a document.
+    /// It selects the same from every node of a document.
     Once(Expr),
-    /// From the node to be matched and from each that it is in.
+    /// It is evaluated at the node to be matched and at each ancestor.
     Each(Expr),
-    /// What the first selects and the second selects too (`true`) or does not.
+    /// What the first selects and the second selects too (`true`) or does not select.
     Both(Box<Selected>, Box<Selected>, bool),
 }
 
@@ -84,7 +84,7 @@ fn selected(source: &str, tree: &ast::Expr, cx: &mut PatternContext<'_>) -> Resu
     }
     if let ExprKind::Operation(operator @ (Operator::Intersect | Operator::Except), a, b) = &tree.kind {
         let both = *operator == Operator::Intersect;
-        // What does not depend on where it is evaluated is evaluated once.
+        // A part that does not depend on the context is evaluated once.
         if is_absolute(b) || both && is_absolute(a) {
             let (a, b) = (selected(source, a, cx)?, selected(source, b, cx)?);
             return Ok(Selected::Both(a.into(), b.into(), both));
@@ -93,7 +93,7 @@ fn selected(source: &str, tree: &ast::Expr, cx: &mut PatternContext<'_>) -> Resu
     Ok(Selected::Each(compile(source, tree, cx)?))
 }
 
-/// Whether a tree is a pattern of 3.0.
+/// Whether a parse tree is a pattern of 3.0.
 fn is_pattern(tree: &ast::Expr) -> bool {
     let downwards = |axis: Axis| {
         matches!(
@@ -120,8 +120,9 @@ fn is_pattern(tree: &ast::Expr) -> bool {
             }) && steps.iter().all(|step| downwards(step.axis))
         }
         ExprKind::Call(name, arguments) => {
-            let known = matches!(name.local.as_str(), "doc" | "id" | "element-with-id" | "key" | "root");
-            known
+            let is_function_of_patterns =
+                matches!(name.local.as_str(), "doc" | "id" | "element-with-id" | "key" | "root");
+            is_function_of_patterns
                 && arguments.iter().all(|argument| {
                     matches!(
                         argument.kind,
@@ -174,15 +175,15 @@ pub(super) fn of_document(
     tree: &ast::Expr,
     cx: &mut PatternContext<'_>,
 ) -> Result<Alternative, String> {
-    let mut own = tree.clone();
+    let mut step_expr = tree.clone();
     let mut named = false;
-    if let ExprKind::Path(_, steps) = &mut own.kind {
+    if let ExprKind::Path(_, steps) = &mut step_expr.kind {
         for step in steps {
             step.axis = Axis::SelfAxis;
             named |= matches!(&step.test, NodeTest::Document(Some(inner)) if matches!(**inner, NodeTest::Element(Some(_))));
         }
     }
     let priority = if named { 0.0 } else { -0.5 };
-    let selected = Selected::Once(compile(source, &own, cx)?);
+    let selected = Selected::Once(compile(source, &step_expr, cx)?);
     Ok(Alternative { steps: Box::default(), anchor: Anchor::Selected(Box::new(selected), priority) })
 }

@@ -1,5 +1,5 @@
-//! Accumulators (XSLT 3.0 section 18.2): values computed by rules while a document is walked through, by node and name. They are found for
-//! all nodes of a document when the first of them is asked for.
+//! Accumulators (XSLT 3.0 section 18.2): values computed by rules while a document is traversed, by node and name. They are computed for
+//! all nodes of a document on first use.
 
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Place;
@@ -10,16 +10,16 @@ use std::sync::{Arc, Mutex};
 use xml::{NodeId, NodeKind};
 use xpath::{DocId, Node, Value};
 
-/// What the values of one accumulator for one document may hold together, in bytes (each item counts 32 and its text).
+/// The most memory of the values of one accumulator for one document, in bytes (each item counts 32 and its text).
 const MAX_HELD: usize = 256 << 20;
 
 /// The values before and after each node, by its number.
 type Values = Arc<HashMap<NodeId, (Value, Value)>>;
 
-/// What was computed, and what is being computed.
+/// The computed values, and those under computation.
 #[derive(Default)]
 pub(super) struct Accumulated {
-    known: Mutex<HashMap<(Name, DocId), Values>>,
+    values: Mutex<HashMap<(Name, DocId), Values>>,
     busy: Mutex<HashSet<(Name, DocId)>>,
 }
 
@@ -41,8 +41,8 @@ impl Engine<'_> {
         }
         let key = (name, node.doc);
         let failed = || self.fail(accumulator.place, "an accumulator could not be computed".into());
-        let known = self.accumulated.known.lock().map_err(|_| failed())?.get(&key).cloned();
-        let values = match known {
+        let kept = self.accumulated.values.lock().map_err(|_| failed())?.get(&key).cloned();
+        let values = match kept {
             Some(values) => values,
             None => {
                 if !self.accumulated.busy.lock().map_err(|_| failed())?.insert(key) {
@@ -57,7 +57,7 @@ impl Engine<'_> {
                     busy.remove(&key);
                 }
                 let values = Arc::new(computed?);
-                self.accumulated.known.lock().map_err(|_| failed())?.insert(key, values.clone());
+                self.accumulated.values.lock().map_err(|_| failed())?.insert(key, values.clone());
                 values
             }
         };
@@ -65,7 +65,7 @@ impl Engine<'_> {
         Ok(if after { behind } else { before })
     }
 
-    /// Walks through the document of the node of a focus.
+    /// Traverses the document of the focus's node.
     fn accumulate(&self, accumulator: &Accumulator, focus: &Focus) -> Res<HashMap<NodeId, (Value, Value)>> {
         let id = focus.node.doc;
         let doc = self.doc(id);
@@ -125,7 +125,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The value behind a node's begin or end: the last rule that matches says it.
+    /// The value after a node's begin or end: that of the last matching rule.
     fn apply_rules(
         &self,
         accumulator: &Accumulator,

@@ -12,9 +12,9 @@ use xpath::{BoundNames, DocId};
 /// A document beside the source.
 pub(super) struct Entry<'a> {
     doc: OnceLock<Box<Document>>,
-    /// Of a fragment that is only text: `doc` is made when its nodes are wanted.
+    /// Of a fragment that is only text: `doc` is made when its nodes are used.
     text: Option<String>,
-    /// Its URI; of a fragment that of the stylesheet.
+    /// Its URI; for a fragment that of the stylesheet.
     pub uri: Cow<'a, str>,
     /// A result tree fragment.
     pub fragment: bool,
@@ -40,7 +40,7 @@ pub(super) struct Bound {
 }
 
 /// The last bindings of this thread: which stylesheet, which names of documents. Messages of one kind follow one another,
-/// and documents inherit their names from those before them, so that binding is seldom done.
+/// and documents inherit their names from those before them, so that binding is rare.
 const REMEMBERED: usize = 16;
 
 struct Remembered {
@@ -57,7 +57,7 @@ impl Bound {
     /// The names of the stylesheet with number `sheet` in `doc`.
     fn of(doc: &Document, sheet: u64, pool: &[(Box<str>, Box<str>)], names: &Names) -> Arc<Bound> {
         let stamp = doc.name_stamp();
-        let known = REMEMBER.with_borrow_mut(|list| {
+        let bound = REMEMBER.with_borrow_mut(|list| {
             let at = list.iter().position(|r| r.sheet == sheet && r.stamp.0 == stamp.0)?;
             if list[at].stamp != stamp {
                 list.swap_remove(at);
@@ -65,7 +65,7 @@ impl Bound {
             }
             Some(list[at].bound.clone())
         });
-        known.unwrap_or_else(|| {
+        bound.unwrap_or_else(|| {
             let bound = Arc::new(Bound::new(doc, pool, names));
             REMEMBER.with_borrow_mut(|list| {
                 if list.len() >= REMEMBERED {
@@ -104,8 +104,8 @@ impl Bound {
     /// The stylesheet's number of a node's name.
     #[inline]
     pub fn name_of(&self, doc: &Document, node: NodeId) -> Name {
-        let own = doc.name_id(node).and_then(|name| self.names.get(name.index()));
-        own.copied().unwrap_or(Name::NONE)
+        let name = doc.name_id(node).and_then(|name| self.names.get(name.index()));
+        name.copied().unwrap_or(Name::NONE)
     }
 }
 

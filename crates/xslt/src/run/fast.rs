@@ -1,4 +1,4 @@
-//! XML straight to bytes: the way of messages. What `xsl:output` of the default kind asks (XML, UTF-8, no indentation,
+//! XML straight to bytes: the path of messages. The default output (XML, UTF-8, no indentation,
 //! no CDATA sections, no document type) needs no serialiser: literal result elements are bytes made when the
 //! stylesheet was compiled, and namespaces in force are numbers that are compared.
 
@@ -11,14 +11,14 @@ struct Scope {
     parent: u32,
     prefix: Box<str>,
     uri: Box<str>,
-    /// The declaration that was last made on top of this one.
+    /// The last declaration that was made on top of this one.
     last: u32,
 }
 
-/// What a literal result element declares where it stands.
+/// The declarations of a literal result element in its present scope.
 #[derive(Clone, Copy)]
 struct Cached {
-    /// The namespaces around it, and with it.
+    /// The scope around it, and the scope in it.
     outer: u32,
     inner: u32,
     /// Its declarations in `declarations`.
@@ -26,7 +26,7 @@ struct Cached {
     end: u32,
 }
 
-/// An open element that is no literal one.
+/// An open element that is not a literal one.
 struct Frame {
     name: u32,
     scope: u32,
@@ -45,7 +45,7 @@ pub(super) struct Fast<'o> {
     outer: Vec<u32>,
     frames: Vec<Frame>,
     names: Vec<u8>,
-    /// A start tag is not closed yet: where its `<` is, where its name ends, the namespaces outside of it.
+    /// A start tag is open: the position of its `<`, the end of its name, the scope around it.
     in_tag: bool,
     tag: usize,
     tag_end: usize,
@@ -55,7 +55,7 @@ pub(super) struct Fast<'o> {
     generated: u32,
 }
 
-/// What [`Fast::end_leaf`] needs to know: the namespaces around it, where its content begins.
+/// For [`Fast::end_leaf`]: the scope around it, and the start of its content.
 #[derive(Clone, Copy)]
 pub(super) struct Leaf {
     outer: u32,
@@ -84,7 +84,7 @@ impl<'o> Fast<'o> {
         }
     }
 
-    /// What was written, unless a start tag is open: it will not be looked at again.
+    /// The output so far, unless a start tag is open: it is final.
     pub fn settled(&mut self) -> Option<&mut Vec<u8>> {
         (!self.in_tag).then_some(&mut *self.out)
     }
@@ -114,12 +114,12 @@ impl<'o> Fast<'o> {
         ""
     }
 
-    /// The namespaces of `scope` and one more.
+    /// `scope` with one more namespace.
     fn with(&mut self, scope: u32, prefix: &str, uri: &str) -> u32 {
         let last = self.scopes[scope as usize].last;
-        if let Some(known) = self.scopes.get(last as usize)
-            && is_same(&known.prefix, prefix)
-            && is_same(&known.uri, uri)
+        if let Some(s) = self.scopes.get(last as usize)
+            && is_same(&s.prefix, prefix)
+            && is_same(&s.uri, uri)
         {
             return last;
         }
@@ -131,7 +131,7 @@ impl<'o> Fast<'o> {
 
     // Literal result elements.
 
-    /// Starts a literal result element, with all attributes that are fixed. Only for those that have
+    /// Starts a literal result element, with all fixed attributes. Only for those that have
     /// [`Literal::bindings`].
     #[inline]
     pub fn start_literal(&mut self, literal: &Literal) {
@@ -165,7 +165,7 @@ impl<'o> Fast<'o> {
         self.out.extend_from_slice(&literal.fixed);
     }
 
-    /// The same for one that holds only text: its start tag is closed.
+    /// The same for one that contains only text: its start tag is closed.
     #[inline]
     pub fn start_leaf(&mut self, literal: &Literal) -> Leaf {
         let outer = self.scope;
@@ -174,7 +174,7 @@ impl<'o> Fast<'o> {
         Leaf { outer, content: self.out.len() }
     }
 
-    /// The content of the element just started, and its end. Gives the length of the text.
+    /// The content of the element just started, and its end. Returns the length of the text.
     #[inline]
     pub fn leaf(&mut self, literal: &Literal, leaf: Leaf, text: &str) -> usize {
         push_text(self.out, text);
@@ -208,7 +208,7 @@ impl<'o> Fast<'o> {
         if self.cache.len() <= number {
             self.cache.resize((number + 1).max(32), Cached { outer: NONE, inner: 0, start: 0, end: 0 });
         }
-        // What is made again and again in changing surroundings is not worth remembering for ever.
+        // Scopes that change again and again are not cached for ever.
         if self.declarations.len() > 1 << 20 {
             self.declarations.clear();
             self.cache.iter_mut().for_each(|cached| cached.outer = NONE);
@@ -263,7 +263,7 @@ impl<'o> Fast<'o> {
         }
     }
 
-    /// An element in no namespace that holds nothing but this text. `false`: it must be written otherwise, because there is
+    /// An element in no namespace that contains only this text. `false`: it must be written in another way, because there is
     /// a default namespace.
     #[inline]
     pub fn plain_leaf(&mut self, local: &str, text: &str) -> bool {
@@ -337,7 +337,7 @@ impl<'o> Fast<'o> {
         true
     }
 
-    /// The attributes of the open tag, declarations included: where each stands, its prefix and its local name.
+    /// The attributes of the open tag, declarations included: position, prefix and local name of each.
     fn attributes(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &str, &str)> {
         let mut at = self.tag_end;
         std::iter::from_fn(move || {
@@ -353,7 +353,7 @@ impl<'o> Fast<'o> {
         })
     }
 
-    /// Where an attribute of that name stands in the open tag.
+    /// The position of an attribute with that name in the open tag.
     fn find_attribute(&self, prefix: &str, namespace: &str, local: &str) -> Option<std::ops::Range<usize>> {
         let is_it = |found: &str, found_local: &str| {
             found_local == local
@@ -375,7 +375,7 @@ impl<'o> Fast<'o> {
         push_text(self.out, text);
     }
 
-    /// Text that is escaped already.
+    /// Escaped text.
     #[inline]
     pub fn escaped_text(&mut self, text: &[u8]) {
         self.close_tag();
@@ -442,8 +442,8 @@ impl StartTag for Fast<'_> {
 
     fn uses(&self, prefix: &str) -> bool {
         let name = &self.out[self.tag + 1..self.tag_end];
-        let own = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..colon]);
-        own == prefix.as_bytes()
+        let name_prefix = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..colon]);
+        name_prefix == prefix.as_bytes()
             || !prefix.is_empty() && self.attributes().any(|(_, found, _)| found == prefix)
     }
 

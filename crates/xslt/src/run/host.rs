@@ -1,4 +1,4 @@
-//! What expressions ask the transformation for: variables, functions, documents.
+//! The host of expressions in a transformation: variables, functions, documents.
 
 use super::{Engine, Focus, Frame, Res, node_set, nodes};
 use crate::error::XsltError;
@@ -16,16 +16,16 @@ use xpath::{Collation, Context, DocId, ExtensionName, Host, Item, Node, NodeSet,
 /// Nested evaluations of dynamic expressions per stack.
 const EVALUATIONS: u32 = 100;
 
-/// The values of a composite key and the nodes of them.
+/// Composite keys with their nodes.
 type Keyed = (Vec<Atomic>, Vec<Node>);
 
 /// Nodes by the value of a key.
 #[derive(Default)]
 pub(super) struct KeyIndex {
     texts: HashMap<Box<str>, Vec<Node>>,
-    /// By values that are no strings (XSLT 2.0).
+    /// By values that are not strings (XSLT 2.0).
     values: HashMap<xpath::atomic::Bucket, Vec<(Atomic, Vec<Node>)>>,
-    /// By values that are a key as a whole (XSLT 3.0).
+    /// By composite values (XSLT 3.0).
     composite: HashMap<Vec<xpath::atomic::Bucket>, Vec<Keyed>>,
 }
 
@@ -36,18 +36,18 @@ impl KeyIndex {
 
     fn of_value(&self, atom: &Atomic) -> Option<&Vec<Node>> {
         let alike = self.values.get(&atom.bucket())?;
-        alike.iter().find(|(known, _)| same_value(known, atom)).map(|(_, nodes)| nodes)
+        alike.iter().find(|(value, _)| same_value(value, atom)).map(|(_, nodes)| nodes)
     }
 
     fn of_values(&self, atoms: &[Atomic]) -> Option<&Vec<Node>> {
         let hash: Vec<_> = atoms.iter().map(Atomic::bucket).collect();
         let alike = self.composite.get(&hash)?;
-        alike.iter().find(|(known, _)| same_values(known, atoms)).map(|(_, nodes)| nodes)
+        alike.iter().find(|(values, _)| same_values(values, atoms)).map(|(_, nodes)| nodes)
     }
 
     fn add_values(&mut self, atoms: Vec<Atomic>, node: Node) {
         let alike = self.composite.entry(atoms.iter().map(Atomic::bucket).collect()).or_default();
-        match alike.iter_mut().find(|(known, _)| same_values(known, &atoms)) {
+        match alike.iter_mut().find(|(values, _)| same_values(values, &atoms)) {
             Some((_, list)) if list.last() == Some(&node) => {}
             Some((_, list)) => list.push(node),
             None => alike.push((atoms, vec![node])),
@@ -66,7 +66,7 @@ impl KeyIndex {
 
     fn add_value(&mut self, atom: Atomic, node: Node) {
         let alike = self.values.entry(atom.bucket()).or_default();
-        match alike.iter_mut().find(|(known, _)| same_value(known, &atom)) {
+        match alike.iter_mut().find(|(value, _)| same_value(value, &atom)) {
             Some((_, list)) if list.last() == Some(&node) => {}
             Some((_, list)) => list.push(node),
             None => alike.push((atom, vec![node])),
@@ -74,7 +74,7 @@ impl KeyIndex {
     }
 }
 
-/// Equal, and NaN is itself.
+/// Equal, where NaN equals itself.
 fn same_value(a: &Atomic, b: &Atomic) -> bool {
     let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
     a.equals(b) || nan(a) && nan(b)
@@ -94,11 +94,11 @@ pub(super) struct ExprHost<'h, 'e> {
     pub next: u32,
     /// See [`Focus`].
     pub dynamic: u32,
-    /// What failed further in, with its place; the expression has its message only.
+    /// An error from an inner call, with its place; the expression has its message only.
     pub failed: RefCell<Option<Box<XsltError>>>,
 }
 
-/// A host that knows documents only.
+/// A host with documents only.
 pub(super) struct DocHost<'h, 'e> {
     pub engine: &'h Engine<'e>,
 }
@@ -203,19 +203,19 @@ impl Host for ExprHost<'_, '_> {
 }
 
 impl<'h> ExprHost<'h, '_> {
-    /// Keeps what failed further in; its message for the expression.
+    /// Keeps an error from an inner call; returns its message for the expression.
     fn keep(&self, error: Box<XsltError>) -> String {
         let message = error.message.clone();
         *self.failed.borrow_mut() = Some(error);
         message
     }
 
-    /// What failed further in, if that is why the expression failed.
+    /// The error from an inner call, if that is why the expression failed.
     pub fn failed(&self, error: &xpath::XPathError) -> Option<Box<XsltError>> {
         self.failed.take().filter(|inner| inner.message == error.message)
     }
 
-    /// A node of its own that is like another.
+    /// A copy of a node as a tree of its own.
     fn copy_of(&self, node: Node) -> Result<Node, String> {
         let from = self.engine.doc(node.doc);
         self.engine
@@ -244,7 +244,7 @@ impl<'h> ExprHost<'h, '_> {
         Ok(root.first().map_or(node, |root| Node::in_document(root.doc, id)))
     }
 
-    /// A copy of a node and of what it is in: ancestors with their attributes, without their other content (XSLT 3.0 section 18.4).
+    /// A copy of a node with its ancestors and their attributes, without their other content (XSLT 3.0 section 18.4).
     fn snapshot(&self, node: Node) -> Result<Node, String> {
         let from = self.engine.doc(node.doc);
         let mut above = Vec::new();
@@ -263,7 +263,7 @@ impl<'h> ExprHost<'h, '_> {
         let mut parent = Document::ROOT;
         for id in above.iter().rev().skip(usize::from(is_document)) {
             let element = doc.append_element(parent, from.prefix(*id), from.namespace(*id), from.local(*id));
-            // (What holds in it and is not declared here is declared above.)
+            // (Inherited namespaces are declared at the copied ancestors.)
             for (prefix, uri) in from.namespace_declarations(*id) {
                 doc.declare_namespace(element, prefix, uri);
             }
@@ -276,8 +276,10 @@ impl<'h> ExprHost<'h, '_> {
         let copy = match from.kind(node.id) {
             NodeKind::Attribute => {
                 let (namespace, local) = (from.namespace(node.id), from.local(node.id));
-                let mut own = doc.attributes(parent);
-                own.find(|id| doc.local(*id) == local && doc.namespace(*id) == namespace).unwrap_or(parent)
+                let mut attributes = doc.attributes(parent);
+                attributes
+                    .find(|id| doc.local(*id) == local && doc.namespace(*id) == namespace)
+                    .unwrap_or(parent)
             }
             _ => doc.copy_from(parent, from, node.id),
         };
@@ -296,8 +298,8 @@ impl<'h> ExprHost<'h, '_> {
         }
         if function.version2 {
             let key = if function.keeps { super::memo::Memo::key(slot, args) } else { None };
-            if let Some(known) = key.as_deref().and_then(|key| self.engine.memo.get(key)) {
-                return Ok(known);
+            if let Some(result) = key.as_deref().and_then(|key| self.engine.memo.get(key)) {
+                return Ok(result);
             }
             let value = self.version2_function(function, args)?;
             if let Some(key) = key {
@@ -306,7 +308,7 @@ impl<'h> ExprHost<'h, '_> {
             return Ok(value);
         }
         let mut frame = Frame::default();
-        // One more for the result.
+        // One more slot, for the result.
         frame.locals.resize(function.slots + 1, Value::Empty);
         for ((_, slot), value) in function.parameters.iter().zip(args) {
             frame.locals[*slot] = value.clone();
@@ -331,7 +333,7 @@ impl<'h> ExprHost<'h, '_> {
         })
     }
 
-    /// `xsl:function`: there is no context item in it; the result is what its body makes.
+    /// `xsl:function`: the context item is absent; the result is the value of its body.
     fn version2_function(&self, function: &crate::model::Function, args: &[Value]) -> Result<Value, String> {
         let engine = self.engine;
         let focus = Focus::new(Node::ABSENT, self.depth, self.next);
@@ -457,13 +459,13 @@ impl<'h> ExprHost<'h, '_> {
                 let base = match args.get(1) {
                     Some(_) => match set(1)?.first() {
                         Some(node) => Some(engine.docs.uri(node.doc).to_owned()),
-                        // No base URI: nothing can be found.
+                        // Without a base URI it cannot be resolved.
                         None => return Ok(Value::NodeSet(NodeSet::new())),
                     },
                     None => None,
                 };
                 match args.first() {
-                    // The second argument, if there is one, is the base of all; else nodes have their own.
+                    // The second argument, if there is one, is the base for all; else nodes have their own.
                     Some(Value::NodeSet(_) | Value::Empty | Value::Sequence(_)) => {
                         let mut found = Vec::new();
                         for item in args[0].items() {
@@ -550,7 +552,7 @@ impl<'h> ExprHost<'h, '_> {
                 };
                 Value::Boolean(available)
             }
-            // (Whatever it is, functions have a namespace.)
+            // (A function always has a namespace.)
             Function::FunctionAvailable if text(0)?.trim().starts_with("Q{}") => Value::Boolean(false),
             Function::FunctionAvailable => {
                 let available = self.resolve(&text(0)?).is_some_and(|(namespace, local)| {
@@ -584,21 +586,22 @@ impl<'h> ExprHost<'h, '_> {
             }
             Function::UnparsedEntityUri | Function::UnparsedEntityPublicId => {
                 let name = text(0)?;
-                let of = match args.get(1) {
+                let document = match args.get(1) {
                     None => cx.node.doc,
                     Some(_) => set(1)?.first().map_or(DocId::ATOMIC, |node| node.doc),
                 };
-                if of == DocId::ATOMIC {
+                if document == DocId::ATOMIC {
                     let code = if builtin.local.ends_with("uri") { "XTDE1370" } else { "XTDE1380" };
                     return Err(format!("{code}: {}() is about a node in a document", builtin.local));
                 }
-                let found = engine.doc(of).unparsed_entity(&name);
+                let found = engine.doc(document).unparsed_entity(&name);
                 match builtin.function {
                     Function::UnparsedEntityPublicId => {
                         Value::from(found.and_then(|(_, public)| public).unwrap_or_default())
                     }
                     _ => {
-                        let uri = found.map(|(system, _)| crate::resolver::join(engine.docs.uri(of), system));
+                        let uri =
+                            found.map(|(system, _)| crate::resolver::join(engine.docs.uri(document), system));
                         let uri = uri.unwrap_or_default();
                         match engine.plan.version2 {
                             true => Value::Atomic(Atomic::Uri(uri.into())),
@@ -644,9 +647,9 @@ impl<'h> ExprHost<'h, '_> {
                 Value::NodeSet(NodeSet::from_ordered(&kept))
             }
             Function::HasSameNodes => {
-                let (own, other): (HashSet<Node>, HashSet<Node>) =
+                let (left, right): (HashSet<Node>, HashSet<Node>) =
                     (set(0)?.iter().collect(), set(1)?.iter().collect());
-                Value::Boolean(own == other)
+                Value::Boolean(left == right)
             }
             Function::Parse => {
                 let source = text(0)?;
@@ -918,7 +921,7 @@ impl<'h> ExprHost<'h, '_> {
         })
     }
 
-    /// `dyn:evaluate`: an expression only known now. `None`: it is none, or fails.
+    /// `dyn:evaluate`: a dynamic expression. `None`: it is invalid, or fails.
     fn evaluated(&self, source: &str, cx: &Context<'_>) -> Result<Option<Value>, String> {
         if self.depth as usize >= self.engine.options.limits.depth {
             return Err("expressions evaluate one another too deeply".into());
@@ -995,7 +998,7 @@ impl<'h> ExprHost<'h, '_> {
         Ok(crate::stack::on_new(|| Ok(run())).ok().flatten())
     }
 
-    /// `dyn:map`: the expression for each node; values that are no nodes become elements.
+    /// `dyn:map`: the expression for each node; values that are not nodes become elements.
     fn map(&self, nodes: &NodeSet, source: &str, cx: &Context<'_>) -> Result<Value, String> {
         let engine = self.engine;
         let mut found = Vec::new();
@@ -1076,7 +1079,7 @@ impl Engine<'_> {
         self.add_fragment(doc, Place::default()).map_err(|error| error.message)
     }
 
-    /// The nodes of one document by the values of a key, built when first asked for.
+    /// The nodes of one document by the values of a key, built on first use.
     fn collation_of_key(&self, name: Name) -> Collation {
         self.plan.keys.get(&name).and_then(|keys| keys.first()).map_or_else(Default::default, |k| k.collation)
     }
@@ -1161,8 +1164,8 @@ impl Engine<'_> {
             Some((uri, fragment)) => (uri.to_owned(), Some(fragment.to_owned())),
             None => (absolute, None),
         };
-        let known = self.loaded.lock().map_err(|_| "the documents are locked")?.get(&uri).copied();
-        let id = match known {
+        let id = self.loaded.lock().map_err(|_| "the documents are locked")?.get(&uri).copied();
+        let id = match id {
             Some(id) => id,
             None => {
                 let id = self.read(&uri)?;
@@ -1190,7 +1193,7 @@ impl Engine<'_> {
         })
     }
 
-    /// `unparsed-text()`: a file as text, by its encoding: a mark in it, the argument, UTF-8.
+    /// `unparsed-text()`: a file as text; encoding by byte order mark, argument, UTF-8.
     fn unparsed_text(&self, href: &str, base: &str, encoding: Option<&str>) -> Result<String, String> {
         let code = |number: u16| match self.plan.version3 {
             true => format!("FOUT{number}"),
@@ -1226,7 +1229,7 @@ impl Engine<'_> {
             Err(_) if self.plan.modules.first().is_some_and(|principal| principal == uri) => {
                 self.plan.principal.to_vec()
             }
-            // An error of section 12.1 that may be recovered from by an empty node-set, as other processors do.
+            // A recoverable error of section 12.1: the node-set is empty, as in other processors.
             Err(message) => {
                 if let Some(messages) = self.options.messages {
                     messages(&format!("document(): {message}"));
@@ -1280,7 +1283,7 @@ fn constant(name: &str, precision: f64) -> f64 {
     text.get(..digits.min(text.len())).and_then(|t| t.trim_end_matches('.').parse().ok()).unwrap_or(value)
 }
 
-/// A number from 0 to 1 without any claim to quality.
+/// A pseudo-random number from 0 to 1.
 fn random() -> f64 {
     use std::hash::{BuildHasher, RandomState};
     (RandomState::new().hash_one(0u64) >> 11) as f64 / (1u64 << 53) as f64

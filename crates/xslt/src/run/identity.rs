@@ -1,6 +1,6 @@
-//! Identity templates (`<xsl:copy><xsl:apply-templates select="@* | node()"/></xsl:copy>`): most of what stylesheets that
-//! change a little of a message do. Where one leads to the next, they run as one loop, without looking at instructions;
-//! what has another rule goes the usual way.
+//! Identity templates (`<xsl:copy><xsl:apply-templates select="@* | node()"/></xsl:copy>`): the main part of stylesheets that
+//! change a little of a message. Where one leads to the next, they run as one loop, without instructions;
+//! a node with another rule is processed in the general way.
 
 use super::out::Out;
 use super::{Engine, Focus, Place, Res, quick_rule};
@@ -9,7 +9,7 @@ use xml::NodeKind;
 use xpath::Node;
 
 impl Engine<'_> {
-    /// Runs an identity template, by a rule of the mode, on the node of `focus`, which has arrived whole. `inside`: its parent was just
+    /// Runs an identity template, by a rule of the mode, on the node of `focus`, which is complete. `inside`: its parent was just
     /// copied, with all its namespaces.
     pub(super) fn identical(
         &self,
@@ -81,13 +81,13 @@ impl Engine<'_> {
             self.plan.templates[template as usize].identity.is_some_and(|identity| identity.stays_in(mode))
         };
         if self.plan.needs_size {
-            let own = if attributes { doc.attributes(parent).count() } else { 0 };
-            focus.size = (own + doc.children(parent).count()) as u32;
+            let attribute_count = if attributes { doc.attributes(parent).count() } else { 0 };
+            focus.size = (attribute_count + doc.children(parent).count()) as u32;
         } else {
             focus.size = 0;
         }
         if attributes {
-            // Until another rule adds some, no two have one name.
+            // Until another rule adds some, attribute names are unique.
             let mut copied = true;
             for attribute in doc.attributes(parent) {
                 focus.position += 1;
@@ -117,7 +117,7 @@ impl Engine<'_> {
             Quick::Template(template, _) => is_identity(template),
             Quick::Nothing | Quick::Ask => false,
         };
-        // The content of a document is in no element that was copied.
+        // The content of a document has no copied parent.
         let inside = doc.kind(parent) == NodeKind::Element;
         for child in doc.children(parent) {
             focus.position += 1;

@@ -1,4 +1,4 @@
-//! Which template rule, and whether a node matches a pattern.
+//! The template rule of a node, and whether a node matches a pattern.
 
 use super::{Engine, Focus, Frame, Res};
 use crate::expr::Expr;
@@ -20,7 +20,7 @@ pub(super) static NO_FRAME: Frame =
 /// The nodes of each document that a pattern selects, by the address of its expression.
 pub(super) type SelectedNodes = std::collections::HashMap<(usize, xpath::DocId), Arc<HashSet<Node>>>;
 
-/// A node as patterns see it.
+/// A node for the test of a pattern.
 pub(super) type NodeClass = Kind;
 
 impl Engine<'_> {
@@ -68,7 +68,7 @@ impl Engine<'_> {
         Ok(None)
     }
 
-    /// Whether no other template is as good for the node of a focus as that of rule `best` (`on-multiple-match="fail"`).
+    /// Whether no other template matches the node of a focus with the same priority as rule `best` (`on-multiple-match="fail"`).
     #[cold]
     fn check_only_match(&self, rules: &Rules, best: u32, focus: &Focus) -> Res<()> {
         let first = &rules.rules[best as usize];
@@ -183,7 +183,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Whether a pattern selects the node of a focus from it or from something that it is in.
+    /// Whether a pattern selects the node of a focus from it or from an ancestor.
     fn is_selected(&self, selected: &Selected, focus: &Focus, frame: &Frame) -> Res<bool> {
         let node = focus.node;
         if node.doc == xpath::DocId::ATOMIC {
@@ -195,7 +195,7 @@ impl Engine<'_> {
             }
             Selected::Once(expr) | Selected::Each(expr) => {
                 let each = matches!(selected, Selected::Each(_));
-                // Without variables of its own it is the same for all nodes of a document: those are found once.
+                // Without local variables it is the same for all nodes of a document: those are computed once.
                 if std::ptr::eq(frame, &NO_FRAME) && self.opening.is_none() {
                     return Ok(self.all_selected(expr, each, focus)?.contains(&node));
                 }
@@ -213,13 +213,13 @@ impl Engine<'_> {
         }
     }
 
-    /// What an expression selects from the node of a focus; nothing where it fails.
+    /// The value of an expression at the node of a focus; empty where it fails.
     fn selects(&self, expr: &Expr, focus: &Focus, frame: &Frame) -> Res<Vec<Node>> {
         let value = self.value(expr, matching_focus(focus, 1, 1), frame, Default::default());
         match value {
             Ok(Value::NodeSet(nodes)) => Ok(nodes.as_slice().to_vec()),
             Ok(value) => Ok(value.items().filter_map(|item| item.node()).collect()),
-            // An error in a pattern: nothing matches. A limit is no such error.
+            // An error in a pattern: nothing matches. A limit stays an error.
             Err(error) if error.has_code() => Ok(Vec::new()),
             Err(error) => Err(error),
         }
@@ -228,8 +228,8 @@ impl Engine<'_> {
     /// All nodes of a document that a pattern selects.
     fn all_selected(&self, expr: &Expr, each: bool, focus: &Focus) -> Res<Arc<HashSet<Node>>> {
         let key = (std::ptr::from_ref(expr).addr(), focus.node.doc);
-        if let Ok(known) = self.selected.lock()
-            && let Some(nodes) = known.get(&key)
+        if let Ok(selected) = self.selected.lock()
+            && let Some(nodes) = selected.get(&key)
         {
             return Ok(nodes.clone());
         }
@@ -237,7 +237,7 @@ impl Engine<'_> {
         let mut found = HashSet::new();
         let from = |id: NodeId| Focus { node: Node::in_document(focus.node.doc, id), ..*focus };
         let mut roots = Vec::new();
-        // The root, and the root of what has no document.
+        // The root, and the root of a tree without a document.
         let mut top = focus.node.id;
         while let Some(parent) = doc.parent(top) {
             top = parent;
@@ -254,8 +254,8 @@ impl Engine<'_> {
             found.extend(nodes);
         }
         let found = Arc::new(found);
-        if let Ok(mut known) = self.selected.lock() {
-            known.insert(key, found.clone());
+        if let Ok(mut selected) = self.selected.lock() {
+            selected.insert(key, found.clone());
         }
         Ok(found)
     }
@@ -291,7 +291,7 @@ impl Engine<'_> {
         // Positions count among the siblings that pass the node test.
         let doc = self.doc(node.doc);
         let Some(parent) = doc.parent(node.id) else {
-            // What is in nothing is the only one.
+            // A node without a parent is the only one.
             for predicate in &step.predicates {
                 if !self.holds_alone(predicate, focus, frame)? {
                     return Ok(false);
@@ -299,14 +299,14 @@ impl Engine<'_> {
             }
             return Ok(true);
         };
-        // All of one parent are decided together: their nodes are mostly matched one after the other.
+        // All children of a parent are decided together: they are mostly matched one after the other.
         let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
         let remembers = self.opening.is_none() && std::ptr::eq(frame, &NO_FRAME);
         if remembers
             && let Ok(kept) = self.kept.lock()
-            && let Some((_, list)) = kept.as_ref().filter(|(known, _)| *known == key)
+            && let Some((_, list)) = kept.as_ref().filter(|(k, _)| *k == key)
         {
-            return Ok(list.binary_search_by(|known| known.id.cmp(&node.id)).is_ok());
+            return Ok(list.binary_search_by(|n| n.id.cmp(&node.id)).is_ok());
         }
         let mut list: Vec<Node> = if step.attribute {
             siblings(node, doc.attributes(parent))
@@ -351,7 +351,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Whether the first predicate of a step, which may ask for the position, holds.
+    /// Whether the first predicate of a step holds, which may ask for the position.
     fn holds_at_position(
         &self,
         step: &Step,
@@ -376,7 +376,7 @@ impl Engine<'_> {
             Some(FixedPlace::At(wanted)) if !step.attribute => {
                 return Ok(self.position(step, node, parent) == wanted);
             }
-            // (Which is the last is not known while a document is being read.)
+            // (The last one is unknown while a document is being read.)
             Some(FixedPlace::Last) if !step.attribute && self.opening.is_none() => {
                 let mut at = doc.next_sibling(node.id);
                 while let Some(behind) = at {
@@ -412,12 +412,12 @@ impl Engine<'_> {
         })
     }
 
-    /// How many siblings pass the test of a step: counted once for the children of one node.
+    /// The number of siblings that pass the test of a step: counted once for the children of a node.
     fn size(&self, step: &Step, node: Node, parent: NodeId, count: impl FnOnce() -> usize) -> Res<usize> {
         let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
         if self.opening.is_none()
             && let Ok(sizes) = self.size.lock()
-            && let Some((_, size)) = sizes.filter(|(known, _)| *known == key)
+            && let Some((_, size)) = sizes.filter(|(k, _)| *k == key)
         {
             return Ok(size);
         }
@@ -429,8 +429,8 @@ impl Engine<'_> {
         Ok(size)
     }
 
-    /// The place of a child among the siblings that pass the test of a step. Nodes are mostly matched one after the
-    /// other: it is counted from the last one that was asked for.
+    /// The position of a child among the siblings that pass the test of a step. Nodes are mostly matched one after the
+    /// other: it is counted from the last one.
     fn position(&self, step: &Step, node: Node, parent: NodeId) -> usize {
         let doc = self.doc(node.doc);
         let key = (std::ptr::from_ref(step) as usize, node.doc, parent);
@@ -438,8 +438,8 @@ impl Engine<'_> {
         let mut count = 1;
         let mut at = doc.prev_sibling(node.id);
         while let Some(sibling) = at {
-            if let Some((_, known, place)) = last
-                && known == sibling
+            if let Some((_, last_sibling, place)) = last
+                && last_sibling == sibling
             {
                 count += place;
                 break;
@@ -468,7 +468,7 @@ impl Engine<'_> {
             Test::Namespace(uri) => named && doc.namespace(node.id) == &**uri,
             Test::Local(local) => named && doc.local(node.id) == &**local,
             Test::AnyName => named,
-            // On the child axis: the root is no child.
+            // The root is not a child.
             Test::Node => kind != NodeKind::Document && doc.parent(node.id).is_some(),
             Test::Text => kind == NodeKind::Text,
             Test::Comment => kind == NodeKind::Comment,
@@ -485,7 +485,7 @@ fn siblings(node: Node, list: impl Iterator<Item = NodeId>) -> Vec<Node> {
     list.map(|id| Node::in_document(node.doc, id)).collect()
 }
 
-/// The focus of a predicate: as deep as what asks whether the pattern matches.
+/// The focus of a predicate, at the depth of the pattern.
 fn matching_focus(focus: &Focus, position: usize, size: usize) -> Focus {
     let (position, size) = (position as u32, size as u32);
     Focus { position, size, ..Focus::new(focus.node, focus.depth + 1, focus.next) }

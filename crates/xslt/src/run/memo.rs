@@ -1,5 +1,5 @@
-//! Results of functions that ask for it (`xsl:function` with `cache="yes"`, XSLT 3.0 section 10.3.7): kept by their arguments while the
-//! transformation runs, as far as both are atomic values.
+//! Cached results of functions (`xsl:function` with `cache="yes"`, XSLT 3.0 section 10.3.7): by their arguments, during a
+//! transformation, if both are atomic values.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use xpath::atomic::Atomic;
 use xpath::{Item, Value};
 
-/// Results that are kept at most, of all functions together, …
+/// Most cached results of all functions together, …
 const ENTRIES: usize = 100_000;
 /// … and the longest arguments and results, in bytes.
 const LONGEST: usize = 4096;
@@ -15,11 +15,11 @@ const LONGEST: usize = 4096;
 /// See the module.
 #[derive(Default)]
 pub(super) struct Memo {
-    known: Mutex<HashMap<String, Value>>,
+    results: Mutex<HashMap<String, Value>>,
 }
 
 impl Memo {
-    /// What a call is known by; `None`: some argument is no atomic value, or they are long.
+    /// The key of a call; `None`: some argument is not an atomic value, or they are long.
     pub fn key(slot: u32, args: &[Value]) -> Option<String> {
         let mut key = slot.to_string();
         for arg in args {
@@ -30,7 +30,7 @@ impl Memo {
                     return None;
                 }
                 let text = atom.to_text();
-                // A float and a double, a date and a text that look alike are not the same.
+                // A float and a double, or a date and a text, with the same text differ.
                 let _ = write!(key, "{:?} {} {text};", atom.kind(), text.len());
                 if let Atomic::Name(name) = &atom {
                     let _ = write!(key, "{} {};", name.namespace.len(), name.namespace);
@@ -43,12 +43,12 @@ impl Memo {
         Some(key)
     }
 
-    /// The result of that call, if it was kept.
+    /// The cached result of a call.
     pub fn get(&self, key: &str) -> Option<Value> {
-        self.known.lock().ok()?.get(key).cloned()
+        self.results.lock().ok()?.get(key).cloned()
     }
 
-    /// Keeps a result, if it is of atomic values and not large. When there are too many, it begins anew.
+    /// Caches a result, if it is of atomic values and not large. When there are too many, the cache is emptied.
     pub fn put(&self, key: String, value: &Value) {
         let mut size = 0;
         for item in value.items() {
@@ -60,11 +60,11 @@ impl Memo {
                 return;
             }
         }
-        if let Ok(mut known) = self.known.lock() {
-            if known.len() >= ENTRIES {
-                known.clear();
+        if let Ok(mut results) = self.results.lock() {
+            if results.len() >= ENTRIES {
+                results.clear();
             }
-            known.insert(key, value.clone());
+            results.insert(key, value.clone());
         }
     }
 }

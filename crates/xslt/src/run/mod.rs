@@ -1,7 +1,7 @@
 //! Running a compiled stylesheet on a tree.
 //!
-//! [`Engine`] is one transformation: shared, immutable but for caches that only grow, so that functions called from
-//! XPath can run templates too. What changes while instructions run (variables, the output) is passed along.
+//! [`Engine`] is one transformation: shared, immutable except for caches that only grow, so that functions called from
+//! XPath can run templates too. The state of instructions (variables, the output) is passed along.
 
 mod accumulators;
 mod docs;
@@ -51,7 +51,7 @@ pub(crate) type Pool = [(Box<str>, Box<str>)];
 
 type Res<T> = Result<T, Box<XsltError>>;
 
-/// Bounds on a transformation.
+/// Limits of a transformation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunLimits {
     /// Nesting of instructions and templates. Default 60,000 (some 20,000 nested templates).
@@ -74,30 +74,30 @@ impl Default for RunLimits {
     }
 }
 
-/// How a transformation runs.
+/// Options of a transformation.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
     /// Bounds.
     pub limits: &'a RunLimits,
     /// Finds the documents of `document()`; none by default.
     pub resolver: &'a dyn Resolver,
-    /// What of a document type declaration in them is read; nothing by default.
+    /// Which parts of a document type declaration in them are read; none by default.
     pub dtd: &'a xml::Dtd,
-    /// Gets the text of `xsl:message`; dropped by default.
+    /// Receives the text of `xsl:message`; dropped by default.
     pub messages: Option<&'a (dyn Fn(&str) + Sync)>,
-    /// Takes the documents of `xsl:result-document`; without, one that has an `href` is an error.
+    /// Receives the documents of `xsl:result-document`; without it, one that has an `href` is an error.
     pub results: Option<&'a dyn crate::Results>,
     /// The input was parsed with [`crate::Stylesheet::strip_space`]: nothing is left to strip.
     pub stripped: bool,
-    /// Where the stylesheet leaves the output method to the result, it is XML, also for `html`.
+    /// Where the result would decide the output method, it is XML, also for `html`.
     pub as_xml: bool,
     /// URI of the input, for relative references in it.
     pub input_uri: &'a str,
-    /// Begins at this named template: `local` or `{namespace}local`.
+    /// The initial template: `local` or `{namespace}local`.
     pub initial_template: Option<&'a str>,
-    /// Begins in this mode: the same, or `#unnamed`, `#default`.
+    /// The initial mode: the same, or `#unnamed`, `#default`.
     pub initial_mode: Option<&'a str>,
-    /// There is no document: no context item where the transformation begins, and none for global variables.
+    /// There is no source document: no initial context item, and none for global variables.
     pub no_input: bool,
 }
 
@@ -136,34 +136,34 @@ pub(crate) struct Engine<'e> {
     options: &'e RunOptions<'e>,
     docs: Docs<'e>,
     globals: Vec<OnceLock<Value>>,
-    /// Globals being computed.
+    /// Globals under computation.
     busy: Vec<AtomicBool>,
     parameters: HashMap<Name, Value>,
     keys: Mutex<HashMap<(Name, DocId), Arc<KeyIndex>>>,
-    /// Keys being built.
+    /// Keys under construction.
     building: Mutex<HashSet<(Name, DocId)>>,
     loaded: Mutex<HashMap<String, Option<DocId>>>,
     steps: AtomicU64,
-    /// The last place that a pattern counted, see `Engine::position`; the last size, and the last children that several
-    /// predicates with positions kept.
+    /// The last position that a pattern counted, see `Engine::position`; the last size, and the last children that several
+    /// predicates with positions selected.
     place: Mutex<Option<CountedPlace>>,
     size: Mutex<Option<(StepOfParent, usize)>>,
     kept: Mutex<Option<(StepOfParent, Vec<Node>)>>,
-    /// What `xsl:number` counted last.
+    /// The last node that `xsl:number` counted.
     counted: Mutex<number::CountedNumbers>,
-    /// On a document that has not arrived whole: where it stands.
+    /// While streaming: the open element.
     opening: Option<stream::Opening<'e>>,
-    /// Context items that are no nodes, innermost last.
+    /// Context items that are not nodes, innermost last.
     atoms: Mutex<Vec<Atomic>>,
     /// The nodes of a document that a pattern selects, by the address of its expression.
     selected: Mutex<matching::SelectedNodes>,
     /// Values of accumulators.
     accumulated: accumulators::Accumulated,
-    /// Results of functions that are to be kept.
+    /// Cached results of functions.
     memo: memo::Memo,
-    /// What is seen from further in, innermost last.
+    /// The dynamic context of instructions, innermost last.
     dynamics: Mutex<Vec<Arc<Dynamic>>>,
-    /// Text nodes that `disable-output-escaping` is about; whether there are any.
+    /// Text nodes with `disable-output-escaping`; whether there are any.
     raw: Mutex<HashSet<Node>>,
     has_raw: AtomicBool,
     /// The time of `current-dateTime()`.
@@ -172,11 +172,11 @@ pub(crate) struct Engine<'e> {
     results: Arc<results::Written>,
 }
 
-/// Step (its address), document and parent; the child; its place among those that the step takes.
+/// Step (its address), document and parent; the child; its position among those that the step selects.
 type CountedPlace = (StepOfParent, NodeId, usize);
 type StepOfParent = (usize, DocId, NodeId);
 
-/// Where an instruction stands in the source, and how deep.
+/// The position of an instruction in the source document, and the depth.
 #[derive(Clone, Copy)]
 pub(crate) struct Focus {
     node: Node,
@@ -187,9 +187,9 @@ pub(crate) struct Focus {
     rule: u32,
     mode: u32,
     depth: u32,
-    /// At this depth a new stack begins (or the limit is reached).
+    /// The depth at which a new stack begins (or the limit is reached).
     next: u32,
-    /// Number of the [`Dynamic`] that holds here ([`NO_DYNAMIC`]: none).
+    /// The number of the present [`Dynamic`] ([`NO_DYNAMIC`]: none).
     dynamic: u32,
 }
 
@@ -197,39 +197,39 @@ pub use stream::StreamStats;
 pub(crate) use stream::run as run_stream;
 pub(crate) use window::Pump;
 
-/// So many instructions are counted together, as that many units of work.
+/// Instructions that are counted together, as that many units of work.
 const TICKS: u64 = 16;
 const UNITS: u64 = 64;
 
 const NO_RULE: u32 = u32::MAX;
 
-/// The variables of a template being executed.
+/// The variables of a running template.
 #[derive(Default)]
 pub(crate) struct Frame {
     /// In `func:function` the last one is its result.
     locals: SmallVec<[Value; 8]>,
-    /// Parameters that were passed: a bit by slot.
+    /// Passed parameters: a bit by slot.
     passed: u64,
-    /// The call that the template ends with: made when it has ended.
+    /// The tail call of the template: made when it has ended.
     tail: Option<Box<Tail>>,
-    /// What an `xsl:iterate` goes on with.
+    /// The next iteration of an `xsl:iterate`.
     control: Option<Box<version3::Control>>,
 }
 
-/// A call of a template in place of the one that ended with it.
+/// A tail call of a template.
 struct Tail {
     template: usize,
     frame: Frame,
 }
 
 impl Frame {
-    /// Makes place for so many variables.
+    /// Makes room for a number of variables.
     #[inline]
     fn reserve(&mut self, slots: usize) {
         self.locals.extend(std::iter::repeat_with(|| Value::Empty).take(slots));
     }
 
-    /// Whether it holds nothing at all that has to be dropped.
+    /// Whether it holds nothing that has to be dropped.
     #[inline]
     fn is_bare(&self) -> bool {
         !self.locals.spilled() && self.locals.is_empty() && self.tail.is_none() && self.control.is_none()
@@ -239,19 +239,19 @@ impl Frame {
 /// Names and values of `xsl:with-param`.
 type Arguments = SmallVec<[(Name, Value); 8]>;
 
-/// How often a template may end with a call of the next one.
+/// Most tail calls in a row.
 const MAX_TAILS: usize = 10_000_000;
 
-/// What a call from an expression counts towards the depth.
+/// How much a call from an expression counts towards the depth.
 const EXPRESSION: u32 = 4;
 
 /// Most parameters of a template.
 pub(crate) const MAX_PARAMETERS: usize = 64;
 
-/// Nesting that surely fits into the stack of the thread that calls. (Frames of builds for debugging are several times as
+/// Nesting that certainly fits into the stack of the calling thread. (Frames of debug builds are several times as
 /// large.)
 const FIRST_SEGMENT: u32 = if cfg!(debug_assertions) { 120 } else { 400 };
-/// How much deeper it may go before the stack is looked at again, in the calling thread and in one of its own.
+/// How much deeper it may go before the stack is checked again, in the calling thread and in one of its own.
 const STRIDE: u32 = if cfg!(debug_assertions) { 10 } else { 50 };
 const OWN_STRIDE: u32 = 1000;
 
@@ -326,7 +326,7 @@ impl<'e> Engine<'e> {
                 return Err(self.fail(global.place, message.to_owned()));
             }
         }
-        let known = |name: &str| match name.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        let name_id = |name: &str| match name.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
             Some((namespace, local)) => self.symbols.find(namespace, local),
             None => self.symbols.find("", name),
         };
@@ -334,7 +334,7 @@ impl<'e> Engine<'e> {
             None | Some("#default") => self.plan.initial_mode,
             Some("#unnamed") => 0,
             Some(name) => {
-                let found = known(name).and_then(|name| self.plan.mode_names.get(&name));
+                let found = name_id(name).and_then(|name| self.plan.mode_names.get(&name));
                 let message = || format!("XTDE0045: the stylesheet has no mode \"{name}\"");
                 *found.ok_or_else(|| self.fail(Place::default(), message()))?
             }
@@ -349,7 +349,7 @@ impl<'e> Engine<'e> {
             return stack::on_this(|| self.apply(focus, mode, &[], out));
         };
         let message = || format!("XTDE0040: the stylesheet has no template named \"{name}\"");
-        let template = known(name).and_then(|name| self.plan.named.get(&name));
+        let template = name_id(name).and_then(|name| self.plan.named.get(&name));
         let template = *template.ok_or_else(|| self.fail(Place::default(), message()))?;
         stack::on_this(|| self.run_template(template, (NO_RULE, mode as u32), &focus, &[], out))
     }
@@ -408,7 +408,7 @@ impl<'e> Engine<'e> {
         }
         self.run_body(template, rule, focus, &mut frame, out)?;
         match frame.tail.take() {
-            // Most templates have no variables: there is nothing to be dropped, and looking for it would cost as much as the call.
+            // Most templates have no variables: nothing must be dropped, and a search for it would cost as much as the call.
             None if frame.is_bare() => {
                 std::mem::forget(frame);
                 Ok(())
@@ -418,7 +418,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// Runs what a template ends with, and what that ends with: no deeper than the template.
+    /// Runs the tail calls of a template, at the depth of the template.
     #[inline(never)]
     fn run_tails(&self, mut tail: Box<Tail>, rule: (u32, u32), focus: &Focus, out: &mut Out<'_>) -> Res<()> {
         for _ in 0..MAX_TAILS {
@@ -437,7 +437,7 @@ impl<'e> Engine<'e> {
         ))
     }
 
-    /// `xsl:call-template`: the arguments go straight to where the template has its parameters.
+    /// `xsl:call-template`: the arguments are written to the slots of the template's parameters.
     fn call(
         &self,
         template: usize,
@@ -488,7 +488,7 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        // At once what `exec` is in for: a focus is copied once.
+        // The work of `exec` inline, so that a focus is copied once.
         let focus = Focus { rule: rule.0, mode: rule.1, depth: focus.depth + 1, ..*focus };
         if template.absent || template.returns.is_some() || focus.depth >= focus.next {
             return self.run_body_with_care(template, Focus { depth: focus.depth - 1, ..focus }, frame, out);
@@ -496,7 +496,7 @@ impl<'e> Engine<'e> {
         self.exec_here(&template.body, &focus, frame, out)
     }
 
-    /// As [`Engine::run_body`], of a template whose result has a type, that has no focus, or at a depth where the stack is looked at.
+    /// As [`Engine::run_body`], of a template whose result has a type, that has no focus, or at a depth where the stack is checked.
     #[cold]
     #[inline(never)]
     fn run_body_with_care(
@@ -515,7 +515,7 @@ impl<'e> Engine<'e> {
         self.exec(&template.body, focus, frame, out)
     }
 
-    /// Runs a template whose result has a declared type: it is put together, then written.
+    /// Runs a template whose result has a declared type: the result is collected, then written.
     #[cold]
     fn typed_result(
         &self,
@@ -527,7 +527,7 @@ impl<'e> Engine<'e> {
     ) -> Res<()> {
         let destination = match out.destination() {
             Destination::Temporary => Destination::Temporary,
-            // Results of their own may be written in it.
+            // It may write results of its own.
             _ => Destination::Further,
         };
         let value = self.sequence_to(&template.body, focus, frame, template.place, destination)?;
@@ -536,7 +536,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// Counts towards the limits: everything that can go on for long passes here.
+    /// Counts towards the limits: everything that can run for long passes here.
     #[inline]
     fn tick(&self, out: &Out<'_>) -> Res<()> {
         let steps = self.steps.load(Ordering::Relaxed) + 1;
@@ -547,7 +547,7 @@ impl<'e> Engine<'e> {
         if steps.is_multiple_of(TICKS) { self.spend(UNITS) } else { Ok(()) }
     }
 
-    /// Counts work for whoever runs the transformation ([`meter::spend`]).
+    /// Counts work for the caller of the transformation ([`meter::spend`]).
     pub(super) fn spend(&self, units: u64) -> Res<()> {
         meter::spend(units).map_err(|stop| self.fail(Place::default(), stop.to_string()))
     }
@@ -601,7 +601,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The built-in rules for what is no node.
+    /// The built-in rules for items that are not nodes.
     #[cold]
     fn no_match_of_item(
         &self,
@@ -732,7 +732,7 @@ impl<'e> Engine<'e> {
                     self.run_rule((template as usize, rule), mode, &focus, arguments, out)?
                 }
                 Quick::Nothing => self.tick(out)?,
-                // What holds nothing but a text, for which there is no template either, or one that does nothing.
+                // An element with only a text, for which there is no template either, or one that does nothing.
                 Quick::BuiltIn
                     if self.opening.is_none()
                         && matches!(rules.of_text(), Quick::BuiltIn | Quick::Nothing)
@@ -753,12 +753,12 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// The depth that is too deep.
+    /// The depth limit.
     fn depth_limit(&self) -> u32 {
         u32::try_from(self.options.limits.depth).unwrap_or(u32::MAX - 1) + 1
     }
 
-    /// The guard of depth: all that nests by the stylesheet's doing goes on in here, or in [`Engine::enter_from_expression`].
+    /// The depth guard: all nesting of a stylesheet passes here, or [`Engine::enter_from_expression`].
     #[inline(always)]
     fn enter<R: Send>(
         &self,
@@ -773,7 +773,7 @@ impl<'e> Engine<'e> {
         go_on(focus)
     }
 
-    /// The same for what an expression or a pattern calls: those have used stack too, nobody has counted how much.
+    /// The same for calls from expressions and patterns, which have used an unknown amount of stack.
     #[inline(never)]
     fn enter_from_expression<R: Send>(
         &self,
@@ -784,7 +784,7 @@ impl<'e> Engine<'e> {
         self.deeper(Focus { depth: focus.depth + EXPRESSION, ..focus }, place, go_on)
     }
 
-    /// At a depth where a new stack may have to begin: goes on, unless it is too deep.
+    /// At a depth where a new stack may have to begin: continues, unless it is too deep.
     #[cold]
     #[inline(never)]
     fn deeper<R: Send>(
@@ -814,7 +814,7 @@ impl<'e> Engine<'e> {
         self.enter(focus, place, |focus| self.exec_here(body, &focus, frame, out))
     }
 
-    /// What is frequent is done here; the rest in [`Engine::step`], whose need of stack is larger.
+    /// Frequent instructions run here; the rest in [`Engine::step`], which needs more stack.
     fn exec_here(
         &self,
         body: &[Instruction],
@@ -1090,7 +1090,7 @@ impl<'e> Engine<'e> {
                             self.copy_deep(node, out);
                         }
                     }
-                    // Of an element of version 1.0 in a stylesheet of 2.0.
+                    // In an element of version 1.0 in a 2.0 stylesheet.
                     value @ (Value::Sequence(_) | Value::Atomic(_)) => {
                         self.write_items(value, true, out, place)?
                     }
@@ -1257,7 +1257,7 @@ impl<'e> Engine<'e> {
             .collect()
     }
 
-    /// The start of a literal result element that has attributes to be computed, or goes to no plain XML.
+    /// The start of a literal result element with computed attributes, or for an output other than plain XML.
     #[inline(never)]
     fn start_literal(
         &self,
@@ -1342,7 +1342,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// The namespace that an instruction computes; `code`: of the error where it is no URI, from 2.0 on.
+    /// The namespace that an instruction computes; `code`: of the error where it is not a URI, from 2.0 on.
     fn namespace_of<'t>(
         &'t self,
         namespace: &'t Avt,
@@ -1353,7 +1353,7 @@ impl<'e> Engine<'e> {
     ) -> Res<Cow<'t, str>> {
         let uri = self.avt(namespace, focus, frame, place)?;
         if self.plan.version2 && uri.split('#').count() > 2 {
-            return Err(self.fail(place, format!("{code}: \"{uri}\" is no URI")));
+            return Err(self.fail(place, format!("{code}: \"{uri}\" is not a URI")));
         }
         Ok(uri)
     }
@@ -1417,7 +1417,7 @@ impl<'e> Engine<'e> {
         self.put_attribute(prefix, &uri, local, &value, place, out)
     }
 
-    /// Writes an attribute. Behind content it is left out in XSLT 1.0, as section 7.1.3 allows, and an error in 2.0.
+    /// Writes an attribute. After content it is left out in XSLT 1.0, as section 7.1.3 allows, and an error in 2.0.
     fn put_attribute(
         &self,
         prefix: &str,
@@ -1433,16 +1433,16 @@ impl<'e> Engine<'e> {
         Err(self.fail(place, self.misplaced(&format!("the attribute {local}"), out)))
     }
 
-    /// The error of an attribute or namespace that comes too late, or belongs to no element.
+    /// The error of an attribute or namespace after content, or outside of an element.
     #[cold]
-    fn misplaced(&self, what: &str, out: &Out<'_>) -> String {
+    fn misplaced(&self, node: &str, out: &Out<'_>) -> String {
         match out.is_at_top() {
-            true => format!("XTDE0420: {what} is in no element"),
-            false => format!("XTDE0410: {what} comes behind the content of its element"),
+            true => format!("XTDE0420: {node} is in no element"),
+            false => format!("XTDE0410: {node} comes behind the content of its element"),
         }
     }
 
-    /// The text that a body makes: the value of an attribute, comment or processing instruction.
+    /// The text of a body: the value of an attribute, comment or processing instruction.
     fn text_of<'t>(&'t self, body: &'t [Instruction], focus: Focus, frame: &mut Frame) -> Res<Cow<'t, str>> {
         match body {
             [] => Ok(Cow::Borrowed("")),
@@ -1514,7 +1514,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The value of a global variable: asked for in the middle of an expression.
+    /// The value of a global variable: requested within an expression.
     fn global_binding(&self, binding: &Binding, focus: Focus, frame: &mut Frame, place: Place) -> Res<Value> {
         match binding {
             Binding::Body(body) | Binding::Text(body) => self.tree(body, focus, frame, place),
@@ -1527,7 +1527,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// Keeps a result tree fragment; its value is its root.
+    /// Keeps a result tree fragment; its value is the root.
     fn add_fragment(&self, doc: Document, place: Place) -> Res<Value> {
         if self.docs.count() >= self.options.limits.documents {
             return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
@@ -1560,7 +1560,7 @@ impl<'e> Engine<'e> {
         if global.is_parameter
             && let Some(value) = self.parameters.get(&global.name)
         {
-            // What is given from outside is text that becomes whatever type is declared, or needed.
+            // A value from outside is a text that is converted to the declared or required type.
             let value = match value {
                 Value::String(text) if self.plan.version2 => Value::from(Atomic::Untyped(text.clone())),
                 value => value.clone(),
@@ -1586,7 +1586,7 @@ impl<'e> Engine<'e> {
         Ok(self.globals[at].get_or_init(|| value).clone())
     }
 
-    /// The atomic value that stands as context node.
+    /// The atomic value that is the context item.
     #[cold]
     fn kept_atom(&self, node: Node) -> Option<Atomic> {
         self.atoms.lock().ok()?.get(node.as_atomic()?).cloned()
@@ -1632,7 +1632,7 @@ impl<'e> Engine<'e> {
             names: self.docs.bound(focus.node.doc).map(|b| &b.pool),
         };
         f(&xpath.expression, &cx).map_err(|error| match host.failed(&error) {
-            // It says what is wrong there, mostly with its place.
+            // The message includes the reason, mostly with its place.
             Some(inner) if inner.line > 0 => inner,
             Some(inner) => self.fail(place, inner.message),
             None => self.xpath_failed(place, &xpath.expression, &error),
@@ -1702,14 +1702,14 @@ impl<'e> Engine<'e> {
         Some(NamePath { doc: self.docs.get(node.doc)?, bound, node: node.id, steps })
     }
 
-    /// An expression that is only numbers, if its variables are numbers or texts.
+    /// The number of an arithmetic expression, if its variables are numbers or texts.
     #[inline]
     fn simple(&self, xpath: &XPath, node: Node, frame: &Frame) -> Option<Known> {
         Some(match xpath.simple.as_ref()? {
             Simple::Number(number) => Known::Number(self.arithmetic(number, node, frame)?.0),
             Simple::Test(op, a, b) => {
                 let (a, b) = (self.arithmetic(a, node, frame)?, self.arithmetic(b, node, frame)?);
-                // Two texts are compared as texts, by some of the operators.
+                // Some operators compare two texts as texts.
                 if !a.1 && !b.1 {
                     return None;
                 }
@@ -1718,7 +1718,7 @@ impl<'e> Engine<'e> {
         })
     }
 
-    /// The number, and whether it is one: or a text that was read as one.
+    /// The number, and whether it is one, or a text that was converted.
     fn arithmetic(&self, number: &Arithmetic, node: Node, frame: &Frame) -> Option<(f64, bool)> {
         Some(match number {
             Arithmetic::Number(number) => (*number, true),
@@ -1743,7 +1743,7 @@ impl<'e> Engine<'e> {
         })
     }
 
-    /// The text of a node-set that is a fragment of text.
+    /// The text of a node-set that is a text fragment.
     #[inline]
     fn fragment_text(&self, nodes: &NodeSet) -> Option<&str> {
         let [node] = nodes.as_slice() else { return None };
@@ -1753,7 +1753,7 @@ impl<'e> Engine<'e> {
         self.docs.text(node.doc)
     }
 
-    /// The text of an expression that is a local variable or only numbers, where it is a single value of XSLT 1.0.
+    /// The text of an expression that is a local variable or arithmetic, where it is a single value of XSLT 1.0.
     #[inline]
     fn quick_text<'t>(&'t self, expr: &Expr, node: Node, frame: &'t Frame) -> Option<Cow<'t, str>> {
         let Expr::XPath(xpath) = expr else { return None };
@@ -1830,7 +1830,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The items of a value as text, with blanks between.
+    /// The items of a value as text, separated by spaces.
     fn text_of_items(&self, value: Value, place: Place) -> Res<String> {
         match &value {
             Value::String(text) => Ok(text.to_string()),
@@ -1969,7 +1969,7 @@ impl<'x> NamePath<'x> {
     }
 }
 
-/// What is known of the rule for a child without asking its patterns.
+/// The rule of a child, as far as kind and name determine it.
 #[inline]
 fn quick_rule(rules: &Rules, bound: Option<&Bound>, doc: &Document, child: NodeId) -> Quick {
     match (doc.kind(child), bound) {
@@ -1979,7 +1979,7 @@ fn quick_rule(rules: &Rules, bound: Option<&Bound>, doc: &Document, child: NodeI
     }
 }
 
-/// Writes the string value of a node without putting it together first.
+/// Writes the string value of a node without concatenation.
 #[inline]
 fn write_value(doc: &Document, node: NodeId, raw: bool, out: &mut Out<'_>) {
     if let Some(text) = doc.whole_text(node) {
@@ -2000,13 +2000,13 @@ fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {
 }
 
 impl Focus {
-    /// One node by itself.
+    /// A single node.
     fn new(node: Node, depth: u32, next: u32) -> Focus {
         Focus { node, position: 1, size: 1, rule: NO_RULE, mode: 0, depth, next, dynamic: NO_DYNAMIC }
     }
 }
 
-/// The mode that an `xsl:apply-templates` asks for.
+/// The mode of an `xsl:apply-templates`.
 fn mode_of(mode: usize, focus: &Focus) -> usize {
     if mode == crate::version2::CURRENT_MODE { focus.mode as usize } else { mode }
 }

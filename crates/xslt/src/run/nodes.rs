@@ -69,7 +69,7 @@ impl Engine<'_> {
         copy_tree(doc, node.id, false, out);
     }
 
-    /// Copies a node with all that is in it.
+    /// Copies a node with its content.
     pub(super) fn copy_deep(&self, node: Node, out: &mut Out<'_>) {
         if node.id == Document::ROOT
             && !node.is_namespace()
@@ -116,7 +116,7 @@ fn copy_tree(doc: &Document, top: NodeId, namespaces: bool, out: &mut Out<'_>) {
             NodeKind::Element => {
                 out.start_element(doc.prefix(at), doc.namespace(at), doc.local(at));
                 if !namespaces {
-                    // Those of the names come by themselves.
+                    // The namespaces of the names are declared anyway.
                 } else if at == top {
                     doc.each_in_scope_namespace(at, &mut |prefix, uri| out.namespace(prefix, uri));
                 } else {

@@ -1,4 +1,4 @@
-//! `xsl:number` (XSLT 1.0 section 7.7): which number a node has.
+//! `xsl:number` (XSLT 1.0 section 7.7): the number of a node.
 
 use super::{Engine, Focus, Frame, Res};
 use crate::model::{Level, Number, Place};
@@ -8,10 +8,10 @@ use xml::{Document, NameId, NodeId, NodeKind};
 use xpath::Node;
 use xpath::format::numbering::{NumberFormat, format_list};
 
-/// What was counted last for which `xsl:number`: the node, and its number.
+/// The last counted node of each `xsl:number`, and its number.
 pub(super) type CountedNumbers = HashMap<Counted, (NodeId, usize)>;
 
-/// Most of them that are remembered.
+/// Most of them that are kept.
 const MAX_COUNTED: usize = 1024;
 
 /// An `xsl:number` (its address) among the children of one node, or in the whole document.
@@ -19,7 +19,7 @@ const MAX_COUNTED: usize = 1024;
 pub(super) struct Counted {
     number: usize,
     parent: Node,
-    /// Without a pattern: the kind and the name that count.
+    /// Without a pattern: the kind and the name that are counted.
     alike_to: (u8, Option<NameId>),
 }
 
@@ -64,14 +64,14 @@ impl Engine<'_> {
         };
         let separator = text(&number.grouping_separator)?;
         let size = text(&number.grouping_size)?.and_then(|size| size.trim().parse().ok());
-        // No alphabet here has two ways to count: letter-value and lang make no difference.
+        // No alphabet here has two numbering systems: letter-value and lang have no effect.
         text(&number.letter_value)?;
         if let Some(lang) = text(&number.lang)?
             && number.version2
             && !lang.is_empty()
             && !is_language(&lang)
         {
-            return Err(self.fail(place, format!("XTDE0030: lang=\"{lang}\" is no language")));
+            return Err(self.fail(place, format!("XTDE0030: lang=\"{lang}\" is not a language")));
         }
         let starts: Vec<f64> = match text(&number.start_at)? {
             None => Vec::new(),
@@ -85,7 +85,7 @@ impl Engine<'_> {
         };
         let numbers: Vec<f64> = match (starts.as_slice(), &number.value) {
             ([], _) => numbers,
-            // The last one counts for all that follow.
+            // The last token counts for all further numbers.
             ([.., last], _) => {
                 numbers.iter().enumerate().map(|(at, n)| n + starts.get(at).unwrap_or(last) - 1.0).collect()
             }
@@ -113,7 +113,7 @@ impl Engine<'_> {
             let message = "XTTE0990: xsl:number needs a node as context item, or a value attribute";
             return Err(self.fail(Place::default(), message.into()));
         }
-        // A namespace node is alone of its kind; what else counts is around it.
+        // A namespace node has no siblings; other nodes that count are ancestors.
         if node.is_namespace() && number.count.is_none() {
             return Ok(vec![1]);
         }
@@ -127,9 +127,9 @@ impl Engine<'_> {
             Some(pattern) => self.matches(pattern, &Focus { node: at(id), ..*focus }, frame),
             None => Ok(false),
         };
-        // Nodes are mostly numbered one after the other: it is counted from the one before.
+        // Nodes are mostly numbered one after the other: counting starts from the last one.
         let plain = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_plain);
-        // Of a document that is still read, nodes come and go.
+        // While a document is being read, nodes come and go.
         let remembers = self.opening.is_none() && plain(&number.count) && plain(&number.from);
         let alike_to = match number.count {
             None => (doc.kind(node.id) as u8, doc.name_id(node.id)),
@@ -140,7 +140,7 @@ impl Engine<'_> {
             parent: at(parent),
             alike_to,
         };
-        let known = |key: &Counted| match remembers {
+        let last_counted = |key: &Counted| match remembers {
             true => self.counted.lock().ok().and_then(|counted| counted.get(key).copied()),
             false => None,
         };
@@ -155,11 +155,11 @@ impl Engine<'_> {
         if number.level == Level::Any {
             let mut count = 0;
             let mut current = Some(node.id);
-            let last = known(&key(Document::ROOT));
+            let last = last_counted(&key(Document::ROOT));
             while let Some(id) = current {
                 self.spend(1)?;
-                if let Some((known, before)) = last
-                    && known == id
+                if let Some((counted_node, before)) = last
+                    && counted_node == id
                 {
                     count += before;
                     break;
@@ -187,12 +187,12 @@ impl Engine<'_> {
             if counts(id)? {
                 let mut place = 1;
                 let mut sibling = doc.prev_sibling(id);
-                let own = key(doc.parent(id).unwrap_or(Document::ROOT));
-                let last = known(&own);
+                let parent_key = key(doc.parent(id).unwrap_or(Document::ROOT));
+                let last = last_counted(&parent_key);
                 while let Some(previous) = sibling {
                     self.spend(1)?;
-                    if let Some((known, before)) = last
-                        && known == previous
+                    if let Some((counted_node, before)) = last
+                        && counted_node == previous
                     {
                         place += before;
                         break;
@@ -202,7 +202,7 @@ impl Engine<'_> {
                     }
                     sibling = doc.prev_sibling(previous);
                 }
-                remember(own, id, place);
+                remember(parent_key, id, place);
                 numbers.push(place);
                 if number.level == Level::Single && !number.version2 {
                     break;
@@ -218,7 +218,7 @@ impl Engine<'_> {
     }
 }
 
-/// Whether a text is a tag of a language, as `xml:lang` has it.
+/// Whether a text is a language tag, as in `xml:lang`.
 fn is_language(text: &str) -> bool {
     text.split('-').enumerate().all(|(at, part)| {
         (1..=8).contains(&part.len())
@@ -235,7 +235,7 @@ fn before(doc: &Document, id: NodeId) -> Option<NodeId> {
     Some(at)
 }
 
-/// Same kind and same expanded name: what is counted by default.
+/// The default of `count`: same kind and same expanded name.
 fn alike(doc: &Document, a: NodeId, b: NodeId) -> bool {
     doc.kind(a) == doc.kind(b)
         && match doc.kind(a) {

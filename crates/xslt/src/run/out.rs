@@ -1,4 +1,4 @@
-//! Where instructions write: a tree, bytes, or plain text. Start tags are held back until their content begins, because
+//! The destination of instructions: a tree, bytes, or plain text. Start tags are held back until their content begins, because
 //! attributes may follow, replace one another, and need namespaces.
 
 use super::fast::Fast;
@@ -15,21 +15,21 @@ pub(super) struct Out<'o> {
     tag: Tag,
     /// Bytes of text written, as a measure of the size of the result.
     pub written: usize,
-    /// Elements begun and ended, comments and instructions written, where that is not seen in bytes.
+    /// Elements, comments and instructions written, where bytes do not count them.
     events: usize,
-    /// Where the last atomic value ended: another one there has a blank before it.
+    /// The end of the last atomic value: a space comes before the next one.
     atomic_end: Option<(usize, usize, usize)>,
     destination: Destination,
-    /// Bytes there were before anything of this output, and before anything but a declaration.
+    /// The bytes before this output, and before anything but a declaration.
     from: usize,
     begin: usize,
-    /// Some of the result was taken away already.
+    /// Part of the result was taken already.
     drained: bool,
-    /// Where the principal result ended that an `xsl:result-document` wrote: nothing may follow.
+    /// The end of the principal result that an `xsl:result-document` wrote: nothing may follow.
     sealed: Option<(usize, usize, usize)>,
 }
 
-/// Which result of the transformation an output is.
+/// The result to which an output belongs.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Destination {
     /// None: a temporary tree, a value.
@@ -44,13 +44,13 @@ enum Sink<'o> {
     Bytes(Box<Serializer<'o>>),
     /// Plain XML.
     Fast(Box<Fast<'o>>),
-    /// The output method depends on the first element (XSLT 1.0 section 16): what came before it waits.
+    /// The output method depends on the first element (XSLT 1.0 section 16): earlier output waits.
     Undecided {
         out: Option<&'o mut Vec<u8>>,
         method: Method<'o>,
         early: Vec<Early>,
     },
-    /// The result was written another way.
+    /// The result was written by an `xsl:result-document`.
     Done,
     /// Only the text counts: the content of attributes, comments and processing instructions. Elements in it are an
     /// error, recovered from by leaving them out with their content (XSLT 1.0 sections 7.1.3, 7.3, 7.4).
@@ -71,7 +71,7 @@ enum Sink<'o> {
 /// An item of a sequence being made.
 pub(super) enum Pending {
     Item(Item),
-    /// The next node at the top of the document that was built.
+    /// The next top-level node of the document that was built.
     Made,
     /// `true`: without escaping.
     Text(String, bool),
@@ -146,7 +146,7 @@ impl<'o> Out<'o> {
         Out::new(Sink::Tree(builder))
     }
 
-    /// Bytes, as `method` says.
+    /// Bytes, by `method`.
     pub fn bytes(out: &'o mut Vec<u8>, method: Method<'o>) -> Out<'o> {
         let from = out.len();
         match method {
@@ -184,12 +184,12 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// Whether bytes are made, not a tree.
+    /// Whether the output is bytes, not a tree.
     pub fn makes_bytes(&self) -> bool {
         matches!(self.sink, Sink::Fast(_) | Sink::Bytes(_) | Sink::Undecided { .. })
     }
 
-    /// Puts a whole result in place of this one, of which nothing has been written.
+    /// Replaces this result, of which nothing has been written, by a whole one.
     pub fn replace(&mut self, result: &[u8]) {
         let out = match std::mem::replace(&mut self.sink, Sink::Done) {
             Sink::Fast(fast) => fast.out,
@@ -201,13 +201,13 @@ impl<'o> Out<'o> {
         out.extend_from_slice(result);
     }
 
-    /// Nothing may follow.
+    /// Forbids further output.
     pub fn seal(&mut self) {
         self.flush();
         self.sealed = Some(self.end());
     }
 
-    /// Takes over what was counted of another result: that is not written here.
+    /// Takes over the counts of another result, which is not written here.
     pub fn count(&mut self, written: usize) {
         let is_sealed = self.sealed.is_some_and(|end| !self.open && end == self.end());
         self.written = written;
@@ -216,13 +216,13 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// Whether something was written after all.
+    /// Whether something was written after that.
     pub fn is_broken(&self) -> bool {
         self.sealed.is_some_and(|end| self.open || end != self.end())
     }
 
-    /// Hands over what has been written and will not change, if it is `enough`.
-    /// Only of the principal result: others are taken when they are whole.
+    /// Passes on the output that is final, if it is `enough`.
+    /// Only of the principal result: others are passed on when they are complete.
     pub fn drain<E>(&mut self, enough: usize, take: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         if self.destination != Destination::Principal {
             return Ok(());
@@ -247,7 +247,7 @@ impl<'o> Out<'o> {
         Ok(())
     }
 
-    /// The fast way, where the output takes it.
+    /// The fast path, if the output has it.
     #[inline]
     pub fn fast(&mut self) -> Option<&mut Fast<'o>> {
         match &mut self.sink {
@@ -261,7 +261,7 @@ impl<'o> Out<'o> {
         Out::new(Sink::Items { builder, depth: 0, items: Vec::new() })
     }
 
-    /// What an [`Out::items`] collected.
+    /// The result of [`Out::items`].
     pub fn finish_items(mut self) -> Vec<Pending> {
         self.flush();
         match self.sink {
@@ -270,10 +270,10 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// An item as it is, where items are collected. `false`: it must be written.
+    /// An item itself, where items are collected. `false`: it must be written.
     pub fn item(&mut self, item: &Item) -> bool {
         match &mut self.sink {
-            // Within an element that is being made it is content like any other.
+            // Within an element under construction it is content like any other.
             Sink::Items { depth: 0, items, .. } if !self.open => {
                 items.push(Pending::Item(item.clone()));
                 true
@@ -282,27 +282,27 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// An atomic value as text: with a blank before it where another one ended (XSLT 2.0 section 5.7.1).
+    /// An atomic value as text: with a space before it where another one ended (XSLT 2.0 section 5.7.1).
     pub fn atomic(&mut self, text: &str) {
         if !matches!(self.sink, Sink::Text { .. }) && self.atomic_end == Some(self.end()) {
             self.text(" ", false);
         }
         self.text(text, false);
-        // (An empty value is one too.)
+        // (Also for an empty value.)
         self.atomic_end = Some(self.end());
     }
 
-    /// Different after anything was written.
+    /// It changes with each output.
     fn end(&self) -> (usize, usize, usize) {
         (self.written, self.events, self.sink.bytes())
     }
 
-    /// `atomizes`: as XSLT 2.0 has it.
+    /// `atomizes`: by the rules of XSLT 2.0.
     pub fn text_only(atomizes: bool) -> Out<'o> {
         Out::new(Sink::Text { text: String::new(), ignored: 0, atomizes })
     }
 
-    /// What a [`Out::text_only`] collected.
+    /// The result of [`Out::text_only`].
     pub fn into_text(self) -> String {
         match self.sink {
             Sink::Text { text, .. } => text,
@@ -336,7 +336,7 @@ impl<'o> Out<'o> {
         self.decide(blank.then_some((namespace, local)));
     }
 
-    /// Fixes the output method, if it still depends on what comes. `first`: the name of the first element.
+    /// Fixes the output method, if it still depends on the first element, `first`.
     fn decide(&mut self, first: Option<(&str, &str)>) {
         let Sink::Undecided { out, method, early } = &mut self.sink else { return };
         let Some(out) = out.take() else { return };
@@ -373,8 +373,8 @@ impl<'o> Out<'o> {
         self.open = true;
     }
 
-    /// The start of a literal result element with fixed attributes to which nothing can be added ([`Literal::closed`]): it need not be
-    /// held back. `false`: it goes to something else than a serialiser or a tree.
+    /// The start of a literal result element with fixed attributes that is complete ([`Literal::closed`]): it need not be
+    /// held back. `false`: the output is neither a serialiser nor a tree.
     pub fn literal(&mut self, literal: &Literal) -> bool {
         if !matches!(self.sink, Sink::Bytes(_) | Sink::Tree(_)) {
             return false;
@@ -428,8 +428,8 @@ impl<'o> Out<'o> {
             }
             return;
         }
-        let known = self.tag.namespaces.iter().any(|(p, _)| xml::is_same(self.tag.get(*p), prefix));
-        if !known {
+        let is_declared = self.tag.namespaces.iter().any(|(p, _)| xml::is_same(self.tag.get(*p), prefix));
+        if !is_declared {
             let pair = (self.tag.add(prefix), self.tag.add(uri));
             self.tag.namespaces.push(pair);
         }
@@ -440,7 +440,7 @@ impl<'o> Out<'o> {
         self.put_attribute(prefix, namespace, local, value, true)
     }
 
-    /// The same for one of the attributes of an element that is copied, when none but these were added: no two have one name.
+    /// The same for the attributes of an element that is copied, when only these were added: names are unique.
     pub fn copied_attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
         self.put_attribute(prefix, namespace, local, value, false)
     }
@@ -471,9 +471,9 @@ impl<'o> Out<'o> {
         let tag = &mut self.tag;
         let is_it =
             |a: &Attribute| tag.get(a.local) == local && xml::is_same(tag.get(a.namespace), namespace);
-        let known = if search { tag.attributes.iter().position(is_it) } else { None };
+        let position = if search { tag.attributes.iter().position(is_it) } else { None };
         let value = tag.add(value);
-        match known {
+        match position {
             Some(at) => tag.attributes[at].value = value,
             None => {
                 let attribute = Attribute {
@@ -540,12 +540,12 @@ impl<'o> Out<'o> {
         matches!(&self.sink, Sink::Bytes(serializer) if serializer.ends_pi(data))
     }
 
-    /// Whether items are collected, and none of them is being made.
+    /// Whether items are collected, and none of them is under construction.
     pub fn takes_items(&self) -> bool {
         matches!(self.sink, Sink::Items { depth: 0, .. }) && !self.open
     }
 
-    /// Whether nothing is open: what is written stands at the top of a document.
+    /// Whether no element is open: output is at the top of a document.
     pub fn is_at_top(&self) -> bool {
         match &self.sink {
             Sink::Fast(fast) => fast.is_at_top(),
@@ -575,7 +575,7 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// An element in no namespace that holds nothing but this text, where that can be written at once.
+    /// An element in no namespace that contains only this text, where that can be written at once.
     #[inline]
     pub fn plain_leaf(&mut self, local: &str, text: &str) -> bool {
         let Sink::Fast(fast) = &mut self.sink else { return false };
@@ -590,7 +590,7 @@ impl<'o> Out<'o> {
     #[inline]
     pub fn text(&mut self, text: &str, raw: bool) {
         if text.is_empty() {
-            // Atomic values before and behind a text are not side by side.
+            // Atomic values before and after a text are not adjacent.
             self.atomic_end = None;
         }
         if let Sink::Fast(fast) = &mut self.sink
@@ -605,7 +605,7 @@ impl<'o> Out<'o> {
         self.other_text(text, raw);
     }
 
-    /// Text of the stylesheet; `escaped`: the same as XML has it.
+    /// Text of the stylesheet; `escaped`: the same, escaped for XML.
     #[inline]
     pub fn fixed_text(&mut self, text: &str, escaped: &[u8], raw: bool) {
         match &mut self.sink {
@@ -688,7 +688,7 @@ impl<'o> Out<'o> {
 }
 
 impl Sink<'_> {
-    /// Bytes there are, where that is seen.
+    /// The bytes so far, where they are known.
     fn bytes(&self) -> usize {
         match self {
             Sink::Fast(fast) => fast.out.len(),
@@ -697,7 +697,7 @@ impl Sink<'_> {
     }
 }
 
-/// The way to write: the fast one, if the options ask for nothing else.
+/// The destination for these options: the fast path, if they allow it.
 fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Sink<'o> {
     if !options.is_plain() {
         return Sink::Bytes(Box::new(Serializer::new(out, options)));

@@ -10,16 +10,16 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What one transformation has written.
+/// The results of one transformation.
 #[derive(Default)]
 pub(super) struct Written {
     uris: Mutex<HashSet<String>>,
-    /// The principal result, by an instruction of its own.
+    /// The principal result, by an instruction.
     principal: AtomicBool,
 }
 
 impl Engine<'_> {
-    /// When all is written: whether there is a principal result. Where there are others it need not be (section 2.4).
+    /// At the end: whether there is a principal result. Where there are others it may be absent (section 2.4).
     pub(super) fn end(&self, out: &Out<'_>) -> Res<bool> {
         if out.is_broken() {
             return Err(self.fail(Place::default(), twice("the principal result")));
@@ -89,7 +89,7 @@ impl Engine<'_> {
         }
         if !out.makes_bytes() || !op.has_properties() {
             if op.has_properties() {
-                // A tree is not written, but wrong names and values are wrong.
+                // A tree is not serialised, but wrong names and values are errors.
                 self.properties(op, focus, frame, place)?;
             }
             self.exec(&op.body, focus, frame, out)?;
@@ -110,16 +110,16 @@ impl Engine<'_> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<Vec<u8>> {
-        let own;
+        let writing;
         let writing = if op.has_properties() {
-            own = Writing::new(&self.properties(op, focus, frame, place)?, true);
-            &own
+            writing = Writing::new(&self.properties(op, focus, frame, place)?, true);
+            &writing
         } else {
             &self.plan.writing
         };
         let mut bytes = Vec::new();
         let mut further = Out::bytes(&mut bytes, writing.method()).of(Destination::Further);
-        // One limit for all.
+        // One limit for all results.
         further.written = out.written;
         let done = self.exec(&op.body, focus, frame, &mut further);
         out.count(further.written);
@@ -129,7 +129,7 @@ impl Engine<'_> {
         Ok(bytes)
     }
 
-    /// Those of its format, with what the instruction says itself.
+    /// Those of its format, overridden by the instruction's attributes.
     fn properties(
         &self,
         op: &ResultDocument,
@@ -141,8 +141,8 @@ impl Engine<'_> {
             None => self.plan.output.clone(),
             Some(format) => {
                 let format = self.avt(format, focus, frame, place)?;
-                let known = self.name_in(op, &format, place, false)?;
-                let found = known.and_then(|(_, name)| self.plan.outputs.get(&name?));
+                let name_found = self.name_in(op, &format, place, false)?;
+                let found = name_found.and_then(|(_, name)| self.plan.outputs.get(&name?));
                 let unknown =
                     || self.fail(place, format!("XTDE1460: there is no xsl:output named \"{format}\""));
                 found.cloned().ok_or_else(unknown)?
@@ -168,8 +168,8 @@ impl Engine<'_> {
             }
         }
         for name in words(&op.character_maps)? {
-            let known = self.name_in(op, &name, place, false)?;
-            let Some(map) = known.and_then(|(_, name)| self.plan.character_maps.get(&name?)) else {
+            let name_found = self.name_in(op, &name, place, false)?;
+            let Some(map) = name_found.and_then(|(_, name)| self.plan.character_maps.get(&name?)) else {
                 return Err(self.fail(place, format!("XTSE1590: there is no character map \"{name}\"")));
             };
             output.character_map.extend(map.iter().map(|(c, text)| (*c, text.clone())));
@@ -180,8 +180,8 @@ impl Engine<'_> {
         }
     }
 
-    /// A qualified name of the instruction: expanded, and as a name of the stylesheet. `element`: the default namespace
-    /// applies. `None`: no qualified name.
+    /// A qualified name in the instruction: expanded, and as a name of the stylesheet. `element`: the default namespace
+    /// applies. `None`: it is not a qualified name.
     #[allow(clippy::type_complexity)]
     fn name_in(
         &self,
@@ -207,7 +207,7 @@ impl Engine<'_> {
 }
 
 impl ResultDocument {
-    /// Whether it is written otherwise than `xsl:output` says.
+    /// Whether it has other properties than `xsl:output`.
     fn has_properties(&self) -> bool {
         self.format.is_some()
             || !self.properties.is_empty()
@@ -217,6 +217,6 @@ impl ResultDocument {
     }
 }
 
-fn twice(what: &str) -> String {
-    format!("XTDE1490: two results for {what}")
+fn twice(destination: &str) -> String {
+    format!("XTDE1490: two results for {destination}")
 }

@@ -10,10 +10,10 @@ use std::cmp::Ordering;
 use xpath::atomic::Atomic;
 use xpath::{Collation, Node, Value};
 
-/// How strings are ordered.
+/// The order of strings.
 #[derive(Clone, Copy)]
 enum Strings {
-    /// As people order words, whatever their language.
+    /// By the collation for words, whatever the language.
     Words {
         upper_first: bool,
     },
@@ -35,7 +35,7 @@ impl Engine<'_> {
         focus: Focus,
         frame: &mut Frame,
     ) -> Res<()> {
-        // A single key is computed only where it may be of a wrong type.
+        // A single key is computed only if it may have a wrong type.
         if nodes.is_empty() || nodes.len() == 1 && !self.plan.version2 {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Sorts by one key whose kind is known ([`Sort::plain`]). A single number or text for each node, in one piece of memory where
+    /// Sorts by one key whose type is known ([`Sort::plain`]). One number or text for each node, without allocation where
     /// there are few.
     fn sort_plainly(
         &self,
@@ -237,7 +237,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The text of what a focus has as context item.
+    /// The text of a focus's context item.
     fn context_text(&self, node: Node) -> String {
         self.item(node).map_or_else(String::new, |item| self.item_text(&item))
     }

@@ -1,5 +1,5 @@
-//! Running on a document that arrives: where a template asks for the children of an element that has not ended, they are
-//! read, run and thrown away, window after window (see [`crate::stream`]).
+//! Running on a document while it is read: where a template selects the children of an element that has not ended, they are
+//! read, processed and dropped, window after window (see [`crate::stream`]).
 
 use super::out::{Destination, Out};
 use super::window::{Pump, Window};
@@ -15,13 +15,13 @@ use std::sync::{Mutex, PoisonError};
 use xml::{Document, NodeId, NodeKind};
 use xpath::{DocId, Node, Value};
 
-/// Result bytes that are worth a call of the writer.
+/// Result bytes that are passed to the writer at once.
 const WORTH_WRITING: usize = 32 << 10;
 
-/// What a streaming run asks of the outside. (A trait, so that engines for windows live shorter than the reader.)
+/// The input and output of a streaming run. (A trait, so that engines for windows live shorter than the reader.)
 pub(super) trait Feed: Sync {
     fn classified(&self) -> &Classified;
-    /// Whether the whole document may be put together where a template needs it.
+    /// Whether the whole document may be built where a template needs it.
     fn insists(&self) -> bool;
     fn pump<'p>(
         &'p self,
@@ -59,15 +59,15 @@ impl Feed for Stream<'_> {
     }
 }
 
-/// The open element that may run, and the window it is in.
+/// The open element that templates run on, and its window.
 pub(super) struct Opening<'e> {
     feed: &'e (dyn Feed + 'e),
     window: &'e Window,
-    /// How many elements are open around its content; 0 is the document.
+    /// The number of open elements around its content; 0 is the document.
     level: std::sync::atomic::AtomicUsize,
 }
 
-/// What is done with the selected nodes.
+/// The action on the selected nodes.
 pub(super) enum Action<'a> {
     Apply { mode: usize, arguments: &'a [(Name, Value)] },
     Loop(&'a Body),
@@ -80,7 +80,7 @@ struct Pass<'a> {
     select: Option<(&'a Expr, Place)>,
     action: &'a Action<'a>,
     selection: Selection,
-    /// That of the element whose content it is.
+    /// That of the element whose content is selected from.
     level: usize,
     /// The focus on that element.
     parent: Focus,
@@ -90,12 +90,12 @@ struct Pass<'a> {
     first: bool,
 }
 
-/// Figures of a streaming run.
+/// Statistics of a streaming run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamStats {
     /// Bytes read.
     pub read: u64,
-    /// What the largest window held, in bytes.
+    /// The size of the largest window, in bytes.
     pub window: usize,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn run<'s>(
             begin(&outer.on(&window.doc), &mut out)?;
         }
     }
-    // Well-formed to its end, whatever of it was asked for.
+    // The document must be well-formed to its end, whatever part was used.
     stream.pump(&mut |pump| pump.skip(0))?;
     let is_result = outer.end(&out).map_err(|error| *error)?;
     out.finish();
@@ -142,7 +142,7 @@ pub(crate) fn run<'s>(
     Ok(StreamStats { read: pump.read, window: pump.largest })
 }
 
-/// Where streaming is insisted on, the document is not put together.
+/// Where streaming is required, the document is not built.
 fn refuse(feed: &dyn Feed, why: &NotStreamable) -> Result<(), XsltError> {
     if !feed.insists() {
         return Ok(());
@@ -185,7 +185,7 @@ impl<'e> Engine<'e> {
         engine
     }
 
-    /// Whether the content of a node has not arrived whole.
+    /// Whether the content of a node is incomplete.
     #[inline]
     pub(super) fn is_open(&self, node: Node) -> bool {
         let Some(opening) = &self.opening else { return false };
@@ -203,7 +203,7 @@ impl<'e> Engine<'e> {
         opening.is_some_and(|opening| opening.feed.classified().selections.contains_key(&key(place)))
     }
 
-    /// Why a node must have arrived whole before templates are applied to it in `mode`.
+    /// Why a node must be complete before templates are applied to it in `mode`.
     fn buffers(&self, mode: usize, node: Node, depth: (u32, u32)) -> Res<Option<NotStreamable>> {
         let Some(opening) = &self.opening else { return Ok(None) };
         let classified = opening.feed.classified();
@@ -245,10 +245,10 @@ impl<'e> Engine<'e> {
         let parent = here_in(opening.window, level, &focus);
         let mut pass = Pass { select, action: &action, selection, level, parent, position: 0, first: true };
         let mut kept = self.pass(&mut pass, frame, out)?;
-        let mut own: Option<Window> = None;
+        let mut current: Option<Window> = None;
         loop {
             out.drain(WORTH_WRITING, &mut |bytes| feed.write(bytes))?;
-            let mut next = own.as_ref().unwrap_or(opening.window).next(kept);
+            let mut next = current.as_ref().unwrap_or(opening.window).next(kept);
             // The element itself: it may end in this window.
             pass.parent = here_in(&next, level, &focus);
             pass.first = false;
@@ -267,15 +267,15 @@ impl<'e> Engine<'e> {
             kept = nested.pass(&mut pass, frame, out)?;
             self.go_on_from(&nested);
             drop(nested);
-            own = Some(next);
+            current = Some(next);
         }
     }
 
-    /// Runs what is selected in the window at hand. How many of its open elements the next one begins with.
+    /// Processes the selected nodes of the present window. Returns how many of its open elements the next one begins with.
     fn pass(&self, pass: &mut Pass<'_>, frame: &mut Frame, out: &mut Out<'_>) -> Res<usize> {
         let Some(Opening { feed, window, .. }) = &self.opening else { return Ok(0) };
         let Pass { select, action, selection, level, parent, .. } = *pass;
-        // What has not ended: the child, and the element that may be selected.
+        // Open elements: the child, and the element that may be selected.
         let open_child = window.open_at(level);
         let target_level = level + selection.steps;
         let target = window.open_at(target_level - 1);
@@ -295,7 +295,7 @@ impl<'e> Engine<'e> {
             }
         }
         if selection.predicates && open_child.is_some() {
-            // What the predicates say is known when all of it is there.
+            // The predicates can be evaluated when the child is complete.
             let mut whole = window.with_open(level);
             feed.pump(&mut |pump| pump.complete(&mut whole, level + 1, self.plan))?;
             let nested = self.within(*feed, &whole, level);
@@ -319,10 +319,10 @@ impl<'e> Engine<'e> {
     }
 
     /// The selected nodes in the window.
-    fn selected(&self, select: Option<(&Expr, Place)>, here: Focus, frame: &Frame) -> Res<Vec<Node>> {
+    fn selected(&self, select: Option<(&Expr, Place)>, focus: Focus, frame: &Frame) -> Res<Vec<Node>> {
         match select {
-            None => Ok(self.doc(DocId(0)).children(here.node.id).map(Node::new).collect()),
-            Some((select, place)) => self.nodes(select, here, frame, place),
+            None => Ok(self.doc(DocId(0)).children(focus.node.id).map(Node::new).collect()),
+            Some((select, place)) => self.nodes(select, focus, frame, place),
         }
     }
 
@@ -358,7 +358,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The same for a node that has not arrived whole; `level`: its own.
+    /// The same for a node that is incomplete; `level`: its level.
     fn act_on_open(
         &self,
         level: usize,
@@ -392,7 +392,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// Limits count on.
+    /// The limits count on.
     fn go_on_from(&self, nested: &Engine<'_>) {
         self.steps.store(nested.steps.load(Ordering::Relaxed), Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
-//! The instructions of XSLT 2.0 and what they share: sequences, groups, temporary trees, tunnel parameters.
+//! The instructions of XSLT 2.0 and their common parts: sequences, groups, temporary trees, tunnel parameters.
 //!
-//! A context item that is an atomic value is kept by the engine, and a [`Node`] that stands for it goes where nodes go:
-//! what loops, sorts and groups need not tell them apart.
+//! A context item that is an atomic value is kept by the engine, and a [`Node`] that refers to it is passed like a node:
+//! loops, sorts and groups need not distinguish them.
 
 use super::out::{Destination, Out, Pending};
 use super::{Engine, Focus, Frame, NO_RULE, Res, host};
@@ -17,11 +17,11 @@ use xml::{Builder, Document, NodeId, NodeKind};
 use xpath::atomic::Atomic;
 use xpath::{Collation, Context, Item, Node, Value};
 
-/// What instructions further in see of those around them: the current group, the groups of a regular expression, the
+/// The dynamic context of inner instructions: the current group, the groups of a regular expression, the
 /// tunnel parameters.
 #[derive(Clone, Default)]
 pub(super) struct Dynamic {
-    /// The current group, and its key; none: there is none.
+    /// The current group, and its key; `None`: there is none.
     pub group: Option<Value>,
     pub key: Option<Value>,
     pub captures: Arc<[Box<str>]>,
@@ -36,13 +36,13 @@ pub(super) struct Dynamic {
 /// A group of `xsl:merge`.
 pub(super) type Merged = Arc<[(Option<Box<str>>, Item)]>;
 
-/// What a function ends with: a value, or a call of a function (its slot) in its place.
+/// The outcome of a function: a value, or a tail call of a function (its slot).
 enum End {
     Value(Value),
     Call(u32, Vec<Value>, Place),
 }
 
-/// [`Focus::dynamic`] where there is none of this.
+/// [`Focus::dynamic`] without such a context.
 pub(super) const NO_DYNAMIC: u32 = u32::MAX;
 
 impl<'e> Engine<'e> {
@@ -221,7 +221,7 @@ impl<'e> Engine<'e> {
             Version2::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
             Version2::Message { content, terminate } => {
                 let text = match self.message_text(content, focus, frame, place) {
-                    // What fails in a message ends nothing, from 3.0 on (section 23.1).
+                    // From 3.0 on an error in a message does not end the transformation (section 23.1).
                     Err(error) if self.plan.version3 && error.has_code() => error.message,
                     text => text?,
                 };
@@ -237,7 +237,7 @@ impl<'e> Engine<'e> {
             }
             Version2::TunnelParam { slot, name, value, declared } => {
                 let passed = self.dynamic(focus.dynamic).and_then(|dynamic| {
-                    dynamic.tunnel.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+                    dynamic.tunnel.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone())
                 });
                 frame.locals[*slot] = match (passed, declared) {
                     (Some(value), Some(declared)) => self.converted(value, declared, declared.code, place)?,
@@ -264,7 +264,7 @@ impl<'e> Engine<'e> {
         Ok(text)
     }
 
-    /// The text of `xsl:analyze-string`: a string, or what has no type.
+    /// The text of `xsl:analyze-string`: a string, or an untyped value.
     fn analyzed(&self, select: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
         let value = self.value(select, focus, frame, place)?;
         let wrong = match (value.len(), value.item(0)) {
@@ -282,7 +282,7 @@ impl<'e> Engine<'e> {
 
     // Items.
 
-    /// What a node of a focus stands for; `None`: there is no context item.
+    /// The item of a focus's node; `None`: there is no context item.
     pub(super) fn item(&self, node: Node) -> Option<Item> {
         match node.as_atomic() {
             None => Some(Item::Node(node)),
@@ -290,7 +290,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// Keeps an atomic value; what stands for it until the mark set before is released.
+    /// Keeps an atomic value; it is released by resetting to the mark set before.
     pub(super) fn keep(&self, atom: Atomic) -> Node {
         let Ok(mut atoms) = self.atoms.lock() else { return Node::ABSENT };
         atoms.push(atom);
@@ -307,7 +307,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The items of a value, atomic ones kept.
+    /// The items of a value; atomic ones are kept.
     pub(super) fn kept(&self, value: &Value) -> Vec<Node> {
         value
             .items()
@@ -322,7 +322,7 @@ impl<'e> Engine<'e> {
         Value::from_items(nodes.iter().filter_map(|node| self.item(*node)).collect())
     }
 
-    /// The items of an expression, atomic ones kept.
+    /// The items of an expression; atomic ones are kept.
     pub(super) fn items(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
         let value = self.value(expr, focus, frame, place)?;
         Ok(match &value {
@@ -347,23 +347,23 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The items as text (section 5.7.2): empty text nodes are left out, text nodes side by side are one.
+    /// The items as text (section 5.7.2): empty text nodes are left out, adjacent text nodes are joined.
     pub(super) fn joined(&self, value: &Value, separator: &str) -> String {
         let mut text = String::new();
         let (mut first, mut in_text) = (true, false);
         for item in value.items() {
-            let own = match &item {
+            let item_text = match &item {
                 Item::Node(node) if !node.is_namespace() => {
                     let doc = self.doc(node.doc);
                     if doc.kind(node.id) == NodeKind::Text {
-                        let own = doc.text(node.id);
-                        if own.is_empty() {
+                        let node_text = doc.text(node.id);
+                        if node_text.is_empty() {
                             continue;
                         }
                         if !in_text && !first {
                             text.push_str(separator);
                         }
-                        text.push_str(own);
+                        text.push_str(node_text);
                         (first, in_text) = (false, true);
                         continue;
                     }
@@ -374,14 +374,14 @@ impl<'e> Engine<'e> {
             if !first {
                 text.push_str(separator);
             }
-            text.push_str(&own);
+            text.push_str(&item_text);
             (first, in_text) = (false, false);
         }
         text
     }
 
-    /// Writes items: nodes as copies (where the result is a sequence, themselves), atomic values as text with blanks
-    /// between.
+    /// Writes items: nodes as copies (where the result is a sequence, themselves), atomic values as text separated
+    /// by spaces.
     pub(super) fn write_items(&self, value: &Value, copy: bool, out: &mut Out<'_>, place: Place) -> Res<()> {
         for item in value.items() {
             if !copy && out.item(&item) {
@@ -417,7 +417,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// A document like another, with all that is known of it.
+    /// A copy of a document, with its properties.
     pub(super) fn copied_document(&self, node: Node, place: Place) -> Res<Node> {
         let doc = self.doc(node.doc);
         self.spend(doc.node_count() as u64)?;
@@ -432,13 +432,13 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// Whether it is a text node made with `disable-output-escaping` that is to be written as such.
+    /// Whether it is a text node made with `disable-output-escaping` that is to be written unescaped.
     fn is_raw(&self, node: Node) -> bool {
         self.has_raw.load(std::sync::atomic::Ordering::Relaxed)
             && self.raw.lock().is_ok_and(|raw| raw.contains(&node))
     }
 
-    /// Maps and functions have no place in a tree; of an array its members are written.
+    /// Maps and functions cannot be in a tree; of an array the members are written.
     fn write_function(&self, atom: &Atomic, copy: bool, out: &mut Out<'_>, place: Place) -> Res<()> {
         if out.item(&Item::Atomic(atom.clone())) {
             return Ok(());
@@ -506,7 +506,7 @@ impl<'e> Engine<'e> {
         Ok(Value::from_items(items))
     }
 
-    /// Simple content (section 5.7.2): of `select` with blanks between its items by default, of a body with nothing.
+    /// Simple content (section 5.7.2): of `select` separated by spaces by default, of a body by nothing.
     fn content(&self, content: &Content, focus: Focus, frame: &mut Frame, place: Place) -> Res<String> {
         let separator = match &content.separator {
             Some(separator) => Some(self.avt(separator, focus, frame, place)?),
@@ -532,7 +532,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The value of a body as a sequence: nodes by themselves, atomic values as they are.
+    /// The value of a body as a sequence: nodes themselves, atomic values unchanged.
     pub(super) fn sequence_of(
         &self,
         body: &[Instruction],
@@ -543,7 +543,7 @@ impl<'e> Engine<'e> {
         self.sequence_to(body, focus, frame, place, Destination::Temporary)
     }
 
-    /// Calls a function, and what that ends with: no deeper than the function.
+    /// Calls a function, and its tail calls, at the depth of the function.
     pub(super) fn run_function(&self, function: &Function, args: &[Value], focus: Focus) -> Res<Value> {
         let mut function = function;
         let mut passed: Cow<'_, [Value]> = Cow::Borrowed(args);
@@ -566,10 +566,10 @@ impl<'e> Engine<'e> {
                     let Some(next) = self.plan.functions.get(&slot) else {
                         return Err(self.fail(place, "the function has no definition".into()));
                     };
-                    // What the result becomes on its way out, it has become where it comes from.
+                    // The conversion to the type was made at the tail call already.
                     let alike = match (&function.returns, &next.returns) {
                         (None, _) => true,
-                        (Some(own), Some(inner)) => own.ty == inner.ty,
+                        (Some(outer), Some(inner)) => outer.ty == inner.ty,
                         (Some(_), None) => false,
                     };
                     if std::ptr::eq(function, next) && args.is_empty() {
@@ -595,7 +595,7 @@ impl<'e> Engine<'e> {
         Err(self.fail(function.place, message))
     }
 
-    /// What the body of a function ends with: `xsl:sequence`, or a choice of it, needs no place to be put together.
+    /// The tail of a function's body: `xsl:sequence`, or a choice of it, needs no collection.
     fn function_end(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, place: Place) -> Res<End> {
         let Some((last, before)) = body.split_last() else { return Ok(End::Value(Value::Empty)) };
         let quiet = |op: &Op| match op {
@@ -611,7 +611,7 @@ impl<'e> Engine<'e> {
         if !ends || !before.iter().all(|instruction| quiet(&instruction.op)) {
             return self.sequence_of(body, focus, frame, place).map(End::Value);
         }
-        // Nothing is written by these.
+        // These write nothing.
         let mut out = Out::text_only(true);
         for instruction in before {
             self.step(instruction, focus, frame, &mut out)?;
@@ -643,7 +643,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The same as [`Engine::sequence_of`]; `destination`: where it will go.
+    /// The same as [`Engine::sequence_of`]; `destination`: of the result.
     pub(super) fn sequence_to(
         &self,
         body: &[Instruction],
@@ -674,7 +674,7 @@ impl<'e> Engine<'e> {
         }
         let mut made: Vec<NodeId> = doc.children(Document::ROOT).collect();
         for node in &made {
-            // Each is a tree of its own.
+            // Each is a separate tree.
             doc.detach(*node);
         }
         made.reverse();
@@ -713,9 +713,9 @@ impl<'e> Engine<'e> {
         let Value::NodeSet(root) = self.add_fragment(doc, place)? else { return Ok(Value::Empty) };
         let Some(root) = root.first() else { return Ok(Value::Empty) };
         if !raw.is_empty()
-            && let Ok(mut known) = self.raw.lock()
+            && let Ok(mut raw_nodes) = self.raw.lock()
         {
-            known.extend(raw.into_iter().map(|id| Node::in_document(root.doc, id)));
+            raw_nodes.extend(raw.into_iter().map(|id| Node::in_document(root.doc, id)));
             self.has_raw.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         let items = found.into_iter().map(|found| match found {
@@ -759,12 +759,12 @@ impl<'e> Engine<'e> {
         })
     }
 
-    // What is seen from further in.
+    // Dynamic context.
 
-    /// Knows what holds in another engine, by the same numbers.
+    /// Copies the dynamic context of another engine, with the same numbers.
     pub(super) fn take_dynamics(&mut self, from: &Engine<'_>) {
-        if let (Ok(own), Ok(other)) = (self.dynamics.get_mut(), from.dynamics.lock()) {
-            own.clone_from(&other);
+        if let (Ok(dynamics), Ok(other)) = (self.dynamics.get_mut(), from.dynamics.lock()) {
+            dynamics.clone_from(&other);
         }
     }
 
@@ -775,7 +775,7 @@ impl<'e> Engine<'e> {
         self.dynamics.lock().ok()?.get(number as usize).cloned()
     }
 
-    /// Runs `f` with something changed of what is seen further in.
+    /// Runs `f` with a changed dynamic context.
     pub(super) fn with_dynamic<R>(
         &self,
         focus: Focus,
@@ -797,7 +797,7 @@ impl<'e> Engine<'e> {
         result
     }
 
-    /// Runs `f` with the arguments of a call: those for tunnel parameters are seen further in, the others are given.
+    /// Runs `f` with the arguments of a call: tunnel parameters go into the dynamic context, the others are passed.
     pub(super) fn with_arguments<R>(
         &self,
         arguments: &[Argument],
@@ -805,24 +805,24 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         f: impl FnOnce(&[(Name, Value)], Focus, &mut Frame) -> Res<R>,
     ) -> Res<R> {
-        let mut own = Vec::new();
+        let mut params = Vec::new();
         let mut tunnel = Vec::new();
         for argument in arguments {
             let value = self.binding(&argument.value, focus, frame, argument.place)?;
-            if argument.tunnel { &mut tunnel } else { &mut own }.push((argument.name, value));
+            if argument.tunnel { &mut tunnel } else { &mut params }.push((argument.name, value));
         }
         if tunnel.is_empty() {
-            return f(&own, focus, frame);
+            return f(&params, focus, frame);
         }
         let change = |dynamic: &mut Dynamic| {
             for (name, value) in dynamic.tunnel.iter() {
-                if !tunnel.iter().any(|(known, _)| known == name) {
+                if !tunnel.iter().any(|(n, _)| n == name) {
                     tunnel.push((*name, value.clone()));
                 }
             }
             dynamic.tunnel = tunnel.into();
         };
-        self.with_dynamic(focus, change, |focus| f(&own, focus, frame))
+        self.with_dynamic(focus, change, |focus| f(&params, focus, frame))
     }
 
     // Groups.
@@ -846,20 +846,20 @@ impl<'e> Engine<'e> {
         match &op.by {
             Grouping::By(key) | Grouping::Adjacent(key) if op.composite => {
                 let by = matches!(op.by, Grouping::By(_));
-                let mut known: std::collections::HashMap<Vec<xpath::atomic::Bucket>, Vec<usize>> =
+                let mut by_hash: std::collections::HashMap<Vec<xpath::atomic::Bucket>, Vec<usize>> =
                     std::collections::HashMap::new();
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
                     let value = self.value(key, at(index, *node), frame, place)?;
                     let atoms: Vec<Atomic> = value.items().map(|item| self.key_atom(item)).collect();
                     let is_its = |number: usize| {
-                        let own = &groups[number].0;
-                        own.len() == atoms.len()
-                            && own.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
+                        let group_keys = &groups[number].0;
+                        group_keys.len() == atoms.len()
+                            && group_keys.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
                     };
                     let number = if by {
                         let hash = atoms.iter().map(|atom| collation.atom(atom).bucket()).collect();
-                        let candidates = known.entry(hash).or_default();
+                        let candidates = by_hash.entry(hash).or_default();
                         let found = candidates.iter().copied().find(|number| is_its(*number));
                         if found.is_none() {
                             candidates.push(groups.len());
@@ -878,16 +878,16 @@ impl<'e> Engine<'e> {
                 }
             }
             Grouping::By(key) => {
-                let mut known: std::collections::HashMap<xpath::atomic::Bucket, Vec<usize>> =
+                let mut by_hash: std::collections::HashMap<xpath::atomic::Bucket, Vec<usize>> =
                     std::collections::HashMap::new();
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
                     let value = self.value(key, at(index, *node), frame, place)?;
-                    let mut own: Vec<usize> = Vec::new();
+                    let mut numbers: Vec<usize> = Vec::new();
                     for item in value.items() {
                         let atom = self.key_atom(item);
                         let hash = collation.atom(&atom).bucket();
-                        let candidates = known.entry(hash).or_default();
+                        let candidates = by_hash.entry(hash).or_default();
                         let is_its = |number: &&usize| {
                             groups[**number].0.single_atomic().is_some_and(|key| same(&key, &atom))
                         };
@@ -899,9 +899,9 @@ impl<'e> Engine<'e> {
                                 groups.len() - 1
                             }
                         };
-                        // With the same key twice it is in the group once.
-                        if !own.contains(&number) {
-                            own.push(number);
+                        // An item with the same key twice is in the group once.
+                        if !numbers.contains(&number) {
+                            numbers.push(number);
                             groups[number].1.push(*node);
                         }
                     }
@@ -969,7 +969,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// The collation that an attribute names; `code`: of the error where it is not known.
+    /// The collation of an attribute; `code`: of the error where it is unknown.
     pub(super) fn collation(
         &self,
         uri: &Option<Avt>,
@@ -1009,21 +1009,21 @@ impl<'e> Engine<'e> {
     }
 }
 
-/// Whether two grouping keys are the same: NaN is itself here.
+/// Whether two grouping keys are the same, where NaN equals itself.
 fn same_key(a: &Atomic, b: &Atomic) -> bool {
     a.equals(b) || (a.is_numeric() && b.is_numeric() && a.to_double().is_nan() && b.to_double().is_nan())
 }
 
-/// A sort key of XSLT 2.0: compared by the type of its values; without one first.
+/// A sort key of XSLT 2.0: compared by the type of its values; an absent one comes first.
 pub(super) enum TypedKey {
     None,
-    /// With `lang`: as people order words.
+    /// With `lang`: by the collation for words.
     Words(CollationKey),
     Value(Atomic),
 }
 
 impl TypedKey {
-    /// Whether all of them have an order.
+    /// Whether all of them have a common order.
     pub fn are_comparable(keys: &[TypedKey]) -> bool {
         let mut values = keys.iter().filter_map(|key| match key {
             TypedKey::Value(atom) => Some(atom),

@@ -13,7 +13,7 @@ use xml::NodeKind;
 use xpath::atomic::{Atomic, NameValue};
 use xpath::{Item, Map, Node, Value};
 
-/// What an iteration of `xsl:iterate` ended with.
+/// The outcome of an iteration of `xsl:iterate`.
 pub(super) enum Control {
     /// The next one, with values of its parameters by slot.
     Next(Vec<(usize, Value)>),
@@ -92,7 +92,7 @@ impl<'e> Engine<'e> {
             }
             Version3::Try { content, catches } => {
                 let mark = self.mark();
-                // What it writes goes where the instruction stands, when it is known not to fail.
+                // Its output is written when it is known not to fail.
                 let destination = match out.destination() {
                     Destination::Temporary => Destination::Temporary,
                     _ => Destination::Further,
@@ -106,10 +106,10 @@ impl<'e> Engine<'e> {
                     Err(error) => error,
                 };
                 self.release(mark);
-                // A run that has to end is not caught.
+                // An error that ends the transformation is not caught.
                 meter::spend(1).map_err(|stop| self.fail(place, stop.to_string()))?;
                 let (code, description) = parted(&error.message);
-                // Where it is, is said by the other variables.
+                // The place is in the other variables.
                 let description = description.split(" (in the expression \"").next().unwrap_or_default();
                 let Some(catch) = catches.iter().find(|catch| catch.is_about(&code)) else {
                     return Err(error);
@@ -218,7 +218,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// What `select` or a body gives.
+    /// The value of `select` or a body.
     pub(super) fn content_value(
         &self,
         content: &Content,
@@ -300,7 +300,7 @@ impl<'e> Engine<'e> {
         })
     }
 
-    /// Whether an item says nothing (`xsl:on-empty`, section 8.4.2).
+    /// Whether an item is empty (`xsl:on-empty`, section 8.4.2).
     fn is_vacuous(&self, item: &Item) -> Res<bool> {
         Ok(match item {
             Item::Atomic(Atomic::Array(array)) => {
@@ -385,7 +385,7 @@ impl<'e> Engine<'e> {
         };
         let mut orders: Option<Vec<Vec<String>>> = None;
         for source in sources {
-            let own = source
+            let key_orders = source
                 .keys
                 .iter()
                 .map(|key| {
@@ -399,7 +399,7 @@ impl<'e> Engine<'e> {
                         .collect::<Res<Vec<String>>>()
                 })
                 .collect::<Res<Vec<_>>>()?;
-            if orders.get_or_insert_with(|| own.clone()) != &own {
+            if orders.get_or_insert_with(|| key_orders.clone()) != &key_orders {
                 let message = "XTDE2210: the keys of the sources of xsl:merge have different orders";
                 return Err(self.fail(place, message.into()));
             }
@@ -419,10 +419,10 @@ impl<'e> Engine<'e> {
             for start in self.starts(source, focus, frame, place)? {
                 let inner = Focus { node: start, position: 1, size: 1, rule: NO_RULE, ..focus };
                 let nodes = self.items(&source.select, inner, frame, place)?;
-                let mut own: Vec<Merged> = Vec::with_capacity(nodes.len());
+                let mut merged: Vec<Merged> = Vec::with_capacity(nodes.len());
                 for node in nodes {
                     self.tick(out)?;
-                    // Each by itself (section 15.4).
+                    // Each source by itself (section 15.4).
                     let focus = Focus { node, position: 1, size: 1, rule: NO_RULE, ..focus };
                     let (mut keys, mut values) = (Vec::new(), Vec::new());
                     for key in &source.keys {
@@ -442,16 +442,16 @@ impl<'e> Engine<'e> {
                         keys.push(typed);
                         values.push(value);
                     }
-                    own.push(Merged { keys, values, node, source: number });
+                    merged.push(Merged { keys, values, node, source: number });
                 }
-                self.comparable(&own, place)?;
+                self.comparable(&merged, place)?;
                 if source.sort_before {
-                    own.sort_by(compare);
-                } else if own.windows(2).any(|two| compare(&two[0], &two[1]) == Ordering::Greater) {
+                    merged.sort_by(compare);
+                } else if merged.windows(2).any(|two| compare(&two[0], &two[1]) == Ordering::Greater) {
                     let message = "XTDE2220: a source of xsl:merge is not in the order of its keys";
                     return Err(self.fail(place, message.into()));
                 }
-                all.append(&mut own);
+                all.append(&mut merged);
             }
         }
         self.comparable(&all, place)?;
@@ -505,7 +505,7 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    /// Where the items of a source are selected from.
+    /// The context of a source's selection.
     fn starts(&self, source: &MergeSource, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
         if let Some(each) = &source.each {
             return self.items(each, focus, frame, place);
@@ -530,7 +530,7 @@ impl Catch {
     fn is_about(&self, (namespace, local): &(&str, String)) -> bool {
         self.errors.is_empty()
             || self.errors.iter().any(|ErrorTest { namespace: n, local: l }| {
-                // Of a code that is none of the specifications only the local name is known.
+                // For a code outside of the specifications only the local name is known.
                 let named =
                     n.as_ref().is_none_or(|n| **n == **namespace || namespace.is_empty() && **n != *ERRORS);
                 named && l.as_ref().is_none_or(|l| **l == **local)

@@ -1,4 +1,4 @@
-//! Windows: trees of what has arrived of a document, cut off where one is full (see [`crate::stream`]).
+//! Windows: trees of a part of a document, cut off where a window is full (see [`crate::stream`]).
 
 use crate::error::XsltError;
 use crate::model::Plan;
@@ -8,14 +8,14 @@ use xml::{Builder, Document, Event, Interest, Lent, NodeId, NodeKind, Tokenizer}
 /// Bytes asked of the reader at once.
 const PIECE: usize = 64 << 10;
 
-/// A tree of a part of the document: the open elements with their attributes, and what has arrived since they were
-/// looked at last.
+/// A tree of a part of the document: the open elements with their attributes, and the content that has arrived since the
+/// last window.
 #[derive(Default)]
 pub(super) struct Window {
     pub doc: Document,
     /// The elements that have not ended, the document element first.
     pub open: Vec<NodeId>,
-    /// What it holds, in bytes.
+    /// Its size in bytes.
     size: usize,
 }
 
@@ -31,14 +31,14 @@ impl Window {
         next
     }
 
-    /// The same with what is in the element at `depth` so far.
+    /// The same with the content so far of the element at `depth`.
     pub fn with_open(&self, depth: usize) -> Window {
         let mut next = self.next(depth);
         let Some(element) = self.open_at(depth) else { return next };
         let parent = next.open.last().copied().unwrap_or(Document::ROOT);
         let mut inside = Some(next.doc.copy_from(parent, &self.doc, element));
         next.size = self.size;
-        // The open elements are the last ones, all the way down.
+        // Each open element is the last child of the one around it.
         for _ in depth..self.open.len() {
             let Some(node) = inside else { break };
             next.open.push(node);
@@ -47,7 +47,7 @@ impl Window {
         next
     }
 
-    /// The element at `depth` that has not ended, if there is one.
+    /// The open element at `depth`, if there is one.
     pub fn open_at(&self, depth: usize) -> Option<NodeId> {
         self.open.get(depth).copied()
     }
@@ -76,15 +76,15 @@ pub(crate) struct Pump<'r> {
     reader: &'r mut (dyn Read + Send),
     tokenizer: Lent,
     piece: Vec<u8>,
-    /// The reader has no more.
+    /// The reader is at its end.
     finished: bool,
-    /// The tokenizer has no more.
+    /// The tokenizer is at its end.
     ended: bool,
-    /// Text whose end has not been seen.
+    /// Text that may continue.
     text: String,
     /// When a window is full, in bytes.
     full: usize,
-    /// How deep the document stands open.
+    /// The number of open elements.
     depth: usize,
     /// The size of the largest window.
     pub largest: usize,
@@ -108,7 +108,7 @@ impl<'r> Pump<'r> {
         }
     }
 
-    /// The window that the document begins with.
+    /// The first window of the document.
     pub(super) fn first(&mut self, plan: &Plan) -> Result<Window, XsltError> {
         let mut window = Window::default();
         self.fill(&mut window, 0, plan)?;
@@ -121,7 +121,7 @@ impl<'r> Pump<'r> {
         self.read_until(window, level, self.full, plan)
     }
 
-    /// Reads until the element at depth `level` has ended, however much that is.
+    /// Reads until the element at depth `level` has ended, whatever its size.
     pub(super) fn complete(
         &mut self,
         window: &mut Window,
@@ -136,7 +136,7 @@ impl<'r> Pump<'r> {
         if level == 0 { self.ended } else { self.depth < level }
     }
 
-    /// Passes over what is left of the element at depth `level`.
+    /// Skips the rest of the element at depth `level`.
     pub(super) fn skip(&mut self, level: usize) -> Result<(), XsltError> {
         self.text.clear();
         let end = match level {
@@ -154,7 +154,7 @@ impl<'r> Pump<'r> {
         Ok(())
     }
 
-    /// Takes more bytes, or says that there are none.
+    /// Reads more bytes, or finishes the tokenizer.
     fn more(&mut self) -> Result<(), XsltError> {
         if self.finished {
             self.ended = true;
@@ -200,7 +200,7 @@ impl<'r> Pump<'r> {
         }
     }
 
-    /// Takes events into the window while there are any. `false`: more bytes are needed.
+    /// Adds the available events to the window. `false`: more bytes are needed.
     fn pass(
         &mut self,
         window: &mut Window,
@@ -247,7 +247,7 @@ impl<'r> Pump<'r> {
                 Event::EndElement { .. } => {
                     self.depth -= 1;
                     open.pop();
-                    // The builder ends only what it began.
+                    // The builder ends only elements that it began.
                     if open.len() < base || self.depth < level {
                         return Ok(true);
                     }

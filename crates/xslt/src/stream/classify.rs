@@ -9,14 +9,14 @@ use crate::version2::{Content, Grouping, Version2};
 use std::collections::HashMap;
 use xpath::{Type, Version};
 
-/// The outcome, as the run asks for it.
+/// The outcome, in the form that the run needs.
 #[derive(Debug)]
 pub(crate) struct Classified {
     /// Why the whole document is needed.
     pub whole: Option<NotStreamable>,
-    /// By template: why its node must have arrived whole.
+    /// By template: why its node must be complete.
     pub templates: Vec<Option<NotStreamable>>,
-    /// How the selections of `xsl:apply-templates` and `xsl:for-each` are made on a node that has not arrived whole.
+    /// How the selections of `xsl:apply-templates` and `xsl:for-each` are made on a node that is incomplete.
     pub selections: HashMap<(u16, u32, u32), Selection>,
     /// By mode and rule: its pattern looks into the node.
     pub looking: Vec<Vec<bool>>,
@@ -25,15 +25,15 @@ pub(crate) struct Classified {
 /// A selection made window by window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Selection {
-    /// It can only be made on nodes that have arrived whole.
+    /// It can only be made on complete nodes.
     pub predicates: bool,
-    /// The body of the loop runs on nodes that have not.
+    /// The body of the loop runs on incomplete nodes.
     pub streams: bool,
-    /// How many levels it goes down.
+    /// How many levels it descends.
     pub steps: usize,
 }
 
-/// How deep templates and attribute sets are followed.
+/// The depth to which templates and attribute sets are followed.
 const MAX_DEPTH: usize = 200;
 
 /// The key of a place.
@@ -97,14 +97,14 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
     for at in 0..plan.templates.len() {
         let _ = c.template(at);
     }
-    let templates = c.templates.iter().map(|known| match known {
+    let templates = c.templates.iter().map(|template| match template {
         Known::Yes(Err(why)) => Some(why.clone()),
         _ => None,
     });
     Classified { templates: templates.collect(), whole: c.whole, selections: c.selections, looking }
 }
 
-/// How often the content of the node is asked for (0 or 1), or why it must have arrived whole.
+/// How often the content of the node is read (0 or 1), or why it must be complete.
 type Reads = Result<u8, NotStreamable>;
 
 #[derive(Clone)]
@@ -121,9 +121,9 @@ struct Classifier<'p> {
     selections: HashMap<(u16, u32, u32), Selection>,
     /// The variables of the template are strings, numbers and booleans.
     atomic: bool,
-    /// Where the number of nodes of the selection at hand is asked for.
+    /// The place where the number of nodes of the present selection is used.
     size: Option<NotStreamable>,
-    /// How many templates and attribute sets are within one another.
+    /// Nesting of templates and attribute sets.
     depth: usize,
 }
 
@@ -167,7 +167,7 @@ impl Classifier<'_> {
         let (atomic, size) = (std::mem::replace(&mut self.atomic, true), self.size.take());
         let template = &self.plan.templates[at];
         let reads = match template.returns {
-            // The result is put together before its type is known.
+            // The result is collected before its type is checked.
             Some(_) => self.inner(&template.body, At::Focus, template.place),
             None => self.body(&template.body, At::Focus),
         };
@@ -197,7 +197,7 @@ impl Classifier<'_> {
         sum
     }
 
-    /// A body whose result is put together first: it may not read content.
+    /// A body whose result is collected first: it may not read content.
     fn inner(&mut self, body: &[Instruction], base: At, place: Place) -> Reads {
         match self.body(body, base)? {
             0 => Ok(0),
@@ -221,7 +221,7 @@ impl Classifier<'_> {
                 let inside = self.body(body, nodes);
                 let size = std::mem::replace(&mut self.size, outer);
                 if reads == 0 {
-                    // On nodes that have arrived whole, attributes for one, the body may read what it likes.
+                    // On complete nodes, such as attributes, the body may read everything.
                     return Ok(0);
                 }
                 let streams = inside.is_ok();
@@ -374,10 +374,10 @@ impl Classifier<'_> {
             }
             Version2::Document { body } => self.inner(body, base, place),
             Version2::ResultDocument(result) => {
-                let own =
+                let values =
                     [&result.href, &result.format, &result.cdata_section_elements, &result.character_maps];
                 let values =
-                    own.into_iter().flatten().chain(result.properties.iter().map(|(_, value)| value));
+                    values.into_iter().flatten().chain(result.properties.iter().map(|(_, value)| value));
                 let mut outcome = Ok(());
                 for value in values {
                     outcome = outcome.and(self.avt(value, base, place));
@@ -417,7 +417,7 @@ impl Classifier<'_> {
         }
     }
 
-    /// Content given by `select` or a body: it is put together first.
+    /// Content by `select` or a body: it is collected first.
     fn content(&mut self, content: &Content, base: At, place: Place) -> Reads {
         let select =
             content.select.as_ref().map_or(Ok(()), |e| self.expr(e, Use::Value, base, place).map(|_| ()));
@@ -426,7 +426,7 @@ impl Classifier<'_> {
         select.and(separator).and(reads)
     }
 
-    /// Sort keys, of nodes that have arrived whole.
+    /// Sort keys, of complete nodes.
     fn sorts(&mut self, sorts: &[Sort]) {
         for sort in sorts {
             if let Some(e) = &sort.select {
@@ -440,7 +440,7 @@ impl Classifier<'_> {
         }
     }
 
-    /// A selection: how often it asks for the content of the node, and where its nodes lie.
+    /// A selection: how often it reads the content of the node, and where its nodes lie.
     fn select(
         &mut self,
         select: Option<&Expr>,
@@ -499,7 +499,7 @@ impl Classifier<'_> {
         Ok(())
     }
 
-    /// Arguments of a template that may go on in another window: values, not nodes.
+    /// Arguments of a template that may continue in another window: values, not nodes.
     fn arguments(&mut self, arguments: &[Argument], base: At) -> Result<(), NotStreamable> {
         let mut outcome = Ok(());
         for argument in arguments {
@@ -557,7 +557,7 @@ impl Classifier<'_> {
     }
 }
 
-/// Whether a value is surely a string, a number or a boolean.
+/// Whether a value is certainly a string, a number or a boolean.
 fn is_atomic(binding: &Binding) -> bool {
     match binding {
         Binding::Select(Expr::XPath(xpath)) => {

@@ -1,14 +1,14 @@
-//! Streaming: which stylesheets can run on a document that arrives bit by bit, and why others cannot.
+//! Streaming: which stylesheets can run on a document while it is read, and why others cannot.
 //!
-//! The document is read in *windows*: trees of what has arrived, cut off where a window is full. What has arrived whole runs
-//! as it would on the tree of the document ([`crate::run`]). An element that is cut off (the document element, a list of
-//! a million orders) runs with nothing but its name and attributes; when its template asks for its children, these
-//! are read, run and thrown away, window after window. So memory depends on the depth of the document and on the size of
-//! what is used as a whole, and the answer is that of the tree.
+//! The document is read in *windows*: trees of a part of it, cut off where a window is full. Complete nodes are processed
+//! as on the tree of the document ([`crate::run`]). An element that is cut off (the document element, a list of
+//! a million orders) is processed with its name and attributes only; when its template selects its children, these
+//! are read, processed and dropped, window after window. So memory depends on the depth of the document and on the size of
+//! what is used as a whole, and the result is that of the tree.
 //!
-//! Two things can stand against it, and both are found when the stylesheet is classified:
+//! Two things prevent it, and both are found when the stylesheet is classified:
 //! * Something looks beyond the node it works on (`//order`, `preceding-sibling::`, `key()`, `last()` of a template,
-//!   `xsl:number`): then nothing can run before the whole document has arrived.
+//!   `xsl:number`): then nothing can run before the document is complete.
 //! * A template reads the content of its node more than once, or otherwise than by applying templates or by a loop:
 //!   then its node is read whole before it runs ("buffered").
 
@@ -17,7 +17,7 @@ mod reach;
 
 pub(crate) use classify::{Classified, Selection, classify, key};
 
-/// What of a stylesheet streams ([`crate::Stylesheet::streaming`]).
+/// Which parts of a stylesheet stream ([`crate::Stylesheet::streaming`]).
 #[derive(Debug, Clone)]
 pub struct Streaming {
     /// Why the stylesheet needs the whole document; `None`: it streams.
@@ -37,10 +37,10 @@ pub struct TemplateStreaming {
     pub buffers: Option<NotStreamable>,
 }
 
-/// What stands against streaming, and where.
+/// A reason against streaming, with its place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NotStreamable {
-    /// A sentence.
+    /// The message.
     pub reason: String,
     /// URI of the stylesheet.
     pub uri: String,

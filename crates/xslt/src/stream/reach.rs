@@ -1,17 +1,17 @@
 //! How far an expression reaches from its context node: whether it reads the node's content, and whether it leaves the
-//! node for more than names and attributes of ancestors. Conservative: what is not understood reaches everything.
+//! node for more than names and attributes of ancestors. Conservative: an unknown construct reaches everything.
 
 use xpath::Version;
 use xpath::ast::{Axis, Expr, ExprKind, NodeTest, Start, Step};
 
-/// Where a node lies, seen from the context node of the instruction (the focus).
+/// Where a node lies, relative to the context node of the instruction (the focus).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
-    /// It is the focus; its content may not have arrived.
+    /// The focus itself; its content may be incomplete.
     Focus,
     /// An ancestor.
     Above,
-    /// Inside of the focus, or of something else that has arrived whole.
+    /// Inside of the focus, or of another complete node.
     Below,
     /// An attribute or namespace node of the focus or an ancestor.
     Attribute,
@@ -21,16 +21,16 @@ pub(crate) enum At {
     Elsewhere,
 }
 
-/// What is done with the nodes of an expression.
+/// The use of the nodes of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Their string value.
     Value,
-    /// They exist, are counted, tell their names, or are gone on from.
+    /// Their existence, number and names, or a further step.
     Exists,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     /// It reads the content of the focus.
@@ -41,7 +41,7 @@ pub(crate) struct Reach {
     pub size: bool,
 }
 
-/// Where `tree`, evaluated at `base`, reaches; and where its nodes lie. `functions`: the stylesheet has functions of its
+/// The reach of `tree`, evaluated at `base`, and where its nodes lie. `functions`: the stylesheet has functions of its
 /// own.
 pub(crate) fn reach(tree: &Expr, version: Version, using: Use, base: At, functions: bool) -> (Reach, At) {
     let version2 = version != Version::V1;
@@ -55,7 +55,7 @@ struct Walk {
     /// Where `current()` is.
     focus: At,
     functions: bool,
-    /// XPath 2.0: functions and operations may give nodes that they were given.
+    /// XPath 2.0: functions and operations may return nodes of their arguments.
     version2: bool,
 }
 
@@ -142,7 +142,7 @@ impl Walk {
                 farthest(&all)
             }
             ExprKind::For(bindings, result) => {
-                // What a variable stands for is not followed: it is read here.
+                // A variable is not followed: its definition was checked.
                 bindings.iter().for_each(|(_, e)| {
                     self.expr(e, Use::Value, base, inner);
                 });
@@ -264,7 +264,7 @@ impl Walk {
     }
 }
 
-/// Of several places the one that allows least.
+/// The most restrictive of several places.
 fn farthest(all: &[At]) -> At {
     let order = [At::Above, At::Focus, At::Variable, At::Below, At::Attribute];
     order.into_iter().find(|at| all.contains(at)).unwrap_or(At::Elsewhere)
@@ -296,7 +296,7 @@ pub(crate) fn downward(tree: &Expr) -> Option<Downward> {
         if !(attribute || axes) || steps.is_empty() || (alternatives.len() > 1 && steps.len() > 1) {
             return None;
         }
-        // A text or comment is selected itself; only elements go on.
+        // A text or comment can only be selected by the last step.
         if steps.iter().rev().skip(1).any(|step| matches!(step.test, NodeTest::Text | NodeTest::Comment)) {
             return None;
         }

@@ -389,7 +389,7 @@ fn mask_ids(lines: &str) -> String {
         match cut {
             Some(cut) => {
                 let value = &line[cut..];
-                let number = seen.iter().position(|known| known == value).unwrap_or_else(|| {
+                let number = seen.iter().position(|id| id == value).unwrap_or_else(|| {
                     seen.push(value.to_owned());
                     seen.len() - 1
                 });

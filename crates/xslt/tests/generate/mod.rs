@@ -18,8 +18,8 @@ impl Chance {
         (self.0 >> 33) as usize % n
     }
 
-    fn one<'s>(&mut self, of: &[&'s str]) -> &'s str {
-        of[self.below(of.len())]
+    fn one<'s>(&mut self, choices: &[&'s str]) -> &'s str {
+        choices[self.below(choices.len())]
     }
 }
 

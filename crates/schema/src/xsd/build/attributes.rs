@@ -79,10 +79,10 @@ impl Builder {
                     };
                 }
                 "anyAttribute" => {
-                    let own = self.wildcard(child);
+                    let wildcard = self.wildcard(child);
                     found.wildcard = match found.wildcard.take() {
-                        Some(other) => self.intersect(child, own, other),
-                        None => Some(own),
+                        Some(other) => self.intersect(child, wildcard, other),
+                        None => Some(wildcard),
                     };
                 }
                 _ => {}

@@ -17,13 +17,13 @@ impl Builder {
         let content = children.iter().find(|c| c.0 == "simpleContent" || c.0 == "complexContent").cloned();
         let (base, derivation, body) = match content {
             None => {
-                let own = self.attribute_uses(place, place.node);
+                let uses = self.attribute_uses(place, place.node);
                 let particle = self.own_particle(place);
                 let body = Complex {
                     is_abstract,
                     block,
-                    attributes: own.uses,
-                    wildcard: own.wildcard,
+                    attributes: uses.uses,
+                    wildcard: uses.wildcard,
                     content: content_of(particle, mixed),
                 };
                 (
@@ -61,17 +61,23 @@ impl Builder {
                         format!("`{name}` is final: it cannot be derived from like that"),
                     );
                 }
-                let own = self.attribute_uses(derive, derive.node);
+                let attributes = self.attribute_uses(derive, derive.node);
                 let content = if how == "simpleContent" {
                     self.simple_content(derive, base, derivation)
                 } else {
                     self.complex_content(derive, base, derivation, mixed)
                 };
-                let own = self.derive_attributes(derive, base, derivation, own);
+                let attributes = self.derive_attributes(derive, base, derivation, attributes);
                 (
                     base,
                     derivation,
-                    Complex { is_abstract, block, attributes: own.uses, wildcard: own.wildcard, content },
+                    Complex {
+                        is_abstract,
+                        block,
+                        attributes: attributes.uses,
+                        wildcard: attributes.wildcard,
+                        content,
+                    },
                 )
             }
         };
@@ -87,7 +93,7 @@ impl Builder {
             .into_iter()
             .find(|c| matches!(c.0.as_str(), "group" | "all" | "choice" | "sequence"))?;
         let particle = self.particle(model.1)?;
-        // Nothing at all, or nothing that can occur.
+        // Empty, or particles that cannot occur.
         let Particle { max, term, .. } = &self.schema.particles[particle];
         match term {
             Term::Group(Compositor::Choice, children)
@@ -167,14 +173,14 @@ impl Builder {
         derivation: Ways,
         mixed: bool,
     ) -> Content {
-        let own = self.own_particle(derive);
+        let own_particle = self.own_particle(derive);
         let (base_mixed, base_particle, base_empty) = match &self.schema.types[base].body {
             Body::Complex(Complex { content: Content::Elements { mixed, particle, .. }, .. }) => {
                 (*mixed, *particle, false)
             }
             Body::Complex(Complex { content: Content::Empty, .. }) => (false, None, true),
-            Body::Complex(_) if derivation == Ways::EXTENSION && own.is_none() && !mixed => {
-                // Nothing added to simple content.
+            Body::Complex(_) if derivation == Ways::EXTENSION && own_particle.is_none() && !mixed => {
+                // Simple content without an addition.
                 return match self.schema.content_type(base) {
                     Some(ty) => Content::Simple(ty),
                     None => Content::Empty,
@@ -187,9 +193,9 @@ impl Builder {
             }
         };
         if derivation == Ways::RESTRICTION {
-            return content_of(own, mixed);
+            return content_of(own_particle, mixed);
         }
-        let Some(own) = own else {
+        let Some(own_particle) = own_particle else {
             if mixed != base_mixed && !base_empty {
                 self.problem(derive, "cos-ct-extends.1.4", "an extension is mixed where its base is");
             }
@@ -199,7 +205,7 @@ impl Builder {
             if base_mixed && !mixed {
                 self.problem(derive, "cos-ct-extends.1.4", "an extension is mixed where its base is");
             }
-            return content_of(Some(own), mixed);
+            return content_of(Some(own_particle), mixed);
         };
         if mixed != base_mixed {
             self.problem(derive, "cos-ct-extends.1.4", "an extension is mixed where its base is");
@@ -207,14 +213,15 @@ impl Builder {
         let is_all = |b: &Builder, p: ParticleId| {
             matches!(b.schema.particles[p].term, Term::Group(Compositor::All, _))
         };
-        if is_all(self, own) || is_all(self, base_particle) {
+        if is_all(self, own_particle) || is_all(self, base_particle) {
             self.problem(
                 derive,
                 "cos-all-limited.1.2",
                 "content with `all` cannot be extended by more content",
             );
         }
-        let both = self.add(derive, 1, 1, Term::Group(Compositor::Sequence, vec![base_particle, own]));
+        let both =
+            self.add(derive, 1, 1, Term::Group(Compositor::Sequence, vec![base_particle, own_particle]));
         content_of(Some(both), mixed)
     }
 
@@ -223,15 +230,15 @@ impl Builder {
         derive: Place,
         base: TypeId,
         derivation: Ways,
-        own: Attributes,
+        added: Attributes,
     ) -> Attributes {
         let Body::Complex(base_type) = &self.schema.types[base].body else {
-            return Attributes { uses: own.uses.into_iter().filter(|u| !u.prohibited).collect(), ..own };
+            return Attributes { uses: added.uses.into_iter().filter(|u| !u.prohibited).collect(), ..added };
         };
         let (base_uses, base_wildcard) = (base_type.attributes.clone(), base_type.wildcard.clone());
         if derivation == Ways::EXTENSION {
             let mut uses = base_uses;
-            for attribute in own.uses.into_iter().filter(|u| !u.prohibited) {
+            for attribute in added.uses.into_iter().filter(|u| !u.prohibited) {
                 if uses.iter().any(|u| u.name == attribute.name) {
                     let name = self.schema.names.show(attribute.name);
                     self.problem(
@@ -243,27 +250,27 @@ impl Builder {
                     uses.push(attribute);
                 }
             }
-            let wildcard = match (own.wildcard, base_wildcard) {
-                (Some(own), Some(base)) => match own.namespaces.union(&base.namespaces) {
-                    Some(namespaces) => Some(Wildcard { namespaces, process: own.process }),
+            let wildcard = match (added.wildcard, base_wildcard) {
+                (Some(w), Some(base)) => match w.namespaces.union(&base.namespaces) {
+                    Some(namespaces) => Some(Wildcard { namespaces, process: w.process }),
                     None => {
                         self.problem(
                             derive,
                             "src-ct.5",
                             "the attribute wildcards together cannot be expressed",
                         );
-                        Some(own)
+                        Some(w)
                     }
                 },
-                (own, base) => own.or(base),
+                (w, base) => w.or(base),
             };
             return Attributes { uses, wildcard };
         }
-        crate::xsd::restrict::attributes(self, derive, base, &own.uses, own.wildcard.as_ref());
+        crate::xsd::restrict::attributes(self, derive, base, &added.uses, added.wildcard.as_ref());
         let mut uses: Vec<AttributeUse> =
-            base_uses.into_iter().filter(|b| !own.uses.iter().any(|u| u.name == b.name)).collect();
-        uses.extend(own.uses.into_iter().filter(|u| !u.prohibited));
-        Attributes { uses, wildcard: own.wildcard }
+            base_uses.into_iter().filter(|b| !added.uses.iter().any(|u| u.name == b.name)).collect();
+        uses.extend(added.uses.into_iter().filter(|u| !u.prohibited));
+        Attributes { uses, wildcard: added.wildcard }
     }
 }
 

@@ -45,7 +45,7 @@ impl Builder {
         let ty = match (self.attr(place, "type"), inside) {
             (Some(text), _) => self.type_ref(place, &text),
             (None, Some(inside)) => self.reserve(inside, None),
-            // That of the head; chains are short, circles reported elsewhere.
+            // The type of the head; chains are short, circles are reported elsewhere.
             (None, None) => {
                 self.schema.elements[id].head.map_or(ANY_TYPE, |head| self.schema.elements[head].ty)
             }
@@ -105,7 +105,7 @@ impl Builder {
         self.schema.elements[element].constraints.push(id);
     }
 
-    /// Resolves what keyrefs refer to.
+    /// Resolves the references of keyrefs.
     pub fn resolve_keys(&mut self) {
         for id in 0..self.schema.constraints.len() {
             let Constraint { kind: ConstraintKind::KeyRef(_), place, .. } = self.schema.constraints[id]
@@ -216,7 +216,7 @@ impl Builder {
         Some(self.add(place, min, max, Term::Group(compositor, children)))
     }
 
-    /// Whether a particle admits nothing (Part 1, 3.9.6).
+    /// Whether a particle admits no element (Part 1, 3.9.6).
     pub fn is_emptiable(&self, particle: ParticleId) -> bool {
         crate::xsd::restrict::least(&self.schema, particle) == 0
     }

@@ -86,7 +86,7 @@ impl Builder {
         }
     }
 
-    /// The type, built; the ur-type of simple types where it is none.
+    /// The type, built; the simple ur-type if it is not a simple type.
     pub(super) fn simple_only(&mut self, place: Place, ty: TypeId) -> TypeId {
         if self.need(ty) && self.schema.simple(ty).is_some() {
             return ty;

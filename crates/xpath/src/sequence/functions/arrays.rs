@@ -135,8 +135,8 @@ fn remove(c: &Call<'_, '_>) -> Answer {
     let mut array = (*c.array(0)?).clone();
     let mut places = Vec::new();
     for atom in c.atoms(1)? {
-        let one = Value::from(atom);
-        let call = Call { args: &[c.arg(0).clone(), one], ..*c };
+        let position = Value::from(atom);
+        let call = Call { args: &[c.arg(0).clone(), position], ..*c };
         places.push(place(&call, &array, 1, 0)?);
     }
     places.sort_unstable();

@@ -106,7 +106,7 @@ fn adjust(c: &Call<'_, '_>, kind: Kind) -> Answer {
         match c.of_kind(1, Kind::Duration(DurationKind::DayTime))? {
             Some(Atomic::Duration(d)) => {
                 if d.nanos % MINUTE != 0 || d.nanos.abs() > 840 * MINUTE {
-                    return Err(c.fail("FODT0003", format!("{} is no timezone", d.to_text())));
+                    return Err(c.fail("FODT0003", format!("{} is not a timezone", d.to_text())));
                 }
                 Some((d.nanos / MINUTE) as i16)
             }

@@ -55,10 +55,10 @@ fn read(c: &Call<'_, '_>, uri: &str) -> Result<String, Fault> {
     })
 }
 
-/// The document of a text that may have several elements, or none.
+/// A document fragment: it may have several top-level elements, or none.
 fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
     spend_bytes(text.len() * 16)?;
-    let wrong = |what: String| c.fail("FODC0006", format!("parse-xml-fragment(): {what}"));
+    let wrong = |why: String| c.fail("FODC0006", format!("parse-xml-fragment(): {why}"));
     let mut body = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     // A text declaration, which must name an encoding.
     if body.starts_with("<?xml") && body[5..].starts_with([' ', '\t', '\r', '\n']) {
@@ -69,14 +69,14 @@ fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
         }
         body = &body[end + 2..];
     }
-    // Within an element everything may stand that a fragment may have; but no declaration of a document type.
+    // An element may have the same content as a fragment; but a document type declaration is not allowed.
     if body.trim_start().starts_with("<!DOCTYPE") {
         return Err(wrong("a fragment has no document type declaration".into()));
     }
     let whole = format!("<f>{body}</f>");
     let options = xml::ParseOptions { base_uri: c.eval.static_base_uri(), ..xml::ParseOptions::default() };
     let parsed = Document::parse_str(&whole, &options).map_err(|error| wrong(error.to_string()))?;
-    let Some(top) = parsed.document_element() else { return Err(wrong("it is no fragment".into())) };
+    let Some(top) = parsed.document_element() else { return Err(wrong("it is not a fragment".into())) };
     if parsed.children(Document::ROOT).count() != 1 {
         return Err(wrong("an end tag has no start tag".into()));
     }
@@ -106,7 +106,7 @@ fn analyze(c: &Call<'_, '_>) -> Answer {
     Ok(Value::from(Node::in_document(root.doc, top)))
 }
 
-/// The text from `from` to `to` with an element for each of the groups in it, which are in the order they begin.
+/// The text from `from` to `to` with an element for each of its groups, which are in the order of their beginnings.
 fn groups(
     text: &str,
     from: usize,
@@ -115,7 +115,7 @@ fn groups(
     doc: &mut Document,
     top: NodeId,
 ) {
-    // Elements that are open, and where they end.
+    // Open elements, and their ends.
     let mut open: Vec<(NodeId, usize)> = vec![(top, to)];
     let mut at = from;
     let push = |doc: &mut Document, element: NodeId, at: &mut usize, end: usize| {

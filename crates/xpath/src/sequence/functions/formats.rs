@@ -1,4 +1,4 @@
-//! Numbers, dates and names as people write them (F&O 3.1 sections 4.6, 4.7, 9.8), and what XPath 3 changed of older functions.
+//! Formatted numbers, dates and names (F&O 3.1 sections 4.6, 4.7, 9.8), and older functions that XPath 3 changed.
 
 use super::{Answer, Call, Entry, Looks, row, text_value};
 use crate::atomic::{Atomic, Kind, Moment, MomentKind};
@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Entry] = &[
         None => Ok(Value::Empty),
         Some(text) => match ietf(&text) {
             Some(moment) => Ok(Value::from(Atomic::moment(moment))),
-            None => Err(c.fail("FORG0010", format!("\"{text}\" is no date as in the mail"))),
+            None => Err(c.fail("FORG0010", format!("\"{text}\" is not a date as in the mail"))),
         },
     }),
     row("generate-id", 0, 1, Type::String, Looks::Context(1), |c| {
@@ -98,7 +98,7 @@ fn round(c: &Call<'_, '_>) -> Answer {
     let atom = c.untyped_as(atom, Kind::Double)?;
     let rounded = |text: String| -> Option<crate::atomic::Decimal> {
         let decimal = crate::atomic::Decimal::parse(&text)?;
-        // Halves away from zero, which of negative ones is to be towards it.
+        // Halves away from zero; for negative numbers that must be towards it.
         let result = decimal.round(places, false);
         if decimal.is_negative() {
             let other = decimal.negate().round(places, false).negate();
@@ -141,7 +141,7 @@ fn round(c: &Call<'_, '_>) -> Answer {
     })
 }
 
-/// A date as mail and HTTP have it, and as C writes it (section 9.8.1).
+/// A date in the formats of mail, HTTP and C (section 9.8.1).
 fn ietf(text: &str) -> Option<Moment> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];

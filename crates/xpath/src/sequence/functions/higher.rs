@@ -1,4 +1,4 @@
-//! Functions that take functions, and functions about functions (F&O 3.1 sections 16 and 19).
+//! Higher-order functions, and functions about functions (F&O 3.1 sections 16 and 19).
 
 use super::{Answer, Call, Entry, Looks, row};
 use crate::atomic::{Atomic, AtomicType, Kind};
@@ -95,17 +95,17 @@ fn any(c: &Call<'_, '_>) -> Result<Atomic, Fault> {
     }
 }
 
-/// What a function says, which must be a boolean.
+/// The result of a function, which must be a boolean.
 pub(super) fn truth(c: &Call<'_, '_>, function: &Atomic, args: Vec<Value>) -> Result<bool, Fault> {
     let value = c.apply(function, args)?;
     let call = Call { args: &[value], ..*c };
     match call.of_kind(0, Kind::Boolean)? {
-        Some(Atomic::Boolean(answer)) => Ok(answer),
+        Some(Atomic::Boolean(truth)) => Ok(truth),
         _ => Err(c.fail("XPTY0004", format!("the function of {}() must give a boolean", c.name))),
     }
 }
 
-/// Values by their keys: argument 1 is a collation, argument 2 the function of the keys.
+/// Sorts values by their keys: argument 1 is a collation, argument 2 the function of the keys.
 pub(super) fn sorted(c: &Call<'_, '_>, values: Vec<Value>) -> Result<Vec<Value>, Fault> {
     let collation = if c.arg(1).is_empty() { Collation::default() } else { c.collation(1)? };
     let function = if c.args.len() > 2 { Some(c.function(2, 1)?) } else { None };
@@ -122,7 +122,7 @@ pub(super) fn sorted(c: &Call<'_, '_>, values: Vec<Value>) -> Result<Vec<Value>,
         keyed.push((key.collect(), value));
     }
     spend(keyed.len() * (keyed.len().max(1).ilog2() as usize + 1))?;
-    // The first of their kind at each place, with which all others must have an order.
+    // The first key at each place, with which all others must be comparable.
     let mut firsts: Vec<&Atomic> = Vec::new();
     for (key, _) in &keyed {
         for (at, atom) in key.iter().enumerate() {

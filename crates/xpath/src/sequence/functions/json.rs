@@ -37,13 +37,13 @@ pub(super) const TABLE: &[Entry] = &[
 
 // ---- the text ----
 
-/// A text as it is read.
+/// A JSON parser.
 enum Json {
     Null,
     Boolean(bool),
-    /// As it was written.
+    /// The text of a number.
     Number(String),
-    /// As it was written, escapes included.
+    /// The text of a string, escapes included.
     Text(String),
     Array(Vec<Json>),
     Object(Vec<(String, Json)>),
@@ -55,14 +55,14 @@ struct Reader<'t> {
     liberal: bool,
 }
 
-/// What is wrong with a text.
+/// A syntax error.
 struct Wrong(String);
 
 impl Reader<'_> {
-    fn wrong<T>(&self, what: &str) -> Result<T, Wrong> {
+    fn wrong<T>(&self, why: &str) -> Result<T, Wrong> {
         let line = self.text[..self.at].bytes().filter(|b| *b == b'\n').count() + 1;
         let before = self.text[..self.at].rfind('\n').map_or(self.at, |at| self.at - at - 1);
-        Err(Wrong(format!("the JSON is wrong in line {line}, column {}: {what}", before + 1)))
+        Err(Wrong(format!("the JSON is wrong in line {line}, column {}: {why}", before + 1)))
     }
 
     fn peek(&self) -> Option<u8> {
@@ -233,8 +233,8 @@ impl Reader<'_> {
     }
 }
 
-/// The characters of a string as written: each with its escape, and what it means. A half of a surrogate pair by itself means
-/// nothing, and so does what is no character of XML.
+/// The characters of a string literal: each with its escape, and its value. A lone surrogate has no value,
+/// nor has a character that XML does not allow.
 fn characters(raw: &str) -> impl Iterator<Item = (&str, Option<char>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -299,7 +299,7 @@ fn options(c: &Call<'_, '_>, at: usize, allowed: &[&str], default: &str) -> Resu
     if let Some(value) = map.get(&Atomic::string("duplicates")) {
         let text = match value {
             Value::String(value) => Some(value.clone()),
-            // (What has no type becomes what is wanted.)
+            // (An untyped value is converted.)
             Value::Atomic(Atomic::Untyped(value)) => Some(value.clone()),
             _ => None,
         };
@@ -330,7 +330,7 @@ fn read(c: &Call<'_, '_>, text: &str, liberal: bool) -> Result<Json, Fault> {
     Reader { text, at: 0, liberal }.whole().map_err(|Wrong(message)| c.fail("FOJS0001", message))
 }
 
-/// The text of a string as it was written.
+/// The text of a string literal.
 fn text_of(c: &Call<'_, '_>, raw: &str, options: &Options) -> Result<String, Fault> {
     if !raw.contains('\\') && raw.chars().all(xml::is_char) {
         return Ok(raw.to_owned());
@@ -346,7 +346,7 @@ fn text_of(c: &Call<'_, '_>, raw: &str, options: &Options) -> Result<String, Fau
             (None, Some(function)) => {
                 let written = match written.strip_prefix('\\') {
                     Some(rest) if rest.starts_with('u') => written.to_owned(),
-                    // Those that have a letter of their own.
+                    // Escapes with a letter.
                     Some(rest) => format!("\\{rest}"),
                     None => format!("\\u{:04X}", written.chars().next().map_or(0, u32::from)),
                 };
@@ -565,11 +565,11 @@ impl Writer<'_, '_, '_> {
         match self.doc.attribute(element, "", name).map(str::trim) {
             None | Some("false" | "0") => Ok(false),
             Some("true" | "1") => Ok(true),
-            Some(other) => self.wrong(format!("{name}=\"{other}\" is no boolean")),
+            Some(other) => self.wrong(format!("{name}=\"{other}\" is not a boolean")),
         }
     }
 
-    /// The children that count: in what holds others, white space between them does not.
+    /// The children that count: white space between the members of an object or array does not.
     fn children(&self, element: NodeId) -> Result<Vec<NodeId>, Fault> {
         let mut children = Vec::new();
         for child in self.doc.children(element) {
@@ -602,14 +602,14 @@ impl Writer<'_, '_, '_> {
         }
         for attribute in doc.attributes(element) {
             let (namespace, local) = (doc.namespace(attribute), doc.local(attribute));
-            let known = match local {
+            let is_of_json = match local {
                 "key" | "escaped-key" => keyed,
                 "escaped" => name == "string",
                 _ => false,
             };
-            // At the top a key says nothing.
+            // At the top level a key has no effect.
             let ignored = depth == 0 && matches!(local, "key" | "escaped-key");
-            if namespace == FN || namespace.is_empty() && !known && !ignored {
+            if namespace == FN || namespace.is_empty() && !is_of_json && !ignored {
                 return self.wrong(format!("{name} has no attribute {local}"));
             }
         }
@@ -623,13 +623,13 @@ impl Writer<'_, '_, '_> {
             "boolean" => match self.text(element)?.trim() {
                 "true" | "1" => out.push_str("true"),
                 "false" | "0" => out.push_str("false"),
-                other => return self.wrong(format!("\"{other}\" is no boolean")),
+                other => return self.wrong(format!("\"{other}\" is not a boolean")),
             },
             "number" => {
                 let text = self.text(element)?;
                 match crate::atomic::parse_double(text.trim()).filter(|n| n.is_finite()) {
                     Some(number) => out.push_str(&Atomic::Double(number).to_text()),
-                    None => return self.wrong(format!("\"{text}\" is no number")),
+                    None => return self.wrong(format!("\"{text}\" is not a number")),
                 }
             }
             "string" => {
@@ -681,7 +681,7 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// A string with its quotes; where it is `escaped`, escapes are left as they are.
+    /// A string with its quotes; if it is `escaped`, escapes stay as they are.
     fn string(&self, text: &str, is_escaped: bool, out: &mut String) -> Result<(), Fault> {
         spend_bytes(text.len() * 8)?;
         out.push('"');
@@ -713,7 +713,7 @@ impl Writer<'_, '_, '_> {
     }
 }
 
-/// A text within a string of JSON.
+/// A text within a JSON string.
 pub(super) fn push_escaped(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {

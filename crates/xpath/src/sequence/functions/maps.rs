@@ -86,29 +86,29 @@ fn merge(c: &Call<'_, '_>) -> Answer {
     if !matches!(&*rule, "reject" | "use-first" | "use-last" | "use-any" | "combine") {
         return Err(c.fail("FOJS0005", format!("the option duplicates cannot be \"{rule}\"")));
     }
-    // What stands for a key in two maps.
-    let chosen = |key: &Atomic, known: &Value, value: &Value| -> Answer {
+    // The value of a key that two maps have.
+    let chosen = |key: &Atomic, old: &Value, value: &Value| -> Answer {
         match &*rule {
-            "use-first" | "use-any" => Ok(known.clone()),
+            "use-first" | "use-any" => Ok(old.clone()),
             "use-last" => Ok(value.clone()),
             "combine" => {
-                spend(known.len() + value.len())?;
-                bounded(known.len() + value.len(), c.span)?;
-                Ok(Value::from_items(known.items().chain(value.items()).collect()))
+                spend(old.len() + value.len())?;
+                bounded(old.len() + value.len(), c.span)?;
+                Ok(Value::from_items(old.items().chain(value.items()).collect()))
             }
             _ => Err(c.fail("FOJS0003", format!("two of the maps have the key {}", key.to_text()))),
         }
     };
     let maps = maps_of(c, 0)?;
     let Some((first, others)) = maps.split_first() else { return map_value(Ok(Map::new()), c.span) };
-    // Some entries more for a large map, or many maps that become one.
+    // A few entries are added to a large map, or many maps are merged into one.
     if others.iter().map(|map| map.len()).sum::<usize>() <= first.len() {
         let mut merged = (**first).clone();
         for map in others {
             spend(map.len() * 2)?;
             for (key, value) in map.entries() {
                 let value = match merged.get(key) {
-                    Some(known) => chosen(key, known, value)?,
+                    Some(old) => chosen(key, old, value)?,
                     None => value.clone(),
                 };
                 merged = merged.put(key.clone(), value).map_err(|e| c.fail("FOER0000", e.to_string()))?;
@@ -121,7 +121,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
         spend(map.len() * 2)?;
         for (key, value) in map.entries() {
             match merged.get_mut(key) {
-                Some(known) => *known = chosen(key, known, value)?,
+                Some(old) => *old = chosen(key, old, value)?,
                 None => merged.add(key.clone(), value.clone()),
             }
         }
@@ -129,7 +129,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
     map_value(merged.finish(), c.span)
 }
 
-/// All values of a key in maps, however deep.
+/// All values of a key in nested maps.
 fn find(c: &Call<'_, '_>, value: &Value, wanted: &Atomic, found: &mut Vec<Value>) -> Result<(), Fault> {
     for item in value.items() {
         spend(1)?;

@@ -1,5 +1,5 @@
-//! The functions of XPath 2.0 (F&O). Each is a row of a table: name, number of arguments, what it returns and looks at,
-//! and the code. Arguments are evaluated first; [`Call`] converts them as the function conversion rules say.
+//! The functions of XPath 2.0 (F&O). Each is a row of a table: name, number of arguments, result type, needs,
+//! and the code. Arguments are evaluated first; [`Call`] converts them by the function conversion rules.
 
 mod arrays;
 mod dates;
@@ -29,13 +29,13 @@ use std::sync::Arc;
 pub(crate) use nodes::deep_equal;
 pub(crate) use uris::resolve as resolve_uri;
 
-/// What a function looks at beyond its arguments.
+/// What a function reads beyond its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Looks {
     Nowhere,
-    /// The context item, where it has fewer arguments than this.
+    /// The context item, if it has fewer arguments than this.
     Context(usize),
-    /// The context item always: which document it is about.
+    /// The context item always: it determines the document.
     Document,
     Position,
     Size,
@@ -48,7 +48,7 @@ pub(crate) struct Entry {
     pub most: usize,
     pub returns: Type,
     pub looks: Looks,
-    /// The embedder's function of that name goes before, if it has one.
+    /// The embedder's function of that name takes precedence.
     pub embedder: bool,
     pub run: fn(&Call<'_, '_>) -> Result<Value, Fault>,
 }
@@ -71,7 +71,7 @@ const fn row(
 }
 
 impl Entry {
-    /// The embedder's goes before.
+    /// The embedder's takes precedence.
     const fn of_embedder(self) -> Entry {
         Entry { embedder: true, ..self }
     }
@@ -96,7 +96,7 @@ pub(crate) fn find_version3(name: &str) -> Option<&'static Entry> {
     VERSION3.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
 }
 
-/// The namespaces of XPath 3.1's functions, with the prefixes that need no declaration.
+/// The namespaces of XPath 3.1's functions, with their predeclared prefixes.
 const NAMESPACES: [(&str, &str); 6] = [
     ("fn", super::compile::FUNCTIONS),
     ("xs", super::types::XSD),
@@ -106,9 +106,9 @@ const NAMESPACES: [(&str, &str); 6] = [
     ("err", "http://www.w3.org/2005/xqt-errors"),
 ];
 
-/// The namespace of a prefix that needs no declaration in XPath 3.1.
+/// The namespace of a prefix that is predeclared in XPath 3.1.
 pub(crate) fn usual_namespace(prefix: &str) -> Option<&'static str> {
-    NAMESPACES.iter().find(|(known, _)| *known == prefix).map(|(_, uri)| *uri)
+    NAMESPACES.iter().find(|(p, _)| *p == prefix).map(|(_, uri)| *uri)
 }
 
 /// The prefix that a namespace of functions usually has; empty where it has none.
@@ -141,7 +141,7 @@ pub fn is_function_of(namespace: &str, name: &str) -> bool {
 /// … and with that number of arguments; also the functions of types.
 pub fn takes(namespace: &str, name: &str, arity: usize) -> bool {
     if namespace == super::types::XSD {
-        // Nothing can be cast to these.
+        // These cannot be the target of a cast.
         let castable = !matches!(name, "NOTATION" | "anyAtomicType");
         return arity == 1 && castable && crate::atomic::AtomicType::find(name).is_some();
     }
@@ -153,7 +153,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TABLES.iter().flat_map(|table| table.iter()).map(|entry| entry.name)
 }
 
-/// A call: the arguments and where it stands.
+/// A call: the arguments and the place.
 pub(crate) struct Call<'c, 'a> {
     pub eval: &'c Eval<'a>,
     pub args: &'c [Value],
@@ -185,7 +185,7 @@ impl Call<'_, '_> {
         )
     }
 
-    /// The argument, or nothing where it was not given.
+    /// The argument, or the empty sequence where it is absent.
     pub fn arg(&self, at: usize) -> &Value {
         static EMPTY: Value = Value::Empty;
         self.args.get(at).unwrap_or(&EMPTY)
@@ -250,7 +250,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// A function of so many parameters.
+    /// A function of this arity.
     pub fn function(&self, at: usize, arity: usize) -> Result<Atomic, Fault> {
         match self.arg(at) {
             Value::Atomic(atom) if atom.is_function() => match super::apply::arity_of(atom) {
@@ -280,7 +280,7 @@ impl Call<'_, '_> {
         )
     }
 
-    /// Position or size of the context; without a context item there is none.
+    /// Position or size of the context; absent without a context item.
     pub fn in_focus(&self, number: usize) -> Answer {
         if self.at.position == 0 {
             return Err(self.fail("XPDY0002", format!("{}(): there is no context item here", self.name)));
@@ -372,25 +372,24 @@ impl Call<'_, '_> {
         self.eval.context_item(self.at, self.span)
     }
 
-    /// The argument as at most one node; where it was not given the context node.
+    /// The argument as at most one node; by default the context node.
     pub fn node_or_context(&self, at: usize) -> Result<Option<Node>, Fault> {
         if at < self.args.len() {
             return self.node(at);
         }
         match self.context()? {
             Item::Node(node) => Ok(Some(node)),
-            Item::Atomic(_) => {
-                Err(self.fail("XPTY0004", format!("{}() needs a node, the context item is none", self.name)))
-            }
+            Item::Atomic(_) => Err(self
+                .fail("XPTY0004", format!("{}() needs a node, the context item is not a node", self.name))),
         }
     }
 
     /// `node()?`.
     pub fn node(&self, at: usize) -> Result<Option<Node>, Fault> {
-        let wrong = |what: &str| {
+        let wrong = |given: &str| {
             self.fail(
                 "XPTY0004",
-                format!("argument {} of {}() must be a single node, this is {what}", at + 1, self.name),
+                format!("argument {} of {}() must be a single node, this is {given}", at + 1, self.name),
             )
         };
         match self.arg(at) {
@@ -405,7 +404,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// The collation that argument `at` names; by default that of code points.
+    /// The collation in argument `at`; by default that of code points.
     pub fn collation(&self, at: usize) -> Result<Collation, Fault> {
         if at >= self.args.len() {
             return Ok(Collation::default());
@@ -413,7 +412,7 @@ impl Call<'_, '_> {
         Collation::find(&self.required_text(at)?).map_err(|message| self.fail("FOCH0002", message))
     }
 
-    /// The time of the evaluation: always the same.
+    /// The time of the evaluation, always the same.
     pub fn now(&self) -> Moment {
         self.eval.now()
     }
@@ -430,12 +429,12 @@ fn text_value(text: impl Into<Arc<str>>) -> Value {
     Value::String(text.into())
 }
 
-/// A value for a result that may be absent.
+/// An optional value as a result.
 fn optional(atom: Option<Atomic>) -> Value {
     atom.map_or(Value::Empty, Value::from)
 }
 
-/// `matches`, `replace` and `tokenize` with their pattern compiled before; the arguments are the others.
+/// `matches`, `replace` and `tokenize` with a pattern that was compiled before; the arguments are the others.
 pub(crate) fn with_regex(call: &Call<'_, '_>, regex: &crate::regex::Regex) -> Answer {
     match call.name {
         "matches" => strings::matches_with(call, regex),

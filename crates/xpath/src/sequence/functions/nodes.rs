@@ -72,7 +72,7 @@ pub(super) const TABLE: &[Entry] = &[
     }),
 ];
 
-/// The namespace that a prefix is bound to at an element; the empty prefix: the default namespace.
+/// The namespace of a prefix at an element; the empty prefix: the default namespace.
 fn binding<'d>(doc: &'d Document, element: NodeId, prefix: &str) -> Option<&'d str> {
     if prefix == "xml" {
         return Some(xml::XML_NS);
@@ -122,7 +122,7 @@ pub(super) fn node_name(c: &Call<'_, '_>) -> Answer {
 fn base_uri(c: &Call<'_, '_>) -> Answer {
     let Some(node) = c.node_or_context(0)? else { return Ok(Value::Empty) };
     let doc = c.eval.doc(node.doc)?;
-    // Namespace nodes have none, nor has what stands for itself and is neither element nor document (XDM section 6).
+    // Namespace nodes have none, nor have nodes without a parent other than elements and documents (XDM section 6).
     if node.is_namespace()
         || doc.parent(node.id).is_none_or(|parent| is_holder(doc, parent))
             && !matches!(doc.kind(node.id), NodeKind::Document | NodeKind::Element)
@@ -144,7 +144,7 @@ fn base_uri(c: &Call<'_, '_>) -> Answer {
     Ok(if uri.is_empty() { Value::Empty } else { Value::Atomic(Atomic::Uri(uri.into())) })
 }
 
-/// Whether an element only holds an attribute that is in none.
+/// Whether an element is only the holder of a parentless attribute.
 fn is_holder(doc: &Document, element: NodeId) -> bool {
     doc.parent(element).is_none() && doc.local(element) == "attributes" && doc.namespace(element).is_empty()
 }

@@ -54,7 +54,7 @@ fn each(
     decimal: fn(Decimal) -> Decimal,
     double: fn(f64) -> f64,
 ) -> Answer {
-    // (Only that of abs() is another one.)
+    // (Only the result of abs() may have another type.)
     let other = |n: BigInt| if c.name == "abs" { BigInt::from(n.magnitude().clone()) } else { n };
     let too_large = || c.fail("FOAR0002", "the result is too large");
     if let Value::Atomic(Atomic::Large(n)) = c.arg(0) {
@@ -81,7 +81,7 @@ fn round_half_to_even(c: &Call<'_, '_>) -> Answer {
     if let Some(atom @ (Atomic::Integer(_) | Atomic::Large(_))) = c.atom(0)? {
         return whole_rounded(c, atom, digits, true);
     }
-    // Beyond these nothing changes, or nothing is left.
+    // Beyond these bounds nothing changes, or nothing is left.
     let digits = digits.clamp(-400, 400);
     let double = |n: f64| -> f64 {
         if !n.is_finite() || n == 0.0 {
@@ -101,7 +101,7 @@ fn round_half_to_even(c: &Call<'_, '_>) -> Answer {
         None => Value::Empty,
         Some(Number::Integer(n)) => Value::from(n),
         Some(Number::Decimal(d)) => Value::from(Atomic::decimal(d.round(digits, true))),
-        // By all the digits that the float has, not by those that it is written with.
+        // By all digits of the float, not by those of its lexical form.
         Some(Number::Float(n)) if !n.is_finite() || n == 0.0 => Value::Atomic(Atomic::Float(n)),
         // (From 2^24 on they have no fraction.)
         Some(Number::Float(n)) => match Decimal::parse(&match n.abs() < 16_777_216.0 {
@@ -173,7 +173,7 @@ fn avg(c: &Call<'_, '_>) -> Answer {
 fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
     let collation = c.collation(1)?;
     let atoms = aggregated(c)?;
-    // All numbers take the type that holds them all.
+    // Numbers are promoted to their common type.
     let widest = |kind: Kind| match kind {
         Kind::Double => 3,
         Kind::Float => 2,
@@ -190,11 +190,11 @@ fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
             (_, Atomic::Uri(s)) => Atomic::String(s),
             (_, atom) => atom,
         };
-        let Some(known) = &best else {
+        let Some(so_far) = &best else {
             best = Some(ordered(c, atom)?);
             continue;
         };
-        match operators::compare(&collation.atom(&atom), &collation.atom(known)) {
+        match operators::compare(&collation.atom(&atom), &collation.atom(so_far)) {
             Some(Compared::Order(order)) => {
                 if order == wanted {
                     best = Some(atom);
@@ -207,7 +207,7 @@ fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
                 }
             }
             _ => {
-                let (a, b) = (AtomicType::of(atom.kind()).name, AtomicType::of(known.kind()).name);
+                let (a, b) = (AtomicType::of(atom.kind()).name, AtomicType::of(so_far.kind()).name);
                 return Err(
                     c.fail("FORG0006", format!("{}() cannot compare an xs:{a} with an xs:{b}", c.name))
                 );
@@ -217,7 +217,7 @@ fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
     Ok(optional(best))
 }
 
-/// The value, if values of its type have an order.
+/// The value, if its type has an order.
 fn ordered(c: &Call<'_, '_>, atom: Atomic) -> Result<Atomic, Fault> {
     if matches!(operators::compare(&atom, &atom), Some(Compared::Order(_) | Compared::Unordered)) {
         return Ok(atom);

@@ -13,11 +13,11 @@ use xml::{Document, NodeKind, WriteOptions};
 /// The namespace of the parameters as an element.
 const OUTPUT: &str = "http://www.w3.org/2010/xslt-xquery-serialization";
 
-/// How values are written.
+/// The serialization parameters.
 #[derive(Clone)]
 pub(super) struct Params {
     method: String,
-    /// How nodes within JSON are written.
+    /// The method for nodes within JSON.
     node_method: String,
     options: WriteOptions,
     item_separator: Option<String>,
@@ -111,7 +111,7 @@ impl Params {
                     };
                     params.set(c, name, &text)?;
                 }
-                // Others are those of other processors.
+                // Parameters of other processors.
                 _ => {}
             }
         }
@@ -128,7 +128,7 @@ impl Params {
                 c.fail("XPTY0004", "the parameters of serialize() are an element serialization-parameters")
             );
         };
-        let wrong = |what: String| c.fail("SEPM0017", what);
+        let wrong = |message: String| c.fail("SEPM0017", message);
         let mut seen = HashSet::new();
         for child in doc.children(top).filter(|n| doc.kind(*n) == NodeKind::Element) {
             let name = doc.local(child);
@@ -179,7 +179,7 @@ impl Params {
                 self.options.character_map.insert(from, to.to_owned());
                 Ok(())
             }
-            _ => Err(c.fail("SEPM0016", format!("\"{from}\" is no single character"))),
+            _ => Err(c.fail("SEPM0016", format!("\"{from}\" is not a single character"))),
         }
     }
 
@@ -193,10 +193,10 @@ impl Params {
         let options = &mut self.options;
         match name {
             "method" | "json-node-output-method" => {
-                let known = ["xml", "xhtml", "html", "text", "json", "adaptive"];
-                let known =
-                    known.contains(&value) && (name == "method" || !matches!(value, "json" | "adaptive"));
-                if !known {
+                let methods = ["xml", "xhtml", "html", "text", "json", "adaptive"];
+                let is_method =
+                    methods.contains(&value) && (name == "method" || !matches!(value, "json" | "adaptive"));
+                if !is_method {
                     return Err(wrong());
                 }
                 *(if name == "method" { &mut self.method } else { &mut self.node_method }) = value.to_owned();
@@ -254,7 +254,7 @@ impl Params {
     }
 }
 
-/// A value as text.
+/// Serializes a value.
 pub(super) fn written(c: &Call<'_, '_>, value: &Value, params: &Params) -> Result<String, Fault> {
     match &*params.method {
         "json" => {
@@ -287,7 +287,7 @@ fn node_text(c: &Call<'_, '_>, node: Node, options: &WriteOptions) -> Result<Str
 
 /// Sequence normalization (section 2), then the tree.
 fn markup(c: &Call<'_, '_>, value: &Value, params: &Params) -> Result<String, Fault> {
-    let wrong = |what: &str| Err(c.fail("SENR0001", format!("{what} cannot be written by itself")));
+    let wrong = |kind: &str| Err(c.fail("SENR0001", format!("{kind} cannot be written by itself")));
     if let (None, [node]) =
         (&params.item_separator, value.items().map(|i| i.node()).collect::<Vec<_>>().as_slice())
         && let Some(node) = node
@@ -370,7 +370,7 @@ fn json_text(text: &str, params: &Params, out: &mut String) {
     }
 }
 
-/// What holds the same again and again is short in memory and long as text.
+/// Shared values are short in memory and long as text.
 fn not_too_long(c: &Call<'_, '_>, out: &str) -> Result<(), Fault> {
     match out.len() > crate::eval::MAX_STRING {
         true => Err(c.fail(
@@ -381,7 +381,7 @@ fn not_too_long(c: &Call<'_, '_>, out: &str) -> Result<(), Fault> {
     }
 }
 
-/// A value as JSON.
+/// Serializes a value as JSON.
 pub(super) fn json(
     c: &Call<'_, '_>,
     value: &Value,
@@ -482,7 +482,7 @@ fn name_text(name: &NameValue) -> String {
     format!("Q{{{}}}{}", name.namespace, name.local)
 }
 
-/// An item as the method adaptive writes it (section 10).
+/// An item by the method adaptive (section 10).
 fn adaptive(c: &Call<'_, '_>, item: &Item, params: &Params, out: &mut String) -> Result<(), Fault> {
     spend(2)?;
     not_too_long(c, out)?;

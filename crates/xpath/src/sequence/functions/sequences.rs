@@ -51,10 +51,10 @@ pub(super) const TABLE: &[Entry] = &[
     }),
 ];
 
-/// Keeps one of the values that are equal (NaN equals itself here).
+/// Keeps one of equal values (NaN equals itself here).
 pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> {
     let mut texts: HashSet<Arc<str>> = HashSet::new();
-    // By something that equal values have in common.
+    // By a hash key that equal values share.
     let mut others: HashMap<i128, Vec<Atomic>> = HashMap::new();
     let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
     let mut kept = Vec::new();
@@ -65,10 +65,10 @@ pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> 
                 Cow::Owned(key) => key.into(),
             }),
             None => {
-                let known = others.entry(bucket(&atom)).or_default();
-                let new = !known.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
+                let alike = others.entry(bucket(&atom)).or_default();
+                let new = !alike.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
                 if new {
-                    known.push(atom.clone());
+                    alike.push(atom.clone());
                 }
                 new
             }
@@ -80,7 +80,7 @@ pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> 
     kept
 }
 
-/// The same for values that are equal.
+/// A hash key that equal values share.
 fn bucket(atom: &Atomic) -> i128 {
     match atom {
         Atomic::Moment(m) => m.utc_nanos(operators::IMPLICIT_ZONE),

@@ -1,4 +1,4 @@
-//! Strings (F&O section 7) and what else makes or takes one.
+//! Functions on strings (F&O section 7).
 
 use super::{Answer, Call, Entry, Looks, row, text_value};
 use crate::atomic::Atomic;
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
 
-/// Longest string that a function makes of many, in bytes.
+/// Longest string that a function builds, in bytes.
 const MAX_TEXT: usize = 1 << 28;
 
 #[rustfmt::skip]
@@ -94,7 +94,7 @@ fn two(c: &Call<'_, '_>, f: fn(Collation, &str, &str) -> bool) -> Answer {
     Ok(Value::Boolean(f(collation, &c.text(0)?, &c.text(1)?)))
 }
 
-/// The part of a text that `f` chooses around where another begins and ends in it; empty where it does not.
+/// The part of a text that `f` chooses by the begin and end of another in it; empty if it does not occur.
 fn part(c: &Call<'_, '_>, f: fn(&str, usize, usize) -> &str) -> Answer {
     let collation = c.collation(2)?;
     let (text, sought) = (c.text(0)?, c.text(1)?);
@@ -173,7 +173,7 @@ fn codepoints_to_string(c: &Call<'_, '_>) -> Answer {
             |c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..),
         ) {
             Some(found) => out.push(found),
-            None => return Err(c.fail("FOCH0001", format!("{n} is no character of XML"))),
+            None => return Err(c.fail("FOCH0001", format!("{n} is not a character of XML"))),
         }
     }
     Ok(text_value(out))
@@ -185,7 +185,7 @@ impl Call<'_, '_> {
     }
 }
 
-/// `tokenize()` with a pattern that is known when it runs.
+/// `tokenize()` with a pattern that is known at run time.
 pub(super) fn tokenize(c: &Call<'_, '_>) -> Answer {
     let regex = dynamic(c, 1, 2)?;
     tokenize_with(c, &regex)
@@ -197,17 +197,17 @@ fn dynamic(c: &Call<'_, '_>, pattern: usize, flags: usize) -> Result<Arc<Regex>,
     Regex::cached(&c.required_text(pattern)?, &flags).map_err(|e| c.regex_failed(e))
 }
 
-/// `matches()` with the pattern compiled.
+/// `matches()` with a compiled pattern.
 pub(in crate::sequence) fn matches_with(c: &Call<'_, '_>, regex: &Regex) -> Answer {
     Ok(Value::Boolean(regex.is_match(&c.text(0)?).map_err(|e| c.regex_failed(e))?))
 }
 
-/// `replace()` with the pattern compiled; `with`: which argument is the replacement.
+/// `replace()` with a compiled pattern; `with`: the index of the replacement argument.
 pub(in crate::sequence) fn replace_with(c: &Call<'_, '_>, regex: &Regex, with: usize) -> Answer {
     Ok(text_value(regex.replace(&c.text(0)?, &c.required_text(with)?).map_err(|e| c.regex_failed(e))?))
 }
 
-/// `tokenize()` with the pattern compiled.
+/// `tokenize()` with a compiled pattern.
 pub(in crate::sequence) fn tokenize_with(c: &Call<'_, '_>, regex: &Regex) -> Answer {
     let s = c.text(0)?;
     let tokens = regex.tokenize(&s).map_err(|e| c.regex_failed(e))?;

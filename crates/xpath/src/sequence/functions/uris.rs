@@ -34,7 +34,7 @@ fn encode(text: &str, keep: fn(u8) -> bool) -> String {
 fn resolve_uri(c: &Call<'_, '_>) -> Result<Value, crate::eval::Fault> {
     let Some(relative) = c.text_option(0)? else { return Ok(Value::Empty) };
     if relative.matches('#').count() > 1 {
-        return Err(c.fail("FORG0002", format!("\"{relative}\" is no URI: a # within a fragment")));
+        return Err(c.fail("FORG0002", format!("\"{relative}\" is not a URI: a # within a fragment")));
     }
     if split(&relative).0.is_some() {
         return Ok(Value::Atomic(Atomic::Uri(relative)));
@@ -48,11 +48,11 @@ fn resolve_uri(c: &Call<'_, '_>) -> Result<Value, crate::eval::Fault> {
         }
     };
     if split(&base).0.is_none() && c.args.len() > 1 {
-        return Err(c.fail("FORG0002", format!("\"{base}\" is no absolute URI")));
+        return Err(c.fail("FORG0002", format!("\"{base}\" is not an absolute URI")));
     }
     match resolve(&relative, &base) {
         Some(uri) => Ok(Value::Atomic(Atomic::Uri(uri.into()))),
-        None => Err(c.fail("FORG0002", format!("\"{relative}\" is no URI"))),
+        None => Err(c.fail("FORG0002", format!("\"{relative}\" is not a URI"))),
     }
 }
 
@@ -79,7 +79,7 @@ fn split(uri: &str) -> Parts<'_> {
     }
 }
 
-/// A reference resolved against a base; `None`: it is no URI reference.
+/// Resolves a reference against a base; `None`: it is not a URI reference.
 pub(crate) fn resolve(reference: &str, base: &str) -> Option<String> {
     if reference.contains([' ', '<', '>', '"', '{', '}', '\\', '^', '`']) || reference.contains("%%") {
         return None;
@@ -122,7 +122,7 @@ pub(crate) fn resolve(reference: &str, base: &str) -> Option<String> {
     Some(out)
 }
 
-/// `.` and `..` segments taken out.
+/// Removes `.` and `..` segments.
 fn without_dots(path: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     let mut segments = path.split('/').peekable();

@@ -1,4 +1,4 @@
-//! Functions that XPath 3.1 adds, or gives other numbers of arguments.
+//! Functions that XPath 3.1 adds, or gives other arities.
 
 use super::{Answer, Call, Entry, Looks, optional, row, text_value};
 use crate::atomic::Atomic;
@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Entry] = &[
         Ok(Value::Boolean(found))
     }),
     row("default-language", 0, 0, Type::String, Looks::Nowhere, |_| Ok(text_value("en"))),
-    // Those that the embedder shows.
+    // The environment variables that the embedder exposes.
     row("environment-variable", 1, 1, Type::Any, Looks::Nowhere, |c| {
         Ok(c.eval.cx.host.environment(&c.required_text(0)?).map_or(Value::Empty, Value::from))
     }),
@@ -89,7 +89,7 @@ fn most(c: &Call<'_, '_>, outer: bool) -> Answer {
     let mut inside: HashSet<Node> = HashSet::new();
     for node in &nodes {
         let doc = c.eval.doc(node.doc)?;
-        // A namespace node stands in its element.
+        // A namespace node is in its element.
         let mut at = if node.is_namespace() { Some(node.id) } else { doc.parent(node.id) };
         while let Some(id) = at {
             let above = node.at(id);
@@ -101,7 +101,7 @@ fn most(c: &Call<'_, '_>, outer: bool) -> Answer {
         }
     }
     if !outer {
-        // All that hold one of them, not only the nearest.
+        // All ancestors among them, not only the nearest.
         for node in &nodes {
             let doc = c.eval.doc(node.doc)?;
             let mut at = doc.parent(node.id);

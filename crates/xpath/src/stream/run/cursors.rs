@@ -48,7 +48,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Predicates of a step: if none is false, those still to be decided and the position for them; and whether the
+    /// The predicates of a step: if none is false, the undecided ones and the position for them; and whether the
     /// step can find no further node in this context.
     pub(super) fn passes(
         &mut self,
@@ -71,7 +71,7 @@ impl<'p> Run<'p> {
                     false
                 }
                 StreamPredicate::Immediate(scope) => self.immediate(*scope, position, item),
-                // All behind are content, too, or immediate without a position.
+                // All later ones are on content too, or immediate without a position.
                 StreamPredicate::Content(_) => {
                     let rest = &step.predicates[k..];
                     for further in rest {
@@ -100,15 +100,15 @@ impl<'p> Run<'p> {
     ) -> Option<(&'p [StreamPredicate], usize)> {
         let (depth, parent) = self.around;
         let task = (c.leaf, c.candidate, c.step);
-        // Those that have ended. (A family further out may have ended, too: it goes when its place is taken.)
+        // The ended ones. (A family further out may have ended too: it is removed when its place is taken.)
         while let Some(last) = self.s.families.last()
             && (last.depth > depth || last.depth == depth && last.parent != parent)
         {
             self.s.counts.truncate(last.counts);
             self.s.families.pop();
         }
-        let here = self.s.families.iter().rev().take_while(|f| f.depth == depth).find(|f| f.task == task);
-        let counts = match here {
+        let family = self.s.families.iter().rev().take_while(|f| f.depth == depth).find(|f| f.task == task);
+        let counts = match family {
             Some(family) => family.counts,
             None => {
                 let counts = self.s.counts.len();
@@ -251,7 +251,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Adds a cursor unless one with the same task is there.
+    /// Adds a cursor unless there is one with the same task.
     pub(super) fn add_cursor(
         &mut self,
         below: bool,
@@ -268,7 +268,7 @@ impl<'p> Run<'p> {
         let from = if wide { 0 } else { frame_start };
         let same = |c: &Cursor| c.leaf == leaf && c.candidate == candidate && c.step == step && !c.dead;
         if list[from..].iter().any(same) {
-            // It meets this element, too, or has met it.
+            // It matches this element too, or has matched it.
             return None;
         }
         let counters = self.s.counters.len() as u32;

@@ -1,4 +1,4 @@
-//! What the findings mean: scopes are opened, evaluated in three values, and decided.
+//! Scopes are opened, evaluated in three-valued logic, and decided.
 
 use super::super::known::Known;
 use super::super::{Decision, Item, ItemTest, Leaf, LeafKind, ScopePlan, StepKind, StreamOp, StreamStep};
@@ -38,7 +38,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Decides what can be decided, from the innermost scope outwards, until nothing changes.
+    /// Decides scopes from the innermost outwards, until nothing changes.
     pub(super) fn settle(&mut self) {
         while self.dirty && !self.is_decided() {
             self.dirty = false;
@@ -84,9 +84,9 @@ impl<'p> Run<'p> {
     ) -> Option<Known> {
         Some(match op {
             StreamOp::Literal(k) => k.clone(),
-            StreamOp::Constant(i) => self.known[*i].clone(),
+            StreamOp::Constant(i) => self.comparable[*i].clone(),
             StreamOp::Position => Known::Number(position as f64),
-            StreamOp::PositionOrTruth(i) => match &self.known[*i] {
+            StreamOp::PositionOrTruth(i) => match &self.comparable[*i] {
                 Known::Number(n) => Known::Boolean(*n == position as f64),
                 other => Known::Boolean(other.boolean()),
             },
@@ -127,11 +127,11 @@ impl<'p> Run<'p> {
             }
             StreamOp::Negate(a) => Known::Number(-self.eval(a, position, scope, from)?.number()),
             StreamOp::Call(core, args) => {
-                let mut known = Vec::with_capacity(args.len());
+                let mut values = Vec::with_capacity(args.len());
                 for a in args {
-                    known.push(self.eval(a, position, scope, from)?);
+                    values.push(self.eval(a, position, scope, from)?);
                 }
-                Known::call(*core, &known)
+                Known::call(*core, &values)
             }
         })
     }
@@ -174,10 +174,10 @@ impl<'p> Run<'p> {
     fn immediate_leaf(&mut self, leaf: &'p Leaf, item: &Item<'_>) -> Known {
         let base = self.s.counters.len();
         let mut steps = leaf.path.iter().peekable();
-        let mut here = true;
+        let mut matches_self = true;
         while let Some(step) = steps.next_if(|s| s.kind == StepKind::SelfItem) {
             self.s.counters.resize(base + step.predicates.len(), 0);
-            here = here && step.meets(item) && self.passes(step, base, item).0.is_some();
+            matches_self = matches_self && step.meets(item) && self.passes(step, base, item).0.is_some();
             self.s.counters.truncate(base);
         }
         let mut sum = 0.0;
@@ -203,7 +203,7 @@ impl<'p> Run<'p> {
                 _ => {}
             }
         };
-        match (here, steps.next(), item) {
+        match (matches_self, steps.next(), item) {
             (true, None, _) => see(self, item),
             (true, Some(step), Item::Element { attributes, .. }) => {
                 self.s.counters.resize(base + step.predicates.len(), 0);
@@ -239,11 +239,11 @@ impl<'p> Run<'p> {
         &self.plan.scopes[scope as usize].leaves[index as usize]
     }
 
-    /// The value a leaf compares with: it is a constant by construction.
+    /// The value that a leaf compares with: it is a constant by construction.
     pub(super) fn constant<'r>(&'r self, op: &'r StreamOp) -> &'r Known {
         match op {
             StreamOp::Literal(k) => k,
-            StreamOp::Constant(i) => &self.known[*i],
+            StreamOp::Constant(i) => &self.comparable[*i],
             _ => &Known::Boolean(false),
         }
     }
@@ -258,7 +258,7 @@ impl<'p> Run<'p> {
         (BinaryOp::Equal, "")
     }
 
-    /// Nothing found for this leaf or candidate matters any more.
+    /// Results for this leaf or candidate have no effect any more.
     pub(super) fn is_settled(&self, leaf: u32, candidate: u32) -> bool {
         let state = &self.s.leaves[leaf as usize];
         state.value.is_some()
@@ -266,7 +266,7 @@ impl<'p> Run<'p> {
             || candidate != NONE && self.s.candidates[candidate as usize].dead
     }
 
-    /// Only an element can bring this cursor further.
+    /// Only an element can advance this cursor.
     pub(super) fn only_finds_elements(&self, c: Cursor) -> bool {
         let path = &self.leaf_plan(c.leaf).path;
         let needs_parent = |s: &StreamStep| {
@@ -280,7 +280,7 @@ impl<'p> Run<'p> {
     }
 }
 
-/// Where the values of leaves come from.
+/// The source of the values of leaves.
 enum Source<'i> {
     /// The states from this index.
     Leaves(usize),

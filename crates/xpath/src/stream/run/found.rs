@@ -1,4 +1,4 @@
-//! What has been found, and what that says of leaves and candidates; what ends with an element.
+//! Found nodes and their effect on leaves and candidates; the ends of elements.
 
 use super::super::known::Known;
 use super::super::{Decision, Item, LeafKind};
@@ -130,7 +130,7 @@ impl Run<'_> {
         self.dirty = true;
     }
 
-    /// A node as wanted: it counts at once, or once the predicates above it are true.
+    /// A node passes as a result: at once, or once the predicates above it are true.
     pub(super) fn hit(&mut self, leaf: u32, candidate: u32) {
         let mut candidate = candidate;
         while candidate != NONE {
@@ -151,7 +151,7 @@ impl Run<'_> {
         }
     }
 
-    /// The value of a leaf that asks for any node.
+    /// The value of a leaf when a node was found for it.
     pub(super) fn existence(&self, leaf: u32, found: bool) -> Known {
         match &self.leaf_plan(leaf).kind {
             LeafKind::Compare(op, other) => match self.constant(other) {
@@ -162,7 +162,7 @@ impl Run<'_> {
         }
     }
 
-    /// The value of a leaf that nothing can change any more.
+    /// The value of a leaf that cannot change any more.
     pub(super) fn final_value(&self, leaf: u32) -> Known {
         match self.leaf_plan(leaf).kind {
             LeafKind::Exists | LeafKind::Compare(..) => self.existence(leaf, false),
@@ -192,14 +192,14 @@ impl Run<'_> {
         self.release(leaf);
     }
 
-    /// Forgets a candidate and everything that works for it.
+    /// Removes a candidate and everything that belongs to it.
     pub(super) fn drop_candidate(&mut self, candidate: u32) {
         let first = candidate as usize;
         self.s.candidates[first].dead = true;
         if self.s.candidates[first].undecided > 0 {
             self.release(self.s.candidates[first].leaf);
         }
-        // Candidates lie behind those they depend on.
+        // Candidates come after those they depend on.
         for i in first + 1..self.s.candidates.len() {
             let c = &self.s.candidates[i];
             if !c.dead && c.parent != NONE && self.s.candidates[c.parent as usize].dead {
@@ -267,7 +267,7 @@ impl Run<'_> {
         }
     }
 
-    /// Takes the innermost collector and judges what it has.
+    /// Takes the innermost collector and evaluates its text.
     pub(super) fn close_collector(&mut self) {
         let Some(c) = self.s.collectors.pop() else { return };
         match c.kind {

@@ -1,11 +1,11 @@
-//! The stacks of a run. They outlive it: the next one on the thread finds room in them, and what names mean to its plan.
+//! The stacks of a run. They outlive it: the next run on the thread reuses their memory, and the classes of names for its plan.
 
 use crate::stream::class::UNKNOWN;
 use crate::stream::known::Known;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// States kept by a thread, and the most text that one keeps room for.
+/// Most states in the cache of a thread, and the most text capacity of one.
 const KEPT: usize = 16;
 const LARGEST_TEXT: usize = 64 << 10;
 
@@ -39,7 +39,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// A state for a run of this plan, the last one of the same plan if it is still there.
+    /// A state for a run of this plan: the last one of the same plan if it is in the cache.
     pub fn take(plan: u64) -> State {
         let kept = AT_REST.try_with(|kept| {
             let kept = &mut *kept.borrow_mut();
@@ -54,7 +54,7 @@ impl State {
         state
     }
 
-    /// Puts a state back.
+    /// Puts a state back into the cache.
     pub fn keep(mut self) {
         self.frames.clear();
         self.children.clear();
@@ -79,7 +79,7 @@ impl State {
         });
     }
 
-    /// The names are those of this table from now on.
+    /// Names belong to this table from now on.
     pub fn know(&mut self, names: u64) {
         if self.names != names {
             self.names = names;
@@ -97,7 +97,7 @@ impl State {
     }
 }
 
-/// Where the stacks stood when an element (first: the document) began.
+/// The heights of the stacks when an element (first: the document) began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Frame {
     /// Open elements, its own included.
@@ -115,11 +115,11 @@ pub(super) struct Cursor {
     pub leaf: u32,
     pub candidate: u32,
     pub step: u32,
-    /// Where the positions of its predicates are counted.
+    /// The counts for the positions of its predicates.
     pub counters: u32,
     /// The classes of nodes that its step may find.
     pub mask: u32,
-    /// It is the last step, and does nothing but compare what it finds.
+    /// It is the last step, and its result is only compared.
     pub compares: bool,
     pub dead: bool,
 }
@@ -130,7 +130,7 @@ pub(super) struct Family {
     /// Of the parent.
     pub depth: usize,
     pub parent: u64,
-    /// The cursor, by what it works for.
+    /// The cursor's owner.
     pub task: (u32, u32, u32),
     /// The first of its counts.
     pub counts: usize,
@@ -141,7 +141,7 @@ pub(super) struct ScopeState {
     pub plan: usize,
     pub first_leaf: usize,
     pub position: usize,
-    /// The candidate that waits for it.
+    /// The candidate that it belongs to.
     pub candidate: u32,
     pub decided: bool,
 }
@@ -149,7 +149,7 @@ pub(super) struct ScopeState {
 #[derive(Debug)]
 pub(super) struct LeafState {
     pub scope: u32,
-    /// Where its plan is: the number of the scope's plan, and that in it.
+    /// Its plan: the number of the scope's plan, and the number in it.
     pub plan: (u32, u32),
     /// Cursors, collectors and pending candidates.
     pub refs: usize,
@@ -176,7 +176,7 @@ pub(super) struct Candidate {
     /// Predicates not decided yet.
     pub undecided: usize,
     pub hit: bool,
-    /// A predicate is false, or everything is known.
+    /// A predicate is false, or all are decided.
     pub dead: bool,
 }
 
@@ -195,10 +195,10 @@ pub(super) struct Collector {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gather {
-    /// Equality with a string needs no buffer: how much of it has been met.
+    /// Equality with a string needs no buffer: the length matched so far.
     Match(usize),
-    /// From here in the text.
+    /// The start in the text.
     Buffer(usize),
-    /// The text that stands in the element itself goes to the leaf.
+    /// The element's own text goes to the leaf.
     Direct,
 }
