@@ -69,12 +69,12 @@ impl Digest {
     }
 }
 
-fn uri_of<T: Copy + PartialEq>(table: &[(T, &'static str)], own: T) -> &'static str {
-    table.iter().find(|(one, _)| *one == own).map_or("", |(_, uri)| uri)
+fn uri_of<T: Copy + PartialEq>(table: &[(T, &'static str)], algorithm: T) -> &'static str {
+    table.iter().find(|(one, _)| *one == algorithm).map_or("", |(_, uri)| uri)
 }
 
 fn by_uri<T: Copy>(table: &[(T, &'static str)], uri: &str) -> Option<T> {
-    table.iter().find(|(_, one)| *one == uri).map(|(own, _)| *own)
+    table.iter().find(|(_, one)| *one == uri).map(|(algorithm, _)| *algorithm)
 }
 
 /// SHA-1 of some bytes, for thumbprints.
@@ -156,12 +156,12 @@ impl PublicKey {
             Transport::Rsa15 => {
                 let key = self.pkcs1.get_or_init(|| Pkcs1PublicEncryptingKey::new(key()?).ok()).as_ref()?;
                 let mut room = vec![0; key.ciphertext_size()];
-                key.encrypt(secret, &mut room).ok().map(|own| own.to_vec())
+                key.encrypt(secret, &mut room).ok().map(|cipher| cipher.to_vec())
             }
             Transport::Oaep => {
                 let key = self.oaep.get_or_init(|| OaepPublicEncryptingKey::new(key()?).ok()).as_ref()?;
                 let mut room = vec![0; key.ciphertext_size()];
-                key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|own| own.to_vec())
+                key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|cipher| cipher.to_vec())
             }
         }
     }
@@ -322,17 +322,17 @@ impl Cipher {
             rand::fill(vector).ok()?;
             let mut before = <[u8; 8]>::try_from(&*vector).ok()?;
             for chunk in text.chunks_exact_mut(8) {
-                chunk.iter_mut().zip(before).for_each(|(own, with)| *own ^= with);
-                let mut own = Block::<TdesEde3>::from(<[u8; 8]>::try_from(&*chunk).ok()?);
-                cipher.encrypt_block(&mut own);
-                before.copy_from_slice(&own);
-                chunk.copy_from_slice(&own);
+                chunk.iter_mut().zip(before).for_each(|(byte, with)| *byte ^= with);
+                let mut block = Block::<TdesEde3>::from(<[u8; 8]>::try_from(&*chunk).ok()?);
+                cipher.encrypt_block(&mut block);
+                before.copy_from_slice(&block);
+                chunk.copy_from_slice(&block);
             }
             return Some(());
         }
         let key = EncryptingKey::cbc(self.block_key(key)?).ok()?;
-        let DecryptionContext::Iv128(own) = key.encrypt(text).ok()? else { return None };
-        vector.copy_from_slice(own.as_ref());
+        let DecryptionContext::Iv128(iv) = key.encrypt(text).ok()? else { return None };
+        vector.copy_from_slice(iv.as_ref());
         Some(())
     }
 
@@ -362,11 +362,11 @@ impl Cipher {
             let cipher = TdesEde3::new_from_slice(key).ok()?;
             let mut before = <[u8; 8]>::try_from(&*vector).ok()?;
             for chunk in sealed.chunks_exact_mut(8) {
-                let own = <[u8; 8]>::try_from(&*chunk).ok()?;
-                let mut one = Block::<TdesEde3>::from(own);
+                let block = <[u8; 8]>::try_from(&*chunk).ok()?;
+                let mut one = Block::<TdesEde3>::from(block);
                 cipher.decrypt_block(&mut one);
                 chunk.iter_mut().zip(one.iter().zip(before)).for_each(|(to, (a, b))| *to = a ^ b);
-                before = own;
+                before = block;
             }
         } else {
             let vector = FixedLength::from(<[u8; 16]>::try_from(&*vector).ok()?);
@@ -402,7 +402,7 @@ impl Transport {
 
     /// By its URI.
     pub fn of(uri: &str) -> Option<Transport> {
-        [Transport::Rsa15, Transport::Oaep].into_iter().find(|own| own.uri() == uri)
+        [Transport::Rsa15, Transport::Oaep].into_iter().find(|transport| transport.uri() == uri)
     }
 }
 
@@ -452,11 +452,11 @@ mod tests {
 
     #[test]
     fn every_algorithm_is_found_by_its_uri() {
-        for (own, uri) in Digest::URIS {
-            assert_eq!((Digest::of(uri), own.uri()), (Some(own), uri));
+        for (digest, uri) in Digest::URIS {
+            assert_eq!((Digest::of(uri), digest.uri()), (Some(digest), uri));
         }
-        for (own, uri) in Signing::URIS {
-            assert_eq!((Signing::of(uri), own.uri()), (Some(own), uri));
+        for (signing, uri) in Signing::URIS {
+            assert_eq!((Signing::of(uri), signing.uri()), (Some(signing), uri));
         }
         assert_eq!(Signing::of("http://www.w3.org/2000/09/xmldsig#dsa-sha1"), None);
     }

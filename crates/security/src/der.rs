@@ -17,14 +17,14 @@ pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 pub(crate) struct Value<'a> {
     pub(crate) tag: u8,
     /// What is in it.
-    pub(crate) own: &'a [u8],
+    pub(crate) content: &'a [u8],
     /// With its tag and length.
     pub(crate) whole: &'a [u8],
 }
 
 impl<'a> Value<'a> {
     pub(crate) fn inside(self) -> Der<'a> {
-        Der(self.own)
+        Der(self.content)
     }
 }
 
@@ -51,9 +51,9 @@ impl<'a> Der<'a> {
             }
             _ => return None,
         };
-        let own = rest.get(..length)?;
+        let content = rest.get(..length)?;
         self.0 = &rest[length..];
-        Some(Value { tag, own, whole: &all[..all.len() - self.0.len()] })
+        Some(Value { tag, content, whole: &all[..all.len() - self.0.len()] })
     }
 
     /// The next value, if it has this tag; else nothing is read.
@@ -73,7 +73,7 @@ impl<'a> Der<'a> {
 
     /// A small number.
     pub(crate) fn number(&mut self) -> Option<u32> {
-        let bytes = self.value(INTEGER)?.own;
+        let bytes = self.value(INTEGER)?.content;
         let significant = match bytes {
             [0, rest @ ..] => rest,
             all => all,

@@ -222,9 +222,9 @@ impl Work<'_> {
         for namespace in [WSU, ""] {
             let Some(name) = document.find_name(namespace, "Id") else { continue };
             let (mut from, end) = (0, document.node_count());
-            while let Some(own) = document.named_in(from, end, NodeKind::Attribute, name) {
-                from = own.index() + 1;
-                let Some(node) = document.parent(own).filter(|_| document.text(own) == id) else { continue };
+            while let Some(attribute) = document.named_in(from, end, NodeKind::Attribute, name) {
+                from = attribute.index() + 1;
+                let Some(node) = document.parent(attribute).filter(|_| document.text(attribute) == id) else { continue };
                 let is_ours = namespace == WSU || matches!(document.namespace(node), DS | XENC);
                 if is_ours && document.root_of(node) == Document::ROOT && found.replace(node).is_some() {
                     return Err(Failure::invalid(format!("two elements have the id {}", shortened(id))));
@@ -324,21 +324,21 @@ impl Work<'_> {
         let config = &self.side.policy.config;
         let part = |local: &str| match self.child(node, WSU, local) {
             None => Ok(None),
-            Some(own) => {
+            Some(node) => {
                 let wrong = || Failure::invalid(format!("{local} of the timestamp is no time"));
-                time(&self.text(own)).ok_or_else(wrong).map(Some)
+                time(&self.text(node)).ok_or_else(wrong).map(Some)
             }
         };
         let created = part("Created")?
             .ok_or_else(|| Failure::invalid("the timestamp does not say when it was made"))?;
         let (ttl, skew) = (SignedDuration::from_secs(config.ttl), SignedDuration::from_secs(config.skew));
         let ends = created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is no time"))?;
-        let expires = part("Expires")?.map_or(ends, |own| own.min(ends));
+        let expires = part("Expires")?.map_or(ends, |expiry| expiry.min(ends));
         let now = self.environment.now;
-        if created > later(now, skew) {
+        if created > after(now, skew) {
             return Err(Failure::invalid("the timestamp was made in the future"));
         }
-        if later(expires, skew) < now {
+        if after(expires, skew) < now {
             return Err(Failure::invalid("the message has expired"));
         }
         if self.timestamp.replace((node, created, expires)).is_some() {
@@ -349,8 +349,8 @@ impl Work<'_> {
 
     /// The key in an `EncryptedKey`; `None`: it cannot be decrypted, which nobody is told now.
     fn encrypted_key(&mut self, node: NodeId) -> Result<Option<Secret>, Failure> {
-        if let Some(known) = self.secrets.get(&node) {
-            return Ok(known.clone());
+        if let Some(secret) = self.secrets.get(&node) {
+            return Ok(secret.clone());
         }
         if self.secrets.len() >= 8 {
             return Err(Failure::invalid("the message has too many keys"));
@@ -362,9 +362,9 @@ impl Work<'_> {
         let how = Transport::of(algorithm)
             .filter(|how| *how == self.side.policy.suite.transport)
             .ok_or_else(|| wrong("its algorithm is not that of the suite"))?;
-        for own in elements(&self.document, method) {
-            let uri = self.document.attribute(own, "", "Algorithm").unwrap_or_default();
-            let fits = match (self.document.namespace(own), self.document.local(own)) {
+        for child in elements(&self.document, method) {
+            let uri = self.document.attribute(child, "", "Algorithm").unwrap_or_default();
+            let fits = match (self.document.namespace(child), self.document.local(child)) {
                 (DS, "DigestMethod") => Digest::of(uri) == Some(Digest::Sha1),
                 (XENC11, "MGF") => uri == "http://www.w3.org/2009/xmlenc11#mgf1sha1",
                 _ => false,
@@ -381,7 +381,7 @@ impl Work<'_> {
         self.key_ciphers.push(cipher.clone());
         if self.side.role == Role::Recipient && matches!(self.side.policy.binding, Binding::Symmetric { .. })
         {
-            self.exchange.secret = secret.clone().map(|own| (own, sha1(&cipher)));
+            self.exchange.secret = secret.clone().map(|secret| (secret, sha1(&cipher)));
         }
         self.secrets.insert(node, secret.clone());
         Ok(secret)
@@ -398,8 +398,8 @@ impl Work<'_> {
     /// The private key that a reference means.
     fn identity(&self, reference: NodeId) -> Result<Arc<Identity>, Failure> {
         let is_it = self.certificate_reference(reference, 0)?;
-        let own = self.side.store.identities.iter().find(|own| is_it(&own.certificate));
-        own.cloned().ok_or_else(|| Failure::invalid("a key is encrypted for somebody else"))
+        let identity = self.side.store.identities.iter().find(|identity| is_it(&identity.certificate));
+        identity.cloned().ok_or_else(|| Failure::invalid("a key is encrypted for somebody else"))
     }
 
     /// What a reference says of a certificate.
@@ -414,11 +414,11 @@ impl Work<'_> {
             return Err(unknown());
         }
         let all = elements(document, reference);
-        let &[own] = all.as_slice() else { return Err(unknown()) };
-        match (document.namespace(own), document.local(own)) {
+        let &[form] = all.as_slice() else { return Err(unknown()) };
+        match (document.namespace(form), document.local(form)) {
             (WSSE, "KeyIdentifier") => {
-                let value = base64::decode(&self.text(own)).ok_or_else(unknown)?;
-                match document.attribute(own, "", "ValueType").unwrap_or_default() {
+                let value = base64::decode(&self.text(form)).ok_or_else(unknown)?;
+                match document.attribute(form, "", "ValueType").unwrap_or_default() {
                     THUMBPRINT => Ok(Box::new(move |certificate| certificate.thumbprint[..] == value[..])),
                     SKI => Ok(Box::new(move |certificate| certificate.key_identifier == value)),
                     X509_V3 => Ok(Box::new(move |certificate| certificate.der == value)),
@@ -426,19 +426,19 @@ impl Work<'_> {
                 }
             }
             (DS, "X509Data") => {
-                let part = self.child(own, DS, "X509IssuerSerial").ok_or_else(unknown)?;
-                let text = |local: &str| self.child(part, DS, local).map(|own| self.text(own).into_owned());
+                let part = self.child(form, DS, "X509IssuerSerial").ok_or_else(unknown)?;
+                let text = |local: &str| self.child(part, DS, local).map(|certificate| self.text(certificate).into_owned());
                 let issuer = text("X509IssuerName").ok_or_else(unknown)?;
                 let serial = text("X509SerialNumber").ok_or_else(unknown)?;
                 Ok(Box::new(move |certificate| certificate.is_of(&issuer, &serial)))
             }
             (WSSE, "Reference") => {
-                let token = self.by_reference(document.attribute(own, "", "URI"))?;
+                let token = self.by_reference(document.attribute(form, "", "URI"))?;
                 let (der, _) = self.token(token)?;
                 Ok(Box::new(move |certificate| certificate.der == der))
             }
             (WSSE, "Embedded") => {
-                let token = self.child(own, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
+                let token = self.child(form, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
                 let (der, _) = self.token(token)?;
                 Ok(Box::new(move |certificate| certificate.der == der))
             }
@@ -452,7 +452,7 @@ impl Work<'_> {
         if !self.document.is_element(node, WSSE, "BinarySecurityToken") {
             return Err(Failure::invalid("a reference leads to something that is no token"));
         }
-        if self.document.attribute(node, "", "EncodingType").is_some_and(|own| own != BASE64) {
+        if self.document.attribute(node, "", "EncodingType").is_some_and(|encoding| encoding != BASE64) {
             return Err(wrong("it is encoded in an unknown way"));
         }
         let der = base64::decode(&self.text(node)).ok_or_else(|| wrong("it is no Base64"))?;
@@ -462,12 +462,12 @@ impl Work<'_> {
                 use crate::der::{Der, SEQUENCE};
                 let mut path = Vec::new();
                 let mut all = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is no path"))?;
-                while let Some(own) = all.any().filter(|_| path.len() < 8) {
-                    path.push(own.whole.to_vec());
+                while let Some(certificate) = all.any().filter(|_| path.len() < 8) {
+                    path.push(certificate.whole.to_vec());
                 }
                 // Who is certified comes last.
-                let own = path.pop().ok_or_else(|| wrong("it is no path"))?;
-                Ok((own, path))
+                let signer = path.pop().ok_or_else(|| wrong("it is no path"))?;
+                Ok((signer, path))
             }
             _ => Err(wrong("it is of an unknown kind")),
         }
@@ -481,10 +481,10 @@ impl Work<'_> {
         }
         let document = &self.document;
         let all = elements(document, reference);
-        let &[own] = all.as_slice() else { return Err(unknown()) };
-        match (document.namespace(own), document.local(own)) {
+        let &[form] = all.as_slice() else { return Err(unknown()) };
+        match (document.namespace(form), document.local(form)) {
             (WSSE, "Reference") => {
-                let token = self.by_reference(document.attribute(own, "", "URI"))?;
+                let token = self.by_reference(document.attribute(form, "", "URI"))?;
                 match (document.namespace(token), document.local(token)) {
                     (WSSE, "BinarySecurityToken") => {
                         let (der, between) = self.token(token)?;
@@ -495,8 +495,8 @@ impl Work<'_> {
                     _ => Err(unknown()),
                 }
             }
-            (WSSE, "KeyIdentifier") if document.attribute(own, "", "ValueType") == Some(KEY_SHA1) => {
-                let wanted = base64::decode(&self.text(own)).ok_or_else(unknown)?;
+            (WSSE, "KeyIdentifier") if document.attribute(form, "", "ValueType") == Some(KEY_SHA1) => {
+                let wanted = base64::decode(&self.text(form)).ok_or_else(unknown)?;
                 match &self.exchange.secret {
                     Some((secret, digest))
                         if digest[..] == wanted[..] && self.side.role == Role::Initiator =>
@@ -507,17 +507,17 @@ impl Work<'_> {
                 }
             }
             (WSSE, "Embedded") => {
-                let token = self.child(own, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
+                let token = self.child(form, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
                 let (der, between) = self.token(token)?;
                 Ok(Key::Certificate(der, between))
             }
-            (WSSE, "KeyIdentifier") if document.attribute(own, "", "ValueType") == Some(X509_V3) => {
-                Ok(Key::Certificate(base64::decode(&self.text(own)).ok_or_else(unknown)?, Vec::new()))
+            (WSSE, "KeyIdentifier") if document.attribute(form, "", "ValueType") == Some(X509_V3) => {
+                Ok(Key::Certificate(base64::decode(&self.text(form)).ok_or_else(unknown)?, Vec::new()))
             }
             _ => {
                 let is_it = self.certificate_reference(reference, depth)?;
                 let found = self.side.trust.find(&*is_it);
-                let der = found.map(|own| own.der.clone());
+                let der = found.map(|certificate| certificate.der.clone());
                 der.map(|der| Key::Certificate(der, Vec::new()))
                     .ok_or_else(|| Failure::invalid("the certificate that is referred to is not known here"))
             }
@@ -529,7 +529,7 @@ impl Work<'_> {
         let namespace = self.document.namespace(node).to_owned();
         let reference = self.child(node, WSSE, "SecurityTokenReference").ok_or_else(wrong)?;
         let part =
-            |local: &str| self.child(node, &namespace, local).map(|own| self.text(own).trim().to_owned());
+            |local: &str| self.child(node, &namespace, local).map(|child| self.text(child).trim().to_owned());
         let number = |text: Option<String>, default: usize| match text {
             None => Ok(default),
             Some(text) => text.parse::<usize>().map_err(|_| wrong()),
@@ -537,7 +537,7 @@ impl Work<'_> {
         let length = number(part("Length"), 32)?;
         let offset = match part("Generation") {
             Some(text) => {
-                text.parse::<usize>().ok().and_then(|own| own.checked_mul(length)).ok_or_else(wrong)?
+                text.parse::<usize>().ok().and_then(|blocks| blocks.checked_mul(length)).ok_or_else(wrong)?
             }
             None => number(part("Offset"), 0)?,
         };
@@ -547,7 +547,7 @@ impl Work<'_> {
             return Err(wrong());
         }
         let algorithm = self.document.attribute(node, "", "Algorithm");
-        if algorithm.is_some_and(|own| !own.ends_with("/dk/p_sha1")) {
+        if algorithm.is_some_and(|uri| !uri.ends_with("/dk/p_sha1")) {
             return Err(wrong());
         }
         let Key::Secret(secret) = self.resolve(reference, depth + 1)? else { return Err(wrong()) };
@@ -559,15 +559,15 @@ impl Work<'_> {
 
     /// Decrypts all that a list refers to.
     fn reference_list(&mut self, list: NodeId, key: Option<&Key>) -> Result<(), Failure> {
-        for own in elements(&self.document, list) {
-            if !self.document.is_element(own, XENC, "DataReference") {
+        for entry in elements(&self.document, list) {
+            if !self.document.is_element(entry, XENC, "DataReference") {
                 return Err(Failure::invalid("a list of what is encrypted refers to something else"));
             }
             self.decrypted += 1;
             if self.decrypted > MOST {
                 return Err(Failure::invalid("the message has too many encrypted parts"));
             }
-            let mut data = self.by_reference(self.document.attribute(own, "", "URI"))?;
+            let mut data = self.by_reference(self.document.attribute(entry, "", "URI"))?;
             if self.document.is_element(data, WSSE11, "EncryptedHeader") {
                 data = self.child(data, XENC, "EncryptedData").ok_or_else(undecryptable)?;
             }
@@ -595,7 +595,7 @@ impl Work<'_> {
     fn decrypt(&mut self, data: NodeId, secret: Option<Secret>) -> Result<(), Failure> {
         let document = &self.document;
         let method = self.child(data, XENC, "EncryptionMethod");
-        let uri = method.and_then(|own| document.attribute(own, "", "Algorithm")).unwrap_or_default();
+        let uri = method.and_then(|method| document.attribute(method, "", "Algorithm")).unwrap_or_default();
         let cipher = Cipher::of(uri)
             .filter(|cipher| *cipher == self.side.policy.suite.cipher)
             .ok_or_else(|| Failure::invalid("xenc:EncryptedData: its algorithm is not that of the suite"))?;
@@ -632,12 +632,12 @@ impl Work<'_> {
         let fragment = Document::parse(buffer, &self.side.parse).ok().ok_or_else(undecryptable)?;
         let wrapper = fragment.document_element().ok_or_else(undecryptable)?;
         let children: Vec<NodeId> = fragment.children(wrapper).collect();
-        let one = children.iter().filter(|&&own| fragment.kind(own) == NodeKind::Element).count();
+        let one = children.iter().filter(|&&child| fragment.kind(child) == NodeKind::Element).count();
         if is_element && (one != 1 || children.len() != 1) {
             return Err(undecryptable());
         }
-        let alone = document.children(place).all(|own| {
-            own == old || document.kind(own) == NodeKind::Text && document.text(own).trim().is_empty()
+        let alone = document.children(place).all(|node| {
+            node == old || document.kind(node) == NodeKind::Text && document.text(node).trim().is_empty()
         });
         let was_signed = self.signed.contains(&old) || self.signed.contains(&data);
         self.commented |= commented;
@@ -695,11 +695,11 @@ impl Work<'_> {
     /// The prefixes of `InclusiveNamespaces` in a method or transform; nothing else may be in it.
     fn prefixes(&self, node: NodeId) -> Result<Vec<String>, Failure> {
         let mut out = Vec::new();
-        for own in elements(&self.document, node) {
-            if !self.document.is_element(own, EXC_C14N, "InclusiveNamespaces") {
+        for parameter in elements(&self.document, node) {
+            if !self.document.is_element(parameter, EXC_C14N, "InclusiveNamespaces") {
                 return Err(Failure::invalid("a transform has parameters that are not known here"));
             }
-            let list = self.document.attribute(own, "", "PrefixList").unwrap_or_default();
+            let list = self.document.attribute(parameter, "", "PrefixList").unwrap_or_default();
             out.extend(list.split_ascii_whitespace().take(MOST).map(str::to_owned));
         }
         Ok(out)
@@ -769,8 +769,8 @@ impl Work<'_> {
             return Err(wrong("it is over nothing, or over too much"));
         }
         let references = references.to_vec();
-        for own in references {
-            self.reference(own)?;
+        for reference in references {
+            self.reference(reference)?;
         }
         self.signature = Some(Signature { value, certificate });
         Ok(())
@@ -786,7 +786,7 @@ impl Work<'_> {
             return Err(wrong("two are of the same element"));
         }
         let transforms = self.child(node, DS, "Transforms");
-        let transforms = transforms.map_or_else(Vec::new, |own| elements(&self.document, own));
+        let transforms = transforms.map_or_else(Vec::new, |transforms| elements(&self.document, transforms));
         let &[transform] = transforms.as_slice() else {
             return Err(wrong("its transform is not exclusive canonical form alone"));
         };
@@ -797,9 +797,9 @@ impl Work<'_> {
         let method = self.child(node, DS, "DigestMethod").ok_or_else(|| wrong("no DigestMethod"))?;
         let uri = self.document.attribute(method, "", "Algorithm").unwrap_or_default();
         let digest = Digest::of(uri)
-            .filter(|own| is_as_strong(*own, self.side.policy.suite.digest))
+            .filter(|digest| is_as_strong(*digest, self.side.policy.suite.digest))
             .ok_or_else(|| wrong("its digest is weaker than that of the suite"))?;
-        let value = self.child(node, DS, "DigestValue").and_then(|own| base64::decode(&self.text(own)));
+        let value = self.child(node, DS, "DigestValue").and_then(|value| base64::decode(&self.text(value)));
         let value = value.ok_or_else(|| wrong("no DigestValue"))?;
         let prefixes = self.prefixes(transform)?;
         let mut digested = digest.begin();
@@ -814,11 +814,11 @@ impl Work<'_> {
     /// Whether the signature is over an element, or over something that it is in.
     fn is_signed(&self, node: NodeId) -> bool {
         let mut at = Some(node);
-        while let Some(own) = at {
-            if self.signed.contains(&own) {
+        while let Some(node) = at {
+            if self.signed.contains(&node) {
                 return true;
             }
-            at = self.document.parent(own);
+            at = self.document.parent(node);
         }
         false
     }
@@ -828,11 +828,11 @@ impl Work<'_> {
             return true;
         }
         let mut at = self.document.parent(node);
-        while let Some(own) = at {
-            if self.encrypted.contains(&(own, false)) || self.encrypted.contains(&(own, true)) {
+        while let Some(node) = at {
+            if self.encrypted.contains(&(node, false)) || self.encrypted.contains(&(node, true)) {
                 return true;
             }
-            at = self.document.parent(own);
+            at = self.document.parent(node);
         }
         false
     }
@@ -885,7 +885,7 @@ impl Work<'_> {
         if self.side.role == Role::Recipient {
             self.check_user(message, &mut marks)?;
         }
-        let with_certificate = self.signature.as_ref().is_some_and(|own| own.certificate.is_some());
+        let with_certificate = self.signature.as_ref().is_some_and(|signature| signature.certificate.is_some());
         if with_certificate || policy.user.is_some_and(|wanted| !wanted.without_password) {
             marks.of_somebody();
         }
@@ -935,11 +935,11 @@ impl Work<'_> {
             return Err(wrong());
         }
         for (node, value) in &self.confirmations {
-            let known = match value {
+            let is_confirmed = match value {
                 None => sent.is_empty(),
                 Some(value) => sent.contains(value),
             };
-            if !known || !self.is_signed(*node) {
+            if !is_confirmed || !self.is_signed(*node) {
                 return Err(wrong());
             }
         }
@@ -949,7 +949,7 @@ impl Work<'_> {
     fn until(&self) -> Timestamp {
         let config = &self.side.policy.config;
         let window = SignedDuration::from_secs(config.ttl + 2 * config.skew + 1);
-        later(self.environment.now, window)
+        after(self.environment.now, window)
     }
 
     fn marks(&self) -> Marks {
@@ -957,7 +957,7 @@ impl Work<'_> {
         let until = self.until();
         match &self.signature {
             Some(signature) => marks.add("signature", &signature.value, until),
-            None => self.key_ciphers.iter().for_each(|own| marks.add("key", own, until)),
+            None => self.key_ciphers.iter().for_each(|cipher| marks.add("key", cipher, until)),
         }
         marks
     }
@@ -985,20 +985,20 @@ impl Work<'_> {
         let given = self.child(*node, WSSE, "Password");
         let given = given.ok_or_else(|| Failure::authentication("the UsernameToken has no password"))?;
         let kind = self.document.attribute(given, "", "Type").unwrap_or(TEXT);
-        let created = self.child(*node, WSU, "Created").map(|own| self.text(own).into_owned());
+        let created = self.child(*node, WSU, "Created").map(|created| self.text(created).into_owned());
         let nonce = self.child(*node, WSSE, "Nonce");
-        let nonce = nonce.map(|own| base64::decode(&self.text(own)).ok_or_else(no)).transpose()?;
+        let nonce = nonce.map(|nonce| base64::decode(&self.text(nonce)).ok_or_else(no)).transpose()?;
         if let Some(created) = &created {
             let config = &policy.config;
             let at = time(created).ok_or_else(no)?;
             let skew = SignedDuration::from_secs(config.skew);
-            let ends = later(later(at, SignedDuration::from_secs(config.ttl)), skew);
-            if at > later(self.environment.now, skew) || ends < self.environment.now {
+            let ends = after(after(at, SignedDuration::from_secs(config.ttl)), skew);
+            if at > after(self.environment.now, skew) || ends < self.environment.now {
                 return Err(Failure::authentication("the UsernameToken has expired"));
             }
         }
         // Compared even where there is no such user, so that it takes as long.
-        let known = password.is_some();
+        let is_user = password.is_some();
         let password = password.unwrap_or_else(|| random(16));
         let same = match kind {
             DIGEST if wanted.hashed => {
@@ -1010,9 +1010,9 @@ impl Work<'_> {
                 aws_lc_rs::constant_time::verify_slices_are_equal(&digest, &given).is_ok()
             }
             TEXT if !wanted.hashed => {
-                let (own, given) =
+                let (expected, given) =
                     (Digest::Sha256.hash(&password), Digest::Sha256.hash(self.text(given).as_bytes()));
-                aws_lc_rs::constant_time::verify_slices_are_equal(own.as_ref(), given.as_ref()).is_ok()
+                aws_lc_rs::constant_time::verify_slices_are_equal(expected.as_ref(), given.as_ref()).is_ok()
             }
             _ => {
                 return Err(Failure::authentication(
@@ -1020,7 +1020,7 @@ impl Work<'_> {
                 ));
             }
         };
-        if !same || !known {
+        if !same || !is_user {
             return Err(no());
         }
         if let Some(nonce) = nonce {
@@ -1072,27 +1072,27 @@ impl Work<'_> {
 /// The label of derived keys that have none.
 pub(crate) const DEFAULT_LABEL: &str = "WS-SecureConversationWS-SecureConversation";
 
-fn is_as_strong(own: Digest, wanted: Digest) -> bool {
+fn is_as_strong(digest: Digest, wanted: Digest) -> bool {
     let rank = |digest: Digest| match digest {
         Digest::Sha1 => 0,
         Digest::Sha256 => 1,
         Digest::Sha384 => 2,
         Digest::Sha512 => 3,
     };
-    rank(own) >= rank(wanted)
+    rank(digest) >= rank(wanted)
 }
 
-fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
+fn after(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
 /// A text of the message for the log.
 fn shortened(text: &str) -> String {
-    let mut own: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
-    if own.len() < text.len() {
-        own.push('…');
+    let mut shown: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
     }
-    own
+    shown
 }
 
 /// The start tag of an element within which prefixes mean what they mean at a node, of so many bytes at least.

@@ -142,12 +142,12 @@ impl<'a> Work<'a> {
         };
         // What was encrypted is behind what says how.
         if let Some(list) = secured {
-            let before = elements(self.document, self.security).into_iter().take_while(|own| *own != list);
+            let before = elements(self.document, self.security).into_iter().take_while(|child| *child != list);
             let misplaced: Vec<NodeId> =
-                before.filter(|&own| self.document.is_element(own, XENC, "EncryptedData")).collect();
-            for own in misplaced {
-                self.document.detach(own);
-                self.document.insert_after(list, own);
+                before.filter(|&child| self.document.is_element(child, XENC, "EncryptedData")).collect();
+            for data in misplaced {
+                self.document.detach(data);
+                self.document.insert_after(list, data);
             }
         }
         if let (Layout::TimestampLast, Some(timestamp)) = (policy.layout, timestamp) {
@@ -221,14 +221,14 @@ impl<'a> Work<'a> {
                 let nonce = random(16);
                 let created = self.moment(self.environment.now);
                 let digest = sha1(&[&nonce, created.as_bytes(), &password].concat());
-                let own = self.leaf(node, "wsse", WSSE, "Password", &base64::encode(digest));
-                self.attribute(own, "Type", DIGEST);
-                let own = self.leaf(node, "wsse", WSSE, "Nonce", &base64::encode(&*nonce));
-                self.attribute(own, "EncodingType", BASE64);
+                let password = self.leaf(node, "wsse", WSSE, "Password", &base64::encode(digest));
+                self.attribute(password, "Type", DIGEST);
+                let child = self.leaf(node, "wsse", WSSE, "Nonce", &base64::encode(&*nonce));
+                self.attribute(child, "EncodingType", BASE64);
                 self.leaf(node, "wsu", WSU, "Created", &created);
             } else {
-                let own = self.leaf(node, "wsse", WSSE, "Password", &text);
-                self.attribute(own, "Type", TEXT);
+                let password = self.leaf(node, "wsse", WSSE, "Password", &text);
+                self.attribute(password, "Type", TEXT);
             }
         }
         if wanted.signed {
@@ -244,7 +244,7 @@ impl<'a> Work<'a> {
     fn confirm(&mut self) {
         let values: Vec<Option<String>> = match self.exchange.signatures.as_slice() {
             [] => vec![None],
-            all => all.iter().map(|own| Some(base64::encode(own))).collect(),
+            all => all.iter().map(|signature| Some(base64::encode(signature))).collect(),
         };
         for value in values {
             let node = self.element(self.security, "wsse11", WSSE11, "SignatureConfirmation");
@@ -279,9 +279,9 @@ impl<'a> Work<'a> {
         for (node, whole) in chosen {
             match sign {
                 true if !self.to_sign.contains(&node) => self.to_sign.push(node),
-                false if !self.to_encrypt.iter().any(|(own, _)| *own == node) => {
+                false if !self.to_encrypt.iter().any(|(target, _)| *target == node) => {
                     // What is within another part that is encrypted is encrypted with that.
-                    let within = |outer: NodeId| self.document.descendants(outer).any(|own| own == node);
+                    let within = |outer: NodeId| self.document.descendants(outer).any(|inner| inner == node);
                     if !self.to_encrypt.iter().any(|(outer, _)| within(*outer)) {
                         self.to_encrypt.push((node, whole));
                     }
@@ -326,15 +326,15 @@ impl<'a> Work<'a> {
             }
             Reference::IssuerSerial => {
                 let data = self.element(reference, "ds", DS, "X509Data");
-                let own = self.element(data, "ds", DS, "X509IssuerSerial");
-                self.leaf(own, "ds", DS, "X509IssuerName", &certificate.issuer);
-                self.leaf(own, "ds", DS, "X509SerialNumber", &certificate.decimal_serial());
+                let serial = self.element(data, "ds", DS, "X509IssuerSerial");
+                self.leaf(serial, "ds", DS, "X509IssuerName", &certificate.issuer);
+                self.leaf(serial, "ds", DS, "X509SerialNumber", &certificate.decimal_serial());
                 return;
             }
         };
-        let own = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
-        self.attribute(own, "ValueType", kind);
-        self.attribute(own, "EncodingType", BASE64);
+        let identifier = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
+        self.attribute(identifier, "ValueType", kind);
+        self.attribute(identifier, "EncodingType", BASE64);
     }
 
     fn token(&mut self, parent: NodeId, certificate: &Certificate) -> NodeId {
@@ -555,10 +555,10 @@ impl<'a> Work<'a> {
         if value_type == Some(ENCRYPTED_KEY) {
             self.document.set_attribute(reference, "wsse11", WSSE11, "TokenType", ENCRYPTED_KEY);
         }
-        let own = self.element(reference, "wsse", WSSE, "Reference");
-        self.attribute(own, "URI", uri);
+        let token = self.element(reference, "wsse", WSSE, "Reference");
+        self.attribute(token, "URI", uri);
         if let Some(value_type) = value_type {
-            self.attribute(own, "ValueType", value_type);
+            self.attribute(token, "ValueType", value_type);
         }
     }
 
@@ -569,9 +569,9 @@ impl<'a> Work<'a> {
                 let reference = self.element(parent, "wsse", WSSE, "SecurityTokenReference");
                 self.document.set_attribute(reference, "wsse11", WSSE11, "TokenType", ENCRYPTED_KEY);
                 let value = base64::encode(digest.unwrap_or_default());
-                let own = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
-                self.attribute(own, "ValueType", KEY_SHA1);
-                self.attribute(own, "EncodingType", BASE64);
+                let identifier = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
+                self.attribute(identifier, "ValueType", KEY_SHA1);
+                self.attribute(identifier, "EncodingType", BASE64);
             }
         }
     }
@@ -591,11 +591,11 @@ impl<'a> Work<'a> {
         let to_sign = std::mem::take(&mut self.to_sign);
         let mut references = Vec::with_capacity(to_sign.len());
         for node in to_sign {
-            let own = match self.document.is_element(node, XENC, "EncryptedData") {
+            let id = match self.document.is_element(node, XENC, "EncryptedData") {
                 true => self.document.attribute(node, "", "Id"),
                 false => self.document.attribute(node, WSU, "Id"),
             };
-            let id = match own {
+            let id = match id {
                 Some(id) if id.contains(&self.mark) => id.to_owned(),
                 // That of before may be another's too.
                 _ => self.name(node, "id"),
@@ -607,10 +607,10 @@ impl<'a> Work<'a> {
         let id = self.new_id("SIG");
         self.attribute(signature, "Id", &id);
         let info = self.element(signature, "ds", DS, "SignedInfo");
-        let own = self.element(info, "ds", DS, "CanonicalizationMethod");
-        self.attribute(own, "Algorithm", EXC_C14N);
-        let own = self.element(info, "ds", DS, "SignatureMethod");
-        self.attribute(own, "Algorithm", how.uri());
+        let method = self.element(info, "ds", DS, "CanonicalizationMethod");
+        self.attribute(method, "Algorithm", EXC_C14N);
+        let method = self.element(info, "ds", DS, "SignatureMethod");
+        self.attribute(method, "Algorithm", how.uri());
         for (node, id) in references {
             let mut digested = digest.begin();
             self.canonical(node, &mut |piece| digested.update(piece));
@@ -618,10 +618,10 @@ impl<'a> Work<'a> {
             let reference = self.element(info, "ds", DS, "Reference");
             self.attribute(reference, "URI", &format!("#{id}"));
             let transforms = self.element(reference, "ds", DS, "Transforms");
-            let own = self.element(transforms, "ds", DS, "Transform");
-            self.attribute(own, "Algorithm", EXC_C14N);
-            let own = self.element(reference, "ds", DS, "DigestMethod");
-            self.attribute(own, "Algorithm", digest.uri());
+            let transform = self.element(transforms, "ds", DS, "Transform");
+            self.attribute(transform, "Algorithm", EXC_C14N);
+            let method = self.element(reference, "ds", DS, "DigestMethod");
+            self.attribute(method, "Algorithm", digest.uri());
             self.leaf(reference, "ds", DS, "DigestValue", &value);
         }
         let mut signed = Vec::new();
@@ -688,16 +688,16 @@ impl<'a> Work<'a> {
                     false => _ = self.document.replace(node, data),
                 }
                 // What is signed later is what is encrypted.
-                if let Some(own) = self.to_sign.iter_mut().find(|own| **own == node) {
-                    *own = self
+                if let Some(signed) = self.to_sign.iter_mut().find(|signed| **signed == node) {
+                    *signed = self
                         .document
                         .parent(data)
                         .filter(|_| is_header && self.side.policy.wss11)
                         .unwrap_or(data);
                 }
             }
-            let own = self.element(list, "xenc", XENC, "DataReference");
-            self.attribute(own, "URI", &format!("#{id}"));
+            let entry = self.element(list, "xenc", XENC, "DataReference");
+            self.attribute(entry, "URI", &format!("#{id}"));
         }
         Ok(())
     }

@@ -173,7 +173,7 @@ impl Parts {
             || self
                 .headers
                 .iter()
-                .any(|(own, name)| own == namespace && name.as_deref().is_none_or(|name| name == local))
+                .any(|(uri, name)| uri == namespace && name.as_deref().is_none_or(|name| name == local))
     }
 }
 
@@ -253,8 +253,8 @@ impl Suite {
             _ => return None,
         };
         // Those with GCM came later, and are of SHA-256 throughout.
-        let later = base.ends_with("GCM");
-        let of = |own: Digest| if later { Digest::Sha256 } else { own };
+        let is_gcm = base.ends_with("GCM");
+        let of = |digest: Digest| if is_gcm { Digest::Sha256 } else { digest };
         Some(Suite { digest: of(digest), signature: of(signature), cipher, transport, derived_signature })
     }
 }
@@ -452,8 +452,8 @@ impl Policy {
             "SignedEncryptedSupportingTokens" => self.supporting(reader, node, true, true)?,
             "Wss10" | "Wss11" => {
                 self.wss11 |= local == "Wss11";
-                for own in reader.assertions(node)? {
-                    match document.local(own) {
+                for assertion in reader.assertions(node)? {
+                    match document.local(assertion) {
                         "MustSupportRefThumbprint" => self.thumbprints = true,
                         "RequireSignatureConfirmation" => self.confirmation = true,
                         "MustSupportRefExternalURI" => {
@@ -479,14 +479,14 @@ impl Policy {
         let kind = document.local(node).to_owned();
         let (mut initiator, mut recipient, mut protection) = (None, None, None);
         let mut client_certificate = false;
-        for own in reader.assertions(node)? {
-            match document.local(own) {
-                "TransportToken" => client_certificate = reader.https(own)?,
-                "InitiatorToken" => initiator = Some(reader.token(own)?),
-                "RecipientToken" => recipient = Some(reader.token(own)?),
-                "ProtectionToken" => protection = Some(reader.token(own)?),
+        for assertion in reader.assertions(node)? {
+            match document.local(assertion) {
+                "TransportToken" => client_certificate = reader.https(assertion)?,
+                "InitiatorToken" => initiator = Some(reader.token(assertion)?),
+                "RecipientToken" => recipient = Some(reader.token(assertion)?),
+                "ProtectionToken" => protection = Some(reader.token(assertion)?),
                 "AlgorithmSuite" => {
-                    for name in reader.assertions(own)? {
+                    for name in reader.assertions(assertion)? {
                         match document.local(name) {
                             "XPath10" | "XPathFilter20" | "AbsXPath" => {}
                             name @ ("InclusiveC14N"
@@ -505,7 +505,7 @@ impl Policy {
                     }
                 }
                 "Layout" => {
-                    for name in reader.assertions(own)? {
+                    for name in reader.assertions(assertion)? {
                         self.layout = match document.local(name) {
                             "Strict" => Layout::Strict,
                             "Lax" => Layout::Lax,
@@ -552,11 +552,11 @@ impl Policy {
         encrypted: bool,
     ) -> Result<(), String> {
         let document = reader.document;
-        for own in reader.assertions(node)? {
-            match document.local(own) {
+        for assertion in reader.assertions(node)? {
+            match document.local(assertion) {
                 "UsernameToken" if self.user.is_none() => {
                     let mut user = UserToken { hashed: false, without_password: false, signed, encrypted };
-                    for name in reader.assertions(own)? {
+                    for name in reader.assertions(assertion)? {
                         match document.local(name) {
                             "HashPassword" => user.hashed = true,
                             "NoPassword" => user.without_password = true,
@@ -602,27 +602,27 @@ impl Reader<'_> {
     fn assertions(&mut self, node: NodeId) -> Result<Vec<NodeId>, String> {
         let mut out = Vec::new();
         let mut waiting: Vec<NodeId> = self.elements(node).into_iter().rev().collect();
-        while let Some(own) = waiting.pop() {
-            if !WSP.contains(&self.document.namespace(own)) {
+        while let Some(assertion) = waiting.pop() {
+            if !WSP.contains(&self.document.namespace(assertion)) {
                 let optional = WSP.iter().any(|wsp| {
                     self.document
-                        .attribute(own, wsp, "Optional")
-                        .is_some_and(|own| own == "true" || own == "1")
+                        .attribute(assertion, wsp, "Optional")
+                        .is_some_and(|value| value == "true" || value == "1")
                 });
                 if optional {
-                    self.ignored.push(format!("{} (optional)", self.document.qname(own)));
+                    self.ignored.push(format!("{} (optional)", self.document.qname(assertion)));
                 } else {
-                    out.push(own);
+                    out.push(assertion);
                 }
                 if out.len() > MOST {
                     return Err("the policy has too many assertions".to_owned());
                 }
                 continue;
             }
-            match self.document.local(own) {
-                "Policy" | "All" => waiting.extend(self.elements(own).into_iter().rev()),
+            match self.document.local(assertion) {
+                "Policy" | "All" => waiting.extend(self.elements(assertion).into_iter().rev()),
                 "ExactlyOne" => {
-                    let alternatives = self.elements(own);
+                    let alternatives = self.elements(assertion);
                     if alternatives.len() > 1 {
                         self.ignored.push("alternatives behind the first one".to_owned());
                     }
@@ -642,9 +642,9 @@ impl Reader<'_> {
                 return Err(format!("{} is no token of a transport: HttpsToken is", document.local(token)));
             }
             let asked = document.attribute(token, "", "RequireClientCertificate");
-            certificate |= asked.is_some_and(|own| own == "true" || own == "1");
-            for own in self.assertions(token)? {
-                match document.local(own) {
+            certificate |= asked.is_some_and(|value| value == "true" || value == "1");
+            for assertion in self.assertions(token)? {
+                match document.local(assertion) {
                     "RequireClientCertificate" => certificate = true,
                     name => return Err(format!("{name} of HttpsToken is not known here")),
                 }
@@ -678,33 +678,33 @@ impl Reader<'_> {
             "Always" | "" => Include::Always,
             name => return Err(format!("IncludeToken is {name}, which is not known here")),
         };
-        let mut own = Token { include, reference: None, derived: false };
+        let mut token_policy = Token { include, reference: None, derived: false };
         for name in self.assertions(token)? {
             match document.local(name) {
-                "RequireThumbprintReference" => own.reference = Some(Reference::Thumbprint),
-                "RequireIssuerSerialReference" => own.reference = Some(Reference::IssuerSerial),
-                "RequireKeyIdentifierReference" => own.reference = Some(Reference::KeyIdentifier),
-                "RequireEmbeddedTokenReference" => own.reference = Some(Reference::Embedded),
-                "RequireDerivedKeys" | "RequireExplicitDerivedKeys" => own.derived = true,
+                "RequireThumbprintReference" => token_policy.reference = Some(Reference::Thumbprint),
+                "RequireIssuerSerialReference" => token_policy.reference = Some(Reference::IssuerSerial),
+                "RequireKeyIdentifierReference" => token_policy.reference = Some(Reference::KeyIdentifier),
+                "RequireEmbeddedTokenReference" => token_policy.reference = Some(Reference::Embedded),
+                "RequireDerivedKeys" | "RequireExplicitDerivedKeys" => token_policy.derived = true,
                 "WssX509V3Token10" | "WssX509V3Token11" => {}
                 name => return Err(unknown(name)),
             }
         }
-        Ok(own)
+        Ok(token_policy)
     }
 
     fn parts(&mut self, node: NodeId, out: &mut Parts) -> Result<bool, String> {
         let document = self.document;
         let all = self.elements(node);
-        for &own in &all {
-            match document.local(own) {
+        for &assertion in &all {
+            match document.local(assertion) {
                 "Body" => out.body = true,
                 "Header" => {
                     let namespace = document
-                        .attribute(own, "", "Namespace")
+                        .attribute(assertion, "", "Namespace")
                         .ok_or("Header of SignedParts or EncryptedParts has no Namespace")?;
                     out.headers
-                        .push((namespace.to_owned(), document.attribute(own, "", "Name").map(str::to_owned)));
+                        .push((namespace.to_owned(), document.attribute(assertion, "", "Name").map(str::to_owned)));
                 }
                 "Attachments" => return Err("attachments are neither signed nor encrypted here".to_owned()),
                 name => return Err(unknown(name)),
@@ -722,12 +722,12 @@ impl Reader<'_> {
         }
         let document = self.document;
         let mut out = Vec::new();
-        for own in self.elements(node) {
-            if document.local(own) != "XPath" {
-                return Err(unknown(document.local(own)));
+        for child in self.elements(node) {
+            if document.local(child) != "XPath" {
+                return Err(unknown(document.local(child)));
             }
-            let source = document.string_value(own);
-            let scope = Scope(document, own);
+            let source = document.string_value(child);
+            let scope = Scope(document, child);
             let options = CompileOptions { namespaces: &scope, ..CompileOptions::default() };
             let expression = Expression::compile(source.trim(), &options)
                 .map_err(|why| format!("the expression `{}` is wrong: {why}", source.trim()))?;
@@ -739,11 +739,11 @@ impl Reader<'_> {
 
 fn rampart(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) -> Result<(), String> {
     let document = reader.document;
-    for own in reader.elements(node) {
-        let text = document.string_value(own).trim().to_owned();
-        let name = document.local(own);
+    for entry in reader.elements(node) {
+        let text = document.string_value(entry).trim().to_owned();
+        let name = document.local(entry);
         let seconds = || {
-            let number: Option<i64> = text.parse().ok().filter(|own| (0..=86_400).contains(own));
+            let number: Option<i64> = text.parse().ok().filter(|part| (0..=86_400).contains(part));
             number.ok_or_else(|| format!("{name} is `{text}`: expected seconds, 0 to 86400"))
         };
         match name {
@@ -754,9 +754,9 @@ fn rampart(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) -> Result
             "timestampMaxSkew" => config.skew = seconds()?,
             "timestampPrecisionInMilliseconds" => config.milliseconds = text != "false",
             "nonceLifeTime" => config.nonce_life = seconds()?,
-            "signatureCrypto" => config.signature_crypto = crypto(reader, own),
+            "signatureCrypto" => config.signature_crypto = crypto(reader, entry),
             "encryptionCrypto" | "encryptionCypto" | "decryptionCrypto" => {
-                config.encryption_crypto = crypto(reader, own);
+                config.encryption_crypto = crypto(reader, entry);
             }
             // Always so.
             "timestampStrict" => {}
@@ -780,15 +780,15 @@ fn crypto(reader: &Reader<'_>, node: NodeId) -> Crypto {
 
 fn carbon(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) {
     let document = reader.document;
-    for own in document.descendants(node).collect::<Vec<_>>() {
-        if document.kind(own) != NodeKind::Element || document.local(own) != "property" {
+    for node in document.descendants(node).collect::<Vec<_>>() {
+        if document.kind(node) != NodeKind::Element || document.local(node) != "property" {
             continue;
         }
-        match document.attribute(own, "", "name") {
+        match document.attribute(node, "", "name") {
             Some("org.wso2.carbon.security.allowedroles") => {
-                let text = document.string_value(own);
+                let text = document.string_value(node);
                 config.roles =
-                    text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned).collect();
+                    text.split(',').map(str::trim).filter(|user| !user.is_empty()).map(str::to_owned).collect();
             }
             name => reader.ignored.push(name.unwrap_or_default().to_owned()),
         }

@@ -22,15 +22,15 @@ struct Seen {
 /// What is to be remembered of a message, once all else is in order.
 #[derive(Debug, Default)]
 pub struct Marks {
-    own: Vec<([u8; 32], i64)>,
+    digests: Vec<([u8; 32], i64)>,
     /// It is of somebody who has shown who it is.
-    known: bool,
+    is_authenticated: bool,
 }
 
 impl Marks {
     /// The message is of somebody who has shown who it is: by a certificate or a password.
     pub fn of_somebody(&mut self) {
-        self.known = true;
+        self.is_authenticated = true;
     }
 
     /// A value of a kind, and until when it must not come again.
@@ -40,7 +40,7 @@ impl Marks {
         all.extend_from_slice(value);
         let mut digest = [0; 32];
         digest.copy_from_slice(Digest::Sha256.hash(&all).as_ref());
-        self.own.push((digest, until.as_second()));
+        self.digests.push((digest, until.as_second()));
     }
 }
 
@@ -62,14 +62,14 @@ impl Replays {
         }
         // Of both: another service may take it for the message of somebody else.
         let is_seen = |digest: &[u8; 32]| all.iter().any(|seen| seen.until.contains_key(digest));
-        if marks.own.iter().any(|(digest, _)| is_seen(digest)) {
+        if marks.digests.iter().any(|(digest, _)| is_seen(digest)) {
             return Err("the message was here before");
         }
-        let seen = &mut all[usize::from(marks.known)];
-        if seen.until.len() + marks.own.len() > MOST {
+        let seen = &mut all[usize::from(marks.is_authenticated)];
+        if seen.until.len() + marks.digests.len() > MOST {
             return Err("there are too many messages to remember");
         }
-        for (digest, until) in &marks.own {
+        for (digest, until) in &marks.digests {
             seen.until.insert(*digest, *until);
             seen.by_time.insert((*until, *digest));
         }
@@ -104,10 +104,10 @@ mod tests {
     fn who_shows_nothing_takes_no_room_from_others() {
         let replays = Replays::default();
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let mark = |value: u32, known: bool| {
+        let mark = |value: u32, is_authenticated: bool| {
             let mut marks = Marks::default();
             marks.add("key", &value.to_be_bytes(), at(100));
-            if known {
+            if is_authenticated {
                 marks.of_somebody();
             }
             marks

@@ -22,7 +22,7 @@ fn user(assertion: &str, token: &str) -> String {
 
 fn policies() -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> =
-        (1..=8).map(|own| (format!("scenario {own}"), scenario(own))).collect();
+        (1..=8).map(|number| (format!("scenario {number}"), scenario(number))).collect();
     for binding in ["asymmetric", "references", "embedded", "symmetric", "derived"] {
         for order in ["<sp:SignBeforeEncrypting/>", "<sp:EncryptBeforeSigning/>"] {
             for parts in [ALL, BODY, ELEMENTS] {
@@ -225,7 +225,7 @@ fn a_signed_body_that_was_moved_is_not_the_body() {
         let failure = world
             .open(&message, &service, &mut Exchange::default())
             .map(|opened| canonical(&opened.document));
-        assert_eq!(failure.as_ref().map_err(|own| own.kind), Err(Kind::Invalid), "{what}: {failure:?}");
+        assert_eq!(failure.as_ref().map_err(|failure| failure.kind), Err(Kind::Invalid), "{what}: {failure:?}");
     }
     // Headers that are not signed are not seen.
     let opened =
@@ -280,9 +280,9 @@ fn a_certificate_that_is_not_for_signing_does_not_sign() {
 fn a_wrong_password_is_told_only_where_all_else_is_right() {
     let policy = scenario(8);
     let (mut client, service) = (side(Role::Initiator, &policy), side(Role::Recipient, &policy));
-    let mut own = busbar_security::Policy::parse(policy.as_bytes()).unwrap();
-    own.config.user = "mallory".to_owned();
-    client.policy = std::sync::Arc::new(own);
+    let mut policy = busbar_security::Policy::parse(policy.as_bytes()).unwrap();
+    policy.config.user = "mallory".to_owned();
+    client.policy = std::sync::Arc::new(policy);
     let world = World::default();
     let mut environment = world.environment();
     let any = |_: &str| Some(busbar_security::algorithm::Secret::new(b"guess".to_vec()));

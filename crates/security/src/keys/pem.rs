@@ -33,16 +33,16 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
         (0, 0) => Err("it is no key store: expected PEM, PKCS#12 or JKS".to_owned()),
         (0, _) => Ok(certificates
             .into_iter()
-            .map(|own| Entry { alias: alias(&own), key: None, chain: vec![own] })
+            .map(|certificate| Entry { alias: alias(&certificate), key: None, chain: vec![certificate] })
             .collect()),
         (1, 0) => Err("there is a private key and no certificate beside it".to_owned()),
         (1, _) => {
-            let (own, others) = certificates.split_at(1);
-            let mut entries = vec![Entry { alias: alias(&own[0]), key: keys.pop(), chain: own.to_vec() }];
-            entries.extend(others.iter().map(|own| Entry {
-                alias: alias(own),
+            let (first, others) = certificates.split_at(1);
+            let mut entries = vec![Entry { alias: alias(&first[0]), key: keys.pop(), chain: first.to_vec() }];
+            entries.extend(others.iter().map(|certificate| Entry {
+                alias: alias(certificate),
                 key: None,
-                chain: vec![own.clone()],
+                chain: vec![certificate.clone()],
             }));
             Ok(entries)
         }
