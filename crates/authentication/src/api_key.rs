@@ -22,7 +22,7 @@ impl Keys {
     pub fn add(&mut self, name: &str, key: &str) -> Result<(), String> {
         let digest = match key.strip_prefix("sha256:") {
             Some(digits) => {
-                let digest = from_hex(digits).and_then(|own| <[u8; 32]>::try_from(own).ok());
+                let digest = from_hex(digits).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
                 digest.ok_or_else(|| {
                     format!("the key of {name} is no SHA-256 digest of 64 hexadecimal digits")
                 })?
@@ -38,8 +38,8 @@ impl Keys {
     pub fn find(&self, shown: &str) -> Option<&str> {
         let digest = sha256(shown.as_bytes());
         let mut found = None;
-        for (name, own) in &self.0 {
-            if verify_slices_are_equal(own, &digest).is_ok() {
+        for (name, expected) in &self.0 {
+            if verify_slices_are_equal(expected, &digest).is_ok() {
                 found = Some(name.as_str());
             }
         }

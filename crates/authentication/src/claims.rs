@@ -24,7 +24,7 @@ fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, Strin
         Some(Value::Number(number)) => {
             let whole = number.as_u64().or_else(|| {
                 // Beyond 2^53 no time is meant.
-                number.as_f64().filter(|own| (0.0..9e15).contains(own)).map(|own| own as u64)
+                number.as_f64().filter(|seconds| (0.0..9e15).contains(seconds)).map(|seconds| seconds as u64)
             });
             whole.map(Some).ok_or_else(|| format!("its claim {name} is no time"))
         }
@@ -61,14 +61,14 @@ pub(crate) fn meant(claims: &Map<String, Value>, rules: &Rules, required: bool) 
     let is_absent = |value: Option<&Value>| !required && matches!(value, None | Some(Value::Null));
     if !rules.issuers.is_empty()
         && !is_absent(issuer)
-        && !issuer.and_then(Value::as_str).is_some_and(|own| rules.issuers.iter().any(|one| one == own))
+        && !issuer.and_then(Value::as_str).is_some_and(|issuer| rules.issuers.iter().any(|one| one == issuer))
     {
         return Err("it is of another issuer".to_owned());
     }
     let audience = claims.get("aud");
     if !rules.audiences.is_empty()
         && !is_absent(audience)
-        && !texts(audience).iter().any(|own| rules.audiences.iter().any(|one| one == own))
+        && !texts(audience).iter().any(|audience| rules.audiences.iter().any(|one| one == audience))
     {
         return Err("it is for another audience".to_owned());
     }
@@ -78,12 +78,12 @@ pub(crate) fn meant(claims: &Map<String, Value>, rules: &Rules, required: bool) 
 /// A token that is bound to a key is good only in the hands of who has that key: a certificate is compared (RFC 8705), other
 /// bindings cannot be checked here.
 pub(crate) fn bound(claims: &Map<String, Value>, certificate: Option<&[u8]>) -> Result<(), String> {
-    let Some(binding) = claims.get("cnf").filter(|own| !own.is_null()) else { return Ok(()) };
-    let thumbprint = binding.as_object().filter(|own| own.len() == 1);
-    let Some(thumbprint) = thumbprint.and_then(|own| own.get("x5t#S256")).and_then(Value::as_str) else {
+    let Some(binding) = claims.get("cnf").filter(|binding| !binding.is_null()) else { return Ok(()) };
+    let thumbprint = binding.as_object().filter(|members| members.len() == 1);
+    let Some(thumbprint) = thumbprint.and_then(|members| members.get("x5t#S256")).and_then(Value::as_str) else {
         return Err("it is bound to a key in a way that is not checked here".to_owned());
     };
-    let shown = certificate.map(|own| URL_SAFE_NO_PAD.encode(sha256(own)));
+    let shown = certificate.map(|der| URL_SAFE_NO_PAD.encode(sha256(der)));
     match shown {
         Some(shown) if shown == thumbprint.trim_end_matches('=') => Ok(()),
         Some(_) => Err("it is bound to another certificate".to_owned()),
@@ -99,8 +99,8 @@ pub(crate) fn caller(way: &'static str, claims: Map<String, Value>) -> Caller {
     };
     let mut scopes = Vec::new();
     for name in ["scope", "scp", "scopes"] {
-        for own in texts(claims.get(name)) {
-            scopes.extend(own.split_ascii_whitespace().map(str::to_owned));
+        for list in texts(claims.get(name)) {
+            scopes.extend(list.split_ascii_whitespace().map(str::to_owned));
         }
     }
     Caller {

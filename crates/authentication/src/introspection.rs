@@ -69,7 +69,7 @@ mod tests {
                 (Err((why, faulty)), Err((wanted, of_server))) => {
                     assert!(why.contains(wanted) && faulty == of_server, "{answer}: {why}");
                 }
-                (own, _) => panic!("{answer}: {own:?}"),
+                (result, _) => panic!("{answer}: {result:?}"),
             }
         }
     }

@@ -43,13 +43,13 @@ impl Name {
 fn escaped(value: &str) -> String {
     let mut out = String::new();
     let last = value.chars().count().saturating_sub(1);
-    for (at, own) in value.chars().enumerate() {
-        match own {
+    for (at, character) in value.chars().enumerate() {
+        match character {
             '\0' => out.push_str("\\00"),
-            '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' => out.extend(['\\', own]),
+            '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' => out.extend(['\\', character]),
             ' ' if at == 0 || at == last => out.push_str("\\ "),
             '#' if at == 0 => out.push_str("\\#"),
-            own => out.push(own),
+            character => out.push(character),
         }
     }
     out
@@ -59,7 +59,7 @@ fn escaped(value: &str) -> String {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Filter {
     text: String,
-    own: Node,
+    root: Node,
 }
 
 impl fmt::Debug for Filter {
@@ -84,9 +84,9 @@ impl Filter {
     /// It is none, or has something that is not here.
     pub fn read(text: &str) -> Result<Filter, String> {
         let mut rest = text.trim();
-        let own = node(&mut rest, 0).filter(|_| rest.is_empty());
-        match own {
-            Some(own) => Ok(Filter { text: text.to_owned(), own }),
+        let root = node(&mut rest, 0).filter(|_| rest.is_empty());
+        match root {
+            Some(root) => Ok(Filter { text: text.to_owned(), root }),
             None => Err(format!(
                 "`{text}` is no filter of `&`, `|`, `!` and `=`, like (&(objectClass=person)(uid={{user}}))"
             )),
@@ -94,7 +94,7 @@ impl Filter {
     }
 
     fn write(&self, user: &str, dn: &str, out: &mut Vec<u8>) {
-        self.own.write(&|value| value.replace("{user}", user).replace("{dn}", dn), out);
+        self.root.write(&|value| value.replace("{user}", user).replace("{dn}", dn), out);
     }
 }
 
@@ -110,7 +110,7 @@ fn node(rest: &mut &str, depth: usize) -> Option<Node> {
         }
         (!all.is_empty()).then_some(all)
     };
-    let own = match rest.chars().next()? {
+    let parsed = match rest.chars().next()? {
         '&' => {
             *rest = &rest[1..];
             Node::And(list(rest)?)
@@ -139,43 +139,43 @@ fn node(rest: &mut &str, depth: usize) -> Option<Node> {
         }
     };
     *rest = rest.strip_prefix(')')?;
-    Some(own)
+    Some(parsed)
 }
 
 impl Node {
     fn write(&self, fill: &dyn Fn(&str) -> String, out: &mut Vec<u8>) {
-        let mut own = Vec::new();
+        let mut content = Vec::new();
         let tag = match self {
             Node::And(all) => {
-                all.iter().for_each(|node| node.write(fill, &mut own));
+                all.iter().for_each(|node| node.write(fill, &mut content));
                 0xa0
             }
             Node::Or(all) => {
-                all.iter().for_each(|node| node.write(fill, &mut own));
+                all.iter().for_each(|node| node.write(fill, &mut content));
                 0xa1
             }
             Node::Not(node) => {
-                node.write(fill, &mut own);
+                node.write(fill, &mut content);
                 0xa2
             }
             Node::Equal(name, value) => {
-                put(OCTETS, name.as_bytes(), &mut own);
-                put(OCTETS, fill(value).as_bytes(), &mut own);
+                put(OCTETS, name.as_bytes(), &mut content);
+                put(OCTETS, fill(value).as_bytes(), &mut content);
                 0xa3
             }
             Node::Present(name) => {
-                own.extend_from_slice(name.as_bytes());
+                content.extend_from_slice(name.as_bytes());
                 0x87
             }
         };
-        put(tag, &own, out);
+        put(tag, &content, out);
     }
 }
 
 /// A value with its tag and length.
-fn put(tag: u8, own: &[u8], out: &mut Vec<u8>) {
+fn put(tag: u8, content: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
-    match own.len() {
+    match content.len() {
         length @ 0..=127 => out.push(length as u8),
         length => {
             let bytes = (length as u32).to_be_bytes();
@@ -183,24 +183,24 @@ fn put(tag: u8, own: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(&bytes);
         }
     }
-    out.extend_from_slice(own);
+    out.extend_from_slice(content);
 }
 
 fn message(number: u8, tag: u8, operation: &[u8]) -> Vec<u8> {
-    let (mut own, mut out) = (Vec::new(), Vec::new());
-    put(INTEGER, &[number & 0x7f], &mut own);
-    put(tag, operation, &mut own);
-    put(SEQUENCE, &own, &mut out);
+    let (mut content, mut out) = (Vec::new(), Vec::new());
+    put(INTEGER, &[number & 0x7f], &mut content);
+    put(tag, operation, &mut content);
+    put(SEQUENCE, &content, &mut out);
     out
 }
 
 /// A bind with a name and password (section 4.2). An empty password is a bind of nobody: callers have to refuse it before.
 pub fn bind(number: u8, dn: &str, password: &str) -> Vec<u8> {
-    let mut own = Vec::new();
-    put(INTEGER, &[3], &mut own);
-    put(OCTETS, dn.as_bytes(), &mut own);
-    put(0x80, password.as_bytes(), &mut own);
-    message(number, 0x60, &own)
+    let mut content = Vec::new();
+    put(INTEGER, &[3], &mut content);
+    put(OCTETS, dn.as_bytes(), &mut content);
+    put(0x80, password.as_bytes(), &mut content);
+    message(number, 0x60, &content)
 }
 
 /// A search below an entry for at most so many entries, and one attribute of them (section 4.5).
@@ -213,19 +213,19 @@ pub fn search(
     attribute: &str,
     most: u16,
 ) -> Vec<u8> {
-    let (mut own, mut attributes) = (Vec::new(), Vec::new());
-    put(OCTETS, base.as_bytes(), &mut own);
-    put(ENUMERATED, &[2], &mut own);
-    put(ENUMERATED, &[0], &mut own);
+    let (mut content, mut attributes) = (Vec::new(), Vec::new());
+    put(OCTETS, base.as_bytes(), &mut content);
+    put(ENUMERATED, &[2], &mut content);
+    put(ENUMERATED, &[0], &mut content);
     // A leading zero keeps it positive.
     let [high, low] = most.to_be_bytes();
-    put(INTEGER, &[0, high, low], &mut own);
-    put(INTEGER, &[5], &mut own);
-    put(0x01, &[0], &mut own);
-    filter.write(user, dn, &mut own);
+    put(INTEGER, &[0, high, low], &mut content);
+    put(INTEGER, &[5], &mut content);
+    put(0x01, &[0], &mut content);
+    filter.write(user, dn, &mut content);
     put(OCTETS, attribute.as_bytes(), &mut attributes);
-    put(SEQUENCE, &attributes, &mut own);
-    message(number, 0x63, &own)
+    put(SEQUENCE, &attributes, &mut content);
+    message(number, 0x63, &content)
 }
 
 /// The end of a conversation (section 4.3).
@@ -255,15 +255,15 @@ pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static 
     if tag != SEQUENCE || length > LARGEST {
         return Err(NONE);
     }
-    let Some(own) = bytes.get(head..head + length) else { return Ok(None) };
-    let said = said(own, number).ok_or(NONE)?;
-    Ok(Some((said, head + length)))
+    let Some(content) = bytes.get(head..head + length) else { return Ok(None) };
+    let response = operation(content, number).ok_or(NONE)?;
+    Ok(Some((response, head + length)))
 }
 
-fn said(own: &[u8], number: u8) -> Option<Said> {
-    let mut own = Ber(own);
-    let id = own.value(INTEGER)?;
-    let (tag, inside) = own.any()?;
+fn operation(content: &[u8], number: u8) -> Option<Said> {
+    let mut fields = Ber(content);
+    let id = fields.value(INTEGER)?;
+    let (tag, inside) = fields.any()?;
     // Message 0 is of the server itself: it says goodbye.
     if id != [number] {
         return (id == [0] && tag == 0x78).then_some(Said::Done(u32::MAX));
@@ -271,11 +271,11 @@ fn said(own: &[u8], number: u8) -> Option<Said> {
     let mut inside = Ber(inside);
     match tag {
         0x61 | 0x65 => {
-            let code = inside.value(ENUMERATED).filter(|own| own.len() <= 4)?;
+            let code = inside.value(ENUMERATED).filter(|code| code.len() <= 4)?;
             Some(Said::Done(code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte))))
         }
         0x64 => {
-            let text = |own: &[u8]| std::str::from_utf8(own).ok().map(str::to_owned);
+            let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
             let dn = text(inside.value(OCTETS)?)?;
             let mut values = Vec::new();
             let mut attributes = Ber(inside.value(SEQUENCE)?);
@@ -317,16 +317,16 @@ impl<'a> Ber<'a> {
 
     fn any(&mut self) -> Option<(u8, &'a [u8])> {
         let (tag, length, head) = self.head().ok()??;
-        let own = self.0.get(head..head.checked_add(length)?)?;
+        let content = self.0.get(head..head.checked_add(length)?)?;
         self.0 = &self.0[head + length..];
-        Some((tag, own))
+        Some((tag, content))
     }
 
     fn value(&mut self, wanted: u8) -> Option<&'a [u8]> {
         if self.0.first() != Some(&wanted) {
             return None;
         }
-        self.any().map(|(_, own)| own)
+        self.any().map(|(_, content)| content)
     }
 }
 
@@ -386,14 +386,14 @@ mod tests {
             assert_eq!(read(&bound[..end], 1), Ok(None), "{end}");
         }
         let mut entry = Vec::new();
-        let mut own = Vec::new();
-        put(OCTETS, b"cn=a", &mut own);
-        put(SEQUENCE, b"\x30\x0c\x04\x02cn\x31\x06\x04\x01x\x04\x01y", &mut own);
+        let mut content = Vec::new();
+        put(OCTETS, b"cn=a", &mut content);
+        put(SEQUENCE, b"\x30\x0c\x04\x02cn\x31\x06\x04\x01x\x04\x01y", &mut content);
         put(
             SEQUENCE,
             &[b"\x02\x01\x07".to_vec(), {
                 let mut out = Vec::new();
-                put(0x64, &own, &mut out);
+                put(0x64, &content, &mut out);
                 out
             }]
             .concat(),

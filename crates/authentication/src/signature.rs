@@ -88,17 +88,17 @@ impl Scheme {
     /// # Errors
     /// It names no body, or a header that is not set.
     pub fn check(&self) -> Result<(), String> {
-        let names = |own: &str| self.signed.contains(own);
+        let names = |placeholder: &str| self.signed.contains(placeholder);
         if !names("{body}") {
             return Err("what is signed has no {body} in it".to_owned());
         }
-        for (own, header, setting) in [
+        for (placeholder, header, setting) in [
             ("{timestamp}", &self.timestamp_header, "timestamp_header"),
             ("{id}", &self.id_header, "id_header"),
         ] {
-            if names(own) != header.is_some() {
+            if names(placeholder) != header.is_some() {
                 return Err(format!(
-                    "`{setting}` is set where what is signed has {own} in it, and only there"
+                    "`{setting}` is set where what is signed has {placeholder} in it, and only there"
                 ));
             }
         }
@@ -120,9 +120,9 @@ impl Scheme {
         while let Some(at) = rest.find('{') {
             out.extend_from_slice(&rest.as_bytes()[..at]);
             rest = &rest[at..];
-            let known: [(&str, &[u8]); 3] =
+            let placeholders: [(&str, &[u8]); 3] =
                 [("{body}", body), ("{timestamp}", timestamp.as_bytes()), ("{id}", id.as_bytes())];
-            match known.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, value))) {
+            match placeholders.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, value))) {
                 Some((behind, value)) => {
                     out.extend_from_slice(value);
                     rest = behind;
@@ -163,8 +163,8 @@ impl Scheme {
         }
         let message = self.message(body, timestamp, id);
         // Several may stand in one header, while secrets change: between blanks, as the Standard Webhooks write them.
-        for own in shown.split_ascii_whitespace().take(MOST) {
-            let Some(text) = own.strip_prefix(self.prefix.as_str()) else { continue };
+        for part in shown.split_ascii_whitespace().take(MOST) {
+            let Some(text) = part.strip_prefix(self.prefix.as_str()) else { continue };
             let signature = match self.encoding {
                 Encoding::Hex => from_hex(text),
                 Encoding::Base64 => STANDARD.decode(text).ok(),
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     fn verify(scheme: &Scheme, headers: &[(String, String)], body: &[u8], now: u64) -> Result<(), String> {
-        let find = |name: &str| headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
+        let find = |name: &str| headers.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
         scheme.verify(&find, body, now)
     }
 
@@ -225,8 +225,8 @@ mod tests {
             (&wanted[..wanted.len() - 2], "Hello, World!"),
             ("", "Hello, World!"),
         ] {
-            let own = [("X-Hub-Signature-256".to_owned(), value.to_owned())];
-            assert!(verify(&scheme, &own, body.as_bytes(), 0).is_err(), "{value} {body}");
+            let headers = [("X-Hub-Signature-256".to_owned(), value.to_owned())];
+            assert!(verify(&scheme, &headers, body.as_bytes(), 0).is_err(), "{value} {body}");
         }
         assert!(verify(&scheme, &[], b"Hello, World!", 0).is_err());
     }
@@ -241,7 +241,7 @@ mod tests {
             signed: "{id}.{timestamp}.{body}".into(),
             timestamp_header: Some("webhook-timestamp".into()),
             id_header: Some("webhook-id".into()),
-            ..Scheme::new(secrets.iter().map(|own| (*own).clone()).collect()).unwrap()
+            ..Scheme::new(secrets.iter().map(|secret| (*secret).clone()).collect()).unwrap()
         };
         let (before, both) = (standard(&[&old]), standard(&[&new, &old]));
         assert!(both.check().is_ok());
@@ -252,9 +252,9 @@ mod tests {
         for (name, value) in
             [("webhook-id", "msg_2"), ("webhook-timestamp", "1001"), ("webhook-timestamp", "x")]
         {
-            let mut own = headers.clone();
-            own.iter_mut().filter(|(own, _)| own == name).for_each(|own| own.1 = value.to_owned());
-            assert!(verify(&both, &own, b"{id}", 1000).is_err(), "{name}: {value}");
+            let mut changed = headers.clone();
+            changed.iter_mut().filter(|(field, _)| field == name).for_each(|header| header.1 = value.to_owned());
+            assert!(verify(&both, &changed, b"{id}", 1000).is_err(), "{name}: {value}");
         }
         // Signed with both, while the secrets change.
         let mut several = headers.clone();

@@ -85,25 +85,25 @@ impl Keys {
     }
 }
 
-fn key(own: Value) -> Option<Key> {
+fn key(jwk: Value) -> Option<Key> {
     // How it may be used, said in one way or the other.
-    let operations = own.get("key_ops").and_then(Value::as_array);
-    if operations.is_some_and(|all| !all.iter().any(|own| own == "verify")) {
+    let operations = jwk.get("key_ops").and_then(Value::as_array);
+    if operations.is_some_and(|all| !all.iter().any(|operation| operation == "verify")) {
         return None;
     }
-    let algorithm = match own.get("alg").and_then(Value::as_str).map(Algorithm::from_str) {
+    let algorithm = match jwk.get("alg").and_then(Value::as_str).map(Algorithm::from_str) {
         None => None,
         Some(Ok(algorithm)) => Some(algorithm),
         Some(Err(_)) => return None,
     };
-    let own: Jwk = serde_json::from_value(own).ok()?;
-    if own.common.public_key_use.as_ref().is_some_and(|own| *own != PublicKeyUse::Signature)
-        || matches!(own.algorithm, AlgorithmParameters::OctetKey(_))
+    let jwk: Jwk = serde_json::from_value(jwk).ok()?;
+    if jwk.common.public_key_use.as_ref().is_some_and(|usage| *usage != PublicKeyUse::Signature)
+        || matches!(jwk.algorithm, AlgorithmParameters::OctetKey(_))
     {
         return None;
     }
-    let key = DecodingKey::from_jwk(&own).ok()?;
-    Some(Key { id: own.common.key_id, algorithm, key })
+    let key = DecodingKey::from_jwk(&jwk).ok()?;
+    Some(Key { id: jwk.common.key_id, algorithm, key })
 }
 
 /// Why a token lets nobody in.
@@ -153,8 +153,8 @@ pub fn verify(
     let family = header.alg.family();
     let fits = |key: &&Key| {
         key.key.family() == family
-            && key.algorithm.is_none_or(|own| own == header.alg)
-            && header.kid.as_ref().is_none_or(|id| key.id.as_ref().is_none_or(|own| own == id))
+            && key.algorithm.is_none_or(|algorithm| algorithm == header.alg)
+            && header.kid.as_ref().is_none_or(|id| key.id.as_ref().is_none_or(|key_id| key_id == id))
     };
     // The claims are looked at here, by the clock that the caller has.
     let mut validation = Validation::new(header.alg);
