@@ -33,14 +33,14 @@ pub(crate) fn of_kind(bus: &Bus, kind: &str) -> Option<Value> {
         "generation": plan.generation,
         "kind": kind.element(),
         "artifacts": listed(bus, plan, kind),
-        "faulty": faulty(plan, |own, _| own == kind),
+        "faulty": faulty(plan, |artifact_kind, _| artifact_kind == kind),
     });
     if kind == Kind::Endpoint {
         found["inline"] = inline(plan).into();
     }
     let services = bus.services();
-    if let Some(own) = services.settings.priorities.as_ref().filter(|_| kind == Kind::PriorityExecutor) {
-        found["http.priorities"] = Value::Object(executor_facts(&own.status(&services)));
+    if let Some(executor) = services.settings.priorities.as_ref().filter(|_| kind == Kind::PriorityExecutor) {
+        found["http.priorities"] = Value::Object(executor_facts(&executor.status(&services)));
     }
     Some(found)
 }
@@ -56,7 +56,7 @@ pub(crate) fn one(bus: &Bus, kind: &str, name: &str) -> Option<Value> {
         details(plan, written, &mut facts);
         return Some(facts.into());
     }
-    let mut faulty = faulty(plan, |own, called| own == kind && called == Some(name)).into_iter();
+    let mut faulty = faulty(plan, |artifact_kind, called| artifact_kind == kind && called == Some(name)).into_iter();
     faulty.next()
 }
 
@@ -150,8 +150,8 @@ fn serves(plan: &Plan, written: &Written) -> bool {
     let name = written.name.as_str();
     let is_faulty = || {
         let inside = |span: diagnostics::Span| {
-            let own = written.span;
-            span.file == own.file && (own.start..=own.end).contains(&span.start)
+            let extent = written.span;
+            span.file == extent.file && (extent.start..=extent.end).contains(&span.start)
         };
         let mut faulty = plan.faulty.iter().filter(|one| one.kind == written.kind);
         faulty.any(|one| one.name.as_deref() == Some(name) && inside(one.span))
@@ -365,13 +365,13 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
         }
         Kind::EventSource => {
             if let Some(source) = plan.event_source(&written.name) {
-                let subscriptions = source.subscriptions().into_iter().map(|own| {
+                let subscriptions = source.subscriptions().into_iter().map(|subscription| {
                     json!({
-                        "id": own.id,
-                        "address": redact::addresses(&own.address),
-                        "filter": (!own.filter.is_empty()).then_some(own.filter),
-                        "expires": own.expires.map(|at| at.to_string()),
-                        "in_configuration": own.written,
+                        "id": subscription.id,
+                        "address": redact::addresses(&subscription.address),
+                        "filter": (!subscription.filter.is_empty()).then_some(subscription.filter),
+                        "expires": subscription.expires.map(|at| at.to_string()),
+                        "in_configuration": subscription.written,
                     })
                 });
                 facts.insert("path".to_owned(), format!("/services/{}", written.name).into());
@@ -443,12 +443,12 @@ fn moment(at: SystemTime) -> Value {
 
 /// The endpoints that are written where they are used, each address of them with its state.
 fn inline(plan: &Plan) -> Vec<Value> {
-    let all = plan.inline_endpoints().iter().flat_map(|own| {
-        own.endpoint.leaves().into_iter().map(|leaf| {
+    let all = plan.inline_endpoints().iter().flat_map(|endpoint| {
+        endpoint.endpoint.leaves().into_iter().map(|leaf| {
             let mut facts = Map::new();
             facts.insert("name".to_owned(), redact::addresses(leaf.name()).into());
-            facts.insert("place".to_owned(), plan.place(own.span).into());
-            let artifact = format!("{}/{}", own.artifact.kind.element(), own.artifact.artifact);
+            facts.insert("place".to_owned(), plan.place(endpoint.span).into());
+            let artifact = format!("{}/{}", endpoint.artifact.kind.element(), endpoint.artifact.artifact);
             facts.insert("artifact".to_owned(), artifact.into());
             standing(&*leaf, &mut facts);
             Value::Object(facts)

@@ -81,36 +81,36 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
     use sql::{State, Status};
     type Measure = (&'static str, Kind, &'static str, fn(&Status) -> f64);
     const MEASURES: [Measure; 10] = [
-        ("busbar_sql_connections_limit", Kind::Gauge, "Most connections of a data source.", |own| {
-            own.most as f64
+        ("busbar_sql_connections_limit", Kind::Gauge, "Most connections of a data source.", |source| {
+            source.most as f64
         }),
-        ("busbar_sql_connections_in_use", Kind::Gauge, "Connections of a data source in use.", |own| {
-            own.in_use as f64
+        ("busbar_sql_connections_in_use", Kind::Gauge, "Connections of a data source in use.", |source| {
+            source.in_use as f64
         }),
-        ("busbar_sql_connections_idle", Kind::Gauge, "Connections of a data source without use.", |own| {
-            own.idle as f64
+        ("busbar_sql_connections_idle", Kind::Gauge, "Connections of a data source without use.", |source| {
+            source.idle as f64
         }),
-        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |own| own.waiting as f64),
-        ("busbar_sql_waits_total", Kind::Counter, "How often a message waited for a connection.", |own| {
-            own.waits.0 as f64
+        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |source| source.waiting as f64),
+        ("busbar_sql_waits_total", Kind::Counter, "How often a message waited for a connection.", |source| {
+            source.waits.0 as f64
         }),
         (
             "busbar_sql_wait_seconds_total",
             Kind::Counter,
             "How long messages waited for connections.",
-            |own| own.waits.1.as_secs_f64(),
+            |source| source.waits.1.as_secs_f64(),
         ),
-        ("busbar_sql_connections_opened_total", Kind::Counter, "Connections that were opened.", |own| {
-            own.opened.0 as f64
+        ("busbar_sql_connections_opened_total", Kind::Counter, "Connections that were opened.", |source| {
+            source.opened.0 as f64
         }),
-        ("busbar_sql_connect_errors_total", Kind::Counter, "Connections that could not be opened.", |own| {
-            own.opened.2 as f64
+        ("busbar_sql_connect_errors_total", Kind::Counter, "Connections that could not be opened.", |source| {
+            source.opened.2 as f64
         }),
-        ("busbar_sql_statements_total", Kind::Counter, "Statements that were run.", |own| {
-            own.statements.0 as f64
+        ("busbar_sql_statements_total", Kind::Counter, "Statements that were run.", |source| {
+            source.statements.0 as f64
         }),
-        ("busbar_sql_statement_errors_total", Kind::Counter, "Statements that failed.", |own| {
-            own.statements.1 as f64
+        ("busbar_sql_statement_errors_total", Kind::Counter, "Statements that failed.", |source| {
+            source.statements.1 as f64
         }),
     ];
     // Two pools of one name (an artifact with two mediators) are told apart by a number.
@@ -138,9 +138,9 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
         "1 for the state that the database of a data source is in, else 0.",
     );
     for (name, status) in &pools {
-        for known in [State::Unused, State::Up, State::Down] {
-            let labels = [("data_source", name.as_str()), ("state", known.word())];
-            out.sample(&labels, u8::from(status.state == known));
+        for state in [State::Unused, State::Up, State::Down] {
+            let labels = [("data_source", name.as_str()), ("state", state.word())];
+            out.sample(&labels, u8::from(status.state == state));
         }
     }
     for (metric, kind, help, measure) in MEASURES {
@@ -190,9 +190,9 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
                 label = format!("{label} #{times}");
             }
             let now = leaf.state();
-            for known in STATES {
-                let labels = [("endpoint", name), ("address", &label), ("state", known)];
-                out.sample(&labels, u8::from(now == known));
+            for state in STATES {
+                let labels = [("endpoint", name), ("address", &label), ("state", state)];
+                out.sample(&labels, u8::from(now == state));
             }
             checked.extend(leaf.health().map(|health| (name, label, health)));
         }
@@ -203,10 +203,10 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
             "busbar_health_check_healthy",
             Kind::Gauge,
             "1 while the health checks of a named endpoint's address let messages pass, else 0.",
-            |own| own.healthy.into(),
+            |health| health.healthy.into(),
         ),
-        ("busbar_health_checks_total", Kind::Counter, "Health checks that ended.", |own| own.checks),
-        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |own| own.failed),
+        ("busbar_health_checks_total", Kind::Counter, "Health checks that ended.", |health| health.checks),
+        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |health| health.failed),
     ];
     for (metric, kind, help, get) in families {
         out.family(metric, kind, help);
@@ -283,18 +283,18 @@ fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
     let all: Vec<_> = plan.tasks().iter().map(|task| (task.name.as_str(), task.status(services))).collect();
     type Get = fn(&flow::task::Status) -> u64;
     let families: [(&'static str, Kind, &str, Get); 3] = [
-        ("busbar_task_running", Kind::Gauge, "Runs of a task that go on.", |own| own.running as u64),
+        ("busbar_task_running", Kind::Gauge, "Runs of a task that go on.", |task| task.running as u64),
         (
             "busbar_task_missed_total",
             Kind::Counter,
             "Runs of a task that did not happen because nobody was there in time.",
-            |own| own.missed,
+            |task| task.missed,
         ),
         (
             "busbar_task_passed_over_total",
             Kind::Counter,
             "Runs of a task that did not happen because the run before went on, or the bus was full.",
-            |own| own.passed_over,
+            |task| task.passed_over,
         ),
     ];
     for (name, kind, help, get) in families {
@@ -306,10 +306,10 @@ fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
 }
 
 fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
-    let mut all: Vec<_> = plan.executors().into_iter().map(|own| (own.name.as_str(), own.status())).collect();
+    let mut all: Vec<_> = plan.executors().into_iter().map(|executor| (executor.name.as_str(), executor.status())).collect();
     // The queues of the listeners are one more.
     let listeners = services.settings.priorities.as_ref();
-    all.extend(listeners.map(|own| ("http.priorities", own.status(services))));
+    all.extend(listeners.map(|executor| ("http.priorities", executor.status(services))));
     out.family("busbar_executor_running", Kind::Gauge, "Messages that run in a priority executor.");
     for (name, status) in &all {
         out.sample(&[("executor", name)], status.running);
@@ -341,7 +341,7 @@ fn events(out: &mut Exposition, plan: &flow::Plan) {
 /// Files of directories.
 fn files(out: &mut Exposition, plan: &flow::Plan) {
     let all: Vec<_> =
-        plan.sources().map(|own| (own.kind.element(), own.name.as_str(), own.status())).collect();
+        plan.sources().map(|source| (source.kind.element(), source.name.as_str(), source.status())).collect();
     if all.is_empty() {
         return;
     }
@@ -355,17 +355,17 @@ fn files(out: &mut Exposition, plan: &flow::Plan) {
     }
     type Get = fn(&flow::vfs::Status) -> u64;
     let families: [(&'static str, &str, Get); 4] = [
-        ("busbar_files_running", "Files whose flows go on.", |own| own.running),
+        ("busbar_files_running", "Files whose flows go on.", |files| files.running),
         (
             "busbar_files_remembered",
             "Files that were processed and can neither be moved nor deleted.",
-            |own| own.remembered,
+            |files| files.remembered,
         ),
-        ("busbar_files_unreadable", "Files that the last look could not open or lock.", |own| {
-            own.skipped.unreadable
+        ("busbar_files_unreadable", "Files that the last look could not open or lock.", |files| {
+            files.skipped.unreadable
         }),
-        ("busbar_files_trouble", "Whether the directory cannot be looked at.", |own| {
-            own.trouble.is_some().into()
+        ("busbar_files_trouble", "Whether the directory cannot be looked at.", |files| {
+            files.trouble.is_some().into()
         }),
     ];
     for (name, help, get) in families {

@@ -117,11 +117,11 @@ const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Why a request needs credentials that it has not; `None`: it may go on.
 fn unknown(shared: &Shared, path: &str, headers: &HeaderMap) -> Option<&'static str> {
-    let own = &shared.admin.credentials;
-    if PROBES.contains(&path) || own.open.iter().any(|open| open == path) {
+    let credentials = &shared.admin.credentials;
+    if PROBES.contains(&path) || credentials.open.iter().any(|open| open == path) {
         return None;
     }
-    let Some(tokens) = &own.tokens else {
+    let Some(tokens) = &credentials.tokens else {
         let reached = !shared.local.ip().is_loopback();
         return reached.then_some("other machines reach this address, and admin.tokens is not set");
     };
@@ -148,9 +148,9 @@ fn refusal(local: SocketAddr, method: &Method, headers: &HeaderMap) -> Option<&'
     if local.ip().is_loopback() && field(header::HOST).is_some_and(|host| !is_this_machine(host)) {
         return Some("this address answers to localhost and IP addresses only");
     }
-    let own =
+    let is_this_site =
         |origin: &str| origin.strip_prefix("http://").is_some_and(|host| Some(host) == field(header::HOST));
-    if method != Method::GET && field(header::ORIGIN).is_some_and(|origin| !own(origin)) {
+    if method != Method::GET && field(header::ORIGIN).is_some_and(|origin| !is_this_site(origin)) {
         return Some("web pages of other sites cannot do this");
     }
     None

@@ -343,8 +343,8 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
             let value: f64 = value.parse().expect("a value is a number");
             let name = sample.split('{').next().unwrap_or("");
             let suffix = name.strip_prefix(family.as_str()).expect("a sample belongs to its family");
-            let known: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
-            assert!(known.contains(&suffix), "{line}");
+            let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            assert!(suffixes.contains(&suffix), "{line}");
             if suffix == "_bucket" {
                 let series = sample.split(",le=").next().unwrap_or("").to_owned();
                 let before = buckets.insert(series, value).unwrap_or(0.0);
