@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::clock;
 
 /// A flood is said no more often than that.
-const SAID_AGAIN: Duration = Duration::from_secs(10);
+const REPORTED_AGAIN: Duration = Duration::from_secs(10);
 
 /// Those of all workers.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Addresses(Mutex<Open>);
 #[derive(Default)]
 struct Open {
     by_address: HashMap<IpAddr, usize>,
-    said: Option<Instant>,
+    reported: Option<Instant>,
     /// Refused since that.
     refused: u64,
 }
@@ -42,10 +42,10 @@ impl Addresses {
         }
         open.refused += 1;
         let now = clock::now();
-        if open.said.is_some_and(|said| now.saturating_duration_since(said) < SAID_AGAIN) {
+        if open.reported.is_some_and(|reported| now.saturating_duration_since(reported) < REPORTED_AGAIN) {
             return Err(TooMany(None));
         }
-        open.said = Some(now);
+        open.reported = Some(now);
         Err(TooMany(Some(std::mem::take(&mut open.refused))))
     }
 }
@@ -71,8 +71,8 @@ impl Drop for OfAddress {
 /// What counts as one address: of IPv6 the network of a site (64 bits), any address of which a client can choose.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() >> 64 << 64)),
-        own => own,
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
+        v4 => v4,
     }
 }
 

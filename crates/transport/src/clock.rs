@@ -71,7 +71,7 @@ pub(crate) fn turn<C, T>(connection: &C, alarm: &mut Option<Box<Alarm>>, poll: i
 /// Puts an alarm in force and gives the one that was.
 #[inline]
 fn exchange(alarm: Option<Box<Alarm>>) -> Option<Box<Alarm>> {
-    ALARM.try_with(|own| own.replace(alarm)).ok().flatten()
+    ALARM.try_with(|slot| slot.replace(alarm)).ok().flatten()
 }
 
 /// Does something with the alarm of the task whose turn it is, if that is who is being polled.

@@ -292,8 +292,8 @@ impl Writing {
     }
 
     /// A message in one frame.
-    pub(crate) fn message(said: Said) -> Writing {
-        Writing::new(if said.is_text { TEXT } else { BINARY }, said.payload)
+    pub(crate) fn message(message: Said) -> Writing {
+        Writing::new(if message.is_text { TEXT } else { BINARY }, message.payload)
     }
 
     pub(crate) fn pong(payload: Vec<u8>) -> Writing {
@@ -358,7 +358,7 @@ mod tests {
         Ok(events)
     }
 
-    fn said(is_text: bool, payload: &[u8]) -> Event {
+    fn message_event(is_text: bool, payload: &[u8]) -> Event {
         Event::Message(Said { is_text, payload: Bytes::copy_from_slice(payload) })
     }
 
@@ -379,13 +379,13 @@ mod tests {
         ]
         .concat();
         let wanted = [
-            said(true, "h\u{e9}llo".as_bytes()),
-            said(false, &large),
-            said(false, &large[..126]),
+            message_event(true, "h\u{e9}llo".as_bytes()),
+            message_event(false, &large),
+            message_event(false, &large[..126]),
             Event::Ping(b"ping".to_vec()),
             Event::Pong,
-            said(true, "tw\u{f6}".as_bytes()),
-            said(true, b""),
+            message_event(true, "tw\u{f6}".as_bytes()),
+            message_event(true, b""),
             Event::Close(Some((4000, "bye".to_owned()))),
         ];
         for piece in [1, 2, 3, 7, 4096, usize::MAX] {
@@ -427,7 +427,7 @@ mod tests {
             }
         }
         assert_eq!(read(&frame(0x88, b""), 1, 100).unwrap(), [Event::Close(None)]);
-        assert_eq!(read(&frame(0x82, &[0; 100]), 1, 100).unwrap(), [said(false, &[0; 100])]);
+        assert_eq!(read(&frame(0x82, &[0; 100]), 1, 100).unwrap(), [message_event(false, &[0; 100])]);
     }
 
     #[test]

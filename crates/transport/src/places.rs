@@ -26,7 +26,7 @@ pub(crate) struct Places {
 }
 
 struct Backends {
-    known: HashMap<Target, Arc<Backend>>,
+    by_target: HashMap<Target, Arc<Backend>>,
     /// As many as that, before those without a connection are forgotten.
     most: usize,
 }
@@ -52,25 +52,25 @@ pub(crate) struct Waiting {
 impl Places {
     pub(crate) fn new(most: usize, queue: usize) -> Places {
         let most = most.clamp(1, Semaphore::MAX_PERMITS);
-        let backends = Backends { known: HashMap::new(), most: KNOWN };
+        let backends = Backends { by_target: HashMap::new(), most: KNOWN };
         Places { most, queue, backends: Mutex::new(backends) }
     }
 
     /// Those at one backend. Asked once for each connection, not for each request.
     pub(crate) fn at(&self, target: &Target) -> Arc<Backend> {
         let mut backends = lock(&self.backends);
-        if let Some(backend) = backends.known.get(target) {
+        if let Some(backend) = backends.by_target.get(target) {
             return backend.clone();
         }
-        if backends.known.len() >= backends.most {
+        if backends.by_target.len() >= backends.most {
             // Whoever has a place or waits for one shares in it.
-            backends.known.retain(|_, backend| Arc::strong_count(backend) > 1);
+            backends.by_target.retain(|_, backend| Arc::strong_count(backend) > 1);
             // Those in use are not looked through again for each one that is added.
-            backends.most = KNOWN.max(2 * backends.known.len());
+            backends.most = KNOWN.max(2 * backends.by_target.len());
         }
         let free = Arc::new(Semaphore::new(self.most));
         let backend = Arc::new(Backend { free, waiting: AtomicUsize::new(0) });
-        backends.known.insert(target.clone(), backend.clone());
+        backends.by_target.insert(target.clone(), backend.clone());
         backend
     }
 
@@ -159,6 +159,6 @@ mod tests {
         for n in 0..2 * KNOWN {
             places.at(&Target::http("c", n as u16));
         }
-        assert!(lock(&places.backends).known.len() <= KNOWN + 1);
+        assert!(lock(&places.backends).by_target.len() <= KNOWN + 1);
     }
 }

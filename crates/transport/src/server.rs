@@ -370,11 +370,11 @@ fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: Socket
     let of_address = match most {
         0 => None,
         most => match listening.addresses.enter(peer.ip(), most) {
-            Ok(own) => Some(own),
-            Err(TooMany(said)) => {
+            Ok(place) => Some(place),
+            Err(TooMany(report)) => {
                 listening.counters.accepted.add(1);
                 listening.counters.refused.add(1);
-                if let Some(refused) = said {
+                if let Some(refused) = report {
                     let why = "connections are closed at once: their address has as many as it may";
                     tracing::warn!(address = %peer.ip(), most, refused, listener = %listening.local, "{why}");
                 }

@@ -105,8 +105,8 @@ impl ServerTls {
         let mut all = Vec::new();
         let first = (options.certificates.clone(), options.key.clone());
         for (chain, key_file) in std::iter::once(&first).chain(&options.more) {
-            let own = CertifiedKey::from_der(certificates(chain)?, key(key_file)?, &provider);
-            all.push(Arc::new(own.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
+            let certified = CertifiedKey::from_der(certificates(chain)?, key(key_file)?, &provider);
+            all.push(Arc::new(certified.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
         }
         ServerTls::made(all, roots, options.client_verify, &options.rules, options.http1_only)
     }
@@ -126,9 +126,9 @@ impl ServerTls {
             }
         };
         let chain = parts.certificates.into_iter().map(CertificateDer::from).collect();
-        let own = CertifiedKey::from_der(chain, key, &*parts.rules.provider()?)
+        let certified = CertifiedKey::from_der(chain, key, &*parts.rules.provider()?)
             .map_err(|e| TlsError(unusable(&e, Path::new(&name), Path::new(&name))))?;
-        ServerTls::made(vec![Arc::new(own)], roots, parts.client_verify, &parts.rules, parts.http1_only)
+        ServerTls::made(vec![Arc::new(certified)], roots, parts.client_verify, &parts.rules, parts.http1_only)
     }
 
     fn made(
@@ -161,7 +161,7 @@ impl ServerTls {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let certificate = all.first().and_then(|own| own.cert.first().cloned());
+        let certificate = all.first().and_then(|certified| certified.cert.first().cloned());
         let mut config = builder.with_cert_resolver(Arc::new(rules::ByName(all)));
         config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
         if http1_only {
@@ -389,7 +389,7 @@ impl ServerCertVerifier for Lenient {
 fn is_this_machine(name: &ServerName<'_>) -> bool {
     match name {
         ServerName::DnsName(name) => name.as_ref().eq_ignore_ascii_case("localhost"),
-        ServerName::IpAddress(own) => std::net::IpAddr::from(*own).is_loopback(),
+        ServerName::IpAddress(address) => std::net::IpAddr::from(*address).is_loopback(),
         _ => false,
     }
 }

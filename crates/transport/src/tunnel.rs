@@ -274,7 +274,7 @@ async fn pipe(
     let (mut idle, mut last, mut closing) = (Timer::default(), Timer::default(), false);
     let mut waker: Option<std::task::Waker> = None;
     poll_fn(|cx| {
-        if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+        if !waker.as_ref().is_some_and(|registered| registered.will_wake(cx.waker())) {
             conn.polled_by(cx.waker());
             waker = Some(cx.waker().clone());
         }
@@ -293,8 +293,8 @@ async fn pipe(
             if let Some(account) = account {
                 account.end.bytes = down.passed;
             }
-            let said = down.closed == TO_CLIENT.len() && up.closed == TO_BACKEND.len();
-            if down.ended && up.ended || said && (down.ended || up.ended) {
+            let both_told = down.closed == TO_CLIENT.len() && up.closed == TO_BACKEND.len();
+            if down.ended && up.ended || both_told && (down.ended || up.ended) {
                 return Poll::Ready(Ok(()));
             }
             if down.has_moved() | up.has_moved() {

@@ -216,8 +216,8 @@ fn a_proxy_gets_the_absolute_form_or_opens_a_tunnel() {
     let echo = start(Echo);
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let through = proxy(Some(echo.addr), seen.clone());
-    let own = |value: Option<&str>| Proxy::new("127.0.0.1", through.port(), value.map(str::to_owned));
-    let allowed = own(Some("Basic abc"));
+    let proxy = |value: Option<&str>| Proxy::new("127.0.0.1", through.port(), value.map(str::to_owned));
+    let allowed = proxy(Some("Basic abc"));
     block_on(async {
         let client = Client::new(ClientLimits::default());
         let target = Target::http("backend.example", 8080).through(&allowed);
@@ -240,7 +240,7 @@ fn a_proxy_gets_the_absolute_form_or_opens_a_tunnel() {
         assert_eq!(response.body.collect(100).await.unwrap(), "through");
         assert!(seen.lock().unwrap()[2].starts_with("CONNECT backend.example:8080 HTTP/1.1\r\n"));
         // Without credentials: it is the bus that has to know others, and not its client.
-        let target = Target::http("backend.example", 8080).through(&own(None));
+        let target = Target::http("backend.example", 8080).through(&proxy(None));
         for target in [&target, &target.http2()] {
             let error = post(&client, target, "x").await.unwrap_err();
             assert!(
@@ -259,8 +259,8 @@ fn a_websocket_goes_through_a_tunnel_of_the_proxy() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let through = proxy(Some(to), seen.clone());
     let mut relay = upgrading(to);
-    let own = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
-    relay.target = relay.target.through(&own);
+    let proxy = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
+    relay.target = relay.target.through(&proxy);
     let relay = start(relay);
     for _ in 0..2 {
         let mut stream = open(relay.addr);
@@ -290,12 +290,12 @@ fn credentials_for_a_proxy_go_no_further() {
         String::from_utf8(read_response(&mut stream).1).unwrap().to_ascii_lowercase()
     };
     let direct = || Target::http("127.0.0.1", echo.addr.port());
-    let own = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
-    assert_eq!(ask(direct().through(&own), "/"), "proxy");
+    let proxy = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
+    assert_eq!(ask(direct().through(&proxy), "/"), "proxy");
     let head = seen.lock().unwrap().pop().unwrap().to_ascii_lowercase();
     assert_eq!(head.matches("proxy-authorization: ").count(), 1, "{head}");
     // Without a proxy, in both versions, and through a tunnel.
-    for target in [direct(), direct().http2(), direct().through(&own).http2()] {
+    for target in [direct(), direct().http2(), direct().through(&proxy).http2()] {
         let text = ask(target, "/head");
         assert!(text.starts_with("get /head\n") && !text.contains("proxy-authorization"), "{text}");
     }

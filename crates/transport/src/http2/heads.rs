@@ -140,8 +140,8 @@ pub(super) fn to_request(
 /// The target as the library takes it. Some bytes that no URI has and HTTP/1.1 lets through it refuses; encoded they mean the
 /// same.
 fn sayable(target: &str) -> Result<PathAndQuery, &'static str> {
-    if let Ok(own) = PathAndQuery::try_from(target) {
-        return Ok(own);
+    if let Ok(path) = PathAndQuery::try_from(target) {
+        return Ok(path);
     }
     let mut encoded = String::with_capacity(target.len() + 16);
     let mut in_query = false;
@@ -232,11 +232,11 @@ mod tests {
 
     #[test]
     fn requests_become_ours() {
-        let own = parts(
+        let head = parts(
             "https://h:1/a?b=c",
             &[("cookie", "a=1"), ("x", "1"), ("cookie", "b=2"), ("x", "2"), ("content-length", "5")],
         );
-        let received = request(&own, LIMITS).unwrap();
+        let received = request(&head, LIMITS).unwrap();
         let lines: Vec<_> = received
             .head
             .headers

@@ -111,7 +111,7 @@ async fn drive<H: Handler>(shared: &Arc<Shared<H>>, duplex: Duplex) {
     let (mut idle, mut served, mut closing) = (Timer::default(), 0, false);
     let mut waker = None;
     let ended = poll_fn(|cx| {
-        if !waker.as_ref().is_some_and(|known: &std::task::Waker| known.will_wake(cx.waker())) {
+        if !waker.as_ref().is_some_and(|registered: &std::task::Waker| registered.will_wake(cx.waker())) {
             shared.conn.polled_by(cx.waker());
             waker = Some(cx.waker().clone());
         }
@@ -365,9 +365,9 @@ async fn send<H: Handler>(
         std::mem::take(&mut body).recycle();
     }
     let length = body.exact_len().filter(|_| !bodyless);
-    let said = length.filter(|_| framing == Framing::Auto || length == Some(0));
+    let content_length = length.filter(|_| framing == Framing::Auto || length == Some(0));
     let keep_length = bodyless && (to_head || head.status == 304);
-    let head = match heads::to_response(&head, said, keep_length) {
+    let head = match heads::to_response(&head, content_length, keep_length) {
         Ok(head) => head,
         Err(why) => {
             tracing::error!(why, status = head.status, "the response cannot be sent");

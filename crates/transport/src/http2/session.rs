@@ -119,11 +119,11 @@ impl Sessions {
         if backend.http1_until.is_some_and(|until| now < until) {
             return Some(Spoken::Http1);
         }
-        backend.open.retain(|own| !own.state.retired.load(Relaxed) && now < own.state.expires);
-        let streams = |own: &&Session| own.state.streams.load(Relaxed);
-        let own = backend.open.iter().min_by_key(streams)?;
-        let has_room = streams(&own) < own.send.current_max_send_streams();
-        (has_room || also_full).then(|| Spoken::Http2(own.clone(), InUse::of(&own.state)))
+        backend.open.retain(|session| !session.state.retired.load(Relaxed) && now < session.state.expires);
+        let streams = |session: &&Session| session.state.streams.load(Relaxed);
+        let session = backend.open.iter().min_by_key(streams)?;
+        let has_room = streams(&session) < session.send.current_max_send_streams();
+        (has_room || also_full).then(|| Spoken::Http2(session.clone(), InUse::of(&session.state)))
     }
 
     fn turn(&self, target: &Target) -> Arc<tokio::sync::Mutex<()>> {
@@ -145,14 +145,14 @@ impl Sessions {
         let mut gone = Vec::new();
         let mut all = lock(&self.0);
         all.retain(|_, backend| {
-            gone.extend(backend.open.extract_if(.., |own| {
-                let state = &own.state;
+            gone.extend(backend.open.extract_if(.., |session| {
+                let state = &session.state;
                 let idle = state.streams.load(Relaxed) == 0
                     && now.saturating_duration_since(*lock(&state.idle_since)) >= longest;
                 idle || state.retired.load(Relaxed) || now >= state.expires
             }));
-            let known = backend.http1_until.is_some_and(|until| now < until);
-            !backend.open.is_empty() || known || Arc::strong_count(&backend.turn) > 1
+            let is_http1 = backend.http1_until.is_some_and(|until| now < until);
+            !backend.open.is_empty() || is_http1 || Arc::strong_count(&backend.turn) > 1
         });
         drop(all);
     }
@@ -162,7 +162,7 @@ impl Sessions {
         let all = lock(&self.0);
         all.values()
             .flat_map(|backend| &backend.open)
-            .filter(|own| own.state.streams.load(Relaxed) == 0)
+            .filter(|session| session.state.streams.load(Relaxed) == 0)
             .count()
     }
 
@@ -420,16 +420,16 @@ impl Client {
         shard.counters.created.add(1);
         shard.counters.active.add(1);
         let counted = Counted { shard: shard.clone(), _place: place, _descriptor: descriptor };
-        let (own, backend) = (state.clone(), target.to_string());
+        let (session, backend) = (state.clone(), target.to_string());
         tokio::spawn(async move {
             let counted = counted;
             let ended = poll_fn(|cx| {
                 let polled = Pin::new(&mut connection).poll(cx);
                 if connection.max_concurrent_send_streams() == 0 {
-                    own.bar();
+                    session.bar();
                 }
                 match polled {
-                    Poll::Pending if own.traffic.is_flooded() => Poll::Ready(None),
+                    Poll::Pending if session.traffic.is_flooded() => Poll::Ready(None),
                     polled => polled.map(Some),
                 }
             });
@@ -445,7 +445,7 @@ impl Client {
                 }
                 Some(Ok(())) => {}
             }
-            own.retire();
+            session.retire();
             drop(connection);
             drop(counted);
         });

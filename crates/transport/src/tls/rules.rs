@@ -30,8 +30,8 @@ impl TlsRules {
     /// The versions of old configurations, of which those that are not safe are left out, and the same of cipher suites. What is left out is
     /// returned too.
     pub fn lenient(versions: &[String], ciphers: &[String]) -> (TlsRules, Vec<String>) {
-        let known: Vec<String> =
-            aws_lc_rs::default_provider().cipher_suites.iter().map(|own| name(own.suite())).collect();
+        let available: Vec<String> =
+            aws_lc_rs::default_provider().cipher_suites.iter().map(|suite| name(suite.suite())).collect();
         let mut rules = TlsRules::default();
         let mut left_out = Vec::new();
         for version in versions {
@@ -43,7 +43,7 @@ impl TlsRules {
             }
         }
         for cipher in ciphers {
-            match known.iter().any(|own| own.eq_ignore_ascii_case(cipher)) {
+            match available.iter().any(|available_name| available_name.eq_ignore_ascii_case(cipher)) {
                 true => rules.ciphers.push(cipher.clone()),
                 false => left_out.push(cipher.clone()),
             }
@@ -65,11 +65,11 @@ impl TlsRules {
         if !self.ciphers.is_empty() {
             let all = std::mem::take(&mut provider.cipher_suites);
             for wanted in &self.ciphers {
-                let found = all.iter().find(|own| name(own.suite()).eq_ignore_ascii_case(wanted));
+                let found = all.iter().find(|suite| name(suite.suite()).eq_ignore_ascii_case(wanted));
                 match found {
-                    Some(own) => provider.cipher_suites.push(*own),
+                    Some(suite) => provider.cipher_suites.push(*suite),
                     None => {
-                        let names: Vec<String> = all.iter().map(|own| name(own.suite())).collect();
+                        let names: Vec<String> = all.iter().map(|suite| name(suite.suite())).collect();
                         return Err(TlsError(format!(
                             "there is no safe cipher suite `{wanted}`; there are {}",
                             names.join(", ")
@@ -77,11 +77,11 @@ impl TlsRules {
                     }
                 }
             }
-            for own in self.versions()? {
-                if !provider.cipher_suites.iter().any(|suite| suite.version() == own) {
+            for version in self.versions()? {
+                if !provider.cipher_suites.iter().any(|suite| suite.version() == version) {
                     return Err(TlsError(format!(
                         "none of the cipher suites is of {}: name one, or leave that version out",
-                        shown(own)
+                        shown(version)
                     )));
                 }
             }
@@ -97,20 +97,20 @@ impl TlsRules {
                 return Ok(all.into());
             }
             // TLS 1.3 has suites of its own, whose names say nothing of keys.
-            let has = |own: &SupportedProtocolVersion| {
+            let has = |supported: &SupportedProtocolVersion| {
                 self.ciphers.iter().any(|name| {
                     let is_new = !name.to_ascii_uppercase().contains("_WITH_");
-                    is_new == (own.version == version::TLS13.version)
+                    is_new == (supported.version == version::TLS13.version)
                 })
             };
-            return Ok(all.into_iter().filter(|own| has(own)).collect());
+            return Ok(all.into_iter().filter(|version| has(version)).collect());
         }
         let mut found = Vec::new();
         for name in &self.versions {
-            let own = version_of(name).ok_or_else(|| {
+            let version = version_of(name).ok_or_else(|| {
                 TlsError(format!("`{name}` is no version of TLS that is safe; expected TLSv1.2 or TLSv1.3"))
             })?;
-            found.push(own);
+            found.push(version);
         }
         Ok(found)
     }
@@ -139,8 +139,8 @@ impl TlsRules {
     }
 }
 
-fn shown(own: &SupportedProtocolVersion) -> &'static str {
-    if own.version == version::TLS13.version { "TLSv1.3" } else { "TLSv1.2" }
+fn shown(version: &SupportedProtocolVersion) -> &'static str {
+    if version.version == version::TLS13.version { "TLSv1.3" } else { "TLSv1.2" }
 }
 
 fn version_of(name: &str) -> Option<&'static SupportedProtocolVersion> {
@@ -160,8 +160,8 @@ impl rustls::server::ResolvesServerCert for ByName {
         let asked: Option<ServerName<'static>> =
             hello.server_name().and_then(|name| name.to_owned().try_into().ok());
         let is_for = |key: &&Arc<CertifiedKey>, name: &ServerName<'_>| {
-            let own = key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
-            own.is_some_and(|own| rustls::client::verify_server_name(&own, name).is_ok())
+            let certificate = key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
+            certificate.is_some_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
         };
         let found = asked.and_then(|name| self.0.iter().find(|key| is_for(key, &name)));
         found.or_else(|| self.0.first()).cloned()
