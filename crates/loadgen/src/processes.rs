@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn this_process_is_seen_and_none_is_not() {
-        let own = Process { name: "test".into(), id: std::process::id() };
-        let before = own.usage().expect("this process");
+        let process = Process { name: "test".into(), id: std::process::id() };
+        let before = process.usage().expect("this process");
         assert!(before.resident > 100_000, "{before:?}");
         let mut sum = 0_u64;
-        while own.usage().expect("this process").cpu <= before.cpu {
+        while process.usage().expect("this process").cpu <= before.cpu {
             sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(1));
         }
-        assert!(own.ticks().is_some());
+        assert!(process.ticks().is_some());
         assert_eq!(Process { name: "none".into(), id: u32::MAX }.usage(), None);
     }
 }

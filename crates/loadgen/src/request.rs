@@ -165,7 +165,7 @@ impl Prepared {
             if name.is_empty() || !is_line(name) || name.contains(':') || value.contains(['\r', '\n', '\0']) {
                 return Err(format!("'{name}: {value}' is no header field"));
             }
-            if OURS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            if OURS.iter().any(|field| name.eq_ignore_ascii_case(field)) {
                 return Err(format!("'{name}' is written by the generator itself"));
             }
             head.push_str(&format!("{name}: {value}\r\n"));
