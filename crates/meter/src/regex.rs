@@ -185,7 +185,7 @@ mod tests {
                 let expected: Vec<_> = regex
                     .engine()
                     .captures_iter(text)
-                    .map(|own| own.unwrap().get(0).unwrap().range())
+                    .map(|captures| captures.unwrap().get(0).unwrap().range())
                     .collect();
                 let mut found = Vec::new();
                 let result: Result<(), Failure> = regex.for_each(text, |captures| {
