@@ -173,8 +173,8 @@ impl Admin {
 ///
 /// # Errors
 /// One cannot be kept: its name, and why.
-pub fn profiles(own: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Profile>>, String> {
-    own.iter()
+pub fn profiles(settings: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Profile>>, String> {
+    settings.iter()
         .map(|(name, access)| {
             let profile = profile(name, access).map_err(|why| format!("access.{name}: {why}"))?;
             Ok((name.clone(), Arc::new(profile)))
@@ -182,78 +182,78 @@ pub fn profiles(own: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Pr
         .collect()
 }
 
-fn profile(name: &str, own: &Access) -> Result<Profile, String> {
+fn profile(name: &str, settings: &Access) -> Result<Profile, String> {
     if !name.bytes().all(|byte| message::is_token_byte(byte) && byte != b'\'') {
         return Err("its name may have letters, digits and - . _ only".to_owned());
     }
     let rules = Rules {
-        issuers: own.issuers.clone(),
-        audiences: own.audiences.clone(),
-        leeway: seconds(own.leeway, 60),
+        issuers: settings.issuers.clone(),
+        audiences: settings.audiences.clone(),
+        leeway: seconds(settings.leeway, 60),
     };
-    let tokens = match (&own.jwks, &own.secret) {
+    let tokens = match (&settings.jwks, &settings.secret) {
         (Some(_), Some(_)) => {
             return Err("`jwks` and `secret` exclude each other: a public key is no secret".to_owned());
         }
         (Some(jwks), None) => {
-            let algorithms = algorithms(own, &ASYMMETRIC)?;
-            if algorithms.iter().any(|own| !ASYMMETRIC.contains(own)) {
+            let algorithms = algorithms(settings, &ASYMMETRIC)?;
+            if algorithms.iter().any(|algorithm| !ASYMMETRIC.contains(algorithm)) {
                 return Err("`algorithms` with a secret (HS256, …) need `secret`".to_owned());
             }
-            Some((keys(jwks, own)?, algorithms))
+            Some((keys(jwks, settings)?, algorithms))
         }
         (None, Some(secret)) if secret.len() < SHORTEST_SECRET => {
             return Err(format!("`secret` must have {SHORTEST_SECRET} bytes at least"));
         }
         (None, Some(secret)) => {
-            let algorithms = algorithms(own, &[Algorithm::HS256])?;
-            if algorithms.iter().any(|own| ASYMMETRIC.contains(own)) {
+            let algorithms = algorithms(settings, &[Algorithm::HS256])?;
+            if algorithms.iter().any(|algorithm| ASYMMETRIC.contains(algorithm)) {
                 return Err("`algorithms` with a public key need `jwks`".to_owned());
             }
             Some((KeySource::Here(Keys::secret(secret.as_bytes())), algorithms))
         }
         (None, None) => None,
     };
-    if tokens.is_some() && own.issuers.is_empty() {
+    if tokens.is_some() && settings.issuers.is_empty() {
         return Err("`issuers` says whose tokens are good; without it, everybody's would be".to_owned());
     }
-    let refresh = own.refresh.map_or(Duration::from_secs(600), |time| time.0);
+    let refresh = settings.refresh.map_or(Duration::from_secs(600), |time| time.0);
     let tokens = tokens.map(|(keys, algorithms)| Tokens { keys, algorithms, rules: rules.clone(), refresh });
-    let introspection = match &own.introspection {
+    let introspection = match &settings.introspection {
         None => None,
         Some(url) => {
-            let authorization = match (&own.client_id, &own.client_secret) {
+            let authorization = match (&settings.client_id, &settings.client_secret) {
                 (Some(id), Some(secret)) => Some(format!("Basic {}", STANDARD.encode(pair(id, secret)))),
                 (None, None) => None,
                 _ => return Err("`client_id` and `client_secret` go together".to_owned()),
             };
             Some(Introspection {
-                server: remote("introspection", url, own.plain_http)?,
+                server: remote("introspection", url, settings.plain_http)?,
                 authorization,
                 rules,
-                cache: own.cache.map_or(Duration::from_secs(60), |time| time.0),
+                cache: settings.cache.map_or(Duration::from_secs(60), |time| time.0),
             })
         }
     };
     let mut keys = api_key::Keys::default();
-    for (name, key) in &own.keys {
+    for (name, key) in &settings.keys {
         keys.add(name, key)?;
     }
-    let header = own.key_header.clone().unwrap_or_else(|| "X-API-Key".to_owned());
+    let header = settings.key_header.clone().unwrap_or_else(|| "X-API-Key".to_owned());
     is_header("key_header", &header)?;
     let certificates =
-        own.certificates.iter().map(|text| Allowed::read(text)).collect::<Result<Vec<_>, _>>()?;
+        settings.certificates.iter().map(|text| Allowed::read(text)).collect::<Result<Vec<_>, _>>()?;
     let profile = Profile {
         name: name.to_owned(),
         tokens,
         introspection,
-        keys: (!own.keys.is_empty()).then_some((header, keys)),
-        users: own.users,
-        directory: own.ldap.as_ref().map(|ldap| directory(ldap, own)).transpose()?,
+        keys: (!settings.keys.is_empty()).then_some((header, keys)),
+        users: settings.users,
+        directory: settings.ldap.as_ref().map(|ldap| directory(ldap, settings)).transpose()?,
         certificates,
-        signature: own.signature.as_ref().map(signature).transpose()?,
-        every: own.every,
-        forward: own.forward,
+        signature: settings.signature.as_ref().map(signature).transpose()?,
+        every: settings.every,
+        forward: settings.forward,
     };
     let has_way = profile.tokens.is_some()
         || profile.introspection.is_some()
@@ -284,16 +284,16 @@ fn pair(id: &str, secret: &str) -> String {
     out
 }
 
-fn algorithms(own: &Access, default: &[Algorithm]) -> Result<Vec<Algorithm>, String> {
-    match own.algorithms.is_empty() {
+fn algorithms(settings: &Access, default: &[Algorithm]) -> Result<Vec<Algorithm>, String> {
+    match settings.algorithms.is_empty() {
         true => Ok(default.to_vec()),
-        false => token::algorithms(&own.algorithms),
+        false => token::algorithms(&settings.algorithms),
     }
 }
 
-fn keys(jwks: &str, own: &Access) -> Result<KeySource, String> {
+fn keys(jwks: &str, settings: &Access) -> Result<KeySource, String> {
     if jwks.contains("://") {
-        return Ok(KeySource::Server(remote("jwks", jwks, own.plain_http)?));
+        return Ok(KeySource::Server(remote("jwks", jwks, settings.plain_http)?));
     }
     let path = PathBuf::from(jwks);
     let failed = |why: &str| format!("the keys in {}: {why}", path.display());
@@ -324,7 +324,7 @@ pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, Str
     let shown = diagnostics::without_credentials(url);
     let parsed = parse_url(url).map_err(|error| format!("{setting}: `{shown}` is no URL: {error}"))?;
     let loopback = parsed.host == "localhost"
-        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|own| own.is_loopback());
+        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     match parsed.scheme.as_str() {
         "https" => Ok(parsed),
         "http" if loopback || plain_http => Ok(parsed),
@@ -335,7 +335,7 @@ pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, Str
     }
 }
 
-fn directory(ldap: &Ldap, own: &Access) -> Result<Directory, String> {
+fn directory(ldap: &Ldap, settings: &Access) -> Result<Directory, String> {
     let wrong = |why: &str| format!("ldap: {why}");
     let (tls, rest) = match ldap.address.split_once("://") {
         Some(("ldaps", rest)) => (true, rest),
@@ -353,8 +353,8 @@ fn directory(ldap: &Ldap, own: &Access) -> Result<Directory, String> {
         return Err(wrong("`address` is a server alone: what is searched below is `base`"));
     }
     let loopback = parsed.host == "localhost"
-        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|own| own.is_loopback());
-    if !tls && !loopback && !own.plain_http {
+        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    if !tls && !loopback && !settings.plain_http {
         return Err(wrong(
             "`address` is not ldaps, so passwords could be read on the way; `plain_http = true` allows it",
         ));
@@ -382,7 +382,7 @@ fn directory(ldap: &Ldap, own: &Access) -> Result<Directory, String> {
             Some((base.clone(), filter(&ldap.group_filter, "(member={dn})")?, attribute))
         }
     };
-    let cache = own.cache.map_or(Duration::from_secs(60), |time| time.0);
+    let cache = settings.cache.map_or(Duration::from_secs(60), |time| time.0);
     Ok(Directory { tls, host: parsed.host, port: parsed.port, name, search, bind, groups, cache })
 }
 
@@ -393,9 +393,9 @@ fn is_header(setting: &str, name: &str) -> Result<(), String> {
     }
 }
 
-fn signature(own: &Signature) -> Result<Scheme, String> {
+fn signature(settings: &Signature) -> Result<Scheme, String> {
     let mut secrets = Vec::new();
-    for secret in &own.secrets {
+    for secret in &settings.secrets {
         secrets.push(match secret.strip_prefix("base64:") {
             None => secret.clone().into_bytes(),
             Some(text) => STANDARD.decode(text).map_err(|_| "signature: a secret is no base64".to_owned())?,
@@ -407,23 +407,23 @@ fn signature(own: &Signature) -> Result<Scheme, String> {
             to.clone_from(value);
         }
     };
-    set(&mut scheme.header, &own.header);
-    set(&mut scheme.prefix, &own.prefix);
-    set(&mut scheme.signed, &own.signed);
-    scheme.digest = match own.digest.as_deref() {
+    set(&mut scheme.header, &settings.header);
+    set(&mut scheme.prefix, &settings.prefix);
+    set(&mut scheme.signed, &settings.signed);
+    scheme.digest = match settings.digest.as_deref() {
         None | Some("sha256") => Digest::Sha256,
         Some("sha512") => Digest::Sha512,
         Some("sha1") => Digest::Sha1,
         Some(other) => return Err(format!("signature: digest `{other}`: expected sha256, sha512 or sha1")),
     };
-    scheme.encoding = match own.encoding.as_deref() {
+    scheme.encoding = match settings.encoding.as_deref() {
         None | Some("hex") => Encoding::Hex,
         Some("base64") => Encoding::Base64,
         Some(other) => return Err(format!("signature: encoding `{other}`: expected hex or base64")),
     };
-    scheme.timestamp_header.clone_from(&own.timestamp_header);
-    scheme.id_header.clone_from(&own.id_header);
-    scheme.tolerance = seconds(own.tolerance, 300);
+    scheme.timestamp_header.clone_from(&settings.timestamp_header);
+    scheme.id_header.clone_from(&settings.id_header);
+    scheme.tolerance = seconds(settings.tolerance, 300);
     for name in [Some(&scheme.header), scheme.timestamp_header.as_ref(), scheme.id_header.as_ref()] {
         name.map_or(Ok(()), |name| is_header("signature", name))?;
     }

@@ -386,8 +386,8 @@ impl Reloads {
 
 fn reload(reloader: &Reloader, cause: Cause) {
     match reloader.reload(cause) {
-        Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
-        Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
+        Ok(outcome) => tracing::info!(target: "busbar::reload", "{outcome}"),
+        Err(reason) => tracing::error!(target: "busbar::reload", "{reason}"),
     }
 }
 
@@ -500,7 +500,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut shared.stores.limits.messages, limits.store_messages);
     set(&mut shared.stores.limits.bytes, limits.store_size.map(|size| size.0));
     set(&mut shared.aggregates.limits.parts, limits.aggregate_parts.map(bound));
-    set(&mut shared.aggregates.limits.time, limits.aggregate_time.map(|own| time(own.0)));
+    set(&mut shared.aggregates.limits.time, limits.aggregate_time.map(|limit| time(limit.0)));
     let mut services = Services::of(shared);
     set(&mut services.limits.held, limits.body.map(|size| size.0));
     if let Some(most) = limits.spill.map(|size| size.0 as u64).filter(|&most| most > 0) {
@@ -543,15 +543,15 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.users.clone_from(&settings.http.users.0);
     engine.access = crate::access::profiles(&settings.access)?;
     engine.java_numbers = settings.java_numbers;
-    let own = settings.security.clone();
+    let security = settings.security.clone();
     engine.security = Arc::new(flow::services::Security {
-        keystore: own.keystore,
-        password: own.password,
-        key_password: own.key_password,
-        alias: own.alias,
-        truststore: own.truststore,
-        trust_password: own.trust_password,
-        revoked: own.revoked,
+        keystore: security.keystore,
+        password: security.password,
+        key_password: security.key_password,
+        alias: security.alias,
+        truststore: security.truststore,
+        trust_password: security.trust_password,
+        revoked: security.revoked,
     });
     engine.task_overlap = settings.task.overlap;
     if let Some(path) = &settings.http.priorities {
@@ -573,8 +573,8 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     crate::tunables::apply(&settings.wso2, engine)?;
     crate::secrets::open(&settings.vault, engine)?;
     services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));
-    if let Some(own) = &settings.vault.hashicorp {
-        let server = crate::hashicorp::HashiCorp::new(own, Arc::clone(&services.tls))?;
+    if let Some(hashicorp) = &settings.vault.hashicorp {
+        let server = crate::hashicorp::HashiCorp::new(hashicorp, Arc::clone(&services.tls))?;
         services.settings.vault_remote = Some(Arc::new(server));
     }
     let proxies = crate::proxies::routes(&settings.proxy)?;

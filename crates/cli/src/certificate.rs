@@ -36,25 +36,25 @@ pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
 /// # Errors
 /// One of them cannot be read, or has nothing of that.
 pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
-    let name = stores.keys.files.first().map(|own| own.display().to_string()).unwrap_or_default();
+    let name = stores.keys.files.first().map(|file| file.display().to_string()).unwrap_or_default();
     let mut entries = entries(&stores.keys)?;
-    let Some(at) = entries.iter().position(|own| own.key.is_some()) else {
+    let Some(at) = entries.iter().position(|entry| entry.key.is_some()) else {
         return Err(format!("{name}: it has no private key"));
     };
     let Entry { key, chain: mut certificates, .. } = entries.swap_remove(at);
     if certificates.len() < 2 {
         // Of PEM, what follows the certificate is what issued it.
-        certificates.extend(entries.into_iter().filter(|own| own.key.is_none()).flat_map(|own| own.chain));
+        certificates.extend(entries.into_iter().filter(|entry| entry.key.is_none()).flat_map(|entry| entry.chain));
     }
     let client_roots = match &stores.trusted {
-        Some(store) => self::entries(store)?.into_iter().flat_map(|own| own.chain).collect(),
+        Some(store) => self::entries(store)?.into_iter().flat_map(|entry| entry.chain).collect(),
         None => Vec::new(),
     };
     let client_verify = stores.client_verify;
     if client_verify != ClientVerify::None && client_roots.is_empty() {
         return Err("the trust store has no certificates".to_owned());
     }
-    let key = key.map(|own| own.to_vec()).unwrap_or_default();
+    let key = key.map(|der| der.to_vec()).unwrap_or_default();
     let (rules, http1_only) = (stores.rules.clone(), !http2);
     let parts = ServerTlsParts { name, certificates, key, client_roots, client_verify, http1_only, rules };
     ServerTls::of_parts(parts).map_err(|error| error.to_string())
@@ -73,7 +73,7 @@ fn entries(store: &Store) -> Result<Vec<Entry>, String> {
         }
     }
     security::keys::entries(&bytes, &store.password, store.key_password.as_deref()).map_err(|why| {
-        format!("{}: {why}", store.files.first().map(|own| own.display().to_string()).unwrap_or_default())
+        format!("{}: {why}", store.files.first().map(|file| file.display().to_string()).unwrap_or_default())
     })
 }
 

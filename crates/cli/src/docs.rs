@@ -313,8 +313,8 @@ fn commands_are_known() {
             let line = match words.split_first() {
                 Some((program, _)) if program == "busbar" => words,
                 Some((program, rest)) if program == "cargo" && rest.first().is_some_and(|w| w == "run") => {
-                    let own = rest.iter().skip_while(|word| *word != "--").skip(1).cloned();
-                    std::iter::once("busbar".to_owned()).chain(own).collect()
+                    let arguments = rest.iter().skip_while(|word| *word != "--").skip(1).cloned();
+                    std::iter::once("busbar".to_owned()).chain(arguments).collect()
                 }
                 _ => continue,
             };
@@ -364,8 +364,8 @@ fn links_lead_somewhere() {
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = target.split('#').next().unwrap_or("");
             // Pages that are written elsewhere may come later.
-            let later = ["operations.md", "performance.md"].iter().any(|name| path.ends_with(name));
-            if path.is_empty() || path.contains("://") || later {
+            let is_measured = ["operations.md", "performance.md"].iter().any(|name| path.ends_with(name));
+            if path.is_empty() || path.contains("://") || is_measured {
                 continue;
             }
             let folder = page.parent().expect("a page is in a folder");

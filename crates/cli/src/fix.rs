@@ -31,10 +31,10 @@ pub fn apply<'a>(found: impl IntoIterator<Item = &'a Diagnostic>, sources: &Sour
                 .iter()
                 .all(|edit| edit.span.file == first.span.file && sources.text(edit.span) == edit.was)
         {
-            let own = files.entry(first.span.file).or_default();
-            let mut taken = own.iter().flat_map(|(edits, _)| edits.iter());
+            let edits_of_file = files.entry(first.span.file).or_default();
+            let mut taken = edits_of_file.iter().flat_map(|(edits, _)| edits.iter());
             if !taken.any(|other| fix.edits.iter().any(|edit| overlap(edit, other))) {
-                own.push((&fix.edits, &fix.title));
+                edits_of_file.push((&fix.edits, &fix.title));
             }
         }
     }

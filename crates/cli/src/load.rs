@@ -52,7 +52,7 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
         fetch,
         check_only: services.settings.check_only,
         sources: texts,
-        running: in_force.map(|own| own.good.running()).unwrap_or_default(),
+        running: in_force.map(|running| running.good.running()).unwrap_or_default(),
         ..Default::default()
     };
     let loaded = config::load(path, &options);
@@ -93,7 +93,7 @@ pub fn again(
     // What could not listen then may do so now.
     let written = good.configuration().written();
     let is_there = |one: &FaultyArtifact| {
-        written.iter().any(|own| own.kind == one.kind && Some(&own.name) == one.name.as_ref())
+        written.iter().any(|other| other.kind == one.kind && Some(&other.name) == one.name.as_ref())
     };
     faulty.retain(|one| one.held || !is_there(one));
     let read = Read {
@@ -109,7 +109,7 @@ pub fn again(
 
 /// What a faulty artifact falls back on.
 fn last_of(in_force: Option<InForce<'_>>) -> Option<&LastGood> {
-    in_force.filter(|own| own.mixes).map(|own| own.good)
+    in_force.filter(|running| running.mixes).map(|running| running.good)
 }
 
 /// A configuration that was read, and is not compiled yet.
@@ -135,7 +135,7 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         texts.retain(|file| old.get(file).is_none() || files.contains(&file));
         let mut all = found.clone();
         let mut plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
-        if let Some(in_force) = in_force.filter(|own| own.mixes) {
+        if let Some(in_force) = in_force.filter(|running| running.mixes) {
             (in_force.leave_out)(&mut plan);
         }
         let unknown = unknown_values(&all);
@@ -193,27 +193,27 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
     let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
     let good = good.standing_for(&plan.faulty, last);
     let unknown = unknown_values(&found);
-    let mut known = Diagnostics::new();
-    known.extend(found.into_iter().filter(|one| !unknown.has(one)));
-    let found = once(known, &plan);
+    let mut rest = Diagnostics::new();
+    rest.extend(found.into_iter().filter(|one| !unknown.has(one)));
+    let found = once(rest, &plan);
     Loaded { plan, found, artifacts, good, not_read, flawed: Flawed::default() }
 }
 
 /// Libraries that are left out since another one has their name. Operations that are executed here are taken from no library.
 fn beside(configuration: &Configuration) -> Vec<Diagnostic> {
-    let own = |name: &str| {
-        let is_of_it = |operation: &str| operation.strip_prefix(name).is_some_and(|own| own.starts_with('.'));
+    let is_connector = |name: &str| {
+        let is_of_it = |operation: &str| operation.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         connectors::definitions().any(|definition| is_of_it(definition.name))
     };
-    let libraries = configuration.libraries.iter().filter(|library| !own(&library.name));
+    let libraries = configuration.libraries.iter().filter(|library| !is_connector(&library.name));
     let beside = libraries.flat_map(|library| library.beside.iter().map(move |place| (library, *place)));
-    let said = beside.map(|(library, place)| {
+    let clashes = beside.map(|(library, place)| {
         let message = format!("two libraries are named `{}`, and they differ", library.name);
         Diagnostic::warning("duplicate-key", message)
             .at(place, "this one is left out, with all its operations")
             .at(library.place, "this one counts")
     });
-    said.collect()
+    clashes.collect()
 }
 
 /// The places of values that only the machine has that runs the configuration.
@@ -286,8 +286,8 @@ impl Loaded {
     /// Whether anything can reach a flow: a proxy service, an API, or a sequence of its own.
     pub fn can_serve(&self) -> bool {
         let plan = &self.plan;
-        let own = |list| plan.list(list).span.file != FileId::BUILT_IN;
-        !plan.proxies().is_empty() || !plan.apis().is_empty() || plan.sequences().any(|(_, list)| own(list))
+        let is_written = |list| plan.list(list).span.file != FileId::BUILT_IN;
+        !plan.proxies().is_empty() || !plan.apis().is_empty() || plan.sequences().any(|(_, list)| is_written(list))
     }
 
     /// What is found within the flows of artifacts that are left out for their frame, by `rules` as well: `busbar check` says
@@ -309,13 +309,13 @@ impl Loaded {
         flow::compile(&whole, sources, self.plan.faulty.clone(), &registry, services, &mut all);
         all.extend(rules(&whole, &registry));
         let unknown = unknown_values(&self.found);
-        let mut said: HashSet<(&str, Span)> =
+        let mut reported: HashSet<(&str, Span)> =
             self.found.iter().filter_map(|one| Some((one.rule, one.span()?))).collect();
         for one in &all {
             let Some(span) = one.span() else { continue };
             let within =
                 |place: &Span| place.file == span.file && place.start <= span.start && span.end <= place.end;
-            if places.iter().any(within) && !unknown.has(one) && said.insert((one.rule, span)) {
+            if places.iter().any(within) && !unknown.has(one) && reported.insert((one.rule, span)) {
                 found.push(one.clone());
             }
         }
@@ -434,7 +434,7 @@ mod tests {
         std::fs::remove_dir_all(&root).unwrap();
         let names: Vec<&str> = loaded.plan.sequences().map(|(name, _)| name).collect();
         assert!(names.contains(&"own") && names.contains(&"fine") && !names.contains(&"good"), "{names:?}");
-        let rules: Vec<&str> = loaded.found.iter().map(|own| own.rule).collect();
+        let rules: Vec<&str> = loaded.found.iter().map(|finding| finding.rule).collect();
         assert_eq!(
             rules,
             ["unknown-mediator", "faulty-archive", "unsupported-mediator"],

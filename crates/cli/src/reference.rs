@@ -82,19 +82,19 @@ fn every_mediator_is_described() {
         assert!(definition.attributes.iter().all(|one| !one.meaning.is_empty()), "{name}: attributes");
         let tops = page.inside.iter().filter(|inside| !inside.way().contains('/'));
         let described: BTreeSet<&str> = tops.map(Inside::name).collect();
-        let known: BTreeSet<&str> = match definition.children {
+        let children: BTreeSet<&str> = match definition.children {
             Children::Elements(names) => {
                 names.iter().copied().filter(|name| !matches!(*name, "*" | "#mediators" | "text()")).collect()
             }
             _ => BTreeSet::new(),
         };
-        assert_eq!(described, known, "{name}: `inside` and `children` differ");
-        for (configuration, said) in page.refused {
+        assert_eq!(described, children, "{name}: `inside` and `children` differ");
+        for (configuration, child) in page.refused {
             let (_, found) = compiled(&fragment(configuration));
             let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
-            assert!(messages.iter().any(|m| m.contains(said)), "{name}: {configuration}: {messages:?}");
+            assert!(messages.iter().any(|m| m.contains(child)), "{name}: {configuration}: {messages:?}");
         }
-        let checked = !page.refused.is_empty() || (definition.attributes.is_empty() && known.is_empty());
+        let checked = !page.refused.is_empty() || (definition.attributes.is_empty() && children.is_empty());
         assert!(checked, "{name}: `refused` is not written");
     }
 }
@@ -250,8 +250,8 @@ fn errors(definition: &Definition, page: &mut String) {
     let about = &definition.page;
     if !about.refused.is_empty() {
         *page += "\n## Errors when the configuration loads\n\n| configuration | error |\n|---|---|\n";
-        for (configuration, said) in about.refused {
-            let _ = writeln!(page, "| `{}` | {} |", cell(configuration), cell(said));
+        for (configuration, reason) in about.refused {
+            let _ = writeln!(page, "| `{}` | {} |", cell(configuration), cell(reason));
         }
     }
     if about.needs.is_empty() {

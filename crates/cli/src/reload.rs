@@ -104,8 +104,8 @@ impl Reloader {
             return Ok(format!("the rollback to generation {number} holds: nothing has changed since"));
         }
         in_force.seen = seen;
-        let services = renewed.as_ref().map_or_else(|| self.bus.services(), |own| Arc::clone(&own.services));
-        let settings = renewed.as_ref().map_or(&in_force.latest, |own| &own.settings);
+        let services = renewed.as_ref().map_or_else(|| self.bus.services(), |renewed| Arc::clone(&renewed.services));
+        let settings = renewed.as_ref().map_or(&in_force.latest, |renewed| &renewed.settings);
         let loaded = match holds {
             Some(_) => Ok(again(&in_force.good, self.bus.plan().faulty.clone(), &in_force.good, &services)),
             None => {
@@ -117,12 +117,12 @@ impl Reloader {
         };
         // Files may be touched and be the same: what is in them counts.
         let is_same = renewed.is_none();
-        let said =
+        let outcome =
             loaded.and_then(|loaded| self.put(loaded, services, renewed, &mut in_force, cause, is_same));
-        if holds.is_none() && said.is_ok() {
+        if holds.is_none() && outcome.is_ok() {
             lock(&self.history).read_anew();
         }
-        said.map(|said| format!("reloaded: {said}")).map_err(|why| {
+        outcome.map(|summary| format!("reloaded: {summary}")).map_err(|why| {
             lock(&self.history).refused(cause, &why);
             format!("not reloaded: {why}; the old configuration goes on serving")
         })
@@ -154,15 +154,15 @@ impl Reloader {
         let (artifacts, generation) = (counted(loaded.plan.artifacts(), "artifact"), loaded.plan.generation);
         let good = loaded.good;
         let changes = in_force.good.changes(&good);
-        let mut said = format!("{artifacts}, generation {generation}: {changes}");
+        let mut summary = format!("{artifacts}, generation {generation}: {changes}");
         report(&loaded.plan);
         let held = loaded.plan.faulty.iter().filter(|faulty| faulty.held).count();
         let left_out = loaded.plan.faulty.len() - held;
         if held > 0 {
-            said += &format!(", {held} faulty and still in force as before");
+            summary += &format!(", {held} faulty and still in force as before");
         }
         if left_out > 0 {
-            said += &format!(", {left_out} faulty and left out");
+            summary += &format!(", {left_out} faulty and left out");
         }
         self.switches.restore(&loaded.plan);
         lock(&self.history).add(&loaded.plan, &good, changes, cause, is_same);
@@ -171,7 +171,7 @@ impl Reloader {
         in_force.good = good;
         self.bus.swap(loaded.plan, services);
         self.listeners.follow(prepared, &self.bus);
-        Ok(said)
+        Ok(summary)
     }
 
     /// What lies there now, the registry that is in force included.
@@ -206,8 +206,8 @@ impl Reloader {
         let until = Instant::now() + Duration::from_secs(1);
         loop {
             match self.in_force.try_lock() {
-                Ok(own) => return Some(own),
-                Err(TryLockError::Poisoned(own)) => return Some(own.into_inner()),
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => return None,
                 Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
             }
@@ -248,10 +248,10 @@ impl Reloader {
         if self.start.strict && loaded.found.errors() > 0 {
             return Err(failed("something of it is faulty by now, and --strict is given".to_owned()));
         }
-        let said = self.put(loaded, services, None, &mut in_force, cause, false).map_err(failed)?;
+        let summary = self.put(loaded, services, None, &mut in_force, cause, false).map_err(failed)?;
         in_force.seen = seen;
         Ok(format!(
-            "rolled back to generation {number}: {said}; that holds until the configuration changes again"
+            "rolled back to generation {number}: {summary}; that holds until the configuration changes again"
         ))
     }
 
@@ -347,7 +347,7 @@ fn fingerprint(settings: &Settings) -> u64 {
         settings.profile.iter().flat_map(|profile| [&profile.roots, &profile.certificate, &profile.key]),
     );
     let lists = tls.revoked.iter().chain(settings.profile.iter().flat_map(|profile| &profile.revoked));
-    let hosts = tls.hosts.iter().flat_map(|own| [&own.certificate, &own.key]);
+    let hosts = tls.hosts.iter().flat_map(|host| [&host.certificate, &host.key]);
     let mut hasher = DefaultHasher::new();
     settings.written.to_string().hash(&mut hasher);
     settings.system.hash(&mut hasher);

@@ -132,15 +132,15 @@ impl Client {
             .ok_or("there is no policy in its entry")?;
         let policy = Policy::parse(xml::to_string(&document, policy).as_bytes())?;
         let store = |path: &Path| KeyStore::read(&read(path)?, "", None);
-        let (mut own, bus) = (store(&keys.client)?, store(&keys.bus_certificate)?);
+        let (mut client_store, bus) = (store(&keys.client)?, store(&keys.bus_certificate)?);
         let trust = Trust::new(&bus, &[])?;
-        let identity = own.identities.first().cloned().ok_or("the client has no key")?;
-        let peer = bus.certificates.first().map(|(_, own)| Arc::clone(own));
-        own.add(bus);
+        let identity = client_store.identities.first().cloned().ok_or("the client has no key")?;
+        let peer = bus.certificates.first().map(|(_, certificate)| Arc::clone(certificate));
+        client_store.add(bus);
         Ok(Client(Side {
             role: Role::Initiator,
             policy: Arc::new(policy),
-            store: Arc::new(own),
+            store: Arc::new(client_store),
             trust: Arc::new(trust),
             own: Some(identity),
             peer,
@@ -200,11 +200,11 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 /// The key is none of RSA.
 pub fn bare_rsa(keys: &Keys, rounds: u32) -> Result<(Duration, Duration), String> {
     let store = KeyStore::read(&read(&keys.bus)?, "", None)?;
-    let own: &Arc<Identity> = store.identities.first().ok_or("there is no private key")?;
+    let identity: &Arc<Identity> = store.identities.first().ok_or("there is no private key")?;
     let (session, text) = (Secret::new(vec![7; 32]), b"what is signed");
-    let public = &own.certificate.public;
+    let public = &identity.certificate.public;
     let sealed = public.encrypt(Transport::Oaep, &session).ok_or("the key encrypts nothing")?;
-    let signature = own.key.sign(Digest::Sha1, text).ok_or("the key signs nothing")?;
+    let signature = identity.key.sign(Digest::Sha1, text).ok_or("the key signs nothing")?;
     let quickest = |work: &dyn Fn() -> bool| {
         let mut quickest = Duration::MAX;
         for _ in 0..rounds.max(1) {
@@ -216,8 +216,8 @@ pub fn bare_rsa(keys: &Keys, rounds: u32) -> Result<(Duration, Duration), String
         }
         Ok(quickest)
     };
-    let decrypted = quickest(&|| own.key.decrypt(Transport::Oaep, &sealed).is_some())?;
-    let signed = quickest(&|| own.key.sign(Digest::Sha1, text).is_some())?;
+    let decrypted = quickest(&|| identity.key.decrypt(Transport::Oaep, &sealed).is_some())?;
+    let signed = quickest(&|| identity.key.sign(Digest::Sha1, text).is_some())?;
     let encrypted = quickest(&|| public.encrypt(Transport::Oaep, &session).is_some())?;
     let verified = quickest(&|| public.is_signed(Digest::Sha1, text, &signature))?;
     Ok((decrypted + signed, encrypted + verified))

@@ -560,7 +560,7 @@ impl Settings {
         let mut changed = Vec::new();
         changes(&self.written, &new.written, "", &mut changed);
         changed
-            .retain(|name| START_ONLY.iter().any(|own| name == own || name.starts_with(&format!("{own}."))));
+            .retain(|name| START_ONLY.iter().any(|section| name == section || name.starts_with(&format!("{section}."))));
         changed
     }
 }
@@ -636,7 +636,7 @@ fn unknown_variable(written: &str) -> String {
     let sections = sections.chain([(String::new(), SINGLE)]);
     let name = |section: &str, name: &str| format!("BUSBAR_{section}{name}").to_ascii_uppercase();
     let names: Vec<String> =
-        sections.flat_map(|(section, names)| names.iter().map(move |own| name(&section, own))).collect();
+        sections.flat_map(|(section, names)| names.iter().map(move |field| name(&section, field))).collect();
     let message = format!("the environment variable {written} is not known and has no effect");
     remark(message, written, names.iter().map(String::as_str))
 }
@@ -726,9 +726,9 @@ fn put(table: &mut toml::Table, key: &str, value: &str) {
             let rest: Vec<&str> = std::iter::once(part).chain(parts).collect();
             let (table, name) = match rest.as_slice() {
                 ["wso2", rest @ ..] if !rest.is_empty() => {
-                    let own = table.entry("wso2").or_insert_with(|| toml::Value::Table(toml::Table::new()));
-                    match own {
-                        toml::Value::Table(own) => (own, rest.join(".")),
+                    let section = table.entry("wso2").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                    match section {
+                        toml::Value::Table(section) => (section, rest.join(".")),
                         _ => return,
                     }
                 }
@@ -807,7 +807,7 @@ mod tests {
         std::fs::write(&file, "[wso2]\n'synapse.global_timout_interval' = 1").unwrap();
         let remarks = Settings::load(&folder, None, &[]).unwrap().remarks().to_vec();
         assert!(
-            remarks.iter().any(|own| own.contains("did you mean `synapse.global_timeout_interval`?")),
+            remarks.iter().any(|remark| remark.contains("did you mean `synapse.global_timeout_interval`?")),
             "{remarks:?}"
         );
         for section in SECTIONS {

@@ -123,8 +123,8 @@ mod tests {
             ("tls.password", "expected a string"),
             ("tls.key", "invalid type: integer `7`, expected a string"),
         ] {
-            let said = sentence(name, "invalid type: integer `7`, expected a string");
-            assert_eq!(said, format!("`{name}`: {shown}"));
+            let text = sentence(name, "invalid type: integer `7`, expected a string");
+            assert_eq!(text, format!("`{name}`: {shown}"));
         }
     }
 }

@@ -92,7 +92,7 @@ impl Snapshot {
 
     /// Looks at the registry too, where it lies elsewhere.
     pub fn with_registry(self, root: Option<&Path>) -> Snapshot {
-        let Some(root) = root.filter(|root| !self.directories.iter().any(|own| own == root)) else {
+        let Some(root) = root.filter(|root| !self.directories.iter().any(|directory| directory == root)) else {
             return self;
         };
         let mut looked = Looking { snapshot: self, ..Looking::default() };
@@ -123,9 +123,9 @@ struct Looking {
 
 impl Looking {
     fn directory(&mut self, path: &Path, metadata: &Metadata) {
-        let own = (metadata.dev(), metadata.ino());
+        let inode = (metadata.dev(), metadata.ino());
         // A link may lead back.
-        if self.within.len() >= MAX_DEPTH || self.within.contains(&own) {
+        if self.within.len() >= MAX_DEPTH || self.within.contains(&inode) {
             return;
         }
         self.snapshot.directories.push(path.to_owned());
@@ -136,7 +136,7 @@ impl Looking {
                 return;
             }
         };
-        self.within.push(own);
+        self.within.push(inode);
         for entry in entries.flatten() {
             self.entries += 1;
             if self.entries > MAX_ENTRIES {

@@ -78,17 +78,17 @@ impl Switches {
             Kept::default()
         });
         let mut decided = Decided::default();
-        for own in kept.artifacts {
-            let Some(kind) = ArtifactKind::of_element(&own.kind) else { continue };
-            let identity = Identity::of(kind, &own.name);
+        for artifact in kept.artifacts {
+            let Some(kind) = ArtifactKind::of_element(&artifact.kind) else { continue };
+            let identity = Identity::of(kind, &artifact.name);
             let activation: Arc<Activation> = states.get(&identity);
-            let written = Written { on: own.written, definition: own.definition };
-            activation.restore(Decision { on: own.on, written });
+            let written = Written { on: artifact.written, definition: artifact.definition };
+            activation.restore(Decision { on: artifact.on, written });
             decided.artifacts.push((identity, activation));
         }
-        let part = |own: Endpoint| {
-            let artifact = Identity::of(ArtifactKind::Endpoint, &own.name);
-            if own.part.is_empty() { artifact } else { artifact.part(&own.part) }
+        let part = |endpoint: Endpoint| {
+            let artifact = Identity::of(ArtifactKind::Endpoint, &endpoint.name);
+            if endpoint.part.is_empty() { artifact } else { artifact.part(&endpoint.part) }
         };
         decided.endpoints = kept.endpoints.into_iter().map(part).collect();
         Switches { file, decided: Mutex::new(decided) }
@@ -116,7 +116,7 @@ impl Switches {
         let mut decided = lock(&self.decided);
         for (kind, name, activation) in activations(plan) {
             let identity = Identity::of(kind, name);
-            decided.artifacts.retain(|(own, _)| *own != identity);
+            decided.artifacts.retain(|(decided_identity, _)| *decided_identity != identity);
             if activation.decision().is_some() {
                 decided.artifacts.push((identity, Arc::clone(activation)));
             }
@@ -124,7 +124,7 @@ impl Switches {
         for leaf in plan.endpoints().flat_map(|(_, endpoint)| endpoint.leaves()) {
             let identity = leaf.identity();
             // Groups may share members.
-            decided.endpoints.retain(|own| own != &**identity);
+            decided.endpoints.retain(|endpoint| endpoint != &**identity);
             if identity.kind == ArtifactKind::Endpoint && leaf.state() == "off" {
                 decided.endpoints.push(Identity::clone(identity));
             }
@@ -156,23 +156,23 @@ impl Switches {
 /// All that can be started and stopped.
 fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Activation>)> {
     use ArtifactKind::{Api, DataService, EventSource, InboundEndpoint, MessageProcessor, Proxy, Task};
-    let proxies = plan.proxies().iter().map(|own| {
+    let proxies = plan.proxies().iter().map(|proxy| {
         // The services of event sources are among them.
-        let kind = if plan.event_source(&own.name).is_some() {
+        let kind = if plan.event_source(&proxy.name).is_some() {
             EventSource
-        } else if plan.data_service(&own.name).is_some() {
+        } else if plan.data_service(&proxy.name).is_some() {
             DataService
         } else {
             Proxy
         };
-        (kind, own.name.as_str(), &own.activation)
+        (kind, proxy.name.as_str(), &proxy.activation)
     });
-    let apis = plan.apis().iter().map(|own| (Api, own.name.as_str(), &own.activation));
-    let tasks = plan.tasks().iter().map(|own| (Task, own.name.as_str(), &own.activation));
+    let apis = plan.apis().iter().map(|api| (Api, api.name.as_str(), &api.activation));
+    let tasks = plan.tasks().iter().map(|task| (Task, task.name.as_str(), &task.activation));
     let processors =
-        plan.processors().iter().map(|own| (MessageProcessor, own.name.as_str(), &own.activation));
+        plan.processors().iter().map(|processor| (MessageProcessor, processor.name.as_str(), &processor.activation));
     let inbound =
-        plan.inbound_endpoints().iter().map(|own| (InboundEndpoint, own.name.as_str(), &own.activation));
+        plan.inbound_endpoints().iter().map(|endpoint| (InboundEndpoint, endpoint.name.as_str(), &endpoint.activation));
     proxies.chain(apis).chain(tasks).chain(processors).chain(inbound)
 }
 

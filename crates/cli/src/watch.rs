@@ -150,7 +150,7 @@ mod linux {
             let mut failed = None;
             for directory in directories {
                 match inotify::add_watch(inotify, directory, flags) {
-                    Ok(own) => _ = watched.insert(own),
+                    Ok(watch) => _ = watched.insert(watch),
                     // It is gone meanwhile, which was told.
                     Err(Errno::NOENT | Errno::NOTDIR) => {}
                     Err(error) => failed = Some(error),

@@ -26,16 +26,16 @@ fn recorder() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
             let noted = noted.clone();
             std::thread::spawn(move || {
                 stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-                let (mut own, mut piece, mut quiet) = (Vec::new(), [0; 4096], 0);
+                let (mut bytes, mut piece, mut quiet) = (Vec::new(), [0; 4096], 0);
                 // Until nothing comes any more: a body that is cut off is part of it.
                 while quiet < 2 {
                     match stream.read(&mut piece) {
-                        Ok(n @ 1..) => own.extend_from_slice(&piece[..n]),
+                        Ok(n @ 1..) => bytes.extend_from_slice(&piece[..n]),
                         Ok(_) => break,
-                        Err(_) => quiet += usize::from(own.windows(4).any(|part| part == b"\r\n\r\n")),
+                        Err(_) => quiet += usize::from(bytes.windows(4).any(|part| part == b"\r\n\r\n")),
                     }
                 }
-                noted.lock().unwrap().extend_from_slice(&own);
+                noted.lock().unwrap().extend_from_slice(&bytes);
                 let _ = stream
                     .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood");
             });
@@ -231,7 +231,7 @@ fn nothing_is_smuggled_from_http2() {
         ("content-type", "text/plain"),
     ];
     let with = |more: &[(&'static str, &'static str)]| {
-        let replaced = |name: &str| more.iter().any(|(own, _)| *own == name && name.starts_with(':'));
+        let replaced = |name: &str| more.iter().any(|(field, _)| *field == name && name.starts_with(':'));
         let mut fields: Vec<_> = base.iter().copied().filter(|(name, _)| !replaced(name)).collect();
         // Pseudo fields first.
         fields.splice(0..0, more.iter().copied().filter(|(name, _)| name.starts_with(':')));

@@ -382,8 +382,8 @@ fn named(log: &str) -> HashSet<&str> {
         told.extend(id(line, "failed = ").into_iter().chain(message(line)).map(|(from, to)| &line[from..to]));
     }
     let taken = log.lines().filter_map(|line| Some((id(line, "taken = ")?, message(line)?, line)));
-    let known = taken.filter(|(_, message, line)| told.contains(&line[message.0..message.1]));
-    let known: Vec<&str> = known.map(|(id, _, line)| &line[id.0..id.1]).collect();
-    told.extend(known);
+    let related = taken.filter(|(_, message, line)| told.contains(&line[message.0..message.1]));
+    let ids: Vec<&str> = related.map(|(id, _, line)| &line[id.0..id.1]).collect();
+    told.extend(ids);
     told
 }

@@ -65,8 +65,8 @@ fn begin(address: &str, service: &str, body: &str) -> TcpStream {
 #[test]
 fn long_steps_stand_in_nobodys_way_and_end_with_their_clients() {
     let more =
-        ["script_time=600s", "compute_wait=600s", "compute_threads=2"].map(|own| format!("limits.{own}"));
-    let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
+        ["script_time=600s", "compute_wait=600s", "compute_threads=2"].map(|limit| format!("limits.{limit}"));
+    let set: Vec<&str> = more.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
     let bus = Process::run(&configuration("compute-long", &artifacts()), &set);
     let body = body();
     for service in LONG {
@@ -100,8 +100,8 @@ fn long_steps_fault_at_their_deadline() {
 #[test]
 fn what_finds_no_thread_is_shed() {
     let more =
-        ["script_time=600s", "compute_wait=100ms", "compute_threads=1"].map(|own| format!("limits.{own}"));
-    let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
+        ["script_time=600s", "compute_wait=100ms", "compute_threads=1"].map(|limit| format!("limits.{limit}"));
+    let set: Vec<&str> = more.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
     let bus = Process::run(&configuration("compute-shed", &artifacts()), &set);
     let begun = begin(bus.http(), "Script", "<a/>");
     // Whichever comes second waits in vain.

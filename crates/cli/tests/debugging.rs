@@ -107,8 +107,8 @@ fn the_page_shows_what_the_program_prints() {
         };
         if line == "```text wire" {
             bus.says("to client | <price>", 1);
-            let said = bus.stderr();
-            let wire = said.lines().filter(|line| line.contains(" busbar::wire "));
+            let log = bus.stderr();
+            let wire = log.lines().filter(|line| line.contains(" busbar::wire "));
             wire.for_each(|line| written += &format!("{}\n", line.replace(&port, "8280")));
         }
         for command in block.iter().filter_map(|line| line.strip_prefix("$ ")) {

@@ -67,7 +67,7 @@ impl Places {
             ("transport.PollInterval".to_owned(), "50ms".to_owned()),
         ];
         for (name, value) in parameters {
-            all.retain(|(own, _)| own != name);
+            all.retain(|(path, _)| path != name);
             let value = value.replace("@in@", &self.uri("in")).replace("@out@", &self.uri("out"));
             let value = value.replace("@done@", &self.uri("done")).replace("@failed@", &self.uri("failed"));
             all.push(((*name).to_owned(), value));
@@ -488,9 +488,9 @@ fn sizes_ages_counts_and_orders() {
     let bus = Process::run(&configuration("files-choice", &places.proxy(&parameters, sequence)), &[]);
     bus.says("took = c.txt", 1);
     until("those that may be taken are", &bus, || places.names("in") == ["large.txt", "old.txt"]);
-    let said = bus.stderr();
-    let at = |name: &str| said.find(&format!("took = {name}.txt")).unwrap();
-    assert!(at("d") < at("b") && at("b") < at("c") && at("c") < at("a"), "{said}");
+    let log = bus.stderr();
+    let at = |name: &str| log.find(&format!("took = {name}.txt")).unwrap();
+    assert!(at("d") < at("b") && at("b") < at("c") && at("c") < at("a"), "{log}");
     until("a look without them", &bus, || facts(&bus, "proxy/P")["passed_over"]["age"] == 1);
     assert_eq!(facts(&bus, "proxy/P")["passed_over"]["too_large"], 1);
 }

@@ -410,8 +410,8 @@ fn a_rollback_beside_a_reload_that_hangs_is_refused() {
     fs::write(root.join("local-entries/k.xml"), entry).unwrap();
     let (_held, _) = silent.accept().unwrap();
     let began = Instant::now();
-    let (status, said) = admin(&bus, "POST", "/generations/1/rollback");
-    assert!(status == 409 && said.contains("a reload is in progress"), "{status} {said}");
+    let (status, answer) = admin(&bus, "POST", "/generations/1/rollback");
+    assert!(status == 409 && answer.contains("a reload is in progress"), "{status} {answer}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     assert_eq!(version(&bus, "A"), "2");
 }

@@ -234,7 +234,7 @@ fn the_wire_log_shows_heads_and_bodies_without_secrets() {
     assert_eq!(json(&bus, "PUT", "/wire/Nobody").0, 404);
     assert_eq!(exchange(&mut stream, "POST", "/services/Quote", IBM, secret).unwrap().0, 200);
     bus.says("to client | HTTP/1.1 200 OK\\r\\n", 1);
-    let said = bus.stderr();
+    let log = bus.stderr();
     for part in [
         "from client | POST /services/Quote HTTP/1.1\\r\\n",
         "Authorization: ***",
@@ -245,9 +245,9 @@ fn the_wire_log_shows_heads_and_bodies_without_secrets() {
         "service=Quote",
         "message_id=urn:uuid:",
     ] {
-        assert!(said.contains(part), "{part}:\n{said}");
+        assert!(log.contains(part), "{part}:\n{log}");
     }
-    assert!(!said.contains("s3cret") && !said.contains("t0ken"), "{said}");
+    assert!(!log.contains("s3cret") && !log.contains("t0ken"), "{log}");
     json(&bus, "DELETE", "/wire/Quote");
     let before = bus.stderr().matches("busbar::wire").count();
 

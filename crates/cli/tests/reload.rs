@@ -223,16 +223,16 @@ fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
     assert_eq!(in_force(), "2 2 two");
     // Back to what it was, and to what it is.
     for (number, wanted) in [(1, "1 1 one"), (refused.len() + 2, "2 2 two")] {
-        let (status, said) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
-        assert_eq!((status, in_force().as_str()), (200, wanted), "{said}");
+        let (status, answer) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
+        assert_eq!((status, in_force().as_str()), (200, wanted), "{answer}");
     }
     // At a start there is nothing to fall back on: what is known of the archive is not available.
     drop(bus);
     for bytes in &refused[1..] {
         std::fs::write(&car, bytes).unwrap();
         std::fs::create_dir_all(root.join("proxy-services")).unwrap();
-        let own = proxy("Own", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
-        std::fs::write(root.join("proxy-services/own.xml"), own).unwrap();
+        let definition = proxy("Own", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
+        std::fs::write(root.join("proxy-services/own.xml"), definition).unwrap();
         let bus = Process::run(&root, &[]);
         assert_eq!(["A", "B"].map(|name| version(&bus, name)), ["503", "503"], "{}", bus.stderr());
         let (_, listed) = admin(&bus, "GET", "/artifacts");
@@ -434,16 +434,16 @@ fn a_broken_document_stays_as_it_was() {
         std::fs::write(path, text).unwrap();
     };
     let namespace = "xmlns='http://ws.apache.org/ns/synapse'";
-    let sheet = |said: &str| {
+    let sheet = |template: &str| {
         format!(
             "<x:stylesheet version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'><x:import href='gov:module.xsl'/>\
-             <x:template match='/'><said><x:call-template name='{said}'/></said></x:template></x:stylesheet>"
+             <x:template match='/'><said><x:call-template name='{template}'/></said></x:template></x:stylesheet>"
         )
     };
-    let module = |said: &str| {
+    let module = |text: &str| {
         format!(
             "<x:stylesheet version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
-             <x:template name='say'>{said}</x:template></x:stylesheet>"
+             <x:template name='say'>{text}</x:template></x:stylesheet>"
         )
     };
     write("registry/governance/sheet.xsl", &sheet("say"));
@@ -491,16 +491,16 @@ fn a_broken_document_stays_as_it_was() {
     let bus = Process::run(&root, &[]);
     let in_force = || {
         let names = ["Sheet", "Steps", "Schema", "Policy", "Template", "Published"];
-        let mut said = names.map(|name| {
+        let mut answers = names.map(|name| {
             let (status, _, body) = ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
             format!("{status} {}", String::from_utf8_lossy(&body))
         });
-        said[5] += &version(&bus, "Script");
-        said
+        answers[5] += &version(&bus, "Script");
+        answers
     };
     let good = in_force();
     assert!(good[0].contains("one"), "{good:?}: {}", bus.stderr());
-    assert!(good.iter().all(|own| own.starts_with("200") && !own.contains("Fault")), "{good:?}");
+    assert!(good.iter().all(|answer| answer.starts_with("200") && !answer.contains("Fault")), "{good:?}");
     for (number, (path, text, why)) in [
         ("registry/governance/sheet.xsl", sheet("nothing"), "`gov:sheet.xsl`"),
         ("registry/governance/module.xsl", "<x".to_owned(), "`gov:module.xsl`"),
@@ -622,7 +622,7 @@ fn certificates_that_expire_are_reported() {
         rcgen::date_time_ymd(i32::from(day.year()), day.month().unsigned_abs(), day.day().unsigned_abs())
     };
     let january = |year| rcgen::date_time_ymd(year, 1, 1);
-    for (name, from, to, said) in [
+    for (name, from, to, reason) in [
         (
             "ended",
             january(2001),
@@ -662,11 +662,11 @@ fn certificates_that_expire_are_reported() {
             &path,
             &["--set", &format!("tls.certificate={pem}"), "--set", &format!("tls.key={key}")],
         );
-        match said {
-            Some(said) => {
-                assert!(found.contains("warning[certificate-expires]") && found.contains(said), "{found}");
+        match reason {
+            Some(reason) => {
+                assert!(found.contains("warning[certificate-expires]") && found.contains(reason), "{found}");
                 // The listener, and the inbound endpoint.
-                bus.says(said, 2);
+                bus.says(reason, 2);
             }
             None => {
                 assert!(!found.contains("certificate"), "{found}");

@@ -158,10 +158,10 @@ fn fix_all(path: &Path, services: &Services, remarks: &[String], loaded: &mut Lo
 
 /// What the rules say of themselves.
 fn described(id: &str) -> Option<render::RuleText<'static>> {
-    let own = lint::RULES.iter().find(|rule| rule.id == id);
-    let own = own.map(|rule| render::RuleText { summary: rule.summary, reason: rule.reason });
+    let rule = lint::RULES.iter().find(|rule| rule.id == id);
+    let text = rule.map(|rule| render::RuleText { summary: rule.summary, reason: rule.reason });
     let loading = || lint::LOADING.iter().find(|rule| rule.id == id);
-    own.or_else(|| loading().map(|rule| render::RuleText { summary: rule.meaning, reason: "" }))
+    text.or_else(|| loading().map(|rule| render::RuleText { summary: rule.meaning, reason: "" }))
 }
 
 /// What the settings say of the language, and names in them that nobody knows. Nothing is sent, so that every https address

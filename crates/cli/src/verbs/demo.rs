@@ -58,8 +58,8 @@ pub struct Args {
 
 fn scenario(name: &str) -> Result<&'static Scenario, String> {
     find(name).ok_or_else(|| {
-        let known = all().map(|scenario| scenario.name);
-        diagnostics::did_you_mean(name, known).unwrap_or_else(|| "there is no such scenario".to_owned())
+        let names = all().map(|scenario| scenario.name);
+        diagnostics::did_you_mean(name, names).unwrap_or_else(|| "there is no such scenario".to_owned())
     })
 }
 

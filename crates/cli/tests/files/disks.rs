@@ -151,7 +151,7 @@ fn a_stop_in_the_middle_of_a_large_file() {
         bus.signal(signal);
         let _ = bus.wait();
         let (left, written) = (places.path("in/large.bin").exists(), places.path("out/large.bin"));
-        let length = written.metadata().map_or(0, |known| known.len());
+        let length = written.metadata().map_or(0, |metadata| metadata.len());
         assert!(length == 256 << 20 || left && length == 0, "{signal}: {length}\n{}", bus.stderr());
         if signal == "TERM" {
             assert!(

@@ -158,7 +158,7 @@ fn serve(stream: TcpStream, told: &Mutex<Does>) -> io::Result<()> {
             }
             _ => {}
         }
-        let field = |name: &str| fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let field = |name: &str| fields.iter().find(|(field_name, _)| field_name.eq_ignore_ascii_case(name));
         let body = match field("Content-Length") {
             Some((_, length)) => {
                 let mut body = vec![0; length.parse().unwrap()];

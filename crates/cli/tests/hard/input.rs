@@ -365,7 +365,7 @@ fn judge(
     came: &std::io::Result<Answer>,
     faults: &[String],
 ) -> String {
-    let said = match faults.iter().find(|line| !is_complete(line)) {
+    let lines = match faults.iter().find(|line| !is_complete(line)) {
         Some(line) => return format!("the log line lacks something: {line}"),
         None => faults.len(),
     };
@@ -374,27 +374,27 @@ fn judge(
         (Err(error), _) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => {
             return "silence".to_owned();
         }
-        (Err(_), Becomes::Cut) if said <= 1 => return String::new(),
+        (Err(_), Becomes::Cut) if lines <= 1 => return String::new(),
         (Err(error), _) => return error.to_string(),
     };
     let status = answer.status;
-    if said > 1 {
-        return format!("{said} lines in the log for {status}");
+    if lines > 1 {
+        return format!("{lines} lines in the log for {status}");
     }
     match bad.becomes {
         Becomes::Refused(want) if status != want => format!("{status} instead of {want}"),
-        Becomes::Refused(_) if said > 0 => "a fault for what no flow saw".to_owned(),
+        Becomes::Refused(_) if lines > 0 => "a fault for what no flow saw".to_owned(),
         Becomes::Refused(_) => String::new(),
         Becomes::Cut if status < 400 && flow != Flow::Bodyless => format!("{status} for half a request"),
-        Becomes::Fault if flow == Flow::Reads && (status < 400 || said != 1 || answer.body.is_empty()) => {
-            format!("{status}, {said} lines in the log, and {}", answer.text())
+        Becomes::Fault if flow == Flow::Reads && (status < 400 || lines != 1 || answer.body.is_empty()) => {
+            format!("{status}, {lines} lines in the log, and {}", answer.text())
         }
         Becomes::Fault
             if flow == Flow::Relays && request.path.contains("Direct") && answer.body != request.body =>
         {
             "not relayed as it was".to_owned()
         }
-        _ if status == 202 && said > 0 => "a failure that looks accepted".to_owned(),
+        _ if status == 202 && lines > 0 => "a failure that looks accepted".to_owned(),
         _ if status >= 500 && answer.body.is_empty() => format!("{status} without a word"),
         _ => String::new(),
     }
@@ -424,11 +424,11 @@ fn every_bad_request_to_every_scenario() {
             let after = good(&bus, scenario);
             let faults = faults(&bus, from);
             // What the good request of a scenario says itself.
-            let own = usize::from(scenario.name.ends_with("/broken") && flow != Flow::Relays);
-            let faults = &faults[..faults.len().saturating_sub(own)];
+            let expected = usize::from(scenario.name.ends_with("/broken") && flow != Flow::Relays);
+            let faults = &faults[..faults.len().saturating_sub(expected)];
             let what = judge(bad, flow, &request, &came, faults);
-            let said = came.as_ref().map_or_else(|e| e.kind().to_string(), |a| a.status.to_string());
-            table += &format!("{:28} {:24} {said:8} {} {what}\n", scenario.name, bad.name, faults.len());
+            let outcome = came.as_ref().map_or_else(|e| e.kind().to_string(), |a| a.status.to_string());
+            table += &format!("{:28} {:24} {outcome:8} {} {what}\n", scenario.name, bad.name, faults.len());
             if !what.is_empty() {
                 wrong.push(format!("{}, {}: {what}", scenario.name, bad.name));
             }
@@ -522,10 +522,10 @@ fn files_that_cannot_be_read_say_so() {
             continue; // the superuser reads everything
         }
         let output = busbar(&["check", path.to_str().unwrap()]);
-        let said =
+        let report =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
-        assert!(said.contains("DirectProxy.xml"), "{name}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{name}: {report}");
+        assert!(report.contains("DirectProxy.xml"), "{name}: {report}");
         // The others serve, and say what is missing.
         let bus = Process::run(&path, &[]);
         bus.says("DirectProxy.xml", 1);

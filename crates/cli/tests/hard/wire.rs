@@ -14,7 +14,7 @@ pub struct Answer {
 
 impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut named = self.headers.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+        let mut named = self.headers.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
         named.next().map(|(_, value)| value.as_str())
     }
 

@@ -49,11 +49,11 @@ fn libraries_stay_in_force_while_their_archives_are_faulty() {
     put(&root, "P", call);
     let bus = Process::run(&root, &["--set", "deploy.watch=false"]);
     assert_eq!(version(&bus, "P"), "1");
-    let reload = |what: &str, wanted: &str, said: &str| {
+    let reload = |what: &str, wanted: &str, change: &str| {
         let (status, answer) = admin(&bus, "POST", "/reload");
         assert_eq!(status, 200, "{what}: {answer}");
         assert_eq!(version(&bus, "P"), wanted, "{what}: {answer}");
-        assert!(answer.contains(said), "{what}: {answer}");
+        assert!(answer.contains(change), "{what}: {answer}");
     };
     reload("nothing changed", "1", "0 changed, 0 new, 0 removed\"");
     fs::write(&path, good("2")).unwrap();

@@ -26,10 +26,10 @@ impl Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (keys, asked) = (Arc::<Mutex<String>>::default(), Arc::<Mutex<Vec<String>>>::default());
-        let (own, noted) = (keys.clone(), asked.clone());
+        let (published, noted) = (keys.clone(), asked.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let _ = issue(stream, &own, &noted);
+                let _ = issue(stream, &published, &noted);
             }
         });
         Issuer { address, keys, asked }
@@ -40,7 +40,7 @@ impl Issuer {
     }
 
     fn times(&self, path: &str) -> usize {
-        self.asked.lock().unwrap().iter().filter(|own| *own == path).count()
+        self.asked.lock().unwrap().iter().filter(|asked_path| *asked_path == path).count()
     }
 }
 
@@ -186,8 +186,8 @@ fn tokens_let_in_whom_they_are_for() {
         ("no signature", format!("{}.", good.rsplit_once('.').unwrap().0)),
         ("no token", "x".to_owned()),
     ];
-    for (what, own) in &tokens {
-        let answer = ask(&bus, "GET", "/shop/orders", &bearer(own), "");
+    for (what, token) in &tokens {
+        let answer = ask(&bus, "GET", "/shop/orders", &bearer(token), "");
         assert_eq!(answer.status, 401, "{what}: {}", answer.body);
         assert!(
             answer.head.contains("WWW-Authenticate: Bearer realm=\"shop\", error=\"invalid_token\""),
@@ -229,7 +229,7 @@ fn tokens_let_in_whom_they_are_for() {
     assert_eq!(issuer.times("/introspect"), 3);
 
     let log = bus.stderr();
-    for secret in tokens.iter().map(|(_, own)| own).filter(|own| own.len() > 1).chain([&good, &writer]) {
+    for secret in tokens.iter().map(|(_, token)| token).filter(|token| token.len() > 1).chain([&good, &writer]) {
         assert!(!log.contains(secret.as_str()), "{log}");
     }
     assert!(!log.contains("opaque-") && log.contains("it has expired"), "{log}");
@@ -263,7 +263,7 @@ fn keys_users_and_signatures_let_in() {
     let artifacts = api("partners", "") + &api("both", "") + hook;
     let bus = Process::run(&directory("keys", &artifacts, settings), &[]);
     let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
-    let key = |own: &str| format!("X-API-Key: {own}\r\n");
+    let key = |key: &str| format!("X-API-Key: {key}\r\n");
     for (path, fields, status, says) in [
         (
             "/partners/orders",

@@ -9,9 +9,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// A value with its tag and length.
-fn value(tag: u8, own: &[u8]) -> Vec<u8> {
-    assert!(own.len() < 128);
-    [&[tag, own.len() as u8], own].concat()
+fn value(tag: u8, content: &[u8]) -> Vec<u8> {
+    assert!(content.len() < 128);
+    [&[tag, content.len() as u8], content].concat()
 }
 
 /// The next value, taken from the front.
@@ -25,20 +25,20 @@ fn next<'a>(rest: &mut &'a [u8]) -> (u8, &'a [u8]) {
     found
 }
 
-fn text(own: &[u8]) -> String {
-    String::from_utf8(own.to_vec()).unwrap()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// The values that a filter asks for, whatever it is made of.
 fn asked_for(mut filter: &[u8], found: &mut Vec<(String, String)>) {
     while !filter.is_empty() {
-        let (tag, mut own) = next(&mut filter);
+        let (tag, mut content) = next(&mut filter);
         match tag {
             0xa3 => {
-                let name = text(next(&mut own).1);
-                found.push((name, text(next(&mut own).1)));
+                let name = text(next(&mut content).1);
+                found.push((name, text(next(&mut content).1)));
             }
-            0xa0..=0xa2 => asked_for(own, found),
+            0xa0..=0xa2 => asked_for(content, found),
             _ => {}
         }
     }
@@ -73,21 +73,21 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
         while !all.is_empty() {
             let (_, mut message) = next(&mut all);
             let (_, number) = next(&mut message);
-            let (operation, mut own) = next(&mut message);
+            let (operation, mut fields) = next(&mut message);
             let done = |tag: u8, code: u8| {
                 let result = value(tag, &[&[0x0a, 1, code][..], &[4, 0, 4, 0]].concat());
                 value(0x30, &[value(2, number), result].concat())
             };
             let entry = |dn: &str, values: &[&str]| {
-                let all: Vec<u8> = values.iter().flat_map(|own| value(4, own.as_bytes())).collect();
+                let all: Vec<u8> = values.iter().flat_map(|text| value(4, text.as_bytes())).collect();
                 let attribute = value(0x30, &[value(4, b"cn"), value(0x31, &all)].concat());
-                let own = value(0x64, &[value(4, dn.as_bytes()), value(0x30, &attribute)].concat());
-                value(0x30, &[value(2, number), own].concat())
+                let content = value(0x64, &[value(4, dn.as_bytes()), value(0x30, &attribute)].concat());
+                value(0x30, &[value(2, number), content].concat())
             };
             let answer = match operation {
                 0x60 => {
-                    next(&mut own);
-                    let (dn, password) = (text(next(&mut own).1), text(next(&mut own).1));
+                    next(&mut fields);
+                    let (dn, password) = (text(next(&mut fields).1), text(next(&mut fields).1));
                     asked.lock().unwrap().push(dn.clone());
                     let good = [
                         ("cn=bus", "secret of the bus"),
@@ -99,17 +99,17 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                     done(0x61, if is_good { 0 } else { 49 })
                 }
                 0x63 => {
-                    let base = text(next(&mut own).1);
-                    (0..5).for_each(|_| _ = next(&mut own));
+                    let base = text(next(&mut fields).1);
+                    (0..5).for_each(|_| _ = next(&mut fields));
                     let mut found = Vec::new();
-                    let (tag, inside) = next(&mut own);
+                    let (tag, inside) = next(&mut fields);
                     asked_for(&[&[tag, inside.len() as u8], inside].concat(), &mut found);
                     asked.lock().unwrap().push(format!("{base} {found:?}"));
                     let mut out = Vec::new();
-                    for (name, own) in &found {
-                        match (name.as_str(), own.as_str()) {
+                    for (name, value) in &found {
+                        match (name.as_str(), value.as_str()) {
                             ("uid", "alice" | "bob") => {
-                                out.extend(entry(&format!("uid={own},ou=people"), &[]))
+                                out.extend(entry(&format!("uid={value},ou=people"), &[]))
                             }
                             ("uid", "twice") => {
                                 (0..2).for_each(|_| out.extend(entry("uid=alice,ou=people", &[])))
@@ -178,7 +178,7 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         assert!(status != 401 || answer.head.contains("WWW-Authenticate: Basic"), "{}", answer.head);
     }
     let asked = server.asked.lock().unwrap().clone();
-    let times = |what: &str| asked.iter().filter(|own| *own == what).count();
+    let times = |what: &str| asked.iter().filter(|entry| *entry == what).count();
     assert_eq!(times("uid=alice\\,ou\\=people,ou=people"), 1, "{asked:?}");
     assert_eq!(
         times("dc=example [(\"objectClass\", \"person\"), (\"uid\", \"alice)(uid=*\")]"),

@@ -96,7 +96,7 @@ fn start(root: &Path, port: u16, settings: &[String]) -> Process {
     let (path, http) = (root.join("synapse.xml"), format!("127.0.0.1:{port}"));
     let mut arguments =
         vec!["run", path.to_str().unwrap(), "--http", &http, "--admin", "127.0.0.1:0", "--workers", "2"];
-    settings.iter().for_each(|own| arguments.extend(["--set", own]));
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
     Process::start(&arguments)
 }
 
@@ -117,14 +117,14 @@ fn client(root: &Path, number: u32) -> Side {
     let read = |file: &str| KeyStore::read(&fs::read(root.join(file)).unwrap(), "", None).unwrap();
     let (mut store, service) = (read("client.pem"), read("service.crt"));
     let trust = Arc::new(Trust::new(&service, &[]).unwrap());
-    let (own, peer) = (store.identities.first().cloned(), Some(Arc::clone(&service.certificates[0].1)));
+    let (identity, peer) = (store.identities.first().cloned(), Some(Arc::clone(&service.certificates[0].1)));
     store.add(service);
     Side {
         role: Role::Initiator,
         policy: Arc::new(policy),
         store: Arc::new(store),
         trust,
-        own,
+        own: identity,
         peer,
         parse: ParseOptions::default(),
     }
@@ -192,9 +192,9 @@ fn both_sides_of_a_bus_understand_each_other() {
     let (status, body) = post(&bus, "/services/ToOpen", REQUEST);
     assert!(status == 500 && !body.contains("price"), "{status} {body}");
     // Lines of the log may come behind the answer.
-    let (said, until) =
+    let (message, until) =
         ("the answer is not secured as the policy asks for", Instant::now() + Duration::from_secs(10));
-    while !bus.stderr().contains(said) {
+    while !bus.stderr().contains(message) {
         assert!(Instant::now() < until, "{}", bus.stderr());
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -316,9 +316,9 @@ fn users_come_from_the_file_user_store_of_a_server() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     }
-    let own = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
+    let setting = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
     let (keystore, truststore) =
-        (own("security.keystore", "service.pem"), own("security.truststore", "client.crt"));
+        (setting("security.keystore", "service.pem"), setting("security.truststore", "client.crt"));
     let http = format!("127.0.0.1:{port}");
     let bus = Process::start(&[
         "run",
