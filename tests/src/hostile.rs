@@ -180,19 +180,19 @@ impl Table {
     pub fn parse(text: &str) -> Result<Table, Failure> {
         let mut table = Table::default();
         for (n, line) in text.lines().enumerate() {
-            let known = |name: &str| BODIES.iter().any(|body| body.name == name);
+            let is_body = |name: &str| BODIES.iter().any(|body| body.name == name);
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 [] => {}
                 [first, ..] if first.starts_with('#') => table.remarks.push(line.to_owned()),
                 ["target", target] => table.target = Some(target.to_owned()),
-                ["unreached", ref names @ ..] if names.iter().all(|name| known(name)) => {
+                ["unreached", ref names @ ..] if names.iter().all(|name| is_body(name)) => {
                     table.unreached.extend(names.iter().map(|name| (*name).to_owned()));
                 }
                 ["header", name, value] => table.headers.push((name.to_owned(), value.to_owned())),
                 ["step", step] => table.step = Some(step.to_owned()),
                 ["good", "last"] => table.good_last = true,
                 [name, status, ref words @ ..]
-                    if known(name) && (words.len() == 1 || words.first() == Some(&"=")) =>
+                    if is_body(name) && (words.len() == 1 || words.first() == Some(&"=")) =>
                 {
                     let status = status.parse().map_err(|_| failure!("line {}: {line:?}", n + 1))?;
                     table.outcomes.insert(name.to_owned(), (status, words.join(" ")));
@@ -233,7 +233,7 @@ pub fn outcomes(
             .iter()
             .filter(|(name, _)| {
                 let mut others = table.headers.iter().map(|(name, _)| name.as_str()).chain(["Content-Type"]);
-                !others.any(|own| own.eq_ignore_ascii_case(name))
+                !others.any(|other| other.eq_ignore_ascii_case(name))
             })
             .map(|(name, value)| (name.clone(), crate::compare::plain(value)))
             .collect();
