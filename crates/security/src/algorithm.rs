@@ -70,11 +70,11 @@ impl Digest {
 }
 
 fn uri_of<T: Copy + PartialEq>(table: &[(T, &'static str)], algorithm: T) -> &'static str {
-    table.iter().find(|(one, _)| *one == algorithm).map_or("", |(_, uri)| uri)
+    table.iter().find(|(entry, _)| *entry == algorithm).map_or("", |(_, uri)| uri)
 }
 
 fn by_uri<T: Copy>(table: &[(T, &'static str)], uri: &str) -> Option<T> {
-    table.iter().find(|(_, one)| *one == uri).map(|(algorithm, _)| *algorithm)
+    table.iter().find(|(_, entry)| *entry == uri).map(|(algorithm, _)| *algorithm)
 }
 
 /// SHA-1 of some bytes, for thumbprints.
@@ -363,9 +363,9 @@ impl Cipher {
             let mut before = <[u8; 8]>::try_from(&*vector).ok()?;
             for chunk in sealed.chunks_exact_mut(8) {
                 let block = <[u8; 8]>::try_from(&*chunk).ok()?;
-                let mut one = Block::<TdesEde3>::from(block);
-                cipher.decrypt_block(&mut one);
-                chunk.iter_mut().zip(one.iter().zip(before)).for_each(|(to, (a, b))| *to = a ^ b);
+                let mut plain = Block::<TdesEde3>::from(block);
+                cipher.decrypt_block(&mut plain);
+                chunk.iter_mut().zip(plain.iter().zip(before)).for_each(|(to, (a, b))| *to = a ^ b);
                 before = block;
             }
         } else {
@@ -443,11 +443,11 @@ mod tests {
 
     #[test]
     fn derived_keys_are_a_stretch_of_one_stream() {
-        let all = p_sha1(b"secret", b"seed", 0, 100);
+        let stream = p_sha1(b"secret", b"seed", 0, 100);
         for (offset, length) in [(0, 16), (16, 24), (40, 60), (20, 20)] {
-            assert_eq!(*p_sha1(b"secret", b"seed", offset, length), all[offset..offset + length]);
+            assert_eq!(*p_sha1(b"secret", b"seed", offset, length), stream[offset..offset + length]);
         }
-        assert_ne!(p_sha1(b"other", b"seed", 0, 100), all);
+        assert_ne!(p_sha1(b"other", b"seed", 0, 100), stream);
     }
 
     #[test]

@@ -101,9 +101,9 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 fn parse(der: &[u8]) -> Option<Certificate> {
-    let mut all = Der(der);
-    let mut outer = all.enter(SEQUENCE)?;
-    if !all.is_empty() {
+    let mut input = Der(der);
+    let mut outer = input.enter(SEQUENCE)?;
+    if !input.is_empty() {
         return None;
     }
     let mut body = outer.enter(SEQUENCE)?;

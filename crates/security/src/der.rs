@@ -35,8 +35,8 @@ impl<'a> Der<'a> {
 
     /// The next value; `None`: there is none, or it is not as DER has it.
     pub(crate) fn any(&mut self) -> Option<Value<'a>> {
-        let all = self.0;
-        let (&tag, rest) = all.split_first()?;
+        let input = self.0;
+        let (&tag, rest) = input.split_first()?;
         if tag & 0x1f == 0x1f {
             return None;
         }
@@ -46,14 +46,14 @@ impl<'a> Der<'a> {
             0x81..=0x84 => {
                 let count = usize::from(first & 0x7f);
                 let bytes = rest.get(..count)?;
-                let length = bytes.iter().fold(0usize, |all, &byte| all << 8 | usize::from(byte));
+                let length = bytes.iter().fold(0usize, |length, &byte| length << 8 | usize::from(byte));
                 (length, &rest[count..])
             }
             _ => return None,
         };
         let content = rest.get(..length)?;
         self.0 = &rest[length..];
-        Some(Value { tag, content, whole: &all[..all.len() - self.0.len()] })
+        Some(Value { tag, content, whole: &input[..input.len() - self.0.len()] })
     }
 
     /// The next value, if it has this tag; else nothing is read.
@@ -76,9 +76,9 @@ impl<'a> Der<'a> {
         let bytes = self.value(INTEGER)?.content;
         let significant = match bytes {
             [0, rest @ ..] => rest,
-            all => all,
+            whole => whole,
         };
-        (significant.len() <= 4).then(|| significant.iter().fold(0, |all, &byte| all << 8 | u32::from(byte)))
+        (significant.len() <= 4).then(|| significant.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
     }
 }
 

@@ -246,20 +246,20 @@ impl Work<'_> {
         let mut done = HashSet::new();
         let mut order: Vec<NodeId> = Vec::new();
         loop {
-            let all = elements(&self.document, self.security);
-            if all.len() > MOST {
+            let children = elements(&self.document, self.security);
+            if children.len() > MOST {
                 return Err(Failure::invalid("the wsse:Security header has too many elements"));
             }
-            let next = all.iter().find(|node| {
+            let next = children.iter().find(|node| {
                 !done.contains(*node) && !self.document.is_element(**node, XENC, "EncryptedData")
             });
             let Some(&node) = next else {
-                if all.iter().any(|&node| self.document.is_element(node, XENC, "EncryptedData")) {
+                if children.iter().any(|&node| self.document.is_element(node, XENC, "EncryptedData")) {
                     return Err(Failure::invalid(
                         "something in the wsse:Security header is encrypted with no known key",
                     ));
                 }
-                order.extend(all);
+                order.extend(children);
                 break;
             };
             done.insert(node);
@@ -413,8 +413,8 @@ impl Work<'_> {
         if depth > DEEPEST {
             return Err(unknown());
         }
-        let all = elements(document, reference);
-        let &[form] = all.as_slice() else { return Err(unknown()) };
+        let children = elements(document, reference);
+        let &[form] = children.as_slice() else { return Err(unknown()) };
         match (document.namespace(form), document.local(form)) {
             (WSSE, "KeyIdentifier") => {
                 let value = base64::decode(&self.text(form)).ok_or_else(unknown)?;
@@ -461,8 +461,8 @@ impl Work<'_> {
             PKI_PATH => {
                 use crate::der::{Der, SEQUENCE};
                 let mut path = Vec::new();
-                let mut all = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is no path"))?;
-                while let Some(certificate) = all.any().filter(|_| path.len() < 8) {
+                let mut certificates = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is no path"))?;
+                while let Some(certificate) = certificates.any().filter(|_| path.len() < 8) {
                     path.push(certificate.whole.to_vec());
                 }
                 // Who is certified comes last.
@@ -480,8 +480,8 @@ impl Work<'_> {
             return Err(unknown());
         }
         let document = &self.document;
-        let all = elements(document, reference);
-        let &[form] = all.as_slice() else { return Err(unknown()) };
+        let children = elements(document, reference);
+        let &[form] = children.as_slice() else { return Err(unknown()) };
         match (document.namespace(form), document.local(form)) {
             (WSSE, "Reference") => {
                 let token = self.by_reference(document.attribute(form, "", "URI"))?;
@@ -632,8 +632,8 @@ impl Work<'_> {
         let fragment = Document::parse(buffer, &self.side.parse).ok().ok_or_else(undecryptable)?;
         let wrapper = fragment.document_element().ok_or_else(undecryptable)?;
         let children: Vec<NodeId> = fragment.children(wrapper).collect();
-        let one = children.iter().filter(|&&child| fragment.kind(child) == NodeKind::Element).count();
-        if is_element && (one != 1 || children.len() != 1) {
+        let count = children.iter().filter(|&&child| fragment.kind(child) == NodeKind::Element).count();
+        if is_element && (count != 1 || children.len() != 1) {
             return Err(undecryptable());
         }
         let alone = document.children(place).all(|node| {
@@ -868,13 +868,13 @@ impl Work<'_> {
             |work| work.encrypted.contains(&(work.places.body, false)),
         )?;
         for selected in &policy.required {
-            if selected.elements(&self.document).is_none_or(|all| all.is_empty()) {
+            if selected.elements(&self.document).is_none_or(|nodes| nodes.is_empty()) {
                 return Err(Failure::invalid(format!("nothing is at {}", selected.source())));
             }
         }
         for selected in &policy.encrypted.contents {
-            let all = selected.elements(&self.document).unwrap_or_default();
-            if !all.iter().all(|node| self.encrypted.contains(&(*node, false)) || self.is_encrypted(*node)) {
+            let nodes = selected.elements(&self.document).unwrap_or_default();
+            if !nodes.iter().all(|node| self.encrypted.contains(&(*node, false)) || self.is_encrypted(*node)) {
                 return Err(Failure::invalid(format!("what is in {} is not encrypted", selected.source())));
             }
         }
@@ -919,9 +919,9 @@ impl Work<'_> {
             }
         }
         for selected in &parts.elements {
-            let all = selected.elements(&self.document);
-            let all = all.ok_or_else(|| missing(&format!("what is at {}", selected.source())))?;
-            if !all.into_iter().all(|node| is_done(self, node)) {
+            let nodes = selected.elements(&self.document);
+            let nodes = nodes.ok_or_else(|| missing(&format!("what is at {}", selected.source())))?;
+            if !nodes.into_iter().all(|node| is_done(self, node)) {
                 return Err(missing(&format!("what is at {}", selected.source())));
             }
         }
@@ -1042,8 +1042,8 @@ impl Work<'_> {
     /// Comments are in no signature: anybody may have put them there, where a text has two pieces then.
     fn drop_comments(&mut self) {
         let document = &mut self.document;
-        let all = document.descendants(Document::ROOT);
-        let comments: Vec<NodeId> = all.filter(|&node| document.kind(node) == NodeKind::Comment).collect();
+        let nodes = document.descendants(Document::ROOT);
+        let comments: Vec<NodeId> = nodes.filter(|&node| document.kind(node) == NodeKind::Comment).collect();
         for comment in comments {
             let is_text = |node: &NodeId| document.kind(*node) == NodeKind::Text;
             let beside = (

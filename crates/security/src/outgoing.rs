@@ -244,7 +244,7 @@ impl<'a> Work<'a> {
     fn confirm(&mut self) {
         let values: Vec<Option<String>> = match self.exchange.signatures.as_slice() {
             [] => vec![None],
-            all => all.iter().map(|signature| Some(base64::encode(signature))).collect(),
+            signatures => signatures.iter().map(|signature| Some(base64::encode(signature))).collect(),
         };
         for value in values {
             let node = self.element(self.security, "wsse11", WSSE11, "SignatureConfirmation");
@@ -268,8 +268,8 @@ impl<'a> Work<'a> {
                 chosen.push((block, true));
             }
         }
-        for (all, whole) in [(&parts.elements, true), (&parts.contents, false)] {
-            for selected in all {
+        for (selections, whole) in [(&parts.elements, true), (&parts.contents, false)] {
+            for selected in selections {
                 let found = selected.elements(self.document).ok_or_else(|| {
                     Failure::invalid(format!("{} does not select elements", selected.source()))
                 })?;
@@ -297,8 +297,8 @@ impl<'a> Work<'a> {
     }
 
     fn receiver(&self) -> Result<Arc<Certificate>, Failure> {
-        let asked = self.side.policy.config.encrypt_for.as_str();
-        let signer = (self.side.role == Role::Recipient && (asked == REQUEST_SIGNER || asked.is_empty()))
+        let encrypt_for = self.side.policy.config.encrypt_for.as_str();
+        let signer = (self.side.role == Role::Recipient && (encrypt_for == REQUEST_SIGNER || encrypt_for.is_empty()))
             .then(|| self.exchange.signer.clone())
             .flatten();
         let found = signer.or_else(|| self.side.peer.clone());

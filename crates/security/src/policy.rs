@@ -254,8 +254,8 @@ impl Suite {
         };
         // Those with GCM came later, and are of SHA-256 throughout.
         let is_gcm = base.ends_with("GCM");
-        let of = |digest: Digest| if is_gcm { Digest::Sha256 } else { digest };
-        Some(Suite { digest: of(digest), signature: of(signature), cipher, transport, derived_signature })
+        let digest_of = |digest: Digest| if is_gcm { Digest::Sha256 } else { digest };
+        Some(Suite { digest: digest_of(digest), signature: digest_of(signature), cipher, transport, derived_signature })
     }
 }
 
@@ -532,7 +532,7 @@ impl Policy {
                 name => return Err(unknown(name)),
             }
         }
-        let missing = |what: &str| format!("{kind} has no {what}");
+        let missing = |part: &str| format!("{kind} has no {part}");
         self.binding = match kind.as_str() {
             "TransportBinding" => Binding::Transport { client_certificate },
             "AsymmetricBinding" => Binding::Asymmetric {
@@ -641,8 +641,8 @@ impl Reader<'_> {
             if document.local(token) != "HttpsToken" {
                 return Err(format!("{} is no token of a transport: HttpsToken is", document.local(token)));
             }
-            let asked = document.attribute(token, "", "RequireClientCertificate");
-            certificate |= asked.is_some_and(|value| value == "true" || value == "1");
+            let required = document.attribute(token, "", "RequireClientCertificate");
+            certificate |= required.is_some_and(|value| value == "true" || value == "1");
             for assertion in self.assertions(token)? {
                 match document.local(assertion) {
                     "RequireClientCertificate" => certificate = true,
@@ -656,9 +656,9 @@ impl Reader<'_> {
     /// The one token of a binding.
     fn token(&mut self, node: NodeId) -> Result<Token, String> {
         let document = self.document;
-        let what = document.local(node).to_owned();
-        let all = self.assertions(node)?;
-        let &[token] = all.as_slice() else { return Err(format!("{what} has not one token")) };
+        let kind = document.local(node).to_owned();
+        let tokens = self.assertions(node)?;
+        let &[token] = tokens.as_slice() else { return Err(format!("{kind} has not one token")) };
         match document.local(token) {
             "X509Token" => {}
             "SecureConversationToken" => {
@@ -666,7 +666,7 @@ impl Reader<'_> {
             }
             name => {
                 return Err(foreign(name)
-                    .unwrap_or_else(|| format!("{name} as {what} is not known here: X509Token is")));
+                    .unwrap_or_else(|| format!("{name} as {kind} is not known here: X509Token is")));
             }
         }
         let namespace = document.namespace(token);
@@ -695,8 +695,8 @@ impl Reader<'_> {
 
     fn parts(&mut self, node: NodeId, out: &mut Parts) -> Result<bool, String> {
         let document = self.document;
-        let all = self.elements(node);
-        for &assertion in &all {
+        let children = self.elements(node);
+        for &assertion in &children {
             match document.local(assertion) {
                 "Body" => out.body = true,
                 "Header" => {
@@ -710,7 +710,7 @@ impl Reader<'_> {
                 name => return Err(unknown(name)),
             }
         }
-        Ok(!all.is_empty())
+        Ok(!children.is_empty())
     }
 
     fn selected(&mut self, node: NodeId) -> Result<Vec<Arc<Selected>>, String> {

@@ -35,11 +35,11 @@ impl Marks {
 
     /// A value of a kind, and until when it must not come again.
     pub fn add(&mut self, kind: &str, value: &[u8], until: Timestamp) {
-        let mut all = kind.as_bytes().to_vec();
-        all.push(0);
-        all.extend_from_slice(value);
+        let mut kind_and_value = kind.as_bytes().to_vec();
+        kind_and_value.push(0);
+        kind_and_value.extend_from_slice(value);
         let mut digest = [0; 32];
-        digest.copy_from_slice(Digest::Sha256.hash(&all).as_ref());
+        digest.copy_from_slice(Digest::Sha256.hash(&kind_and_value).as_ref());
         self.digests.push((digest, until.as_second()));
     }
 }
@@ -50,9 +50,9 @@ impl Replays {
     /// # Errors
     /// One was seen before, or there is no room for more.
     pub fn take(&self, marks: &Marks, now: Timestamp) -> Result<(), &'static str> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut both = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = now.as_second();
-        for seen in all.iter_mut() {
+        for seen in both.iter_mut() {
             while let Some(&(until, digest)) = seen.by_time.first()
                 && until < now
             {
@@ -61,11 +61,11 @@ impl Replays {
             }
         }
         // Of both: another service may take it for the message of somebody else.
-        let is_seen = |digest: &[u8; 32]| all.iter().any(|seen| seen.until.contains_key(digest));
+        let is_seen = |digest: &[u8; 32]| both.iter().any(|seen| seen.until.contains_key(digest));
         if marks.digests.iter().any(|(digest, _)| is_seen(digest)) {
             return Err("the message was here before");
         }
-        let seen = &mut all[usize::from(marks.is_authenticated)];
+        let seen = &mut both[usize::from(marks.is_authenticated)];
         if seen.until.len() + marks.digests.len() > MOST {
             return Err("there are too many messages to remember");
         }

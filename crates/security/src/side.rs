@@ -87,9 +87,9 @@ impl Places {
         if !matches!(soap, SOAP11 | SOAP12) || document.local(root) != "Envelope" {
             return Err(none());
         }
-        let all = elements(document, root);
+        let children = elements(document, root);
         let is = |node: NodeId, local: &str| document.is_element(node, soap, local);
-        match *all.as_slice() {
+        match *children.as_slice() {
             [body] if is(body, "Body") => Ok(Places { root, header: None, body }),
             [header, body] if is(header, "Header") && is(body, "Body") => {
                 Ok(Places { root, header: Some(header), body })

@@ -47,10 +47,10 @@ fn utf16(password: &str) -> Secret {
 
 pub(super) fn read(bytes: &[u8], password: &str, key_password: &str) -> Result<Vec<Entry>, String> {
     let (body, digest) = bytes.split_at_checked(bytes.len().saturating_sub(20)).ok_or(DAMAGED)?;
-    let mut all = utf16(password);
-    all.extend_from_slice(b"Mighty Aphrodite");
-    all.extend_from_slice(body);
-    if Digest::Sha1.hash(&all).as_ref() != digest {
+    let mut keyed = utf16(password);
+    keyed.extend_from_slice(b"Mighty Aphrodite");
+    keyed.extend_from_slice(body);
+    if Digest::Sha1.hash(&keyed).as_ref() != digest {
         return Err("the password is wrong, or the key store is damaged".to_owned());
     }
     let mut input = Input(body);
@@ -88,9 +88,9 @@ fn open(sealed: &[u8], password: &str) -> Option<Secret> {
     let (data, check) = data.split_at_checked(data.len().checked_sub(20)?)?;
     let password = utf16(password);
     let after = |more: &[u8]| {
-        let mut all = password.clone();
-        all.extend_from_slice(more);
-        sha1(&all)
+        let mut keyed = password.clone();
+        keyed.extend_from_slice(more);
+        sha1(&keyed)
     };
     let mut plain = Secret::new(Vec::with_capacity(data.len()));
     let mut stream = after(salt);
