@@ -181,13 +181,13 @@ mod tests {
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 
     fn certificate(name: &str) -> Vec<u8> {
-        let mut asked =
+        let mut parameters =
             CertificateParams::new(vec!["Shop.example".to_owned(), "10.0.0.1".to_owned()]).unwrap();
-        asked.subject_alt_names.push(SanType::URI("spiffe://a/b".try_into().unwrap()));
-        asked.distinguished_name = DistinguishedName::new();
-        asked.distinguished_name.push(DnType::OrganizationName, "Partner");
-        asked.distinguished_name.push(DnType::CommonName, name);
-        asked.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
+        parameters.subject_alt_names.push(SanType::URI("spiffe://a/b".try_into().unwrap()));
+        parameters.distinguished_name = DistinguishedName::new();
+        parameters.distinguished_name.push(DnType::OrganizationName, "Partner");
+        parameters.distinguished_name.push(DnType::CommonName, name);
+        parameters.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
     }
 
     #[test]

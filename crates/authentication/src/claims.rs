@@ -36,7 +36,7 @@ fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, Strin
 fn texts(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(text)) => vec![text],
-        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
 }
@@ -61,14 +61,14 @@ pub(crate) fn meant(claims: &Map<String, Value>, rules: &Rules, required: bool) 
     let is_absent = |value: Option<&Value>| !required && matches!(value, None | Some(Value::Null));
     if !rules.issuers.is_empty()
         && !is_absent(issuer)
-        && !issuer.and_then(Value::as_str).is_some_and(|issuer| rules.issuers.iter().any(|one| one == issuer))
+        && !issuer.and_then(Value::as_str).is_some_and(|issuer| rules.issuers.iter().any(|accepted| accepted == issuer))
     {
         return Err("it is of another issuer".to_owned());
     }
     let audience = claims.get("aud");
     if !rules.audiences.is_empty()
         && !is_absent(audience)
-        && !texts(audience).iter().any(|audience| rules.audiences.iter().any(|one| one == audience))
+        && !texts(audience).iter().any(|audience| rules.audiences.iter().any(|accepted| accepted == audience))
     {
         return Err("it is for another audience".to_owned());
     }

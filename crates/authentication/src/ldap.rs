@@ -104,11 +104,11 @@ fn node(rest: &mut &str, depth: usize) -> Option<Node> {
         return None;
     }
     let list = |rest: &mut &str| {
-        let mut all = Vec::new();
+        let mut nodes = Vec::new();
         while rest.starts_with('(') {
-            all.push(node(rest, depth + 1)?);
+            nodes.push(node(rest, depth + 1)?);
         }
-        (!all.is_empty()).then_some(all)
+        (!nodes.is_empty()).then_some(nodes)
     };
     let parsed = match rest.chars().next()? {
         '&' => {
@@ -146,12 +146,12 @@ impl Node {
     fn write(&self, fill: &dyn Fn(&str) -> String, out: &mut Vec<u8>) {
         let mut content = Vec::new();
         let tag = match self {
-            Node::And(all) => {
-                all.iter().for_each(|node| node.write(fill, &mut content));
+            Node::And(nodes) => {
+                nodes.iter().for_each(|node| node.write(fill, &mut content));
                 0xa0
             }
-            Node::Or(all) => {
-                all.iter().for_each(|node| node.write(fill, &mut content));
+            Node::Or(nodes) => {
+                nodes.iter().for_each(|node| node.write(fill, &mut content));
                 0xa1
             }
             Node::Not(node) => {
@@ -250,8 +250,8 @@ pub enum Said {
 /// It is no message, too large, or an answer to another question.
 pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static str> {
     const NONE: &str = "what it says is no LDAP";
-    let mut all = Ber(bytes);
-    let Some((tag, length, head)) = all.head().map_err(|()| NONE)? else { return Ok(None) };
+    let mut message = Ber(bytes);
+    let Some((tag, length, head)) = message.head().map_err(|()| NONE)? else { return Ok(None) };
     if tag != SEQUENCE || length > LARGEST {
         return Err(NONE);
     }
@@ -272,7 +272,7 @@ fn operation(content: &[u8], number: u8) -> Option<Said> {
     match tag {
         0x61 | 0x65 => {
             let code = inside.value(ENUMERATED).filter(|code| code.len() <= 4)?;
-            Some(Said::Done(code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte))))
+            Some(Said::Done(code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte))))
         }
         0x64 => {
             let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
@@ -282,8 +282,8 @@ fn operation(content: &[u8], number: u8) -> Option<Said> {
             while let Some(attribute) = attributes.value(SEQUENCE) {
                 let mut attribute = Ber(attribute);
                 attribute.value(OCTETS)?;
-                let mut all = Ber(attribute.value(SET)?);
-                while let Some(value) = all.value(OCTETS) {
+                let mut set = Ber(attribute.value(SET)?);
+                while let Some(value) = set.value(OCTETS) {
                     values.extend(text(value));
                 }
             }
@@ -308,7 +308,7 @@ impl<'a> Ber<'a> {
             0x81..=0x84 => {
                 let count = usize::from(first & 0x7f);
                 let Some(bytes) = rest.get(..count) else { return Ok(None) };
-                let length = bytes.iter().fold(0usize, |all, byte| all << 8 | usize::from(*byte));
+                let length = bytes.iter().fold(0usize, |length, byte| length << 8 | usize::from(*byte));
                 Ok(Some((*tag, length, 2 + count)))
             }
             _ => Err(()),

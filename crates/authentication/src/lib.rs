@@ -34,8 +34,8 @@ pub struct Caller {
 
 impl Caller {
     /// The first of these scopes that it has not.
-    pub fn lacks<'a>(&self, asked: &'a [String]) -> Option<&'a str> {
-        asked.iter().find(|scope| !self.scopes.contains(scope)).map(String::as_str)
+    pub fn lacks<'a>(&self, required: &'a [String]) -> Option<&'a str> {
+        required.iter().find(|scope| !self.scopes.contains(scope)).map(String::as_str)
     }
 }
 
@@ -80,9 +80,9 @@ mod tests {
     #[test]
     fn all_scopes_are_needed() {
         let caller = Caller { scopes: vec!["read".into(), "write".into()], ..Caller::default() };
-        let asked = |names: &[&str]| names.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>();
-        assert_eq!(caller.lacks(&asked(&[])), None);
-        assert_eq!(caller.lacks(&asked(&["read", "write"])), None);
-        assert_eq!(caller.lacks(&asked(&["read", "Write"])), Some("Write"));
+        let required = |names: &[&str]| names.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>();
+        assert_eq!(caller.lacks(&required(&[])), None);
+        assert_eq!(caller.lacks(&required(&["read", "write"])), None);
+        assert_eq!(caller.lacks(&required(&["read", "Write"])), Some("Write"));
     }
 }

@@ -147,14 +147,14 @@ impl Scheme {
         body: &[u8],
         now: u64,
     ) -> Result<(), String> {
-        let of = |name: &Option<String>| -> Result<&'a str, String> {
+        let value_of = |name: &Option<String>| -> Result<&'a str, String> {
             match name {
                 None => Ok(""),
                 Some(name) => header(name).ok_or_else(|| format!("it has no header {name}")),
             }
         };
         let shown = header(&self.header).ok_or_else(|| format!("it has no header {}", self.header))?;
-        let (timestamp, id) = (of(&self.timestamp_header)?, of(&self.id_header)?);
+        let (timestamp, id) = (value_of(&self.timestamp_header)?, value_of(&self.id_header)?);
         if self.timestamp_header.is_some() {
             let time: u64 = timestamp.trim().parse().map_err(|_| "its time is no number".to_owned())?;
             if time.abs_diff(now) > self.tolerance {

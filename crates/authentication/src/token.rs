@@ -66,13 +66,13 @@ impl Keys {
     /// It is no set, or has no key of use.
     pub fn read(json: &[u8]) -> Result<Keys, String> {
         let mut set: Value = serde_json::from_slice(json).map_err(|_| "it is not JSON".to_owned())?;
-        let Some(Value::Array(all)) = set.get_mut("keys").map(Value::take) else {
+        let Some(Value::Array(list)) = set.get_mut("keys").map(Value::take) else {
             return Err("it is no set of keys: it has no list `keys`".to_owned());
         };
-        if all.len() > MOST_KEYS {
+        if list.len() > MOST_KEYS {
             return Err(format!("it has more than {MOST_KEYS} keys"));
         }
-        let keys: Vec<Key> = all.into_iter().filter_map(key).collect();
+        let keys: Vec<Key> = list.into_iter().filter_map(key).collect();
         if keys.is_empty() {
             return Err("it has no public key for signatures".to_owned());
         }
@@ -88,7 +88,7 @@ impl Keys {
 fn key(jwk: Value) -> Option<Key> {
     // How it may be used, said in one way or the other.
     let operations = jwk.get("key_ops").and_then(Value::as_array);
-    if operations.is_some_and(|all| !all.iter().any(|operation| operation == "verify")) {
+    if operations.is_some_and(|list| !list.iter().any(|operation| operation == "verify")) {
         return None;
     }
     let algorithm = match jwk.get("alg").and_then(Value::as_str).map(Algorithm::from_str) {
