@@ -81,14 +81,14 @@ impl From<String> for NotSwitched {
 /// as a failure would; has a task run now. An error says why not.
 pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, NotSwitched> {
     let plan = &bus.plan();
-    let of = kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
-    let nothing = || match plan.faulty.iter().any(|one| one.kind == of && one.name.as_deref() == Some(name)) {
-        true => format!("the {of} `{name}` is faulty and left out"),
-        false => format!("there is no {of} `{name}` that can be switched"),
+    let artifact_kind = kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
+    let nothing = || match plan.faulty.iter().any(|faulty| faulty.kind == artifact_kind && faulty.name.as_deref() == Some(name)) {
+        true => format!("the {artifact_kind} `{name}` is faulty and left out"),
+        false => format!("there is no {artifact_kind} `{name}` that can be switched"),
     };
     let task = || plan.tasks().iter().find(|task| task.name == name);
     let on = match action {
-        "trigger" if of == Kind::Task => {
+        "trigger" if artifact_kind == Kind::Task => {
             if !task().ok_or_else(nothing)?.run_now() {
                 return Err(NotSwitched::Busy(format!(
                     "the run before of the task `{name}` goes on: overlap=\"true\" on its trigger runs both"
@@ -100,7 +100,7 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
         "stop" | "deactivate" | "suspend" => false,
         _ => return Err(format!("there is no action `{action}`: expected {ACTIONS}").into()),
     };
-    match of {
+    match artifact_kind {
         Kind::Task => task().ok_or_else(nothing)?.switch(on),
         Kind::Endpoint => {
             let leaves = plan.endpoint(name).ok_or_else(nothing)?.leaves();
@@ -112,7 +112,7 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
                 if action == "suspend" { leaf.suspend() } else { leaf.switch(on) }
             }
         }
-        of => activation(plan, of, name).ok_or_else(nothing)?.decide(on),
+        artifact_kind => activation(plan, artifact_kind, name).ok_or_else(nothing)?.decide(on),
     }
     Ok(one(bus, kind, name).ok_or_else(nothing)?)
 }
@@ -153,8 +153,8 @@ fn serves(plan: &Plan, written: &Written) -> bool {
             let extent = written.span;
             span.file == extent.file && (extent.start..=extent.end).contains(&span.start)
         };
-        let mut faulty = plan.faulty.iter().filter(|one| one.kind == written.kind);
-        faulty.any(|one| one.name.as_deref() == Some(name) && inside(one.span))
+        let mut faulty = plan.faulty.iter().filter(|faulty_artifact| faulty_artifact.kind == written.kind);
+        faulty.any(|faulty_artifact| faulty_artifact.name.as_deref() == Some(name) && inside(faulty_artifact.span))
     };
     match written.kind {
         Kind::Proxy => plan.proxies().iter().any(|proxy| proxy.span == written.span),
@@ -170,15 +170,15 @@ fn listed(bus: &Bus, plan: &Plan, kind: Kind) -> Vec<Value> {
 }
 
 fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value> {
-    let all = plan.faulty.iter().filter(|one| wanted(one.kind, one.name.as_deref()));
-    let facts = all.map(|one| {
+    let faulty_artifacts = plan.faulty.iter().filter(|artifact| wanted(artifact.kind, artifact.name.as_deref()));
+    let facts = faulty_artifacts.map(|artifact| {
         json!({
-            "kind": one.kind.element(),
-            "name": one.name,
+            "kind": artifact.kind.element(),
+            "name": artifact.name,
             // Whether requests still have the version before.
-            "state": if one.held { "in force as before" } else { "faulty" },
-            "place": plan.place(one.span),
-            "message": redact::addresses(&one.message),
+            "state": if artifact.held { "in force as before" } else { "faulty" },
+            "place": plan.place(artifact.span),
+            "message": redact::addresses(&artifact.message),
         })
     });
     facts.collect()
@@ -354,7 +354,7 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
             if let Some(api) = plan.apis().iter().find(|api| api.span == written.span) {
                 facts.insert("context".to_owned(), api.context.as_str().into());
                 facts.insert("version".to_owned(), api.version.as_str().into());
-                let resources: Vec<_> = api.resources.iter().map(|one| one.label.as_str()).collect();
+                let resources: Vec<_> = api.resources.iter().map(|resource| resource.label.as_str()).collect();
                 facts.insert("resources".to_owned(), json!(resources));
             }
         }
@@ -383,8 +383,8 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
             facts.insert("messages".to_owned(), waiting.map_or(Value::Null, Value::from));
         }
         Kind::InboundEndpoint => {
-            let mut all = plan.inbound_endpoints().iter();
-            if let Some(endpoint) = all.find(|one| one.name == written.name) {
+            let mut endpoints = plan.inbound_endpoints().iter();
+            if let Some(endpoint) = endpoints.find(|endpoint| endpoint.name == written.name) {
                 match &endpoint.source {
                     Some(source) => facts.insert("files".to_owned(), source_facts(source)),
                     None => {
@@ -443,7 +443,7 @@ fn moment(at: SystemTime) -> Value {
 
 /// The endpoints that are written where they are used, each address of them with its state.
 fn inline(plan: &Plan) -> Vec<Value> {
-    let all = plan.inline_endpoints().iter().flat_map(|endpoint| {
+    let facts_of_endpoints = plan.inline_endpoints().iter().flat_map(|endpoint| {
         endpoint.endpoint.leaves().into_iter().map(|leaf| {
             let mut facts = Map::new();
             facts.insert("name".to_owned(), redact::addresses(leaf.name()).into());
@@ -454,7 +454,7 @@ fn inline(plan: &Plan) -> Vec<Value> {
             Value::Object(facts)
         })
     });
-    all.collect()
+    facts_of_endpoints.collect()
 }
 
 fn counts(counters: &Counters) -> (u64, u64) {

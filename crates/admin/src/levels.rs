@@ -84,13 +84,13 @@ impl std::str::FromStr for Levels {
 impl Levels {
     pub(crate) fn targets(&self) -> Targets {
         // What peers do wrong the library says line by line; what comes of it is said here.
-        let all = Targets::new()
+        let targets = Targets::new()
             .with_default(self.default)
             .with_target("h2", LevelFilter::OFF)
             // What the drivers of databases say beside the errors that they report: a line for each connection, or for each `RAISE NOTICE`.
             .with_target("tiberius", LevelFilter::OFF)
             .with_target("sqlx", LevelFilter::WARN.min(self.default));
-        self.by_category.iter().fold(all, |targets, (name, level)| targets.with_target(*name, *level))
+        self.by_category.iter().fold(targets, |targets, (name, level)| targets.with_target(*name, *level))
     }
 
     fn of(&self, category: &str) -> LevelFilter {
@@ -246,8 +246,8 @@ mod tests {
         let enabled = |level| applied.lock().unwrap().would_enable("busbar::log", &level);
         loggers.set("busbar::log", Some("DEBUG")).unwrap();
         assert!(enabled(Level::DEBUG) && !enabled(Level::TRACE));
-        let of = |name| loggers.all().1.into_iter().find(|logger| logger.category == name).unwrap();
-        assert!(of("busbar::log").own && of("busbar::log").level == "debug" && !of("busbar::fault").own);
+        let logger = |name| loggers.all().1.into_iter().find(|logger| logger.category == name).unwrap();
+        assert!(logger("busbar::log").own && logger("busbar::log").level == "debug" && !logger("busbar::fault").own);
         loggers.set("busbar::log", None).unwrap();
         assert!(enabled(Level::INFO) && !enabled(Level::DEBUG));
         loggers.set("root", Some("error")).unwrap();

@@ -27,8 +27,8 @@ pub(crate) fn render(state: &AdminState) -> String {
 }
 
 fn services(out: &mut Exposition, state: &AdminState) {
-    let all = state.bus.services().metrics.all();
-    let (endpoints, services): (Vec<_>, Vec<_>) = all.into_iter().partition(|(kind, ..)| *kind == "endpoint");
+    let counters = state.bus.services().metrics.all();
+    let (endpoints, services): (Vec<_>, Vec<_>) = counters.into_iter().partition(|(kind, ..)| *kind == "endpoint");
     let services: Vec<Counted<'_>> = services
         .iter()
         .map(|(kind, name, counters)| Counted { labels: vec![("kind", kind), ("service", name)], counters })
@@ -53,7 +53,7 @@ fn services(out: &mut Exposition, state: &AdminState) {
     // Two that differ only in their secrets cannot be told apart by labels: the first one stands for them.
     let endpoints: Vec<Counted<'_>> = by_name
         .iter()
-        .filter_map(|(name, all)| Some(Counted { labels: vec![("endpoint", name)], counters: all.first()? }))
+        .filter_map(|(name, counters)| Some(Counted { labels: vec![("endpoint", name)], counters: counters.first()? }))
         .collect();
     counted(
         out,
@@ -152,21 +152,21 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
 }
 
 /// Requests, errors and latencies of services or endpoints.
-fn counted(out: &mut Exposition, all: &[Counted<'_>], names: [&'static str; 3], help: [&str; 3]) {
+fn counted(out: &mut Exposition, rows: &[Counted<'_>], names: [&'static str; 3], help: [&str; 3]) {
     let bounds = BUCKETS.map(|micros| micros as f64 / 1e6);
     out.family(names[0], Kind::Counter, help[0]);
-    for one in all {
-        out.sample(&one.labels, one.counters.totals().requests);
+    for row in rows {
+        out.sample(&row.labels, row.counters.totals().requests);
     }
     out.family(names[1], Kind::Counter, help[1]);
-    for one in all {
-        out.sample(&one.labels, one.counters.totals().errors);
+    for row in rows {
+        out.sample(&row.labels, row.counters.totals().errors);
     }
     out.family(names[2], Kind::Histogram, help[2]);
-    for one in all {
-        let totals = one.counters.totals();
+    for row in rows {
+        let totals = row.counters.totals();
         let sum = totals.microseconds as f64 / 1e6;
-        out.histogram(&one.labels, &bounds, &totals.buckets, sum);
+        out.histogram(&row.labels, &bounds, &totals.buckets, sum);
     }
 }
 
@@ -217,7 +217,7 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
 }
 
 fn listeners(out: &mut Exposition, state: &AdminState) {
-    let all: Vec<_> = state.servers.iter().map(|(name, server)| (*name, server.stats())).collect();
+    let servers: Vec<_> = state.servers.iter().map(|(name, server)| (*name, server.stats())).collect();
     type Get = fn(&transport::ServerStats) -> u64;
     let families: [(&'static str, Kind, &str, Get); 8] = [
         ("busbar_listener_connections", Kind::Gauge, "Open connections of clients.", |stats| stats.open),
@@ -252,7 +252,7 @@ fn listeners(out: &mut Exposition, state: &AdminState) {
     ];
     for (name, kind, help, get) in families {
         out.family(name, kind, help);
-        for (listener, stats) in &all {
+        for (listener, stats) in &servers {
             out.sample(&[("listener", listener)], get(stats));
         }
     }
@@ -280,7 +280,7 @@ fn pools(out: &mut Exposition, state: &AdminState) {
 }
 
 fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
-    let all: Vec<_> = plan.tasks().iter().map(|task| (task.name.as_str(), task.status(services))).collect();
+    let tasks: Vec<_> = plan.tasks().iter().map(|task| (task.name.as_str(), task.status(services))).collect();
     type Get = fn(&flow::task::Status) -> u64;
     let families: [(&'static str, Kind, &str, Get); 3] = [
         ("busbar_task_running", Kind::Gauge, "Runs of a task that go on.", |task| task.running as u64),
@@ -299,19 +299,19 @@ fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
     ];
     for (name, kind, help, get) in families {
         out.family(name, kind, help);
-        for (task, status) in &all {
+        for (task, status) in &tasks {
             out.sample(&[("task", task)], get(status));
         }
     }
 }
 
 fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
-    let mut all: Vec<_> = plan.executors().into_iter().map(|executor| (executor.name.as_str(), executor.status())).collect();
+    let mut executors: Vec<_> = plan.executors().into_iter().map(|executor| (executor.name.as_str(), executor.status())).collect();
     // The queues of the listeners are one more.
     let listeners = services.settings.priorities.as_ref();
-    all.extend(listeners.map(|executor| ("http.priorities", executor.status(services))));
+    executors.extend(listeners.map(|executor| ("http.priorities", executor.status(services))));
     out.family("busbar_executor_running", Kind::Gauge, "Messages that run in a priority executor.");
-    for (name, status) in &all {
+    for (name, status) in &executors {
         out.sample(&[("executor", name)], status.running);
     }
     out.family(
@@ -319,14 +319,14 @@ fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services)
         Kind::Gauge,
         "Messages that wait in a queue of a priority executor.",
     );
-    for (name, status) in &all {
+    for (name, status) in &executors {
         for (priority, waiting, _) in &status.queues {
             out.sample(&[("executor", name), ("priority", &priority.to_string())], *waiting);
         }
     }
     let help = "Messages that a priority executor turned away since their queue was full.";
     out.family("busbar_executor_rejected_total", Kind::Counter, help);
-    for (name, status) in &all {
+    for (name, status) in &executors {
         out.sample(&[("executor", name)], status.rejected);
     }
 }
@@ -340,13 +340,13 @@ fn events(out: &mut Exposition, plan: &flow::Plan) {
 
 /// Files of directories.
 fn files(out: &mut Exposition, plan: &flow::Plan) {
-    let all: Vec<_> =
+    let sources: Vec<_> =
         plan.sources().map(|source| (source.kind.element(), source.name.as_str(), source.status())).collect();
-    if all.is_empty() {
+    if sources.is_empty() {
         return;
     }
     out.family("busbar_files_total", Kind::Counter, "Files whose flows have ended, by how.");
-    for (kind, name, status) in &all {
+    for (kind, name, status) in &sources {
         let outcomes =
             [("processed", status.processed), ("failed", status.failed), ("released", status.released)];
         for (outcome, count) in outcomes {
@@ -370,7 +370,7 @@ fn files(out: &mut Exposition, plan: &flow::Plan) {
     ];
     for (name, help, get) in families {
         out.family(name, Kind::Gauge, help);
-        for (kind, service, status) in &all {
+        for (kind, service, status) in &sources {
             out.sample(&[("kind", kind), ("service", service)], get(status));
         }
     }
