@@ -347,8 +347,8 @@ enum Free {
     Connection(Box<Incoming>),
 }
 
-pub(crate) fn shortage(kind: io::ErrorKind, what: &'static str) -> SendErrorKind {
-    SendErrorKind::LocalShortage(Arc::new(io::Error::new(kind, what)))
+pub(crate) fn shortage(kind: io::ErrorKind, reason: &'static str) -> SendErrorKind {
+    SendErrorKind::LocalShortage(Arc::new(io::Error::new(kind, reason)))
 }
 
 pub(crate) fn unresolved(error: Arc<io::Error>) -> SendErrorKind {

@@ -60,11 +60,11 @@ pub(crate) fn turn<C, T>(connection: &C, alarm: &mut Option<Box<Alarm>>, poll: i
             *self.alarm = exchange(self.before.1.take());
         }
     }
-    let of = TURN.with(|turn| {
+    let before = TURN.with(|turn| {
         turn.now.set(None);
         turn.of.replace(std::ptr::from_ref(connection).addr())
     });
-    let _end = End { before: (of, exchange(alarm.take())), alarm };
+    let _end = End { before: (before, exchange(alarm.take())), alarm };
     poll()
 }
 

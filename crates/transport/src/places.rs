@@ -132,26 +132,26 @@ mod tests {
     fn places_and_the_queue_are_counted_by_who_has_them() {
         let places = Places::new(2, 1);
         let backend = places.at(&Target::http("a", 1));
-        let (one, two) = (backend.take().unwrap(), backend.take().unwrap());
-        assert!(backend.take().is_none() && !one.is_wanted());
+        let (first, two) = (backend.take().unwrap(), backend.take().unwrap());
+        assert!(backend.take().is_none() && !first.is_wanted());
         assert!(places.at(&Target::http("b", 1)).take().is_some(), "another backend has its own");
         let extra = backend.extra();
-        assert!(one.may_be_kept() && !extra.may_be_kept());
+        assert!(first.may_be_kept() && !extra.may_be_kept());
         drop(extra);
         assert!(backend.take().is_none(), "an extra one leaves no place behind");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let waiting = places.wait(&backend).unwrap();
-            assert!(places.wait(&backend).is_none() && one.is_wanted());
+            assert!(places.wait(&backend).is_none() && first.is_wanted());
             drop(two);
             let two = waiting.place().await;
             drop(waiting);
-            assert!(!one.is_wanted() && backend.take().is_none());
+            assert!(!first.is_wanted() && backend.take().is_none());
             // Who gives up waiting leaves nothing behind.
             let waiting = places.wait(&backend).unwrap();
             let gave_up = tokio::time::timeout(std::time::Duration::from_millis(5), waiting.place()).await;
             assert!(gave_up.is_err());
-            drop((waiting, one, two));
+            drop((waiting, first, two));
         });
         assert_eq!(backend.free.available_permits(), 2);
         assert_eq!(backend.waiting.load(Relaxed), 0);

@@ -184,14 +184,14 @@ mod tests {
         }
         block_on(async {
             let resolver = Resolver::with(LONG, Duration::ZERO, lookup);
-            let all: Vec<_> = (0..100)
+            let tasks: Vec<_> = (0..100)
                 .map(|_| {
                     let resolver = resolver.clone();
                     tokio::spawn(async move { resolver.resolve("good").await.unwrap().len() })
                 })
                 .collect();
-            for one in all {
-                assert_eq!(one.await.unwrap(), 1);
+            for task in tasks {
+                assert_eq!(task.await.unwrap(), 1);
             }
             assert_eq!(ASKED.swap(0, SeqCst), 1);
             // A failure is told to all who wait, and not kept here.
@@ -239,15 +239,15 @@ mod tests {
         }
         block_on(async {
             let resolver = Resolver::with(LONG, LONG, lookup);
-            let all: Vec<_> = (0..3000)
+            let tasks: Vec<_> = (0..3000)
                 .map(|n| {
                     let resolver = resolver.clone();
                     tokio::spawn(async move { resolver.resolve(&format!("n{n}")).await })
                 })
                 .collect();
             let mut refused = 0;
-            for one in all {
-                match one.await.unwrap() {
+            for task in tasks {
+                match task.await.unwrap() {
                     Ok(_) => {}
                     Err(error) => {
                         assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);

@@ -102,13 +102,13 @@ impl ServerTls {
             (_, Some(file)) => Some((roots(file)?, file.display().to_string())),
         };
         let provider = options.rules.provider()?;
-        let mut all = Vec::new();
+        let mut keys = Vec::new();
         let first = (options.certificates.clone(), options.key.clone());
         for (chain, key_file) in std::iter::once(&first).chain(&options.more) {
             let certified = CertifiedKey::from_der(certificates(chain)?, key(key_file)?, &provider);
-            all.push(Arc::new(certified.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
+            keys.push(Arc::new(certified.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
         }
-        ServerTls::made(all, roots, options.client_verify, &options.rules, options.http1_only)
+        ServerTls::made(keys, roots, options.client_verify, &options.rules, options.http1_only)
     }
 
     /// Checks what was read elsewhere.
@@ -132,7 +132,7 @@ impl ServerTls {
     }
 
     fn made(
-        all: Vec<Arc<CertifiedKey>>,
+        certified: Vec<Arc<CertifiedKey>>,
         roots: Option<(RootCertStore, String)>,
         client_verify: ClientVerify,
         rules: &TlsRules,
@@ -161,8 +161,8 @@ impl ServerTls {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let certificate = all.first().and_then(|certified| certified.cert.first().cloned());
-        let mut config = builder.with_cert_resolver(Arc::new(rules::ByName(all)));
+        let certificate = certified.first().and_then(|certified| certified.cert.first().cloned());
+        let mut config = builder.with_cert_resolver(Arc::new(rules::ByName(certified)));
         config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
         if http1_only {
             config.alpn_protocols.remove(0);

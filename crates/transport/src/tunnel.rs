@@ -354,17 +354,17 @@ mod tests {
     fn a_frame_ends_where_it_says_however_it_is_cut() {
         for masked in [false, true] {
             for payload in [0, 1, 125, 126, 127, 65535, 65536] {
-                let one = frame(payload, masked);
-                let two = [one.clone(), frame(3, masked)].concat();
+                let frame_bytes = frame(payload, masked);
+                let two = [frame_bytes.clone(), frame(3, masked)].concat();
                 for cut in
-                    [0, 1, 2, 3, 5, 9, 13, one.len() - 1, one.len()].into_iter().filter(|n| *n <= one.len())
+                    [0, 1, 2, 3, 5, 9, 13, frame_bytes.len() - 1, frame_bytes.len()].into_iter().filter(|n| *n <= frame_bytes.len())
                 {
                     let mut frames = Frames::default();
                     assert_eq!(frames.pass(&two[..cut], false), cut);
                     let rest = frames.pass(&two[cut..], true);
                     // Between two frames nothing is begun that would have to end.
-                    let begun = cut > 0 && cut < one.len();
-                    assert_eq!(rest, if begun { one.len() - cut } else { 0 }, "{payload} {masked} {cut}");
+                    let begun = cut > 0 && cut < frame_bytes.len();
+                    assert_eq!(rest, if begun { frame_bytes.len() - cut } else { 0 }, "{payload} {masked} {cut}");
                     assert!(frames.is_between());
                 }
             }

@@ -199,8 +199,8 @@ fn fields(to: &mut HeaderMap, headers: &Headers, kind: Kind) -> Result<(), &'sta
 }
 
 fn joined(headers: &HeaderMap) -> Vec<u8> {
-    let all: Vec<&[u8]> = headers.get_all(http::header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    all.join(&b"; "[..])
+    let cookies: Vec<&[u8]> = headers.get_all(http::header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    cookies.join(&b"; "[..])
 }
 
 /// A value without the white space around it that HTTP/1.1 does not count as its own.

@@ -114,8 +114,8 @@ impl Sessions {
     /// A connection with room for another stream; also one that has none, if there is no other and it is to be so.
     fn find(&self, target: &Target, also_full: bool) -> Option<Spoken> {
         let now = clock::now();
-        let mut all = lock(&self.0);
-        let backend = all.get_mut(target)?;
+        let mut backends = lock(&self.0);
+        let backend = backends.get_mut(target)?;
         if backend.http1_until.is_some_and(|until| now < until) {
             return Some(Spoken::Http1);
         }
@@ -143,8 +143,8 @@ impl Sessions {
     pub(crate) fn evict(&self, longest: Duration) {
         let now = Instant::now();
         let mut gone = Vec::new();
-        let mut all = lock(&self.0);
-        all.retain(|_, backend| {
+        let mut backends = lock(&self.0);
+        backends.retain(|_, backend| {
             gone.extend(backend.open.extract_if(.., |session| {
                 let state = &session.state;
                 let idle = state.streams.load(Relaxed) == 0
@@ -154,13 +154,13 @@ impl Sessions {
             let is_http1 = backend.http1_until.is_some_and(|until| now < until);
             !backend.open.is_empty() || is_http1 || Arc::strong_count(&backend.turn) > 1
         });
-        drop(all);
+        drop(backends);
     }
 
     /// Those that nobody has a stream on.
     pub(crate) fn idle(&self) -> usize {
-        let all = lock(&self.0);
-        all.values()
+        let backends = lock(&self.0);
+        backends.values()
             .flat_map(|backend| &backend.open)
             .filter(|session| session.state.streams.load(Relaxed) == 0)
             .count()

@@ -63,13 +63,13 @@ impl TlsRules {
     pub(super) fn provider(&self) -> Result<Arc<CryptoProvider>, TlsError> {
         let mut provider = aws_lc_rs::default_provider();
         if !self.ciphers.is_empty() {
-            let all = std::mem::take(&mut provider.cipher_suites);
+            let suites = std::mem::take(&mut provider.cipher_suites);
             for wanted in &self.ciphers {
-                let found = all.iter().find(|suite| name(suite.suite()).eq_ignore_ascii_case(wanted));
+                let found = suites.iter().find(|suite| name(suite.suite()).eq_ignore_ascii_case(wanted));
                 match found {
                     Some(suite) => provider.cipher_suites.push(*suite),
                     None => {
-                        let names: Vec<String> = all.iter().map(|suite| name(suite.suite())).collect();
+                        let names: Vec<String> = suites.iter().map(|suite| name(suite.suite())).collect();
                         return Err(TlsError(format!(
                             "there is no safe cipher suite `{wanted}`; there are {}",
                             names.join(", ")
@@ -92,9 +92,9 @@ impl TlsRules {
     /// The versions; those that none of the cipher suites is of are no error where no version is named.
     pub(super) fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
         if self.versions.is_empty() {
-            let all = [&version::TLS13, &version::TLS12];
+            let versions = [&version::TLS13, &version::TLS12];
             if self.ciphers.is_empty() {
-                return Ok(all.into());
+                return Ok(versions.into());
             }
             // TLS 1.3 has suites of its own, whose names say nothing of keys.
             let has = |supported: &SupportedProtocolVersion| {
@@ -103,7 +103,7 @@ impl TlsRules {
                     is_new == (supported.version == version::TLS13.version)
                 })
             };
-            return Ok(all.into_iter().filter(|version| has(version)).collect());
+            return Ok(versions.into_iter().filter(|version| has(version)).collect());
         }
         let mut found = Vec::new();
         for name in &self.versions {
@@ -117,25 +117,25 @@ impl TlsRules {
 
     /// The revocation lists.
     pub(super) fn lists(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
-        let mut all = Vec::new();
+        let mut lists = Vec::new();
         for file in &self.revoked {
             let bytes = read(file)?;
-            let before = all.len();
+            let before = lists.len();
             if bytes.first() == Some(&0x30) {
-                all.push(CertificateRevocationListDer::from(bytes));
+                lists.push(CertificateRevocationListDer::from(bytes));
                 continue;
             }
             for list in CertificateRevocationListDer::pem_slice_iter(&bytes) {
-                all.push(list.map_err(|error| TlsError(super::damaged(file, &error)))?);
+                lists.push(list.map_err(|error| TlsError(super::damaged(file, &error)))?);
             }
-            if all.len() == before {
+            if lists.len() == before {
                 let file = file.display();
                 return Err(TlsError(format!(
                     "there is no revocation list in {file} (-----BEGIN X509 CRL-----)"
                 )));
             }
         }
-        Ok(all)
+        Ok(lists)
     }
 }
 
@@ -157,13 +157,13 @@ pub(super) struct ByName(pub(super) Vec<Arc<CertifiedKey>>);
 
 impl rustls::server::ResolvesServerCert for ByName {
     fn resolve(&self, hello: rustls::server::ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let asked: Option<ServerName<'static>> =
+        let asked_name: Option<ServerName<'static>> =
             hello.server_name().and_then(|name| name.to_owned().try_into().ok());
         let is_for = |key: &&Arc<CertifiedKey>, name: &ServerName<'_>| {
             let certificate = key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
             certificate.is_some_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
         };
-        let found = asked.and_then(|name| self.0.iter().find(|key| is_for(key, &name)));
+        let found = asked_name.and_then(|name| self.0.iter().find(|key| is_for(key, &name)));
         found.or_else(|| self.0.first()).cloned()
     }
 }
