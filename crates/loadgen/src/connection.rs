@@ -248,14 +248,14 @@ impl Connection {
                         if let Err(error) = &sent {
                             return Step::Failed(kind(error, self.was_open), error.to_string());
                         }
-                        let what = if self.reader.is_empty() {
+                        let stage = if self.reader.is_empty() {
                             "before the answer"
                         } else {
                             "in the middle of the answer"
                         };
                         return Step::Failed(
                             ErrorKind::Closed,
-                            format!("the server closed the connection {what}"),
+                            format!("the server closed the connection {stage}"),
                         );
                     }
                     Ok(Some(count)) => count,
@@ -268,7 +268,7 @@ impl Connection {
                 match self.reader.take(&scratch[..count], prepared.is_head, &mut take) {
                     Ok(Reading::Whole) => break true,
                     Ok(Reading::Partial) => {}
-                    Err(what) => return Step::Failed(ErrorKind::Protocol, what),
+                    Err(reason) => return Step::Failed(ErrorKind::Protocol, reason),
                 }
             };
             match sent {

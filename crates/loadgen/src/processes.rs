@@ -45,13 +45,13 @@ impl Process {
 
     /// Nanoseconds of each thread, from the scheduler.
     fn threads(&self) -> Option<Duration> {
-        let mut all = 0;
+        let mut nanoseconds = 0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.id)).ok()?.flatten() {
             // A thread may end meanwhile.
             let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
-            all += text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+            nanoseconds += text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
         }
-        (all > 0).then(|| Duration::from_nanos(all))
+        (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
     }
 
     /// Hundredths of a second, of the process.

@@ -253,15 +253,15 @@ mod tests {
     fn what_is_no_request_is_refused() {
         let url = "http://h/".parse().unwrap();
         let refused = |request: Request| Prepared::new(&request, &url, true).is_err();
-        let one = request("", false);
-        assert!(refused(Request { method: "A B".into(), ..one.clone() }));
-        assert!(refused(Request { target: Some("/a b".into()), ..one.clone() }));
-        assert!(refused(Request { headers: vec![("a".into(), "b\r\nc: d".into())], ..one.clone() }));
-        assert!(refused(Request { headers: vec![("a:".into(), "b".into())], ..one.clone() }));
+        let good = request("", false);
+        assert!(refused(Request { method: "A B".into(), ..good.clone() }));
+        assert!(refused(Request { target: Some("/a b".into()), ..good.clone() }));
+        assert!(refused(Request { headers: vec![("a".into(), "b\r\nc: d".into())], ..good.clone() }));
+        assert!(refused(Request { headers: vec![("a:".into(), "b".into())], ..good.clone() }));
         for name in ["Content-Length", "transfer-encoding", "Connection"] {
-            assert!(refused(Request { headers: vec![(name.into(), "3".into())], ..one.clone() }), "{name}");
+            assert!(refused(Request { headers: vec![(name.into(), "3".into())], ..good.clone() }), "{name}");
         }
-        let virtual_host = Request { headers: vec![("host".into(), "other".into())], ..one };
+        let virtual_host = Request { headers: vec![("host".into(), "other".into())], ..good };
         assert_eq!(
             text(&virtual_host, true, 1),
             "POST /p HTTP/1.1\r\nhost: other\r\nContent-Length: 0\r\n\r\n"
