@@ -108,16 +108,16 @@ impl Regex {
             not_inline().map_err(stopped)?;
         }
         let (began, inline, mut exact) = (Instant::now(), is_inline(), false);
-        let mut all = self.0.few.captures_iter(text);
+        let mut captures = self.0.few.captures_iter(text);
         // Where the search has come to.
         let (mut done, mut again) = (0, None);
         for count in 1.. {
-            let found = match all.next() {
+            let found = match captures.next() {
                 Some(Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded))) if !exact => {
                     exact = true;
                     // Nothing is found there once more.
                     again = (count > 1).then_some(done);
-                    all = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
+                    captures = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
                     continue;
                 }
                 Some(Err(error)) => return Err(Failure::Engine(Box::new(error)).into()),
