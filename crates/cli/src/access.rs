@@ -29,7 +29,7 @@ const LARGEST: u64 = 1 << 20;
 pub struct Access {
     /// Who may have issued a token (`iss`).
     pub issuers: Vec<String>,
-    /// For whom it must be: one of these in `aud`. Default: not looked at.
+    /// The audiences (`aud`) of which a token must name one. Default: not checked.
     pub audiences: Vec<String>,
     /// Where the keys of tokens are: an https URL of a set of keys (JWKS), or a file with one.
     pub jwks: Option<String>,
@@ -43,17 +43,17 @@ pub struct Access {
     pub refresh: Option<Time>,
     /// The https URL that is asked about tokens which are no JSON Web Tokens, or about all where neither `jwks` nor `secret` is set.
     pub introspection: Option<String>,
-    /// Who asks there.
+    /// The client id for introspection (RFC 7662).
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,
-    /// How long what it says is used. Default 60s.
+    /// How long an answer of introspection is used. Default 60s.
     pub cache: Option<Time>,
     /// `jwks` and `introspection` may be http URLs of other machines.
     pub plain_http: bool,
-    /// API keys by the name of who has them: the key, or `sha256:` and its digest.
+    /// API keys by the name of their owner: the key, or `sha256:` and its digest.
     pub keys: BTreeMap<String, String>,
-    /// The header that they come in. Default `X-API-Key`.
+    /// The header with the API key. Default `X-API-Key`.
     pub key_header: Option<String>,
     /// The users of `http.users`, with basic authentication.
     pub users: bool,
@@ -77,17 +77,17 @@ pub struct Ldap {
     pub address: String,
     /// The name of the entry of a user, with `{user}`. Otherwise it is searched for.
     pub user: Option<String>,
-    /// Below what users are searched for.
+    /// The entry below which users are searched for.
     pub base: Option<String>,
-    /// By what, with `{user}`. Default `(uid={user})`.
+    /// The filter for users, with `{user}`. Default `(uid={user})`.
     pub filter: Option<String>,
-    /// Who searches.
+    /// The name that the bus binds with for its searches.
     pub bind: Option<String>,
     /// Its password.
     pub password: Option<String>,
-    /// Below what groups of a user are searched for, which are scopes then. Default: none are.
+    /// The entry below which the groups of a user are searched for, which are its scopes. Default: groups are not searched for.
     pub group_base: Option<String>,
-    /// By what, with `{dn}` or `{user}`. Default `(member={dn})`.
+    /// The filter for groups, with `{dn}` or `{user}`. Default `(member={dn})`.
     pub group_filter: Option<String>,
     /// The attribute of a group that is its name. Default `cn`.
     pub group_name: Option<String>,
@@ -97,11 +97,11 @@ pub struct Ldap {
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Signature {
-    /// Each of them is good: two, while they change. `base64:…` where they are bytes.
+    /// The secrets, any of which may have signed: two while one replaces the other. `base64:…` for bytes.
     pub secrets: Vec<String>,
     /// The header with the signature. Default `X-Hub-Signature-256`.
     pub header: Option<String>,
-    /// What stands before it there. Default `sha256=`.
+    /// The text before the signature in that header. Default `sha256=`.
     pub prefix: Option<String>,
     /// `sha256` (default), `sha512`, `sha1`.
     pub digest: Option<String>,
@@ -139,7 +139,7 @@ impl fmt::Debug for Signature {
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Admin {
-    /// Tokens by the name of who has them: the token, or `sha256:` and its digest.
+    /// Tokens by the name of their owner: the token, or `sha256:` and its digest.
     pub tokens: BTreeMap<String, String>,
     /// Paths that need none, beside `/healthz` and `/readyz`.
     pub open: Vec<String>,
@@ -152,10 +152,10 @@ impl fmt::Debug for Admin {
 }
 
 impl Admin {
-    /// What the admin address asks for.
+    /// The credentials that the admin address asks for.
     ///
     /// # Errors
-    /// A token is none.
+    /// A token cannot be used: its name, and why.
     pub fn credentials(&self) -> Result<admin::Credentials, String> {
         let mut tokens = api_key::Keys::default();
         for (name, token) in &self.tokens {
@@ -172,7 +172,7 @@ impl Admin {
 /// All profiles.
 ///
 /// # Errors
-/// One cannot be kept: its name, and why.
+/// A profile cannot be used: its name, and why.
 pub fn profiles(settings: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Profile>>, String> {
     settings.iter()
         .map(|(name, access)| {
@@ -316,10 +316,10 @@ fn remote(setting: &str, url: &str, plain_http: bool) -> Result<Remote, String> 
     })
 }
 
-/// An https URL. Over http somebody between could say what he wants; it is for this machine, or where it is allowed.
+/// An https URL. http is accepted for this machine, or where the settings allow it: somebody on the way could change the answers.
 ///
 /// # Errors
-/// It is none.
+/// It is not such a URL.
 pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, String> {
     let shown = diagnostics::without_credentials(url);
     let parsed = parse_url(url).map_err(|error| format!("{setting}: `{shown}` is no URL: {error}"))?;
@@ -342,7 +342,7 @@ fn directory(ldap: &Ldap, settings: &Access) -> Result<Directory, String> {
         Some(("ldap", rest)) => (false, rest),
         _ => return Err(wrong("`address` is no ldaps://HOST:PORT")),
     };
-    // As an address of the web, whose ports and brackets are the same.
+    // Parsed as an http URL: ports and brackets follow the same rules.
     let port = if tls { 636 } else { 389 };
     let with_port = rest.rsplit(']').next().unwrap_or(rest).contains(':');
     let server = rest.trim_end_matches('/');

@@ -32,12 +32,12 @@ const SWEEP: Duration = Duration::from_secs(10);
 /// How often the configuration is looked at where the system does not tell of changes.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// For how long nothing of it may change before changes are taken.
+/// How long the configuration must stay unchanged before its changes are read.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// How long a stop waits for the work of messages: service managers kill after 30 s, and what is given up has to be logged.
 const DRAIN: Duration = Duration::from_secs(25);
-/// How long what was cut then may clear away.
+/// How long flows that were cut then have to clean up.
 const CLEARING: Duration = Duration::from_secs(3);
 
 /// Where a bus listens.
@@ -159,7 +159,7 @@ impl Running {
                 Some(address)
             }
         };
-        // Behind those of the bus: they have their ports first.
+        // Bound after those of the bus, whose ports come first.
         let listeners =
             Arc::new(Listeners::new(Arc::clone(&workers), http_address.ip(), start.addresses.admin()));
         let prepared = listeners.prepare(&mut loaded.plan, settings);
@@ -198,13 +198,13 @@ impl Running {
         })
     }
 
-    /// Stops accepting, and waits until the work of all messages has ended, that of those included whose clients have their 202.
+    /// Stops accepting, and waits until the work of all messages has ended, including those whose clients already have their 202.
     /// What has not ended after `limits.drain` is given up.
     pub async fn drain(&self) {
         self.readiness.set(Phase::Draining);
         self.reloader.stop();
         let scopes = Arc::clone(&self.bus.services().scopes);
-        // Connections are cut when what is abandoned by that is named in the log.
+        // Connections are cut after the messages that are given up have been logged.
         let deadline = self.drain + Duration::from_millis(100);
         let mut draining = tokio::task::JoinSet::new();
         let servers = self.servers.iter().map(|(_, server)| Arc::clone(server));
@@ -272,7 +272,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
     flow::install_panic_hook();
     for (name, fate) in crate::tunables::report(&start.settings.wso2) {
         match fate {
-            // Said with its nearest name below.
+            // Reported below, with the nearest name.
             crate::tunables::Fate::Unknown => {}
             fate => tracing::info!(target: "busbar::settings", "{name}: {}", fate.text()),
         }
@@ -367,7 +367,7 @@ impl Reloads {
     async fn ended(&mut self) {
         match &mut self.running {
             Some(running) => {
-                // What a panic says is in the log.
+                // The panic hook has logged the panic.
                 let _ = running.await;
                 self.running = None;
             }
@@ -414,7 +414,7 @@ fn watch(start: &Start, reloader: &Arc<Reloader>) {
     };
     let (looks, compares, takes) = (Arc::clone(reloader), Arc::clone(reloader), Arc::clone(reloader));
     let take = move || {
-        // What a panic says is in the log; the next change may be a better one.
+        // The panic hook has logged the panic; the next change may compile.
         let reload = std::panic::AssertUnwindSafe(|| reload(&takes, Cause::Change));
         let _ = std::panic::catch_unwind(reload);
         !takes.stops()
@@ -493,7 +493,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut client.waiting, limits.backend_waiting);
     set(&mut client.names, limits.dns_ttl.map(|time| time.0));
     set(&mut client.unknown_names, limits.dns_failure_ttl.map(|time| time.0));
-    // 0 is no bound.
+    // 0 means no limit.
     let bound = |most: usize| if most == 0 { usize::MAX } else { most };
     let time = |time: Duration| if time.is_zero() { Duration::MAX } else { time };
     let mut shared = Shared::new(Client::new(client));
@@ -586,10 +586,10 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     Ok(services)
 }
 
-/// Puts the bound on the bytes that messages hold in force: there is one of the process, so that comes when nothing else can fail.
+/// Sets the limit on the bytes that messages hold. There is one for the process, so it is set when nothing else can fail.
 pub fn bound_memory(settings: &Settings) {
     let most = settings.limits.memory.map_or_else(crate::memory::half, |size| size.0);
-    // 0 is no bound.
+    // 0 means no limit.
     message::memory::set_most(if most == 0 { usize::MAX } else { most });
 }
 
@@ -614,7 +614,7 @@ fn callback_address(text: &str) -> Result<String, String> {
     }
 }
 
-/// What is said of databases.
+/// The settings of databases.
 pub fn sql(settings: &crate::settings::Sql, engine: &mut flow::Settings) {
     engine.sql_embedded = settings.embedded.is_some();
     set(&mut engine.sql_timeout, settings.timeout.map(|time| time.0));

@@ -1,5 +1,5 @@
-//! Certificates of listeners: the one of an https listener without any (made at the start, for localhost, trusted by nobody), and
-//! what is to be said of those that clients refuse, or will soon.
+//! Certificates of listeners: the self-signed one of an https listener that has none (made at the start, for localhost), and warnings about
+//! those that clients refuse, or will refuse soon.
 
 use flow::inbound::{Store, Stores};
 use jiff::{SignedDuration, Timestamp};
@@ -31,10 +31,10 @@ pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
     Ok(ServerTls::from_config(Arc::new(config)))
 }
 
-/// The certificate of a listener from key stores of Java: the first private key of the one, and the certificates of the other as authorities.
+/// The certificate of a listener from key stores of Java: the first private key of one, and the certificates of the other as authorities.
 ///
 /// # Errors
-/// One of them cannot be read, or has nothing of that.
+/// A key store cannot be read, or has no such key or certificate.
 pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
     let name = stores.keys.files.first().map(|file| file.display().to_string()).unwrap_or_default();
     let mut entries = entries(&stores.keys)?;
@@ -43,7 +43,7 @@ pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
     };
     let Entry { key, chain: mut certificates, .. } = entries.swap_remove(at);
     if certificates.len() < 2 {
-        // Of PEM, what follows the certificate is what issued it.
+        // In PEM, the certificates of the issuers follow.
         certificates.extend(entries.into_iter().filter(|entry| entry.key.is_none()).flat_map(|entry| entry.chain));
     }
     let client_roots = match &stores.trusted {
@@ -67,7 +67,7 @@ fn entries(store: &Store) -> Result<Vec<Entry>, String> {
         let read =
             std::fs::read(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
         bytes.extend(read);
-        // Of PEM each part begins a line.
+        // In PEM, each part begins a line.
         if store.files.len() > 1 {
             bytes.push(b'\n');
         }
@@ -80,8 +80,8 @@ fn entries(store: &Store) -> Result<Vec<Entry>, String> {
 /// A certificate that ends within this time is reported.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// What is to be said of the time in which the certificate of a listener is valid: clients refuse one that has ended, and that
-/// comes as a surprise. `None`: nothing.
+/// A warning about the validity of a listener's certificate: clients refuse one that has expired, and nothing else tells of that. `None`: it
+/// is valid for long enough.
 pub fn remark(tls: &ServerTls, now: Timestamp) -> Option<String> {
     let (begins, ends) = authentication::certificate::validity(tls.certificate()?)?;
     let (begins, ends) = (Timestamp::from_second(begins).ok()?, Timestamp::from_second(ends).ok()?);

@@ -313,7 +313,7 @@ fn behind(reference: &EndpointRef) -> Behind {
 
 fn behind(endpoint: &dyn Endpoint) -> Behind {
     let leaves = endpoint.leaves();
-    // Their parts with secrets are nobody's to see.
+    // Addresses are shown without their passwords.
     let shown = |text: &str| message::redact::addresses(text).into_owned();
     let name = shown(endpoint.name());
     let mut addresses: Vec<String> = leaves.iter().map(|leaf| shown(&leaf.address())).collect();

@@ -90,18 +90,18 @@ impl History {
         }
     }
 
-    /// What lies there is in force: no rollback holds any more.
+    /// The files are in force again: a rollback no longer holds.
     pub fn read_anew(&mut self) {
         self.rolled_back = None;
     }
 
-    /// Nothing came of this one.
+    /// A configuration was refused.
     pub fn refused(&mut self, cause: Cause, why: &str) {
         let refused = Refused { when: Timestamp::now(), cause: cause.to_string(), why: why.to_owned() };
         self.refused = Some(refused);
     }
 
-    /// The one of a number.
+    /// The generation with this number.
     pub fn get(&self, number: u64) -> Option<Arc<Generation>> {
         self.kept.iter().find(|one| one.number == number).cloned()
     }

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Largest answer.
 const LARGEST: usize = 1 << 20;
 
-/// Where it is, and who asks: a token, an AppRole, or a user of LDAP. Secrets in it are never shown.
+/// Its address, and the credentials of the bus: a token, an AppRole, or a user of LDAP. Secrets in it are never shown.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
@@ -50,12 +50,12 @@ impl fmt::Debug for Server {
     }
 }
 
-/// A vault that is asked.
+/// A client of a vault.
 pub struct HashiCorp {
     server: Server,
     url: Url,
     tls: Arc<TlsProfiles>,
-    /// The token that signing in has given.
+    /// The token that signing in returned.
     signed_in: Mutex<Option<Secret>>,
 }
 
@@ -96,7 +96,7 @@ impl HashiCorp {
         Ok(HashiCorp { server, url, tls, signed_in: Mutex::default() })
     }
 
-    /// The token to ask with; `anew`: the one of before is no longer good.
+    /// The token for requests; `anew`: the last one is no longer valid.
     async fn token(&self, anew: bool) -> Result<Secret, String> {
         if let Some(token) = &self.server.token {
             return Ok(Secret::new(token.clone()));
@@ -146,7 +146,7 @@ impl HashiCorp {
                         _ => Err("there is no such field".to_owned()),
                     };
                 }
-                // The token that signing in gave has ended.
+                // The token that signing in returned has expired.
                 401 | 403 if !anew && self.server.token.is_none() => anew = true,
                 404 => return Err("there is nothing at this path".to_owned()),
                 other => return Err(format!("the vault answered with {other}")),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::{Server, ServerLimits, ServerTls, ServerTlsOptions, TlsRules, Workers};
 
-/// How long a port that was given up just now is waited for.
+/// Longest wait for a port that was just closed.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
 /// See the module.
@@ -178,12 +178,12 @@ impl Listeners {
         });
     }
 
-    /// All that are open.
+    /// All open listeners.
     pub fn servers(&self) -> Vec<Arc<Server>> {
         lock(&self.open).values().map(|listener| Arc::clone(&listener.server)).collect()
     }
 
-    /// Other settings are in force.
+    /// Applies new settings.
     pub fn set_limits(&self, settings: &Settings) {
         for listener in lock(&self.open).values() {
             listener.server.set_limits(limits_of(listener.websocket, settings));

@@ -23,14 +23,14 @@ pub struct Loaded {
     pub flawed: Flawed,
 }
 
-/// What is in force while a configuration is loaded that is to take its place.
+/// What is in force while the configuration that is to replace it is loaded.
 #[derive(Clone, Copy)]
 pub struct InForce<'a> {
     /// The configuration.
     pub good: &'a LastGood,
     /// An artifact whose new version is faulty stays as it is there.
     pub mixes: bool,
-    /// Leaves out of a plan what it can be known of that it will not run: a port that is taken.
+    /// Leaves out of a plan what cannot run here, such as an endpoint whose port is taken.
     pub leave_out: &'a dyn Fn(&mut Plan),
 }
 
@@ -83,7 +83,7 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
     Loaded { flawed: loaded.flawed, ..settle(read, services, in_force) }
 }
 
-/// Compiles a configuration once more that was in force before what is now; `faulty`: what was left out of it.
+/// Compiles once more a configuration that was in force before; `faulty`: what was left out of it.
 pub fn again(
     good: &LastGood,
     mut faulty: Vec<FaultyArtifact>,
@@ -116,7 +116,7 @@ fn last_of(in_force: Option<InForce<'_>>) -> Option<&LastGood> {
 struct Read {
     configuration: Configuration,
     sources: SourceMap,
-    /// Those of `sources` that are of the configuration before.
+    /// The files among `sources` that belong to the configuration before.
     old: SourceMap,
     faulty: Vec<FaultyArtifact>,
     found: Diagnostics,
@@ -216,11 +216,11 @@ fn beside(configuration: &Configuration) -> Vec<Diagnostic> {
     clashes.collect()
 }
 
-/// The places of values that only the machine has that runs the configuration.
+/// The places of values that are known only where the configuration runs.
 struct UnknownValues(HashSet<Span>);
 
 impl UnknownValues {
-    /// Whether this is said of such a value, as if it were what stands there.
+    /// Whether a finding is about such a value, and not about its absence.
     fn has(&self, one: &Diagnostic) -> bool {
         one.rule != UNRESOLVED && one.span().is_some_and(|span| self.0.contains(&span))
     }
@@ -228,7 +228,7 @@ impl UnknownValues {
 
 const UNRESOLVED: &str = "unresolved-value";
 
-/// The values that are not there and need not be (`busbar check`): what they would be is known nowhere here.
+/// Values that are absent and may be (`busbar check`): they are known only where the configuration runs.
 fn unknown_values(found: &Diagnostics) -> UnknownValues {
     let absent = found.iter().filter(|one| one.rule == UNRESOLVED && one.severity == Severity::Warning);
     UnknownValues(absent.filter_map(Diagnostic::span).collect())
@@ -240,7 +240,7 @@ fn spoilt(configuration: &Configuration, errors: &[Diagnostic]) -> Option<usize>
     archives.position(|archive| errors.iter().any(|error| spoils(error) && is_in(error, &archive.files)))
 }
 
-/// Lets documents be what they were that a place names at which something is wrong; `suspects`: the place, the text, and why.
+/// Keeps the previous versions of documents that a faulty place names; `suspects`: the place, the text, and why.
 fn hold_documents(
     configuration: &mut Configuration,
     suspects: &[(Span, &str, &String)],

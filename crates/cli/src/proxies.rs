@@ -17,9 +17,9 @@ pub struct ForwardProxy {
     pub patterns: Vec<String>,
     /// `host:port`; absent, or `direct`: these hosts are reached without a proxy.
     pub address: Option<String>,
-    /// Who asks.
+    /// The user at the proxy.
     pub user: Option<String>,
-    /// With what password.
+    /// Its password.
     pub password: Option<Hidden>,
 }
 

@@ -41,7 +41,7 @@ pub struct Reloader {
     switches: Switches,
     /// Locked for as long as a reload takes: whoever asks for one waits for the one before.
     in_force: Mutex<InForce>,
-    /// Those that were in force, for whoever looks.
+    /// The generations that were in force, for the admin address.
     history: Mutex<History>,
     /// The bus stops, and nothing new comes into force. Locked while something does.
     stops: Mutex<bool>,
@@ -51,7 +51,7 @@ pub struct Reloader {
 struct InForce {
     good: LastGood,
     settings: Settings,
-    /// Those that were read last and can be used.
+    /// The last settings that were read and can be used.
     latest: Settings,
     /// A number for the settings and the files that they name.
     read: u64,
@@ -60,7 +60,7 @@ struct InForce {
 }
 
 impl Reloader {
-    /// For a bus that has begun with this configuration, which was read when `seen` was there.
+    /// For a bus that starts with this configuration; `seen`: the state of its files when it was read.
     pub fn new(
         start: Start,
         bus: Arc<Bus>,
@@ -115,7 +115,7 @@ impl Reloader {
                 read(&self.start, &services, Some(last))
             }
         };
-        // Files may be touched and be the same: what is in them counts.
+        // Files may be touched without a change: their content counts.
         let is_same = renewed.is_none();
         let outcome =
             loaded.and_then(|loaded| self.put(loaded, services, renewed, &mut in_force, cause, is_same));
@@ -191,12 +191,12 @@ impl Reloader {
         seen.differs(&in_force.seen, is_ours)
     }
 
-    /// The bus stops: what is being put in force now is the last.
+    /// The bus stops: what comes into force now is the last.
     pub fn stop(&self) {
         *lock(&self.stops) = true;
     }
 
-    /// Whether it does.
+    /// Whether the bus stops.
     pub fn stops(&self) -> bool {
         *lock(&self.stops)
     }
@@ -232,7 +232,7 @@ impl Reloader {
             let why = format!("values from outside that generation {number} was read with are others now");
             return Err(NotRolledBack::Failed(why));
         };
-        // What lies there now is what the rollback holds against.
+        // The rollback holds until the files differ from their state now.
         let seen = look_with(&self.start, &in_force.good);
         let services = self.bus.services();
         let loaded = again(&whole, target.faulty.clone(), &in_force.good, &services);
@@ -296,7 +296,7 @@ impl Reloader {
             server.set_tls(tls);
         }
         tracing::info!(target: "busbar::reload", "settings and certificates were read again");
-        // What needs a restart stays different until there is one.
+        // A setting that needs a restart counts as different until there is one.
         in_force.settings.written.clone_from(&settings.written);
         in_force.read = read;
         in_force.latest = settings;

@@ -34,12 +34,12 @@ struct Resources {
     wake: Condvar,
 }
 
-/// What is known, by URL.
+/// The resources, by URL.
 #[derive(Default)]
 struct Cache {
     resources: HashMap<String, Resource>,
     bytes: usize,
-    /// Those that a server verifies with.
+    /// The TLS profiles that servers are verified with.
     tls: Option<Arc<TlsProfiles>>,
 }
 
@@ -51,7 +51,7 @@ struct Resource {
     next: Option<Instant>,
     /// It was named when a configuration was loaded: what is made of it has to be made anew.
     compiled: bool,
-    /// It could not be read, and that was said.
+    /// It could not be read, and that was logged.
     failing: bool,
 }
 
@@ -82,7 +82,7 @@ pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
 }
 
 impl OfLoad {
-    /// Asks with `ask` for what is not known; later with these profiles.
+    /// Reads with `ask` what is not in the cache; it is read again with these profiles.
     pub fn new(ask: Arc<Ask>, tls: &Arc<TlsProfiles>) -> OfLoad {
         lock(&READ.cache).get_or_insert_default().tls = Some(Arc::clone(tls));
         OfLoad { ask }
@@ -148,7 +148,7 @@ impl Resource {
 }
 
 impl Cache {
-    /// Forgets what only messages have named, where there is too much; then all.
+    /// Makes room: first without what only messages have named, then without everything.
     fn make_room(&mut self) {
         if self.resources.len() < MAX_COUNT && self.bytes < MAX_BYTES {
             return;
@@ -160,7 +160,7 @@ impl Cache {
         self.bytes = self.resources.values().map(Resource::size).sum();
     }
 
-    /// Takes an answer. Whether what is there now is another thing that a configuration was made of.
+    /// Stores an answer; whether a resource that the configuration was compiled with has changed.
     fn take(&mut self, url: &str, answer: Result<Answer, String>) -> bool {
         let Some(resource) = self.resources.get_mut(url) else { return false };
         let before = resource.size();

@@ -55,7 +55,7 @@ pub struct Settings {
     pub log: Log,
     /// Tunables of WSO2 under their own names (`'synapse.global_timeout_interval' = 120000`).
     pub wso2: toml::Table,
-    /// Names that nobody knows, each with the one that may be meant.
+    /// Unknown names, each with the nearest name that there is.
     #[serde(skip)]
     remarks: Vec<String>,
     /// Secrets that settings name and that cannot be had: the setting, and why.
@@ -422,7 +422,7 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(10);
 const LARGEST_BUFFER: usize = 16 << 20;
 
 impl Limits {
-    /// Values that are of their type, and that no bus could serve with.
+    /// Values of the right type that no bus could serve with.
     fn check(&self) -> Result<(), String> {
         if self.connections == Some(0) {
             return Err("limits.connections: 0 lets nobody in; expected 1 or more".to_owned());
@@ -437,7 +437,7 @@ impl Limits {
 }
 
 impl Deploy {
-    /// Values that are of their type, and of no use.
+    /// Values of the right type that have no use.
     fn check(&self) -> Result<(), String> {
         for (name, time) in [("interval", self.interval), ("quiet", self.quiet)] {
             if time.is_some_and(|time| time.0 < SHORTEST_LOOK) {
@@ -452,7 +452,7 @@ impl Deploy {
 }
 
 impl Settings {
-    /// Names that nobody knows, each with the one that may be meant.
+    /// Unknown names, each with the nearest name that there is.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -477,11 +477,11 @@ impl Settings {
                     environment.push((format!("{section}.{key}"), value));
                 }
                 _ if SINGLE.contains(&&*name) => environment.push((name, value)),
-                // Passwords of the vault are no settings, which somebody could print.
+                // Passwords of the vault are not settings: somebody could print those.
                 _ if ["vault_password", "vault_new_password"].contains(&&*name) => {}
                 _ if section.is_none()
                     && NOT_SETTINGS.iter().any(|other| {
-                        // `fuzz_seconds` and `simulation_runs` belong to `fuzz` and `simulation`.
+                        // `fuzz_seconds` and `simulation_runs` are variables of `fuzz` and `simulation`.
                         name.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
                     }) => {}
                 _ => remarks.push(unknown_variable(&written)),
@@ -518,7 +518,7 @@ impl Settings {
                 http.entry(name).or_insert(value);
             }
         }
-        // What was written keeps the names: it is compared, and shown.
+        // The settings as written keep the names of the secrets: they are compared and shown.
         let mut filled = table.clone();
         let missing = crate::secrets::fill_in(&mut filled, configuration);
         let mut settings = Settings::deserialize(filled)
@@ -555,7 +555,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What is different in `new` and is read at the start only, by its name.
+    /// The settings that differ in `new` and are read only at the start, by name.
     pub fn needs_restart(&self, new: &Settings) -> Vec<String> {
         let mut changed = Vec::new();
         changes(&self.written, &new.written, "", &mut changed);
@@ -660,7 +660,7 @@ fn names_of(section: &str) -> &'static [&'static str] {
 
 /// The names of the settings of a section.
 fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
-    /// Learns what a struct asks for, and has nothing for it.
+    /// Collects the names of the fields that a struct asks for, and gives it no values.
     struct Asked<'a>(&'a mut &'static [&'static str]);
 
     impl<'de> serde::Deserializer<'de> for Asked<'_> {
@@ -815,7 +815,7 @@ mod tests {
         }
         assert!(unknown_variable("BUSBAR_LIMTS_IDLE").contains("did you mean `BUSBAR_LIMITS_IDLE`?"));
         assert!(unknown_variable("BUSBAR_LIMIT_REGISTRY_SIZE").contains("`BUSBAR_LIMITS_REGISTRY_SIZE`?"));
-        // A line of a file may have a password.
+        // A line of the file may hold a password.
         std::fs::write(&file, "[http.users]\nme = 'hunter2").unwrap();
         let error = Settings::load(&folder, None, &[]).unwrap_err();
         assert!(error.contains("busbar.toml:2:") && !error.contains("hunter2"), "{error}");

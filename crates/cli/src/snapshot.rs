@@ -69,7 +69,7 @@ impl Snapshot {
         };
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => {
-                // Who swaps a link tells the directory that it is in.
+                // A link that is replaced shows in the directory that it is in.
                 if path.is_symlink() {
                     looked.snapshot.directories.push(parent.to_owned());
                 }
@@ -100,7 +100,7 @@ impl Snapshot {
         looked.snapshot
     }
 
-    /// Whether a file has come, gone or changed since; those of which `is_ours` says so do not count.
+    /// Whether a file has come, gone or changed since; changes that `is_ours` accepts do not count.
     pub fn differs(&self, before: &Snapshot, is_ours: impl Fn(&Path) -> bool) -> bool {
         let is_theirs = |(path, _): &(&PathBuf, _)| !is_ours(path);
         self.stamps != before.stamps
@@ -149,7 +149,7 @@ impl Looking {
         self.within.pop();
     }
 
-    /// What a link leads to counts, not the link.
+    /// The target of a link counts, not the link.
     fn entry(&mut self, path: &Path) {
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => self.directory(path, &metadata),
@@ -157,7 +157,7 @@ impl Looking {
         }
     }
 
-    /// Something that may not be there.
+    /// A file or directory that may be absent.
     fn perhaps(&mut self, path: &Path) {
         if path.symlink_metadata().is_ok() {
             self.entry(path);
@@ -236,7 +236,7 @@ mod tests {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "1").unwrap();
             assert_eq!(changes(&mut before), expected, "{name}");
-            // Another file of the same length, one time ago.
+            // Another file of the same length, with the same time.
             fs::write(root.join("new"), "2").unwrap();
             changes(&mut before);
             fs::rename(root.join("new"), root.join(name)).unwrap();

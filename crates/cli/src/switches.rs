@@ -24,10 +24,10 @@ pub struct Switches {
     decided: Mutex<Decided>,
 }
 
-/// What somebody has decided about, whether it is there now or not.
+/// The decisions, whether the artifact is there now or not.
 #[derive(Default)]
 struct Decided {
-    /// Held, so that the state of one that goes is found when it comes back.
+    /// Held, so that an artifact that is removed and comes back has its state again.
     artifacts: Vec<(Identity, Arc<Activation>)>,
     /// Addresses of named endpoints that are off.
     endpoints: Vec<Identity>,
@@ -37,7 +37,7 @@ struct Decided {
 struct Kept {
     version: u32,
     artifacts: Vec<Artifact>,
-    /// Those that are off.
+    /// The endpoints that are off.
     endpoints: Vec<Endpoint>,
 }
 
@@ -61,7 +61,7 @@ struct Endpoint {
 
 impl Switches {
     /// Reads the file that the settings name, else that of the service manager, for artifacts that find their state in `states`. What cannot
-    /// be read is said in the log, and counts for nothing.
+    /// be read is logged, and is ignored.
     pub fn read(file: Option<&Path>, states: &States) -> Switches {
         let given = || {
             let directories = std::env::var_os("STATE_DIRECTORY")?;
@@ -110,9 +110,9 @@ impl Switches {
     /// Holds what was decided about the artifacts of the plan in force, and writes it down; `false` where nothing is kept.
     ///
     /// # Errors
-    /// The file cannot be written: it is what it was.
+    /// The file cannot be written: it stays as it was.
     pub fn keep(&self, plan: &Plan) -> Result<bool, String> {
-        // Whoever decides at the same time writes after this, and then knows both.
+        // Who decides meanwhile writes after this, and has both decisions.
         let mut decided = lock(&self.decided);
         for (kind, name, activation) in activations(plan) {
             let identity = Identity::of(kind, name);
@@ -147,7 +147,7 @@ impl Switches {
         Ok(true)
     }
 
-    /// Whether this is the file, however the path is written.
+    /// Whether a path is that of the file, however it is written.
     pub fn is_kept_in(&self, path: &Path) -> bool {
         self.file.as_ref().is_some_and(|file| file.file_name() == path.file_name() && *file == resolved(path))
     }
@@ -187,7 +187,7 @@ fn followed(path: &Path, depth: u8) -> PathBuf {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(parent.canonicalize().ok()?.join(path.file_name()?))
     };
-    // A link that leads nowhere yet: what it names is the file, not the link.
+    // The target of a link may not be there yet: it is the file, not the link.
     let link = path.read_link().ok().filter(|_| path.canonicalize().is_err() && depth > 0);
     if let Some(target) = link {
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -196,7 +196,7 @@ fn followed(path: &Path, depth: u8) -> PathBuf {
     path.canonicalize().ok().or_else(directory).unwrap_or_else(|| path.to_path_buf())
 }
 
-/// The file is replaced as a whole, so what is no file must not stand there.
+/// The file is replaced as a whole, so a device or a pipe must not stand there.
 fn check(file: &Path) -> Result<(), String> {
     match file.metadata() {
         Ok(found) if !found.is_file() => Err(format!("`{}` is not a regular file", file.display())),

@@ -7,7 +7,7 @@ use message::regex::{Pattern, Search};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Puts a value where it belongs.
+/// Puts a value into the settings.
 type Set = fn(&mut Settings, i64);
 
 /// Names that are honoured, with what they set.
@@ -18,7 +18,7 @@ const HONOURED: &[(&str, Set)] = &[
     ("synapse.sal.endpoints.sesssion.timeout.default", |settings, value| {
         settings.session_timeout = milliseconds(value);
     }),
-    // -1 is what WSO2 has for none.
+    // WSO2 writes -1 for none.
     ("synapse.global_endpoint_suspend_duration", |settings, value| {
         settings.suspension.initial = Some(value).filter(|&value| value >= 0);
     }),
@@ -95,7 +95,7 @@ fn no_regex(why: String) -> String {
 /// A value that cannot be read, with its name.
 pub fn mapping(table: &toml::Table) -> Result<Mapping, String> {
     let mut mapping = Mapping::default();
-    // In the order above: a replacement needs its expression.
+    // In the order above: a replacement needs its expression first.
     for (name, set) in MAPPING {
         let text = match table.get(*name) {
             None => continue,
@@ -290,20 +290,20 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
 /// What becomes of a tunable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It counts.
+    /// It is honoured.
     Honoured(&'static str),
     /// A setting of this bus does the same.
     Mapped(&'static str),
     /// There is nothing to tune.
     NotNeeded(&'static str),
-    /// What it is for is not there.
+    /// What it tunes does not exist here.
     NoEffect(&'static str),
     /// No such name is documented.
     Unknown,
 }
 
 impl Fate {
-    /// Goes on behind the name.
+    /// The name goes on behind this prefix.
     pub fn text(self) -> &'static str {
         match self {
             Fate::Honoured(text) | Fate::Mapped(text) | Fate::NotNeeded(text) | Fate::NoEffect(text) => text,
@@ -328,14 +328,14 @@ pub fn fate(name: &str) -> Fate {
     }
 }
 
-/// All names, those of families without what follows.
+/// All names; of families, their prefixes.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let honoured = HONOURED.iter().map(|(setting, _)| *setting).chain(SWITCHES.iter().map(|(setting, _)| *setting));
     let honoured = honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]);
     honoured.chain(MAPPING.iter().map(|(setting, _)| *setting)).chain(NOT_NEEDED.iter().map(|(setting, _)| *setting))
 }
 
-/// What is to be said about those that are not honoured.
+/// The findings about those that are not honoured.
 pub fn report(table: &toml::Table) -> Vec<(String, Fate)> {
     let all = table.keys().map(|name| (name.clone(), fate(name)));
     all.filter(|(_, fate)| !matches!(fate, Fate::Honoured(_))).collect()

@@ -66,7 +66,7 @@ pub fn run(args: Args) -> ExitCode {
         for line in &fixed.errors {
             eprintln!("busbar check: {line}");
         }
-        // Beside the findings where people read them, else not among them.
+        // Written to stderr where findings are for people, else not at all.
         for line in &fixed.changes {
             match args.format {
                 Format::Human => println!("fixed {line}"),
@@ -137,7 +137,7 @@ fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
     loaded
 }
 
-/// Most rounds: what one change brings to light the next one mends.
+/// Most rounds: a fix may bring up the next finding.
 const ROUNDS: usize = 10;
 
 /// Applies all fixes, and leaves in `loaded` what is found then.
@@ -156,7 +156,7 @@ fn fix_all(path: &Path, services: &Services, remarks: &[String], loaded: &mut Lo
     all
 }
 
-/// What the rules say of themselves.
+/// The summary and reason of a rule.
 fn described(id: &str) -> Option<render::RuleText<'static>> {
     let rule = lint::RULES.iter().find(|rule| rule.id == id);
     let text = rule.map(|rule| render::RuleText { summary: rule.summary, reason: rule.reason });

@@ -31,7 +31,7 @@ const ADMIN: u16 = 9164;
 /// A local address with a port that is free.
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Characters of a line.
+/// The width of a line.
 const WIDTH: usize = 100;
 
 /// Starts the embedded backend and the example round, and shows every scenario.
@@ -203,7 +203,7 @@ fn free(port: u16) -> SocketAddr {
     }
 }
 
-/// What came back, or why nothing did.
+/// The answer, or why there is none.
 type Came = Result<Response, String>;
 
 struct Response {
@@ -466,7 +466,7 @@ impl Page {
     }
 }
 
-/// What was asked of the answer and is true.
+/// The promises about the answer that it keeps.
 fn asked_for(case: &Case) -> String {
     match &case.expect.body {
         Entity::Empty => "no body".to_owned(),
