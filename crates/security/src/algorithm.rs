@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// A secret that is wiped when it is let go of.
+/// A secret that is overwritten when it is dropped.
 pub type Secret = Zeroizing<Vec<u8>>;
 
 /// A digest.
@@ -116,7 +116,7 @@ impl Signing {
     }
 }
 
-/// The public half of a key of RSA, read once.
+/// An RSA public key, parsed once.
 pub struct PublicKey {
     /// SubjectPublicKeyInfo.
     der: Vec<u8>,
@@ -136,7 +136,7 @@ impl PublicKey {
         }
     }
 
-    /// Whether a signature was made of these bytes with the private half.
+    /// Whether these bytes were signed with the private key.
     pub fn is_signed(&self, how: Digest, bytes: &[u8], value: &[u8]) -> bool {
         // Keys of 1024 bits are read only where a certificate with one is trusted by itself, which `keys` decides.
         let algorithm: &'static dyn VerificationAlgorithm = match how {
@@ -182,7 +182,7 @@ pub fn mac(how: Digest, secret: &[u8], bytes: &[u8]) -> Vec<u8> {
     hmac::sign(&hmac_key(how, secret), bytes).as_ref().to_vec()
 }
 
-/// Whether it is their HMAC. A shortened one is not.
+/// Whether a value is the HMAC of these bytes. A shortened one is not.
 pub fn is_mac(how: Digest, secret: &[u8], bytes: &[u8], value: &[u8]) -> bool {
     hmac::verify(&hmac_key(how, secret), bytes, value).is_ok()
 }
@@ -277,7 +277,7 @@ impl Cipher {
         matches!(self, Cipher::Aes128Gcm | Cipher::Aes192Gcm | Cipher::Aes256Gcm)
     }
 
-    /// Length of what stands before the cipher text: its initialization vector.
+    /// Length of what comes before the cipher text: the initialization vector.
     pub(crate) fn vector_length(self) -> usize {
         match self {
             Cipher::TripleDes => 8,
@@ -336,7 +336,7 @@ impl Cipher {
         Some(())
     }
 
-    /// The plain text. `None` says nothing of why there is none.
+    /// The plain text. `None` does not say why there is none.
     pub fn decrypt(self, key: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let mut data = sealed.to_vec();
         let plain = self.decrypt_in_place(key, &mut data)?;
@@ -373,7 +373,7 @@ impl Cipher {
             let key = DecryptingKey::cbc(self.block_key(key)?).ok()?;
             key.decrypt(sealed, DecryptionContext::Iv128(vector)).ok()?;
         }
-        // Of the padding only the last byte says something (ISO 10126).
+        // Only the last byte of the padding has a meaning (ISO 10126).
         let padding = usize::from(*sealed.last()?);
         if padding == 0 || padding > block {
             return None;
@@ -409,7 +409,7 @@ impl Transport {
 /// Random bytes.
 ///
 /// # Panics
-/// The system has none, without which nothing can be made secure.
+/// The system has no source of random numbers, without which nothing can be secured.
 pub fn random(length: usize) -> Secret {
     let mut out = Secret::new(vec![0; length]);
     rand::fill(&mut out).expect("the system gives random numbers");

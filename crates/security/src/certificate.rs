@@ -1,4 +1,4 @@
-//! X.509 certificates: what of them WS-Security speaks about. Whether a path leads to somebody who is trusted is decided by
+//! X.509 certificates, as far as WS-Security refers to them. Whether a path leads to a trusted authority is decided by
 //! webpki ([`crate::keys::Trust`]).
 
 use crate::algorithm::{PublicKey, sha1};
@@ -50,7 +50,7 @@ impl Certificate {
     /// Reads one.
     ///
     /// # Errors
-    /// It is none, or has no key of RSA.
+    /// It is not a certificate, or has no RSA key.
     pub fn read(der: &[u8]) -> Result<Certificate, &'static str> {
         if der.len() > LARGEST {
             return Err("the certificate is too large");
@@ -68,12 +68,12 @@ impl Certificate {
         self.not_after
     }
 
-    /// Whether its key may sign messages. A certificate that does not say for what its key is may not.
+    /// Whether its key may sign messages. A certificate without a key usage does not allow it.
     pub fn may_sign(&self) -> bool {
         self.usage.is_some_and(|usage| usage & DIGITAL_SIGNATURE != 0)
     }
 
-    /// Whether keys may be encrypted for it. One that does not say for what its key is may be used.
+    /// Whether keys may be encrypted for it. A certificate without a key usage allows it.
     pub fn may_encipher(&self) -> bool {
         self.usage.is_none_or(|usage| usage & KEY_ENCIPHERMENT != 0)
     }
@@ -81,7 +81,7 @@ impl Certificate {
     /// Whether it is the one of this issuer with this serial number (a decimal number).
     pub fn is_of(&self, issuer: &str, serial: &str) -> bool {
         let Some(serial) = of_decimal(serial) else { return false };
-        // The sign is not looked at: certificates with negative serial numbers are those that forgot the zero.
+        // The sign is ignored: a certificate with a negative serial number lacks the leading zero.
         trimmed(&self.serial) == trimmed(&serial) && {
             let mut wanted = name_parts(issuer);
             wanted.sort();
@@ -179,7 +179,7 @@ fn time(value: Value<'_>) -> Option<Timestamp> {
         format!("{}-{}-{}", part(0, 4), part(4, 6), part(6, 8)),
         format!("{}:{}:{}", part(8, 10), part(10, 12), part(12, 14)),
     );
-    // The end of time that certificates without one have.
+    // The date that stands for no end.
     if date.starts_with("9999") {
         return Some(Timestamp::MAX);
     }
@@ -220,7 +220,7 @@ fn name(value: Value<'_>) -> Option<(String, Vec<(String, String)>)> {
                     let units = value.content.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
                     char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect()
                 }
-                // Latin-1, as everybody reads T61String.
+                // Latin-1, which is how everybody reads T61String.
                 _ => value.content.iter().map(|&byte| char::from(byte)).collect(),
             };
             let kind = kind.unwrap_or_else(|| dotted(oid));

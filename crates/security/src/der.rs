@@ -8,7 +8,7 @@ pub(crate) const OID: u8 = 0x06;
 pub(crate) const SEQUENCE: u8 = 0x30;
 pub(crate) const SET: u8 = 0x31;
 
-/// What is left to be read.
+/// The bytes that are left to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 
@@ -16,7 +16,7 @@ pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub(crate) tag: u8,
-    /// What is in it.
+    /// Its content.
     pub(crate) content: &'a [u8],
     /// With its tag and length.
     pub(crate) whole: &'a [u8],
@@ -33,7 +33,7 @@ impl<'a> Der<'a> {
         self.0.is_empty()
     }
 
-    /// The next value; `None`: there is none, or it is not as DER has it.
+    /// The next value; `None`: there is none, or it is not DER.
     pub(crate) fn any(&mut self) -> Option<Value<'a>> {
         let input = self.0;
         let (&tag, rest) = input.split_first()?;

@@ -1,8 +1,8 @@
 //! Messages that come in: the security header is read, what is encrypted decrypted, the signature verified, and all of it held
 //! against the policy.
 //!
-//! What is signed is known by its node, never by its id: the body that the flow sees is the very node that was digested. Whatever fails,
-//! the other side learns only that something did, and a key that cannot be decrypted is replaced by a random one, so that it takes as long.
+//! What is signed is identified by its node, never by its id: the body that the flow sees is the very node that was digested. Whatever fails,
+//! the other side learns only that something failed, and a key that cannot be decrypted is replaced by a random one, so that it takes as long.
 
 use crate::algorithm::{Cipher, Digest, Secret, Signing, Transport, is_mac, p_sha1, random, sha1};
 use crate::base64;
@@ -24,13 +24,13 @@ use xml::{Document, NodeId, NodeKind};
 const MOST: usize = 64;
 /// How deep references to tokens may lead to one another.
 const DEEPEST: usize = 4;
-/// How many times larger than the message all that is digested may be, and what may come on top of it.
+/// How many times larger than the message the digested bytes may be, and how many may come on top of that.
 const AMPLIFIED: usize = 4;
 const SPARE: usize = 1 << 20;
 /// Longest derived key, and how far into the stream it may begin.
 const LONGEST_DERIVED: usize = 256;
 
-/// A message that is in order.
+/// A message that was accepted.
 #[derive(Debug)]
 pub struct Opened {
     /// The envelope without its security header, decrypted.
@@ -121,7 +121,7 @@ pub fn open(
     Ok(Opened { document, user, signer })
 }
 
-/// The header that is for us.
+/// The header for this node, the ultimate receiver.
 fn security_header(document: &Document, places: Places) -> Result<Option<NodeId>, Failure> {
     let soap = document.namespace(places.root);
     let Some(header) = places.header else { return Ok(None) };
@@ -151,7 +151,7 @@ type IsCertificate<'a> = dyn Fn(&Certificate) -> bool + 'a;
 /// A signature that was verified.
 struct Signature {
     value: Vec<u8>,
-    /// Who made it, unless it is of a key that both sides have.
+    /// Who made it; `None`: its key is one that both sides have.
     certificate: Option<Arc<Certificate>>,
 }
 
@@ -175,7 +175,7 @@ struct Work<'a> {
     budget: usize,
     secrets: HashMap<NodeId, Option<Secret>>,
     signed: HashSet<NodeId>,
-    /// Elements that were encrypted (`true`), or of which all that is in them was (`false`).
+    /// Elements that were encrypted as a whole (`true`), or whose content was (`false`).
     encrypted: HashSet<(NodeId, bool)>,
     signature: Option<Signature>,
     timestamp: Option<(NodeId, Timestamp, Timestamp)>,
@@ -183,11 +183,11 @@ struct Work<'a> {
     confirmations: Vec<(NodeId, Option<Vec<u8>>)>,
     decrypted: usize,
     key_ciphers: Vec<Vec<u8>>,
-    /// There may be comments.
+    /// Comments are allowed.
     commented: bool,
 }
 
-/// What is wrong with everything that is encrypted: the log does not tell more either, so that no timing of it does.
+/// One error for everything that cannot be decrypted: the log does not tell more either, so that no timing of it does.
 fn undecryptable() -> Failure {
     Failure::invalid("something in the message cannot be decrypted")
 }
@@ -203,7 +203,7 @@ impl Work<'_> {
             .into_iter()
             .filter(|&child| self.document.is_element(child, namespace, local));
         let first = found.next();
-        // Two of a kind are a puzzle, not a message.
+        // Two elements of one kind are ambiguous.
         first.filter(|_| found.next().is_none())
     }
 
@@ -218,7 +218,7 @@ impl Work<'_> {
         }
         let document = &self.document;
         let mut found = None;
-        // Of XML Signature and XML Encryption without a namespace; an `Id` of the application is none of ours.
+        // Ids of XML Signature and XML Encryption have no namespace; an `Id` of the application does not count.
         for namespace in [WSU, ""] {
             let Some(name) = document.find_name(namespace, "Id") else { continue };
             let (mut from, end) = (0, document.node_count());
@@ -241,7 +241,7 @@ impl Work<'_> {
         }
     }
 
-    /// Everything in the header, in order. What is decrypted takes the place of what was encrypted, and has its turn.
+    /// Processes everything in the header, in order. What is decrypted takes the place of the encrypted element and is processed in turn.
     fn header(&mut self) -> Result<(), Failure> {
         let mut done = HashSet::new();
         let mut order: Vec<NodeId> = Vec::new();
@@ -310,7 +310,7 @@ impl Work<'_> {
             }
             (XENC, "ReferenceList") => self.reference_list(node, None),
             (DS, "Signature") => self.verify(node),
-            // Read where something refers to them.
+            // Read when something refers to them.
             (WSSE, "BinarySecurityToken" | "SecurityTokenReference")
             | (WSC_2005 | WSC_13, "DerivedKeyToken") => Ok(()),
             (_, local) => Err(Failure::invalid(format!(
@@ -347,7 +347,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The key in an `EncryptedKey`; `None`: it cannot be decrypted, which nobody is told now.
+    /// The key in an `EncryptedKey`; `None`: it cannot be decrypted, which shows only later.
     fn encrypted_key(&mut self, node: NodeId) -> Result<Option<Secret>, Failure> {
         if let Some(secret) = self.secrets.get(&node) {
             return Ok(secret.clone());
@@ -402,7 +402,7 @@ impl Work<'_> {
         identity.cloned().ok_or_else(|| Failure::invalid("a key is encrypted for somebody else"))
     }
 
-    /// What a reference says of a certificate.
+    /// What a reference says about a certificate.
     fn certificate_reference(
         &self,
         reference: NodeId,
@@ -465,7 +465,7 @@ impl Work<'_> {
                 while let Some(certificate) = certificates.any().filter(|_| path.len() < 8) {
                     path.push(certificate.whole.to_vec());
                 }
-                // Who is certified comes last.
+                // The certificate of the subject comes last.
                 let signer = path.pop().ok_or_else(|| wrong("it is no path"))?;
                 Ok((signer, path))
             }
@@ -616,7 +616,7 @@ impl Work<'_> {
             .filter(|secret| secret.len() == cipher.key_length())
             .unwrap_or_else(|| random(cipher.key_length()));
         let sealed = self.cipher_text(data)?;
-        // Prefixes mean within what they mean here.
+        // Prefixes inside mean what they mean at that place.
         let mut buffer = before(document, parent, cipher.vector_length());
         let (head, at) = (buffer.len(), buffer.len() - cipher.vector_length());
         let began: Vec<u8> = buffer[at..].to_vec();
@@ -721,7 +721,7 @@ impl Work<'_> {
             .child(key, WSSE, "SecurityTokenReference")
             .ok_or_else(|| wrong("its key is not a token of the header"))?;
         let key = self.resolve(reference, 0)?;
-        // First whose it is: nothing is digested for somebody whom nobody knows.
+        // First the signer is checked: nothing is digested for an unknown one.
         let parts = elements(&self.document, info);
         let (&[canonical, method], references) =
             parts.split_first_chunk::<2>().ok_or_else(|| wrong("SignedInfo is not whole"))?;
@@ -811,7 +811,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Whether the signature is over an element, or over something that it is in.
+    /// Whether the signature covers an element, or one that contains it.
     fn is_signed(&self, node: NodeId) -> bool {
         let mut at = Some(node);
         while let Some(node) = at {
@@ -837,7 +837,7 @@ impl Work<'_> {
         false
     }
 
-    /// Holds what was found against the policy; what has to be remembered of the message.
+    /// Checks what was found against the policy; returns what has to be remembered of the message.
     fn check(&mut self) -> Result<Marks, Failure> {
         let policy = &self.side.policy;
         let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
@@ -1029,7 +1029,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Headers that the signature does not cover are not seen by the flow: anybody may have put them there.
+    /// Removes headers that the signature does not cover: anybody may have put them there.
     fn drop_unsigned(&mut self) {
         let Some(header) = self.places.header else { return };
         for block in elements(&self.document, header) {
@@ -1039,7 +1039,7 @@ impl Work<'_> {
         }
     }
 
-    /// Comments are in no signature: anybody may have put them there, where a text has two pieces then.
+    /// Removes comments: no signature covers them, and one that anybody inserts splits a text in two.
     fn drop_comments(&mut self) {
         let document = &mut self.document;
         let nodes = document.descendants(Document::ROOT);
@@ -1086,7 +1086,7 @@ fn after(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// A text of the message for the log.
+/// A text of the message, shortened for the log.
 fn shortened(text: &str) -> String {
     let mut shown: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
     if shown.len() < text.len() {
@@ -1095,7 +1095,7 @@ fn shortened(text: &str) -> String {
     shown
 }
 
-/// The start tag of an element within which prefixes mean what they mean at a node, of so many bytes at least.
+/// The start tag of an element that declares the prefixes that are in scope at a node, of so many bytes at least.
 fn before(document: &Document, node: NodeId, least: usize) -> Vec<u8> {
     let mut text = b"<within".to_vec();
     document.each_in_scope_namespace(node, &mut |prefix, uri| {

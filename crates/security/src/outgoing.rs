@@ -36,7 +36,7 @@ pub fn secure(
     work.run()
 }
 
-/// What keys are made of, for one message.
+/// The material of keys, for one message.
 struct Work<'a> {
     document: &'a mut Document,
     places: Places,
@@ -45,7 +45,7 @@ struct Work<'a> {
     side: &'a Side,
     exchange: &'a mut Exchange,
     environment: &'a Environment<'a>,
-    /// Makes ids of this message unlike those of others.
+    /// Part of the ids of this message, which makes them unique.
     mark: String,
     ids: usize,
     to_sign: Vec<NodeId>,
@@ -53,12 +53,12 @@ struct Work<'a> {
     to_encrypt: Vec<(NodeId, bool)>,
 }
 
-/// A key that is used, and what refers to it.
+/// A key in use, and what refers to it.
 struct Used {
     secret: Secret,
     /// URI of the element in the message.
     uri: Option<String>,
-    /// SHA-1 of what it was encrypted to, where it is in another message.
+    /// SHA-1 of the encrypted key, where that is in another message.
     digest: Option<[u8; 20]>,
     value_type: Option<&'static str>,
 }
@@ -82,7 +82,7 @@ impl<'a> Work<'a> {
                 header
             }
         };
-        // One of before would be taken for ours.
+        // A header of before would be taken for this one.
         for block in elements(document, header) {
             if document.is_element(block, WSSE, "Security")
                 && document.attribute(block, &soap, "actor").is_none()
@@ -140,7 +140,7 @@ impl<'a> Work<'a> {
             Binding::Symmetric { protection } => self.symmetric(*protection)?,
             Binding::Transport { .. } | Binding::None => None,
         };
-        // What was encrypted is behind what says how.
+        // Encrypted data comes after the element that says how it is encrypted.
         if let Some(list) = secured {
             let before = elements(self.document, self.security).into_iter().take_while(|child| *child != list);
             let misplaced: Vec<NodeId> =
@@ -234,7 +234,7 @@ impl<'a> Work<'a> {
         if wanted.signed {
             self.to_sign.push(node);
         }
-        // Its password is nobody else's business, where there is something to encrypt it with.
+        // The password is confidential, so the token is encrypted where there is a key for it.
         if wanted.encrypted || self.side.policy.encrypts() {
             self.to_encrypt.push((node, true));
         }
@@ -280,7 +280,7 @@ impl<'a> Work<'a> {
             match sign {
                 true if !self.to_sign.contains(&node) => self.to_sign.push(node),
                 false if !self.to_encrypt.iter().any(|(target, _)| *target == node) => {
-                    // What is within another part that is encrypted is encrypted with that.
+                    // A part within another part that is encrypted is encrypted with that.
                     let within = |outer: NodeId| self.document.descendants(outer).any(|inner| inner == node);
                     if !self.to_encrypt.iter().any(|(outer, _)| within(*outer)) {
                         self.to_encrypt.push((node, whole));
@@ -450,7 +450,7 @@ impl<'a> Work<'a> {
         Ok((key, id, sha1(&cipher)))
     }
 
-    /// What is in the header lists what is encrypted, if there is anything.
+    /// A list in the header names what is encrypted, if there is anything.
     fn symmetric(&mut self, protection: Token) -> Result<Option<NodeId>, Failure> {
         let policy = Arc::clone(&self.side.policy);
         let master = match self.side.role {
@@ -597,7 +597,7 @@ impl<'a> Work<'a> {
             };
             let id = match id {
                 Some(id) if id.contains(&self.mark) => id.to_owned(),
-                // That of before may be another's too.
+                // Ids of before may belong to others too.
                 _ => self.name(node, "id"),
             };
             references.push((node, id));
@@ -654,7 +654,7 @@ impl<'a> Work<'a> {
                         _ => xml::write(self.document, child, &options, &mut plain),
                     }
                 }
-                // Nothing is no secret, but whoever receives it looks for it.
+                // An empty value is not a secret, but the receiver looks for an encrypted one.
             }
             cipher
                 .encrypt_in_place(&used.secret, &mut plain)
@@ -687,7 +687,7 @@ impl<'a> Work<'a> {
                     }
                     false => _ = self.document.replace(node, data),
                 }
-                // What is signed later is what is encrypted.
+                // What is signed after that is the encrypted form.
                 if let Some(signed) = self.to_sign.iter_mut().find(|signed| **signed == node) {
                     *signed = self
                         .document

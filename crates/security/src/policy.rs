@@ -1,6 +1,6 @@
 //! WS-SecurityPolicy 1.1 and 1.2: what a policy asks of messages.
 //!
-//! What is not known is an error: a policy of which half is honoured secures nothing. Assertions of other languages than
+//! What is unknown is an error: a policy of which half is honoured secures nothing. Assertions about other things than
 //! security (addressing, MTOM) are left alone.
 
 use crate::algorithm::{Cipher, Digest, Transport};
@@ -17,9 +17,9 @@ const SP12: &str = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200702";
 const SP13: &str = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200802";
 /// WS-Policy.
 const WSP: [&str; 2] = ["http://schemas.xmlsoap.org/ws/2004/09/policy", "http://www.w3.org/ns/ws-policy"];
-/// Rampart's configuration.
+/// The configuration of Rampart.
 const RAMPART: &str = "http://ws.apache.org/rampart/policy";
-/// That of WSO2's servers.
+/// The configuration of WSO2's servers.
 const CARBON: &str = "http://www.wso2.org/products/carbon/security";
 
 /// Most parts, elements and tokens that a policy may name.
@@ -50,7 +50,7 @@ pub struct Policy {
     pub signed: Parts,
     /// What is encrypted.
     pub encrypted: Parts,
-    /// What has to be there.
+    /// Elements that have to be there.
     pub required: Vec<Arc<Selected>>,
     /// A token that says who the user is.
     pub user: Option<UserToken>,
@@ -64,30 +64,30 @@ pub struct Policy {
     pub config: Config,
     /// The namespace of derived keys.
     pub conversation: &'static str,
-    /// What of it is not looked at, for people.
+    /// Assertions that are ignored, for people.
     pub ignored: Vec<String>,
 }
 
 /// How messages are secured.
 #[derive(Debug)]
 pub enum Binding {
-    /// By nothing in them.
+    /// Messages are not secured.
     None,
     /// By the transport.
     Transport {
         /// With a certificate of the client.
         client_certificate: bool,
     },
-    /// By a pair of keys on either side.
+    /// By a key pair of each side.
     Asymmetric {
-        /// Of whoever asks.
+        /// The token of the initiator.
         initiator: Token,
-        /// Of whoever answers.
+        /// The token of the recipient.
         recipient: Token,
     },
-    /// By a key that whoever asks makes for whoever answers.
+    /// By a key that the initiator makes for the recipient.
     Symmetric {
-        /// Of whoever answers.
+        /// The token of the recipient.
         protection: Token,
     },
 }
@@ -142,7 +142,7 @@ pub enum Layout {
     TimestampLast,
 }
 
-/// The parts of a message that something is done to.
+/// The parts of a message to sign, to encrypt or to require.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// The body.
@@ -316,7 +316,7 @@ impl Policy {
     /// Reads a policy.
     ///
     /// # Errors
-    /// It is none, or asks for something that cannot be had here.
+    /// It is not a policy, or asks for something that is not supported.
     pub fn parse(bytes: &[u8]) -> Result<Policy, String> {
         let document = Document::parse(bytes.to_vec(), &ParseOptions::default())
             .map_err(|why| format!("the policy is not well-formed: {why}"))?;
@@ -464,7 +464,7 @@ impl Policy {
                     }
                 }
             }
-            // What an issuer of tokens is asked for; there is none here.
+            // A template for an issuer of tokens, which is not supported.
             "Trust10" | "Trust13" => {}
             "EndorsingSupportingTokens" | "SignedEndorsingSupportingTokens" => {
                 return Err(format!("{local}: signatures of signatures are not made here yet"));
@@ -578,7 +578,7 @@ impl Policy {
     }
 }
 
-/// Why tokens that others would have to issue are not taken.
+/// Why tokens of another issuer are not accepted.
 fn foreign(name: &str) -> Option<String> {
     let why = match name {
         "IssuedToken" | "SamlToken" => "tokens of a security token service (SAML) are not taken here",
@@ -598,7 +598,7 @@ impl Reader<'_> {
         self.document.children(node).filter(is_element).collect()
     }
 
-    /// The assertions in an element, whatever operators of WS-Policy are around them. Of alternatives the first one counts.
+    /// The assertions in an element, with the operators of WS-Policy resolved. Of alternatives the first one counts.
     fn assertions(&mut self, node: NodeId) -> Result<Vec<NodeId>, String> {
         let mut out = Vec::new();
         let mut waiting: Vec<NodeId> = self.elements(node).into_iter().rev().collect();

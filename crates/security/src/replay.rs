@@ -1,12 +1,12 @@
-//! What was seen already and must not come again: signature values and nonces, by their SHA-256.
+//! Values that were seen and must not come again: signature values and nonces, by their SHA-256.
 
 use crate::algorithm::Digest;
 use jiff::Timestamp;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-/// Most values that are kept of those who are known, and as many of others. Where there are more within their time, messages are refused: one
-/// that is forgotten could be replayed. Who has to show nothing takes no room from those who have.
+/// Most values that are kept of senders that have authenticated, and as many of others. Where more come within their time, messages are refused:
+/// one that is forgotten could be replayed. Who has not authenticated takes no room from those who have.
 const MOST: usize = if cfg!(test) { 1 << 8 } else { 1 << 20 };
 
 /// Values that must not come again before their time is over. One for the process, whatever is reloaded.
@@ -19,16 +19,16 @@ struct Seen {
     by_time: BTreeSet<(i64, [u8; 32])>,
 }
 
-/// What is to be remembered of a message, once all else is in order.
+/// The values to remember of a message, once all else is in order.
 #[derive(Debug, Default)]
 pub struct Marks {
     digests: Vec<([u8; 32], i64)>,
-    /// It is of somebody who has shown who it is.
+    /// The sender has authenticated.
     is_authenticated: bool,
 }
 
 impl Marks {
-    /// The message is of somebody who has shown who it is: by a certificate or a password.
+    /// The sender has authenticated, by a certificate or a password.
     pub fn of_somebody(&mut self) {
         self.is_authenticated = true;
     }
@@ -45,7 +45,7 @@ impl Marks {
 }
 
 impl Replays {
-    /// Remembers what is to be remembered of a message; all of it, or nothing where one was there already.
+    /// Remembers the values of a message; all of them, or none where one was seen before.
     ///
     /// # Errors
     /// One was seen before, or there is no room for more.
@@ -60,7 +60,7 @@ impl Replays {
                 seen.until.remove(&digest);
             }
         }
-        // Of both: another service may take it for the message of somebody else.
+        // Looked for in both: another service may take the message for that of a sender of the other kind.
         let is_seen = |digest: &[u8; 32]| both.iter().any(|seen| seen.until.contains_key(digest));
         if marks.digests.iter().any(|(digest, _)| is_seen(digest)) {
             return Err("the message was here before");
@@ -92,7 +92,7 @@ mod tests {
         };
         assert!(replays.take(&marks(&["a"], 100), at(0)).is_ok());
         assert!(replays.take(&marks(&["a"], 100), at(1)).is_err());
-        // Nothing of a message is remembered that is refused.
+        // No value of a message that is refused is remembered.
         assert!(replays.take(&marks(&["b", "a"], 100), at(2)).is_err());
         assert!(replays.take(&marks(&["b"], 50), at(3)).is_ok());
         assert!(replays.take(&marks(&["a"], 200), at(100)).is_err());

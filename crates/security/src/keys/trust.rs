@@ -1,4 +1,4 @@
-//! Who is trusted: certificates of the store by themselves, and those that they issued.
+//! Whom to trust: the certificates of the store themselves, and those that they issued.
 
 use super::KeyStore;
 use crate::certificate::Certificate;
@@ -20,7 +20,7 @@ const MAX_KEPT: usize = 1024;
 /// Fewest bits of a key that a path may lead to. A certificate that is trusted by itself may have half as many.
 const FEWEST: usize = 2048;
 
-/// Whom messages may be from.
+/// The certificates that messages may be signed with.
 pub struct Trust {
     anchors: Vec<TrustAnchor<'static>>,
     certificates: Vec<Arc<Certificate>>,
@@ -34,7 +34,7 @@ impl fmt::Debug for Trust {
     }
 }
 
-/// A certificate that was found good, and until when that holds.
+/// A certificate that was verified, and until when that holds.
 type Verified = (Arc<Certificate>, Timestamp);
 
 /// Any extended usage: those that are there are of TLS, mail and code.
@@ -50,7 +50,7 @@ impl Trust {
     /// Trusts the certificates of a store. `revoked`: revocation lists in DER or PEM.
     ///
     /// # Errors
-    /// A revocation list is none.
+    /// A revocation list cannot be read.
     pub fn new(store: &KeyStore, revoked: &[Vec<u8>]) -> Result<Trust, String> {
         let certificates: Vec<Arc<Certificate>> = store.certificates.iter().map(|(_, certificate)| Arc::clone(certificate)).collect();
         let anchor = |certificate: &Arc<Certificate>| {
@@ -114,7 +114,7 @@ impl Trust {
             between.iter().map(|certificate| CertificateDer::from(certificate.as_slice())).collect();
         let time = UnixTime::since_unix_epoch(Duration::from_secs(now.as_second().max(0) as u64));
         let lists: Vec<&webpki::CertRevocationList<'_>> = self.revoked.iter().collect();
-        // Of an old list nobody knows what has been revoked since.
+        // A list that has expired does not tell what was revoked since.
         let revocation = RevocationOptionsBuilder::new(&lists)
             .ok()
             .map(|builder| builder.with_expiration_policy(ExpirationPolicy::Enforce).build());
@@ -132,13 +132,13 @@ impl Trust {
         });
         match path {
             Ok(()) => Ok(certificate),
-            // Self-signed, as most are that are trusted by themselves.
+            // Self-signed, as most certificates are that are trusted by themselves.
             Err(Error::CaUsedAsEndEntity | Error::UnknownIssuer) if by_itself => Ok(certificate),
             Err(why) => Err(format!("the certificate of {} is not trusted: {why}", certificate.subject)),
         }
     }
 
-    /// The certificate among those that are trusted by themselves of which something is so.
+    /// The certificate that fulfils a condition, among those that are trusted by themselves.
     pub fn find(&self, is_it: impl Fn(&Certificate) -> bool) -> Option<&Arc<Certificate>> {
         self.certificates.iter().find(|certificate| is_it(certificate))
     }
