@@ -1,10 +1,10 @@
-//! API keys: texts that clients show. Only their digests are kept.
+//! API keys: texts that clients send. Only their digests are kept.
 
 use crate::{from_hex, sha256};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use std::fmt;
 
-/// The keys that let somebody in, each with the name of who has it.
+/// The accepted keys, each with the name of its owner.
 #[derive(Default)]
 pub struct Keys(Vec<(String, [u8; 32])>);
 
@@ -15,10 +15,10 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// Adds a key: itself, or `sha256:` and the hexadecimal digits of its digest.
+    /// Adds a key: its text, or `sha256:` and the hexadecimal digits of its digest.
     ///
     /// # Errors
-    /// It is empty, or the digest is none.
+    /// The key is empty, or the digest is not 64 hexadecimal digits.
     pub fn add(&mut self, name: &str, key: &str) -> Result<(), String> {
         let digest = match key.strip_prefix("sha256:") {
             Some(digits) => {
@@ -34,7 +34,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Whose key this is. The time that it takes tells nothing about the keys.
+    /// The owner of a key. The comparison takes constant time, so that it tells nothing about the keys.
     pub fn find(&self, shown: &str) -> Option<&str> {
         let digest = sha256(shown.as_bytes());
         let mut found = None;

@@ -1,11 +1,11 @@
-//! Certificates of clients: who they say it is. TLS has verified them before.
+//! Certificates of clients: the identities in them. TLS has verified them before.
 
 use crate::{from_hex, sha256, to_hex};
 use std::fmt::Write;
 use x509_parser::extensions::GeneralName;
 use x509_parser::x509::X509Name;
 
-/// What a certificate says.
+/// The identity in a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The subject as RFC 4514 writes it: `CN=alice,O=Partner,C=DE`, the last part of the certificate first.
@@ -21,7 +21,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads a certificate in DER; `None`: it is none.
+    /// Reads a certificate in DER; `None`: it is not a certificate.
     pub fn read(der: &[u8]) -> Option<Identity> {
         let (rest, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
         if !rest.is_empty() {
@@ -125,10 +125,10 @@ fn escape(value: &str, out: &mut String) {
     }
 }
 
-/// Whose certificates let in.
+/// The certificates that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allowed {
-    /// Everybody's that TLS has verified.
+    /// Every certificate that TLS has verified.
     Verified,
     /// The one with this SHA-256 digest.
     Fingerprint(String),
@@ -142,7 +142,7 @@ impl Allowed {
     /// `*`, `sha256:…`, `dns:…`, `uri:…`, `email:…`, `ip:…`, or a subject.
     ///
     /// # Errors
-    /// It is none of these.
+    /// The text is none of these.
     pub fn read(text: &str) -> Result<Allowed, String> {
         let text = text.trim();
         if text == "*" {
@@ -164,7 +164,7 @@ impl Allowed {
         }
     }
 
-    /// Whether this certificate is meant.
+    /// Whether this certificate is accepted.
     pub fn fits(&self, identity: &Identity) -> bool {
         match self {
             Allowed::Verified => true,

@@ -1,13 +1,13 @@
-//! Answers of introspection (RFC 7662): what the server that issued a token says of it.
+//! Responses of introspection (RFC 7662): what the server that issued a token says about it.
 
 use crate::Caller;
 use crate::claims::{self, Rules};
 use serde_json::{Map, Value};
 
-/// What a server says of a token that is good.
+/// What a server says about a valid token.
 #[derive(Clone, Debug)]
 pub struct Good {
-    /// Whom it lets in.
+    /// The caller that it lets in.
     pub caller: Caller,
     /// When it ends, in seconds since 1970; `None`: the server does not say.
     pub ends: Option<u64>,
@@ -16,7 +16,7 @@ pub struct Good {
 /// Reads an answer. `now` is in seconds since 1970; `certificate` the one that the client showed, for tokens that are bound to one.
 ///
 /// # Errors
-/// The token is not good; or (`true`) the answer is none.
+/// The token is not valid; or (`true`) the response is malformed.
 pub fn read(
     answer: &[u8],
     rules: &Rules,
@@ -38,7 +38,7 @@ pub fn read(
     }
     let invalid = |why: String| (why, false);
     let ends = claims::lifetime(&claims, rules, now).map_err(invalid)?;
-    // The server need not repeat what it knows.
+    // Issuer and audience may be absent: the server that answers knows them.
     claims::meant(&claims, rules, false).map_err(invalid)?;
     claims::bound(&claims, certificate).map_err(invalid)?;
     Ok(Good { caller: claims::caller("introspection", claims), ends })

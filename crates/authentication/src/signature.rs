@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 /// Most signatures in one header that are looked at.
 const MOST: usize = 16;
 
-/// Which digest.
+/// The digest of the HMAC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Digest {
-    /// Only for senders that have nothing better.
+    /// Only for senders that support nothing better.
     Sha1,
     /// The usual one.
     #[default]
@@ -38,11 +38,11 @@ pub enum Encoding {
 pub struct Scheme {
     /// The header with the signature.
     pub header: String,
-    /// What stands before it: `sha256=`, `v1,`.
+    /// The text before the signature: `sha256=`, `v1,`.
     pub prefix: String,
-    /// Which digest.
+    /// The digest.
     pub digest: Digest,
-    /// How it is written.
+    /// Its encoding.
     pub encoding: Encoding,
     /// What is signed: `{body}`, with `{timestamp}` and `{id}` where these are headers.
     pub signed: String,
@@ -62,7 +62,7 @@ impl fmt::Debug for Scheme {
 }
 
 impl Scheme {
-    /// GitHub's, with these secrets: the first one signs, each of them checks.
+    /// The scheme of GitHub with these secrets: the first one signs, each of them verifies.
     ///
     /// # Errors
     /// There is none, or one is empty.
@@ -83,10 +83,10 @@ impl Scheme {
         })
     }
 
-    /// Whether what is signed can be had.
+    /// Checks that what is signed can be built.
     ///
     /// # Errors
-    /// It names no body, or a header that is not set.
+    /// It has no body in it, or a header that is not set.
     pub fn check(&self) -> Result<(), String> {
         let names = |placeholder: &str| self.signed.contains(placeholder);
         if !names("{body}") {
@@ -162,7 +162,7 @@ impl Scheme {
             }
         }
         let message = self.message(body, timestamp, id);
-        // Several may stand in one header, while secrets change: between blanks, as the Standard Webhooks write them.
+        // One header may hold several signatures, while secrets change: separated by blanks, as the Standard Webhooks write them.
         for part in shown.split_ascii_whitespace().take(MOST) {
             let Some(text) = part.strip_prefix(self.prefix.as_str()) else { continue };
             let signature = match self.encoding {

@@ -18,7 +18,7 @@ const MOST_KEYS: usize = 100;
 /// Most keys that are tried for a token that names none.
 const MOST_TRIED: usize = 8;
 
-/// The algorithms with a public key: what is allowed where nothing is said.
+/// The algorithms with a public key, which are allowed where the settings name none.
 pub const ASYMMETRIC: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -34,7 +34,7 @@ pub const ASYMMETRIC: [Algorithm; 9] = [
 /// Reads names of algorithms.
 ///
 /// # Errors
-/// One is none, with its name.
+/// A name is unknown.
 pub fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, String> {
     let read = |name: &String| {
         Algorithm::from_str(name).map_err(|_| format!("`{name}` is no algorithm for tokens: RS256, ES256, …"))
@@ -63,7 +63,7 @@ impl Keys {
     /// should publish, are left out.
     ///
     /// # Errors
-    /// It is no set, or has no key of use.
+    /// It is not a set of keys, or has no usable key.
     pub fn read(json: &[u8]) -> Result<Keys, String> {
         let mut set: Value = serde_json::from_slice(json).map_err(|_| "it is not JSON".to_owned())?;
         let Some(Value::Array(list)) = set.get_mut("keys").map(Value::take) else {
@@ -86,7 +86,7 @@ impl Keys {
 }
 
 fn key(jwk: Value) -> Option<Key> {
-    // How it may be used, said in one way or the other.
+    // A key may be restricted to a use in two ways.
     let operations = jwk.get("key_ops").and_then(Value::as_array);
     if operations.is_some_and(|list| !list.iter().any(|operation| operation == "verify")) {
         return None;
@@ -106,12 +106,12 @@ fn key(jwk: Value) -> Option<Key> {
     Some(Key { id: jwk.common.key_id, algorithm, key })
 }
 
-/// Why a token lets nobody in.
+/// Why a token is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Its signature fits no key that is there: the issuer may have new ones.
+    /// Its signature fits no known key: the issuer may have new ones.
     UnknownKey(String),
-    /// It is not good, whatever keys there are.
+    /// It is not valid, whatever the keys.
     Invalid(String),
 }
 
@@ -123,7 +123,7 @@ pub fn is_token(text: &str) -> bool {
 /// Checks a token. `now` is in seconds since 1970; `certificate` the one that the client showed, for tokens that are bound to one.
 ///
 /// # Errors
-/// It is not good.
+/// It is not valid.
 pub fn verify(
     token: &str,
     keys: &Keys,
@@ -156,7 +156,7 @@ pub fn verify(
             && key.algorithm.is_none_or(|algorithm| algorithm == header.alg)
             && header.kid.as_ref().is_none_or(|id| key.id.as_ref().is_none_or(|key_id| key_id == id))
     };
-    // The claims are looked at here, by the clock that the caller has.
+    // The claims are checked here, with the clock of the caller.
     let mut validation = Validation::new(header.alg);
     validation.required_spec_claims.clear();
     (validation.validate_exp, validation.validate_nbf, validation.validate_aud) = (false, false, false);
@@ -280,7 +280,7 @@ mod tests {
         let judge = |token: &str| verify(token, &keys, &ASYMMETRIC, &rules(), NOW, None);
         assert!(judge(&token(&named(Some("1")), &private)).is_ok());
         assert!(judge(&token(&named(None), &private)).is_ok());
-        // A key that may have come since; not so where the one that is named is there.
+        // The issuer may have published the key since; not where the key that the token names is there.
         assert!(matches!(judge(&token(&named(Some("2")), &other)), Err(Problem::UnknownKey(_))));
         assert!(matches!(judge(&token(&named(None), &other)), Err(Problem::UnknownKey(_))));
         assert!(matches!(judge(&token(&named(Some("1")), &other)), Err(Problem::Invalid(_))));
