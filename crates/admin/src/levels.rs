@@ -64,7 +64,7 @@ impl std::str::FromStr for Levels {
 
     /// A level (`info`), or levels by category (`info,busbar_transport=debug`).
     fn from_str(text: &str) -> Result<Levels, String> {
-        // What nobody said is at ERROR, as `RUST_LOG` has it elsewhere.
+        // A category that is not named is at ERROR, as `RUST_LOG` has it elsewhere.
         let mut levels = Levels { default: LevelFilter::ERROR, by_category: BTreeMap::new() };
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             match part.split_once('=') {
@@ -83,11 +83,11 @@ impl std::str::FromStr for Levels {
 
 impl Levels {
     pub(crate) fn targets(&self) -> Targets {
-        // What peers do wrong the library says line by line; what comes of it is said here.
+        // The library logs each fault of a peer; the bus logs what comes of it.
         let targets = Targets::new()
             .with_default(self.default)
             .with_target("h2", LevelFilter::OFF)
-            // What the drivers of databases say beside the errors that they report: a line for each connection, or for each `RAISE NOTICE`.
+            // The drivers of databases log a line for each connection or each `RAISE NOTICE`, beside the errors that they report.
             .with_target("tiberius", LevelFilter::OFF)
             .with_target("sqlx", LevelFilter::WARN.min(self.default));
         self.by_category.iter().fold(targets, |targets, (name, level)| targets.with_target(*name, *level))

@@ -1,7 +1,7 @@
-//! The socket of the admin address: a few connections at a time, a request each, and none for ever.
+//! The socket of the admin address: a few connections at a time, one request each, and each with a deadline.
 //!
-//! Whoever has not sent a request yet holds a place only as long as nobody else wants it: where all are taken, the one of them that came
-//! first makes room. So half a request, or many of them, keep nobody out.
+//! A connection that has not sent its request yet keeps its place only as long as no other wants it: where all are taken, the oldest of them
+//! makes room. So clients that send half a request, or many of them, keep nobody out.
 
 use std::collections::VecDeque;
 use std::future::Future;
