@@ -172,13 +172,13 @@ impl From<Failure> for SendErrorKind {
     }
 }
 
-/// Whether the system has told this process, and not the peer, that there is no more of something: AGAIN is for threads.
+/// Whether an error says that this process, not the peer, lacks something: AGAIN is for threads.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN))
 }
 
-/// Whether packets could be sent there: found out without a port of TCP.
+/// Whether there is a route to an address: found out without using a port of TCP.
 fn has_route(address: SocketAddr) -> bool {
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => ([0; 4], 0).into(),

@@ -31,22 +31,22 @@ const AWAY: u16 = 1001;
 const POLICY: u16 = 1008;
 const INTERNAL: u16 = 1011;
 
-/// Something to say, nothing, or that the conversation has failed ([`Failed`]).
+/// What to send, `None` for nothing, or that the conversation has failed ([`Failed`]).
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Option<Said>, Failed>> + Send + 'a>>;
 
 /// A message could not be answered: the WebSocket is closed with 1011 (internal error). Whoever says so has logged it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
-/// Who talks with the client of a WebSocket.
+/// The application behind a WebSocket.
 pub trait Dialogue: Send {
     /// Most bytes of a message of the client; beyond, the WebSocket is closed with 1009 (too big).
     fn largest(&self) -> usize;
 
-    /// Where others put what is said to the client.
+    /// The mailbox for messages of others to the client.
     fn mailbox(&self) -> Option<Arc<Mailbox>>;
 
-    /// What is said before the client has said anything.
+    /// The messages to send before the client has sent any.
     fn first(&mut self) -> Answering<'_>;
 
     /// Answers a message. It is dropped where the client goes away.
@@ -57,7 +57,7 @@ pub trait Dialogue: Send {
     fn ended(self: Box<Self>, close: Option<(u16, String)>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// What waits to be said to one client.
+/// The messages that wait to be sent to one client.
 #[derive(Debug)]
 pub struct Mailbox {
     /// Most messages, and most bytes of them together.
@@ -74,7 +74,7 @@ struct Letters {
     reader: Option<Waker>,
 }
 
-/// The client takes too little of what is said to it: its WebSocket is closed with 1008.
+/// The client receives too slowly: its WebSocket is closed with 1008.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflown;
 
@@ -84,7 +84,7 @@ impl Mailbox {
         Mailbox { most: (messages, bytes), letters: Mutex::default() }
     }
 
-    /// Says something to the client.
+    /// Queues a message for the client.
     ///
     /// # Errors
     /// Too much is waiting already.
@@ -106,7 +106,7 @@ impl Mailbox {
         if letters.overflown { Err(Overflown) } else { Ok(()) }
     }
 
-    /// Whether too much waits; if not, to be woken when that, or anything, is so.
+    /// Whether too much waits; if not, the task is woken when that is so, or when anything is queued.
     fn poll_overflown(&self, cx: &mut Context<'_>) -> Poll<Overflown> {
         let mut letters = lock(&self.letters);
         if letters.overflown {
@@ -126,7 +126,7 @@ impl Mailbox {
             Some(message) => {
                 letters.bytes -= message.payload.len();
                 if letters.waiting.is_empty() {
-                    // One that was full once does not stay large.
+                    // A queue that was full once does not stay large.
                     letters.waiting = VecDeque::new();
                 }
                 Poll::Ready(Ok(message))
@@ -140,7 +140,7 @@ impl Mailbox {
 }
 
 impl Letters {
-    /// Who reads is to be woken.
+    /// Registers the reader to be woken.
     fn wake(&mut self, cx: &Context<'_>) {
         if !self.reader.as_ref().is_some_and(|registered| registered.will_wake(cx.waker())) {
             self.reader = Some(cx.waker().clone());
@@ -232,9 +232,9 @@ impl Opening {
 
 /// Why it ends.
 enum End {
-    /// The client said so.
+    /// The client sent a Close frame.
     Closed(Option<(u16, String)>),
-    /// What the client sends cannot be read on.
+    /// The client sent something that cannot be read.
     Broken(Broken),
     /// It is ended with this code.
     With(u16, &'static str),
@@ -242,10 +242,10 @@ enum End {
     Gone,
 }
 
-/// How far the answer to a goodbye is that the client said while its message is answered.
+/// How far the response to a Close frame is that came while a message was being answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goodbye {
-    /// The client has said none.
+    /// The client has not sent one.
     Unsaid,
     /// It is on its way.
     Begun,
@@ -264,13 +264,13 @@ struct Socket<'a> {
     mailbox: Option<Arc<Mailbox>>,
     /// What is being written, and whether it is ours: an answer or a goodbye.
     out: Option<(Writing, bool)>,
-    /// Ours, which is next.
+    /// The next frame of ours.
     queued: Option<Writing>,
     /// The ping that is answered when there is room.
     ping: Option<Vec<u8>>,
     goodbye: Goodbye,
     written: u64,
-    /// Since the client has said something, if only a ping.
+    /// Since the client has sent anything, if only a ping.
     idle: Timer,
     /// Since anything came of a message that has begun.
     pause: Timer,
@@ -512,7 +512,7 @@ impl Socket<'_> {
         }
     }
 
-    /// Writes something of ours.
+    /// Queues a frame of ours.
     async fn say(&mut self, writing: Writing) -> Result<(), End> {
         self.queued = Some(writing);
         poll_fn(|cx| {

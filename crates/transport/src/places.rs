@@ -40,7 +40,7 @@ pub(crate) struct Backend {
 /// The right to have a connection.
 pub(crate) struct Place {
     backend: Arc<Backend>,
-    /// None of an extra one: it is not among those that are counted.
+    /// `None`: an extra one, which is not counted.
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -56,14 +56,14 @@ impl Places {
         Places { most, queue, backends: Mutex::new(backends) }
     }
 
-    /// Those at one backend. Asked once for each connection, not for each request.
+    /// The places at one backend. Called once for each connection, not for each request.
     pub(crate) fn at(&self, target: &Target) -> Arc<Backend> {
         let mut backends = lock(&self.backends);
         if let Some(backend) = backends.by_target.get(target) {
             return backend.clone();
         }
         if backends.by_target.len() >= backends.most {
-            // Whoever has a place or waits for one shares in it.
+            // Whoever has a place or waits for one holds a reference.
             backends.by_target.retain(|_, backend| Arc::strong_count(backend) > 1);
             // Those in use are not looked through again for each one that is added.
             backends.most = KNOWN.max(2 * backends.by_target.len());
@@ -108,11 +108,11 @@ impl Place {
 }
 
 impl Waiting {
-    /// The next place that becomes free; who waits longest is first.
+    /// Waits for the next free place; first come, first served.
     pub(crate) async fn place(&self) -> Place {
         match self.backend.free.clone().acquire_owned().await {
             Ok(permit) => Place { backend: self.backend.clone(), permit: Some(permit) },
-            // Only a semaphore that was closed says so, and this one never is.
+            // Only a closed semaphore fails, and this one is never closed.
             Err(_) => std::future::pending().await,
         }
     }

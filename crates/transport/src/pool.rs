@@ -307,7 +307,7 @@ impl ClientSide {
         ClientSide { shard, target, expires, place, _descriptor: descriptor }
     }
 
-    /// Where the connection leads.
+    /// The target of the connection.
     pub(crate) fn target(&self) -> &Target {
         &self.target
     }

@@ -1,6 +1,6 @@
 //! Heads from the wire, parsed in place and in one pass, checked so that there is one way to read them.
 //!
-//! Refused is what is no HTTP, whatever would be read in two ways (bare line feeds, folded fields, white space before a
+//! Refused is what is not HTTP, whatever could be read in two ways (bare line feeds, folded fields, white space before a
 //! colon), and whatever makes the end of the message or its addressee ambiguous (RFC 9112, 2.2, 3.2, 5, 6.3 and 11.2).
 //! What is accepted, and as what, is compared with httparse in the tests.
 
@@ -189,7 +189,7 @@ fn read_response(
     };
     let reason = match &wire[reason_at..reason_end] {
         [] => "",
-        // What is not ASCII means nothing to anybody (RFC 9112, 4: clients ignore it).
+        // Bytes that are not ASCII have no meaning (RFC 9112, 4: clients ignore the phrase).
         b" OK" => "OK",
         [b' ', reason @ ..] if reason.is_ascii() => utf8(reason).unwrap_or_default(),
         [b' ', ..] => "",
@@ -223,7 +223,7 @@ fn read_response(
 
 /// Why a head was not read.
 enum Stop {
-    /// It goes on behind what is there.
+    /// It is incomplete.
     Partial,
     Refused(Refusal),
 }

@@ -1,4 +1,4 @@
-//! A connection as the library wants it: reads and writes of the halves that HTTP/1.1 has too. On its way in, frames are
+//! A connection as the library expects it: reads and writes of the same halves that HTTP/1.1 uses. Received frames are
 //! counted: those that carry nothing must not outweigh those that do.
 
 use std::io::{self, IoSlice};
@@ -94,14 +94,14 @@ impl Frames {
     }
 }
 
-/// The receiving half, for whoever reads on when the library has let go of it.
+/// The receiving half, for use after the library has dropped the connection.
 pub(crate) type Rest = Arc<Mutex<Option<ReadHalf>>>;
 
 /// See the module.
 pub(crate) struct Duplex {
     read: Option<ReadHalf>,
     writer: Writer,
-    /// What was read before it was known to be HTTP/2.
+    /// Bytes that were read before the protocol was detected.
     before: Bytes,
     frames: Frames,
     traffic: Arc<Traffic>,
@@ -151,7 +151,7 @@ impl AsyncRead for Duplex {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.traffic.is_flooded() {
-            // Whoever drives the connection says so and ends it.
+            // The driver of the connection reports the flood and ends it.
             return Poll::Pending;
         }
         let from = into.filled().len();

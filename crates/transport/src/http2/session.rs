@@ -38,16 +38,16 @@ const HTTP1_FOR: Duration = Duration::from_secs(60);
 /// Most times that a request which was not processed is sent again.
 const AGAIN: u8 = 2;
 
-/// The connections of one worker.
+/// The sessions of one worker.
 #[derive(Default)]
 pub(crate) struct Sessions(Mutex<HashMap<Target, Backend>>);
 
 #[derive(Default)]
 struct Backend {
     open: Vec<Session>,
-    /// Until then it is spoken to in HTTP/1.1, which it chose.
+    /// Until then the backend, which chose HTTP/1.1, is spoken to in HTTP/1.1.
     http1_until: Option<Instant>,
-    /// Who connects has it.
+    /// Held by the request that connects.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -64,7 +64,7 @@ struct State {
     retired: AtomicBool,
     /// It has carried a stream before.
     used: AtomicBool,
-    /// The backend allows none on it; who waits is told.
+    /// The backend allows no streams on it; waiting requests are told.
     barred: AtomicBool,
     told: tokio::sync::Notify,
     idle_since: Mutex<Instant>,
@@ -104,7 +104,7 @@ impl Drop for InUse {
     }
 }
 
-/// How a backend is spoken to.
+/// The protocol that a backend is spoken to in.
 enum Spoken {
     Http2(Session, InUse),
     Http1,
@@ -157,7 +157,7 @@ impl Sessions {
         drop(backends);
     }
 
-    /// Those that nobody has a stream on.
+    /// Sessions without a stream.
     pub(crate) fn idle(&self) -> usize {
         let backends = lock(&self.0);
         backends.values()
@@ -521,7 +521,7 @@ async fn send_on(
         Err(failed) => {
             let silent = matches!(failed.kind, SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout);
             if silent && traffic.received() == seen {
-                // Nothing at all came: the connection may be dead, and nobody would say so.
+                // Nothing came at all: the connection may be dead without a sign.
                 session.state.retire();
             }
             if matches!(failed.kind, SendErrorKind::Protocol(ENDLESS)) {

@@ -1,4 +1,4 @@
-//! What may be agreed on in a handshake: versions, cipher suites, and certificates that are not revoked.
+//! What may be negotiated in a handshake: versions, cipher suites, and certificates that are not revoked.
 
 use super::{TlsError, read};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -9,14 +9,14 @@ use rustls::{CipherSuite, SupportedProtocolVersion, version};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What one side insists on beyond what is safe anyway. Default: nothing.
+/// What one side demands beyond the safe defaults. Default: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsRules {
     /// `TLSv1.2` and `TLSv1.3`; empty: both.
     pub versions: Vec<String>,
     /// Names of cipher suites (IANA), the preferred one first; empty: all that are safe.
     pub ciphers: Vec<String>,
-    /// Revocation lists, in PEM (as many as the file has) or DER. Where there is one, each certificate of a chain has to be in the reach of
+    /// Revocation lists, in PEM (as many as the file has) or DER. Where there is one, each certificate of a chain has to be in the scope of
     /// one that has not expired.
     pub revoked: Vec<PathBuf>,
 }
@@ -37,7 +37,7 @@ impl TlsRules {
         for version in versions {
             match version_of(version) {
                 Some(_) => rules.versions.push(version.clone()),
-                // `TLS` is whatever is there.
+                // `TLS` means every version.
                 None if version.eq_ignore_ascii_case("TLS") => {}
                 None => left_out.push(version.clone()),
             }
@@ -51,10 +51,10 @@ impl TlsRules {
         (rules, left_out)
     }
 
-    /// Whether there is something to agree on.
+    /// Checks that something can be negotiated.
     ///
     /// # Errors
-    /// A version or a cipher suite is not there, or they exclude each other.
+    /// A version or a cipher suite is unknown, or they exclude each other.
     pub fn check(&self) -> Result<(), TlsError> {
         self.provider().and(self.versions()).map(drop)
     }
@@ -89,14 +89,14 @@ impl TlsRules {
         Ok(Arc::new(provider))
     }
 
-    /// The versions; those that none of the cipher suites is of are no error where no version is named.
+    /// The versions; one that has none of the cipher suites is an error only where it is named.
     pub(super) fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
         if self.versions.is_empty() {
             let versions = [&version::TLS13, &version::TLS12];
             if self.ciphers.is_empty() {
                 return Ok(versions.into());
             }
-            // TLS 1.3 has suites of its own, whose names say nothing of keys.
+            // TLS 1.3 has suites of its own, whose names do not tell the kind of key.
             let has = |supported: &SupportedProtocolVersion| {
                 self.ciphers.iter().any(|name| {
                     let is_new = !name.to_ascii_uppercase().contains("_WITH_");
