@@ -24,7 +24,7 @@ impl Keys {
             Some(digits) => {
                 let digest = from_hex(digits).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
                 digest.ok_or_else(|| {
-                    format!("the key of {name} is no SHA-256 digest of 64 hexadecimal digits")
+                    format!("the key of {name} is not a SHA-256 digest of 64 hexadecimal digits")
                 })?
             }
             None if key.is_empty() => return Err(format!("the key of {name} is empty")),

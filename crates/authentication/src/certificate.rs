@@ -151,7 +151,7 @@ impl Allowed {
         if let Some(digits) = text.strip_prefix("sha256:") {
             let digest = from_hex(digits).filter(|bytes| bytes.len() == 32);
             let digest =
-                digest.ok_or_else(|| format!("`{text}` is no SHA-256 digest of 64 hexadecimal digits"))?;
+                digest.ok_or_else(|| format!("`{text}` is not a SHA-256 digest of 64 hexadecimal digits"))?;
             return Ok(Allowed::Fingerprint(to_hex(&digest)));
         }
         match text.split_once(':') {

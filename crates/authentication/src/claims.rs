@@ -26,9 +26,9 @@ fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, Strin
                 // Beyond 2^53 a number cannot be a time.
                 number.as_f64().filter(|seconds| (0.0..9e15).contains(seconds)).map(|seconds| seconds as u64)
             });
-            whole.map(Some).ok_or_else(|| format!("its claim {name} is no time"))
+            whole.map(Some).ok_or_else(|| format!("its claim {name} is not a time"))
         }
-        Some(_) => Err(format!("its claim {name} is no time")),
+        Some(_) => Err(format!("its claim {name} is not a time")),
     }
 }
 

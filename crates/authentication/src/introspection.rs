@@ -24,7 +24,7 @@ pub fn read(
     certificate: Option<&[u8]>,
 ) -> Result<Good, (String, bool)> {
     let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(answer) else {
-        return Err(("the answer of the introspection is no JSON object".to_owned(), true));
+        return Err(("the answer of the introspection is not a JSON object".to_owned(), true));
     };
     match claims.get("active") {
         Some(Value::Bool(true)) => {}
@@ -61,8 +61,8 @@ mod tests {
             (r#"{"active": true, "cnf": {"x5t#S256": "x"}}"#, Err(("certificate", false))),
             (r#"{"active": "true"}"#, Err(("does not say", true))),
             ("{}", Err(("does not say", true))),
-            ("[]", Err(("no JSON", true))),
-            ("<html/>", Err(("no JSON", true))),
+            ("[]", Err(("not a JSON", true))),
+            ("<html/>", Err(("not a JSON", true))),
         ] {
             match (read(answer.as_bytes(), &rules, 100, None), wanted) {
                 (Ok(good), Ok(wanted)) => assert_eq!(good.caller.subject, wanted, "{answer}"),

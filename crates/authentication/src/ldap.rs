@@ -29,7 +29,7 @@ impl Name {
         match text.contains("{user}") && text.contains('=') {
             true => Ok(Name(text.to_owned())),
             false => {
-                Err(format!("`{text}` is no name with {{user}}, like uid={{user}},ou=people,dc=example"))
+                Err(format!("`{text}` is not a name with {{user}}, like uid={{user}},ou=people,dc=example"))
             }
         }
     }
@@ -88,7 +88,7 @@ impl Filter {
         match root {
             Some(root) => Ok(Filter { text: text.to_owned(), root }),
             None => Err(format!(
-                "`{text}` is no filter of `&`, `|`, `!` and `=`, like (&(objectClass=person)(uid={{user}}))"
+                "`{text}` is not a filter of `&`, `|`, `!` and `=`, like (&(objectClass=person)(uid={{user}}))"
             )),
         }
     }
@@ -249,7 +249,7 @@ pub enum Said {
 /// # Errors
 /// It is no message, too large, or an answer to another question.
 pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static str> {
-    const NONE: &str = "what it says is no LDAP";
+    const NONE: &str = "its response is not LDAP";
     let mut message = Ber(bytes);
     let Some((tag, length, head)) = message.head().map_err(|()| NONE)? else { return Ok(None) };
     if tag != SEQUENCE || length > LARGEST {

@@ -156,7 +156,7 @@ impl Scheme {
         let shown = header(&self.header).ok_or_else(|| format!("it has no header {}", self.header))?;
         let (timestamp, id) = (value_of(&self.timestamp_header)?, value_of(&self.id_header)?);
         if self.timestamp_header.is_some() {
-            let time: u64 = timestamp.trim().parse().map_err(|_| "its time is no number".to_owned())?;
+            let time: u64 = timestamp.trim().parse().map_err(|_| "its time is not a number".to_owned())?;
             if time.abs_diff(now) > self.tolerance {
                 return Err("its time is too far from now".to_owned());
             }

@@ -37,7 +37,7 @@ pub const ASYMMETRIC: [Algorithm; 9] = [
 /// A name is unknown.
 pub fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, String> {
     let read = |name: &String| {
-        Algorithm::from_str(name).map_err(|_| format!("`{name}` is no algorithm for tokens: RS256, ES256, …"))
+        Algorithm::from_str(name).map_err(|_| format!("`{name}` is not an algorithm for tokens: RS256, ES256, …"))
     };
     names.iter().map(read).collect()
 }
@@ -67,7 +67,7 @@ impl Keys {
     pub fn read(json: &[u8]) -> Result<Keys, String> {
         let mut set: Value = serde_json::from_slice(json).map_err(|_| "it is not JSON".to_owned())?;
         let Some(Value::Array(list)) = set.get_mut("keys").map(Value::take) else {
-            return Err("it is no set of keys: it has no list `keys`".to_owned());
+            return Err("it is not a set of keys: it has no list `keys`".to_owned());
         };
         if list.len() > MOST_KEYS {
             return Err(format!("it has more than {MOST_KEYS} keys"));
@@ -245,8 +245,8 @@ mod tests {
             (with(json!({"cnf": {"x5t#S256": print}})), Some(&b"certificate"[..]), ""),
             (with(json!({"exp": NOW - 60})), None, "expired"),
             (with(json!({"exp": null})), None, "(exp)"),
-            (with(json!({"exp": "tomorrow"})), None, "no time"),
-            (with(json!({"exp": -1})), None, "no time"),
+            (with(json!({"exp": "tomorrow"})), None, "not a time"),
+            (with(json!({"exp": -1})), None, "not a time"),
             (with(json!({"nbf": NOW + 61})), None, "not valid yet"),
             (with(json!({"iat": NOW + 61})), None, "in the future"),
             (with(json!({"iss": "you"})), None, "issuer"),

@@ -120,7 +120,7 @@ impl Entity {
             Entity::Json(want) => match serde_json::from_slice::<serde_json::Value>(body) {
                 Ok(got) if same_json(want, &got) => Ok(()),
                 Ok(got) => differs(format!("{got} instead of {want}")),
-                Err(error) => differs(format!("the body is no JSON ({error}): {}", excerpt(body))),
+                Err(error) => differs(format!("the body is not JSON ({error}): {}", excerpt(body))),
             },
             Entity::Contains(parts) => {
                 read(body, "the body")?;
@@ -175,7 +175,7 @@ fn read(bytes: &[u8], what: &str) -> Result<Element, Mismatch> {
             Some(node) => Ok(Element { document, node }),
             None => differs(format!("{what} has no document element")),
         },
-        Err(error) => differs(format!("{what} is no XML ({error}): {}", excerpt(bytes))),
+        Err(error) => differs(format!("{what} is not XML ({error}): {}", excerpt(bytes))),
     }
 }
 
@@ -395,8 +395,8 @@ mod tests {
             ("<z x='1'><b>text</b><c/></z>", "element {}z instead of {}a"),
             ("<a xmlns='urn:x' x='1'/>", "element {urn:x}a instead of {}a"),
             ("<a x='1'><b>text</b>more<c/></a>", "'more' instead of <c>"),
-            ("<a x='1'><b>", "is no XML"),
-            ("", "is no XML"),
+            ("<a x='1'><b>", "is not XML"),
+            ("", "is not XML"),
         ];
         for (got, want_message) in cases {
             let message = check(Entity::Payload(want.to_owned()), got).expect_err(got);

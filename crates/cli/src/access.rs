@@ -162,7 +162,7 @@ impl Admin {
             tokens.add(name, token).map_err(|why| format!("admin.tokens: {why}"))?;
         }
         if let Some(path) = self.open.iter().find(|path| !path.starts_with('/')) {
-            return Err(format!("admin.open: `{path}` is no path; expected e.g. /metrics"));
+            return Err(format!("admin.open: `{path}` is not a path; expected e.g. /metrics"));
         }
         let tokens = (!self.tokens.is_empty()).then(|| Arc::new(tokens));
         Ok(admin::Credentials { tokens, open: self.open.clone() })
@@ -193,7 +193,7 @@ fn profile(name: &str, settings: &Access) -> Result<Profile, String> {
     };
     let tokens = match (&settings.jwks, &settings.secret) {
         (Some(_), Some(_)) => {
-            return Err("`jwks` and `secret` exclude each other: a public key is no secret".to_owned());
+            return Err("`jwks` and `secret` exclude each other: a public key is not a secret".to_owned());
         }
         (Some(jwks), None) => {
             let algorithms = algorithms(settings, &ASYMMETRIC)?;
@@ -299,7 +299,7 @@ fn keys(jwks: &str, settings: &Access) -> Result<KeySource, String> {
     let failed = |why: &str| format!("the keys in {}: {why}", path.display());
     let size = std::fs::metadata(&path).map_err(|error| failed(&diagnostics::io_reason(&error)))?;
     if !size.is_file() || size.len() > LARGEST {
-        return Err(failed("it is no file, or too large"));
+        return Err(failed("it is not a file, or too large"));
     }
     let bytes = std::fs::read(&path).map_err(|error| failed(&diagnostics::io_reason(&error)))?;
     Keys::read(&bytes).map(KeySource::Here).map_err(|why| failed(&why))
@@ -322,7 +322,7 @@ fn remote(setting: &str, url: &str, plain_http: bool) -> Result<Remote, String> 
 /// It is not such a URL.
 pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, String> {
     let shown = diagnostics::without_credentials(url);
-    let parsed = parse_url(url).map_err(|error| format!("{setting}: `{shown}` is no URL: {error}"))?;
+    let parsed = parse_url(url).map_err(|error| format!("{setting}: `{shown}` is not a URL: {error}"))?;
     let loopback = parsed.host == "localhost"
         || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     match parsed.scheme.as_str() {
@@ -331,7 +331,7 @@ pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, Str
         "http" => Err(format!(
             "{setting}: `{shown}` is not https, so somebody between could answer; `plain_http = true` allows it"
         )),
-        _ => Err(format!("{setting}: `{shown}` is no https URL")),
+        _ => Err(format!("{setting}: `{shown}` is not an https URL")),
     }
 }
 
@@ -340,7 +340,7 @@ fn directory(ldap: &Ldap, settings: &Access) -> Result<Directory, String> {
     let (tls, rest) = match ldap.address.split_once("://") {
         Some(("ldaps", rest)) => (true, rest),
         Some(("ldap", rest)) => (false, rest),
-        _ => return Err(wrong("`address` is no ldaps://HOST:PORT")),
+        _ => return Err(wrong("`address` is not like ldaps://HOST:PORT")),
     };
     // Parsed as an http URL: ports and brackets follow the same rules.
     let port = if tls { 636 } else { 389 };
@@ -348,7 +348,7 @@ fn directory(ldap: &Ldap, settings: &Access) -> Result<Directory, String> {
     let server = rest.trim_end_matches('/');
     let url = if with_port { format!("http://{server}/") } else { format!("http://{server}:{port}/") };
     let parsed =
-        parse_url(&url).map_err(|error| wrong(&format!("`{}` is no address: {error}", ldap.address)))?;
+        parse_url(&url).map_err(|error| wrong(&format!("`{}` is not an address: {error}", ldap.address)))?;
     if parsed.path_and_query != "/" {
         return Err(wrong("`address` is a server alone: what is searched below is `base`"));
     }
@@ -389,7 +389,7 @@ fn directory(ldap: &Ldap, settings: &Access) -> Result<Directory, String> {
 fn is_header(setting: &str, name: &str) -> Result<(), String> {
     match !name.is_empty() && name.bytes().all(message::is_token_byte) {
         true => Ok(()),
-        false => Err(format!("{setting}: `{name}` is no header name")),
+        false => Err(format!("{setting}: `{name}` is not a header name")),
     }
 }
 
@@ -398,7 +398,7 @@ fn signature(settings: &Signature) -> Result<Scheme, String> {
     for secret in &settings.secrets {
         secrets.push(match secret.strip_prefix("base64:") {
             None => secret.clone().into_bytes(),
-            Some(text) => STANDARD.decode(text).map_err(|_| "signature: a secret is no base64".to_owned())?,
+            Some(text) => STANDARD.decode(text).map_err(|_| "signature: a secret is not base64".to_owned())?,
         });
     }
     let mut scheme = Scheme::new(secrets).map_err(|why| format!("signature: {why}"))?;
@@ -465,7 +465,7 @@ mod tests {
             ("", "lets nobody in"),
             ("jwks = 'https://id.example/keys'", "issuers"),
             ("issuers = ['me']\njwks = 'http://id.example/keys'", "not https"),
-            ("issuers = ['me']\njwks = 'ftp://id.example/keys'", "no URL"),
+            ("issuers = ['me']\njwks = 'ftp://id.example/keys'", "not a URL"),
             ("issuers = ['me']\njwks = '/no/such/file'", "/no/such/file"),
             ("issuers = ['me']\njwks = 'https://a/'\nalgorithms = ['HS256']", "need `secret`"),
             ("issuers = ['me']\njwks = 'https://a/'\nalgorithms = ['none']", "`none`"),
@@ -473,14 +473,14 @@ mod tests {
             ("issuers = ['me']\nsecret = 'short'", "32 bytes"),
             ("introspection = 'https://a/'\nclient_id = 'x'", "go together"),
             ("keys = { a = '' }", "empty"),
-            ("keys = { a = 'b' }\nkey_header = 'a b'", "no header name"),
+            ("keys = { a = 'b' }\nkey_header = 'a b'", "not a header name"),
             ("certificates = ['alice']", "neither"),
-            ("[ldap]\naddress = 'ldap.example'\nuser = 'uid={user}'", "no ldaps://"),
+            ("[ldap]\naddress = 'ldap.example'\nuser = 'uid={user}'", "not like ldaps://"),
             ("[ldap]\naddress = 'ldap://ldap.example'\nuser = 'uid={user}'", "not ldaps"),
             ("[ldap]\naddress = 'ldaps://a/dc=example'\nuser = 'uid={user}'", "server alone"),
             ("[ldap]\naddress = 'ldaps://a'\nuser = 'uid=alice'", "{user}"),
             ("[ldap]\naddress = 'ldaps://a'", "where users are"),
-            ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nfilter = '(uid=*)(|'", "no filter"),
+            ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nfilter = '(uid=*)(|'", "not a filter"),
             ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nbind = 'c'\npassword = ''", "go together"),
             ("[signature]\nsecrets = []", "secret"),
             ("[signature]\nsecrets = ['a']\nsigned = '{timestamp}.{body}'", "timestamp_header"),

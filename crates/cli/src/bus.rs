@@ -506,7 +506,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     if let Some(most) = limits.spill.map(|size| size.0 as u64).filter(|&most| most > 0) {
         let directory = limits.spill_directory.clone().unwrap_or_else(std::env::temp_dir);
         if !directory.is_dir() {
-            return Err(format!("limits.spill_directory: `{}` is no directory", directory.display()));
+            return Err(format!("limits.spill_directory: `{}` is not a directory", directory.display()));
         }
         let total = limits.spill_total.map_or(1 << 30, |size| size.0 as u64);
         services.limits.spill = Some(Arc::new(message::Spill::new(directory, most, total)));
@@ -537,7 +537,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.callback_address = callback_address(&settings.http.callback_address)?;
     let header = settings.http.correlation_header.trim();
     if !header.bytes().all(message::is_token_byte) {
-        return Err(format!("http.correlation_header: `{header}` is no header name"));
+        return Err(format!("http.correlation_header: `{header}` is not a header name"));
     }
     engine.correlation_header = header.to_owned();
     engine.users.clone_from(&settings.http.users.0);

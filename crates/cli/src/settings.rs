@@ -775,7 +775,7 @@ mod tests {
         assert!(!settings.http.keep_alive && settings.wso2.contains_key("synapse.threads.core"));
         for (bad, part) in [
             ("limits.idel=1s", "idel"),
-            ("limits.idle=soon", "no time"),
+            ("limits.idle=soon", "not a time"),
             ("limits.drain=9223372036854775807s", "too long"),
             ("limits.drain=9223372036854775807", "too long"),
             ("limits.body=18446744073709551615", "too large"),

@@ -86,7 +86,7 @@ fn flag(field: &mut bool, text: &str) -> Result<(), String> {
 }
 
 fn no_regex(why: String) -> String {
-    format!("it is no regular expression: {why}")
+    format!("it is not a regular expression: {why}")
 }
 
 /// The switches of the JSON mapping.
@@ -170,7 +170,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ),
     ("synapse.xpath.var.extensions", "has no effect, because variables written in Java cannot run here"),
     ("synapse.legacy.xpath.behaviour", "has no effect: parameters of templates keep their types"),
-    ("synapse.jsonpath.ignore.not.found.error", "has no effect: enrich that removes nothing is no error"),
+    ("synapse.jsonpath.ignore.not.found.error", "has no effect: enrich that removes nothing is not an error"),
     ("synapse.mediators.access.control", "has no effect: busbar check tells what a configuration uses"),
     ("exclude.payload.details.from.error", "is not needed: errors name positions, not what stands there"),
     ("synapse.artifact.versioned.deployment", "has no effect: names of artifacts are not versioned"),

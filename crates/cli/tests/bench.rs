@@ -287,7 +287,7 @@ fn peers_that_fail_are_lines_of_the_report() {
     for line in [
         "wrong does not answer DirectProxy",
         "it cannot start",
-        "no-such-peer is no peer",
+        "no-such-peer is not a peer",
         "dies has ended after",
         "there is a system 'wrong' already",
     ] {

@@ -155,7 +155,7 @@ impl Prepared {
         let target = request.target.as_deref().unwrap_or(&url.target);
         let is_line = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
         if !is_line(&request.method) || !is_line(target) || request.method.is_empty() {
-            return Err(format!("'{} {target}' is no request line", request.method));
+            return Err(format!("'{} {target}' is not a request line", request.method));
         }
         let mut head = format!("{} {target} HTTP/1.1\r\n", request.method);
         if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -163,7 +163,7 @@ impl Prepared {
         }
         for (name, value) in &request.headers {
             if name.is_empty() || !is_line(name) || name.contains(':') || value.contains(['\r', '\n', '\0']) {
-                return Err(format!("'{name}: {value}' is no header field"));
+                return Err(format!("'{name}: {value}' is not a header field"));
             }
             if OURS.iter().any(|field| name.eq_ignore_ascii_case(field)) {
                 return Err(format!("'{name}' is written by the generator itself"));

@@ -55,7 +55,7 @@ impl Certificate {
         if der.len() > LARGEST {
             return Err("the certificate is too large");
         }
-        parse(der).ok_or("this is no X.509 certificate with a key of RSA")
+        parse(der).ok_or("this is not an X.509 certificate with a key of RSA")
     }
 
     /// Whether it is valid at a time.

@@ -295,7 +295,7 @@ impl Work<'_> {
                     None => None,
                     Some(value) => Some(
                         base64::decode(value)
-                            .ok_or_else(|| Failure::invalid("a SignatureConfirmation is no Base64"))?,
+                            .ok_or_else(|| Failure::invalid("a SignatureConfirmation is not Base64"))?,
                     ),
                 };
                 self.confirmations.push((node, value));
@@ -325,14 +325,14 @@ impl Work<'_> {
         let part = |local: &str| match self.child(node, WSU, local) {
             None => Ok(None),
             Some(node) => {
-                let wrong = || Failure::invalid(format!("{local} of the timestamp is no time"));
+                let wrong = || Failure::invalid(format!("{local} of the timestamp is not a time"));
                 time(&self.text(node)).ok_or_else(wrong).map(Some)
             }
         };
         let created = part("Created")?
             .ok_or_else(|| Failure::invalid("the timestamp does not say when it was made"))?;
         let (ttl, skew) = (SignedDuration::from_secs(config.ttl), SignedDuration::from_secs(config.skew));
-        let ends = created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is no time"))?;
+        let ends = created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is not a time"))?;
         let expires = part("Expires")?.map_or(ends, |expiry| expiry.min(ends));
         let now = self.environment.now;
         if created > after(now, skew) {
@@ -450,23 +450,23 @@ impl Work<'_> {
     fn token(&self, node: NodeId) -> Result<(Vec<u8>, Vec<Vec<u8>>), Failure> {
         let wrong = |why: &str| Failure::invalid(format!("wsse:BinarySecurityToken: {why}"));
         if !self.document.is_element(node, WSSE, "BinarySecurityToken") {
-            return Err(Failure::invalid("a reference leads to something that is no token"));
+            return Err(Failure::invalid("a reference leads to something that is not a token"));
         }
         if self.document.attribute(node, "", "EncodingType").is_some_and(|encoding| encoding != BASE64) {
             return Err(wrong("it is encoded in an unknown way"));
         }
-        let der = base64::decode(&self.text(node)).ok_or_else(|| wrong("it is no Base64"))?;
+        let der = base64::decode(&self.text(node)).ok_or_else(|| wrong("it is not Base64"))?;
         match self.document.attribute(node, "", "ValueType").unwrap_or_default() {
             X509_V3 => Ok((der, Vec::new())),
             PKI_PATH => {
                 use crate::der::{Der, SEQUENCE};
                 let mut path = Vec::new();
-                let mut certificates = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is no path"))?;
+                let mut certificates = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is not a path"))?;
                 while let Some(certificate) = certificates.any().filter(|_| path.len() < 8) {
                     path.push(certificate.whole.to_vec());
                 }
                 // The certificate of the subject comes last.
-                let signer = path.pop().ok_or_else(|| wrong("it is no path"))?;
+                let signer = path.pop().ok_or_else(|| wrong("it is not a path"))?;
                 Ok((signer, path))
             }
             _ => Err(wrong("it is of an unknown kind")),
@@ -716,7 +716,7 @@ impl Work<'_> {
         if elements(&self.document, node).len() != 3 {
             return Err(wrong("it has something that is not known here"));
         }
-        let value = base64::decode(&self.text(value)).ok_or_else(|| wrong("its value is no Base64"))?;
+        let value = base64::decode(&self.text(value)).ok_or_else(|| wrong("its value is not Base64"))?;
         let reference = self
             .child(key, WSSE, "SecurityTokenReference")
             .ok_or_else(|| wrong("its key is not a token of the header"))?;

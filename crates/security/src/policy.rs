@@ -322,7 +322,7 @@ impl Policy {
             .map_err(|why| format!("the policy is not well-formed: {why}"))?;
         let root = document.document_element().ok_or("the policy is empty")?;
         if !WSP.contains(&document.namespace(root)) || document.local(root) != "Policy" {
-            return Err(format!("this is no policy: its element is <{}>", document.qname(root)));
+            return Err(format!("this is not a policy: its element is <{}>", document.qname(root)));
         }
         let mut reader = Reader { document: &document, ignored: Vec::new() };
         let mut policy = Policy::empty();
@@ -639,7 +639,7 @@ impl Reader<'_> {
         let mut certificate = false;
         for token in self.assertions(node)? {
             if document.local(token) != "HttpsToken" {
-                return Err(format!("{} is no token of a transport: HttpsToken is", document.local(token)));
+                return Err(format!("{} is not a token of a transport: HttpsToken is", document.local(token)));
             }
             let required = document.attribute(token, "", "RequireClientCertificate");
             certificate |= required.is_some_and(|value| value == "true" || value == "1");

@@ -81,7 +81,7 @@ pub(crate) fn elements(document: &Document, node: NodeId) -> Vec<NodeId> {
 impl Places {
     /// Of a document. An envelope with something beside one header and one body is none.
     pub(crate) fn of(document: &Document) -> Result<Places, Failure> {
-        let none = || Failure::invalid("this is no SOAP envelope");
+        let none = || Failure::invalid("this is not a SOAP envelope");
         let root = document.document_element().ok_or_else(none)?;
         let soap = document.namespace(root);
         if !matches!(soap, SOAP11 | SOAP12) || document.local(root) != "Envelope" {

@@ -446,10 +446,10 @@ fn damaged(file: &Path, error: &pem::Error) -> String {
             format!("{file} is cut off: it has -----BEGIN {end}----- and no end of it")
         }
         pem::Error::IllegalSectionStart { line } => {
-            format!("{file} is no PEM: `{}` does not begin a section", String::from_utf8_lossy(line))
+            format!("{file} is not PEM: `{}` does not begin a section", String::from_utf8_lossy(line))
         }
-        pem::Error::Base64Decode(why) => format!("{file} is damaged: it is no Base64 ({why})"),
-        error => format!("{file} is no PEM: {error}"),
+        pem::Error::Base64Decode(why) => format!("{file} is damaged: it is not Base64 ({why})"),
+        error => format!("{file} is not PEM: {error}"),
     }
 }
 
@@ -461,7 +461,7 @@ fn unusable(error: &rustls::Error, certificates: &Path, key: &Path) -> String {
             format!("the private key in {key} is not that of the certificate in {chain}")
         }
         rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => {
-            format!("the certificate in {chain} is no X.509 certificate")
+            format!("the certificate in {chain} is not an X.509 certificate")
         }
         rustls::Error::InvalidCertificate(why) if format!("{why:?}").contains("UnsupportedCertVersion") => {
             format!("the certificate in {chain} is of an old version of X.509; version 3 is needed")

@@ -328,7 +328,7 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         assert_eq!(block_on(ask(&client, &target, "hello")).is_ok(), wanted, "case {number}");
     }
     for (wrong, reason) in [
-        (rules(&["TLSv1.1"], &[], &[]), "`TLSv1.1` is no version of TLS that is safe"),
+        (rules(&["TLSv1.1"], &[], &[]), "`TLSv1.1` is not a version of TLS that is safe"),
         (rules(&["SSLv3"], &[], &[]), "SSLv3"),
         (
             rules(&[], &["TLS_RSA_WITH_AES_128_CBC_SHA"], &[]),

@@ -15,7 +15,7 @@ pub fn answer(request: &BackendRequest<'_>) -> BackendResponse {
     let id = call.message_id.as_deref();
     let operation = call.operation();
     if operation == "Fault" {
-        return soap::fault(call.format, Blame::Client, id, "a fault is no request");
+        return soap::fault(call.format, Blame::Client, id, "a fault is not a request");
     }
     let namespace = soap::escape(call.document.namespace(call.payload)).replace('"', "&quot;");
     let text = call.document.string_value(call.payload);

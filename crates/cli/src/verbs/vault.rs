@@ -91,7 +91,7 @@ fn set(entry: &Entry) -> Result<(), String> {
     let mut sealed = open(&entry.place, &password)?;
     let mut secret = flow::vault::Secret::default();
     let mut input = std::io::stdin().lock().take(LARGEST);
-    input.read_to_string(&mut secret).map_err(|_| "the secret is no text".to_owned())?;
+    input.read_to_string(&mut secret).map_err(|_| "the secret is not text".to_owned())?;
     let end =
         secret.strip_suffix('\n').map_or(secret.len(), |rest| rest.strip_suffix('\r').unwrap_or(rest).len());
     secret.truncate(end);

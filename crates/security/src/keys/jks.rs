@@ -4,7 +4,7 @@ use super::Entry;
 use crate::algorithm::{Digest, Secret, sha1};
 use crate::der::{Der, OCTETS, OID, SEQUENCE};
 
-const DAMAGED: &str = "it is no JKS key store, or damaged";
+const DAMAGED: &str = "it is not a JKS key store, or damaged";
 
 /// 1.3.6.1.4.1.42.2.17.1.1
 const PROTECTOR: &[u8] = &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x2a, 0x02, 0x11, 0x01, 0x01];

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|_| "it is no key store: expected PEM, PKCS#12 or JKS".to_owned())?;
+        .map_err(|_| "it is not a key store: expected PEM, PKCS#12 or JKS".to_owned())?;
     let (mut keys, mut certificates) = (Vec::new(), Vec::new());
     let mut rest = text;
     while let Some((_, from)) = rest.split_once("-----BEGIN ") {
@@ -30,7 +30,7 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
         }
     }
     match (keys.len(), certificates.len()) {
-        (0, 0) => Err("it is no key store: expected PEM, PKCS#12 or JKS".to_owned()),
+        (0, 0) => Err("it is not a key store: expected PEM, PKCS#12 or JKS".to_owned()),
         (0, _) => Ok(certificates
             .into_iter()
             .map(|certificate| Entry { alias: alias(&certificate), key: None, chain: vec![certificate] })

@@ -4,7 +4,7 @@ use super::{Entry, sealed};
 use crate::algorithm::{Digest, Secret, is_mac};
 use crate::der::{Der, OCTETS, OID, SEQUENCE, SET};
 
-const DAMAGED: &str = "it is no PKCS#12 key store, or damaged";
+const DAMAGED: &str = "it is not a PKCS#12 key store, or damaged";
 
 const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x01];
 const ENCRYPTED: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x06];

@@ -65,7 +65,7 @@ impl Trust {
                 der.as_slice(),
             ));
             list.map(webpki::CertRevocationList::from)
-                .map_err(|why| format!("this is no revocation list: {why}"))
+                .map_err(|why| format!("this is not a revocation list: {why}"))
         };
         let revoked = revoked.iter().map(list).collect::<Result<_, _>>()?;
         Ok(Trust { anchors, certificates, revoked, verified: Mutex::default() })

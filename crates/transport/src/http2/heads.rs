@@ -121,7 +121,7 @@ pub(super) fn to_request(
     let path = match target {
         "*" if *method == Method::Options => "*",
         path if path.starts_with('/') => path,
-        _ => return Err("the request target is no path"),
+        _ => return Err("the request target is not a path"),
     };
     let uri = http::Uri::builder().scheme(scheme).authority(authority).path_and_query(sayable(path)?).build();
     let uri = uri.map_err(|_| "no authority")?;

@@ -108,7 +108,7 @@ impl TlsRules {
         let mut found = Vec::new();
         for name in &self.versions {
             let version = version_of(name).ok_or_else(|| {
-                TlsError(format!("`{name}` is no version of TLS that is safe; expected TLSv1.2 or TLSv1.3"))
+                TlsError(format!("`{name}` is not a version of TLS that is safe; expected TLSv1.2 or TLSv1.3"))
             })?;
             found.push(version);
         }

@@ -36,7 +36,7 @@ pub struct Args {
 
 fn method(name: &str) -> Result<&'static Method, String> {
     let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
-    rounds::find(name).ok_or_else(|| format!("'{name}' is no method: {}", names.join(", ")))
+    rounds::find(name).ok_or_else(|| format!("'{name}' is not a method: {}", names.join(", ")))
 }
 
 fn per_client(name: &str) -> Result<PerClient, String> {
