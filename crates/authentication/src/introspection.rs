@@ -18,12 +18,12 @@ pub struct Good {
 /// # Errors
 /// The token is not valid; or (`true`) the response is malformed.
 pub fn read(
-    answer: &[u8],
+    response: &[u8],
     rules: &Rules,
     now: u64,
     certificate: Option<&[u8]>,
 ) -> Result<Good, (String, bool)> {
-    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(answer) else {
+    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(response) else {
         return Err(("the answer of the introspection is not a JSON object".to_owned(), true));
     };
     match claims.get("active") {
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn only_active_tokens_are_good() {
         let rules = Rules { issuers: vec!["me".into()], audiences: vec!["shop".into()], leeway: 0 };
-        for (answer, wanted) in [
+        for (response, wanted) in [
             (r#"{"active": true, "username": "alice", "scope": "a b", "client_id": "app"}"#, Ok("alice")),
             (r#"{"active": true, "sub": "bob", "iss": "me", "aud": "shop", "exp": 101}"#, Ok("bob")),
             (r#"{"active": false}"#, Err(("not active", false))),
@@ -64,12 +64,12 @@ mod tests {
             ("[]", Err(("not a JSON", true))),
             ("<html/>", Err(("not a JSON", true))),
         ] {
-            match (read(answer.as_bytes(), &rules, 100, None), wanted) {
-                (Ok(good), Ok(wanted)) => assert_eq!(good.caller.subject, wanted, "{answer}"),
+            match (read(response.as_bytes(), &rules, 100, None), wanted) {
+                (Ok(good), Ok(wanted)) => assert_eq!(good.caller.subject, wanted, "{response}"),
                 (Err((why, faulty)), Err((wanted, of_server))) => {
-                    assert!(why.contains(wanted) && faulty == of_server, "{answer}: {why}");
+                    assert!(why.contains(wanted) && faulty == of_server, "{response}: {why}");
                 }
-                (result, _) => panic!("{answer}: {result:?}"),
+                (result, _) => panic!("{response}: {result:?}"),
             }
         }
     }

@@ -71,21 +71,21 @@ impl std::error::Error for Mismatch {}
 
 impl Expect {
     /// Whether this is the right answer; otherwise what differs, on one line.
-    pub fn check(&self, answer: &Answer<'_>) -> Result<(), Mismatch> {
-        self.check_head(answer)?;
-        self.body.check(answer.body)
+    pub fn check(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+        self.check_head(response)?;
+        self.body.check(response.body)
     }
 
     /// Whether status and headers are right; the body is not looked at.
-    pub fn check_head(&self, answer: &Answer<'_>) -> Result<(), Mismatch> {
-        if answer.status != self.status {
-            let (want, got) = (self.status, answer.status);
-            return match answer.body {
+    pub fn check_head(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+        if response.status != self.status {
+            let (want, got) = (self.status, response.status);
+            return match response.body {
                 [] => differs(format!("status {got} instead of {want}")),
                 body => differs(format!("status {got} instead of {want}: {}", excerpt(body))),
             };
         }
-        let content_type = answer.header("content-type").unwrap_or_default();
+        let content_type = response.header("content-type").unwrap_or_default();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
         if !self.content_types.is_empty()
             && !self.content_types.iter().any(|want| want.eq_ignore_ascii_case(media_type))
@@ -94,7 +94,7 @@ impl Expect {
             return differs(format!("content type '{content_type}' instead of {want}"));
         }
         for (name, want) in &self.headers {
-            match answer.header(name) {
+            match response.header(name) {
                 Some(got) if got.trim() == want => {}
                 Some(got) => return differs(format!("header {name} is '{got}' instead of '{want}'")),
                 None => return differs(format!("no header {name}, it should be '{want}'")),
@@ -367,8 +367,8 @@ mod tests {
 
     fn check(body: Entity, got: &str) -> Result<(), String> {
         let expect = Expect { status: 200, content_types: &[], headers: Vec::new(), body };
-        let answer = Answer { status: 200, headers: &[], body: got.as_bytes() };
-        expect.check(&answer).map_err(|mismatch| mismatch.to_string())
+        let response = Answer { status: 200, headers: &[], body: got.as_bytes() };
+        expect.check(&response).map_err(|mismatch| mismatch.to_string())
     }
 
     #[test]

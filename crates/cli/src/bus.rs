@@ -138,10 +138,10 @@ impl Running {
         observe(settings, &services);
         let recorder = access.clone().map(|log| -> Arc<dyn flow::AccessLog> { Arc::new(log) });
         let mut servers = Vec::new();
-        let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {
+        let bind = |address: SocketAddr, tls: Option<ServerTls>, option: &str| {
             Server::bind(address, tls, server_limits(settings))
                 .map(Arc::new)
-                .map_err(|error| format!("cannot listen on {address} for {what}: {}", in_words(&error, what)))
+                .map_err(|error| format!("cannot listen on {address} for {option}: {}", in_words(&error, option)))
         };
         let http = bind(start.addresses.http.unwrap_or(parse(HTTP)), None, "http")?;
         let http_address = http.local_addr();
@@ -465,11 +465,11 @@ fn parse(address: &str) -> SocketAddr {
     address.parse().expect("the default addresses are addresses")
 }
 
-fn in_words(error: &std::io::Error, what: &str) -> String {
+fn in_words(error: &std::io::Error, option: &str) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => format!("address in use; choose another with --{what}"),
+        std::io::ErrorKind::AddrInUse => format!("address in use; choose another with --{option}"),
         std::io::ErrorKind::PermissionDenied => {
-            format!("permission denied (ports below 1024 need privileges); choose another with --{what}")
+            format!("permission denied (ports below 1024 need privileges); choose another with --{option}")
         }
         std::io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
         _ => error.to_string(),

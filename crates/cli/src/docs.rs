@@ -235,9 +235,9 @@ fn every_element_is_in_the_table() {
     let table = page("elements.md");
     // The operations of connectors are not part of the schema; `crates/connectors/tests/pages.rs` looks after their pages.
     let registry = mediators::registry(endpoints::endpoint);
-    let mut all = table.clone() + &page("mediators.md");
+    let mut text = table.clone() + &page("mediators.md");
     for definition in &registry.definitions {
-        all += &page(&format!("mediators/{}.md", definition.name));
+        text += &page(&format!("mediators/{}.md", definition.name));
     }
     let schema = crate::verbs::schema::schema(&registry);
     let names: std::collections::BTreeSet<&str> = schema
@@ -248,7 +248,7 @@ fn every_element_is_in_the_table() {
     assert!(names.len() > 150, "only {} elements were found", names.len());
     let missing: Vec<_> = names
         .iter()
-        .filter(|name| !all.contains(&format!("`{name}`")) && !all.contains(&format!("/{name}`")))
+        .filter(|name| !text.contains(&format!("`{name}`")) && !text.contains(&format!("/{name}`")))
         .collect();
     assert!(missing.is_empty(), "docs/elements.md says nothing of {missing:?}");
     for row in table.lines().filter(|line| line.starts_with("| `")) {

@@ -136,7 +136,7 @@ fn find(steps: &[Step], need: Need) -> Option<&Step> {
 impl Part {
     /// What its dearest step needs.
     pub fn need(&self) -> Need {
-        dearest(&self.steps).max(self.endpoint.iter().map(|one| one.need).max().unwrap_or(Need::Nothing))
+        dearest(&self.steps).max(self.endpoint.iter().map(|endpoint| endpoint.need).max().unwrap_or(Need::Nothing))
     }
 }
 
@@ -269,7 +269,7 @@ impl Walk<'_> {
                     None => endpoints.push(next),
                 }
             }
-            let sending = endpoints.iter().map(|one| one.need).max().unwrap_or(Need::Nothing);
+            let sending = endpoints.iter().map(|endpoint| endpoint.need).max().unwrap_or(Need::Nothing);
             let lists = planned.mediator.lists();
             steps.push(Step {
                 name: planned.name,

@@ -65,7 +65,7 @@ impl History {
     pub fn add(&mut self, plan: &Plan, good: &LastGood, changes: Changes, cause: Cause, is_same: bool) {
         let before = self.kept.back().map(Arc::clone);
         // The same configuration was read once more.
-        let is_faulty = |one: &FaultyArtifact| (one.kind, one.name.clone(), one.held, one.message.clone());
+        let is_faulty = |artifact: &FaultyArtifact| (artifact.kind, artifact.name.clone(), artifact.held, artifact.message.clone());
         let same = before.as_ref().filter(|before| {
             let faulty = before.faulty.iter().map(is_faulty).eq(plan.faulty.iter().map(is_faulty));
             is_same && changes.is_empty() && faulty
@@ -103,7 +103,7 @@ impl History {
 
     /// The generation with this number.
     pub fn get(&self, number: u64) -> Option<Arc<Generation>> {
-        self.kept.iter().find(|one| one.number == number).cloned()
+        self.kept.iter().find(|generation| generation.number == number).cloned()
     }
 
     /// The generation that was rolled back to, as long as that holds.

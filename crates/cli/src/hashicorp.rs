@@ -115,9 +115,9 @@ impl HashiCorp {
             }
             (None, None) => return Err("nobody asks".to_owned()),
         };
-        let (status, answer) =
+        let (status, response) =
             self.ask(&Method::Post, &path, settings.namespace.as_deref(), None, Some(body)).await?;
-        let token = answer.pointer("/auth/client_token").and_then(Value::as_str).filter(|_| status == 200);
+        let token = response.pointer("/auth/client_token").and_then(Value::as_str).filter(|_| status == 200);
         let token =
             Secret::new(token.ok_or_else(|| format!("signing in was answered with {status}"))?.to_owned());
         *flow::lock(&self.signed_in) = Some(token.clone());
@@ -135,11 +135,11 @@ impl HashiCorp {
         let mut anew = false;
         loop {
             let token = self.token(anew).await?;
-            let (status, answer) = self.ask(&Method::Get, &place, namespace, Some(&token), None).await?;
+            let (status, response) = self.ask(&Method::Get, &place, namespace, Some(&token), None).await?;
             match status {
                 200 => {
                     let pointer = if is_first { "/data" } else { "/data/data" };
-                    let found = answer.pointer(pointer).and_then(|data| data.get(field));
+                    let found = response.pointer(pointer).and_then(|data| data.get(field));
                     return match found {
                         Some(Value::String(text)) => Ok(text.clone()),
                         Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value.to_string()),
@@ -203,8 +203,8 @@ impl HashiCorp {
         let response = client.send(&target, request, &options).await.map_err(|error| error.to_string())?;
         let status = response.head.status;
         let text = flow::authority::received(response.body, LARGEST).await.map_err(|fault| fault.message)?;
-        let answer = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Ok((status, answer))
+        let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok((status, json))
     }
 }
 

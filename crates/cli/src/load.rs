@@ -70,10 +70,10 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
         match in_force.mixes {
             true => faulty.extend(held),
             // All changes, or nothing.
-            false => found.extend(held.iter().map(|one| {
-                let name = one.name.as_deref().unwrap_or_default();
+            false => found.extend(held.iter().map(|library| {
+                let name = library.name.as_deref().unwrap_or_default();
                 Diagnostic::error("broken-library", format!("the archive of the library `{name}` is faulty"))
-                    .at(one.span, one.message.clone())
+                    .at(library.span, library.message.clone())
             })),
         }
     }
@@ -92,10 +92,10 @@ pub fn again(
 ) -> Loaded {
     // What could not listen then may do so now.
     let written = good.configuration().written();
-    let is_there = |one: &FaultyArtifact| {
-        written.iter().any(|other| other.kind == one.kind && Some(&other.name) == one.name.as_ref())
+    let is_there = |artifact: &FaultyArtifact| {
+        written.iter().any(|other| other.kind == artifact.kind && Some(&other.name) == artifact.name.as_ref())
     };
-    faulty.retain(|one| one.held || !is_there(one));
+    faulty.retain(|artifact| artifact.held || !is_there(artifact));
     let read = Read {
         configuration: good.again(last),
         sources: good.sources().clone(),
@@ -133,17 +133,17 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         let mut texts = sources.clone();
         let files = configuration.files();
         texts.retain(|file| old.get(file).is_none() || files.contains(&file));
-        let mut all = found.clone();
-        let mut plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
+        let mut findings = found.clone();
+        let mut plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut findings);
         if let Some(in_force) = in_force.filter(|running| running.mixes) {
             (in_force.leave_out)(&mut plan);
         }
-        let unknown = unknown_values(&all);
-        let errors = all.iter().skip(so_far).filter(|one| one.severity == Severity::Error);
+        let unknown = unknown_values(&findings);
+        let errors = findings.iter().skip(so_far).filter(|one| one.severity == Severity::Error);
         let errors: Vec<Diagnostic> = errors.filter(|one| !unknown.has(one)).cloned().collect();
         let failed = plan.faulty.get(read..).unwrap_or_default();
         let held = last.map(|last| {
-            let named = all.iter().skip(so_far).filter(|one| is_of_a_document(one));
+            let named = findings.iter().skip(so_far).filter(|one| is_of_a_document(one));
             let named = named.filter_map(|one| Some((one.span()?, sources.text(one.span()?), &one.message)));
             let unchanged = failed.iter().filter_map(|one| {
                 // A sequence of the registry is known by its key only.
@@ -184,17 +184,17 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         }
         let held = last.map(|last| configuration.fall_back(&mut failed, &sources, last, false));
         if held.is_none_or(|held| held.is_empty()) {
-            break (plan, all, failed);
+            break (plan, findings, failed);
         }
         found.extend(errors);
-        faulty.extend(failed.into_iter().filter(|one| one.held));
+        faulty.extend(failed.into_iter().filter(|artifact| artifact.held));
     };
     let artifacts = configuration.artifacts();
     let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
     let good = good.standing_for(&plan.faulty, last);
     let unknown = unknown_values(&found);
     let mut rest = Diagnostics::new();
-    rest.extend(found.into_iter().filter(|one| !unknown.has(one)));
+    rest.extend(found.into_iter().filter(|finding| !unknown.has(finding)));
     let found = once(rest, &plan);
     Loaded { plan, found, artifacts, good, not_read, flawed: Flawed::default() }
 }
@@ -221,8 +221,8 @@ struct UnknownValues(HashSet<Span>);
 
 impl UnknownValues {
     /// Whether a finding is about such a value, and not about its absence.
-    fn has(&self, one: &Diagnostic) -> bool {
-        one.rule != UNRESOLVED && one.span().is_some_and(|span| self.0.contains(&span))
+    fn has(&self, finding: &Diagnostic) -> bool {
+        finding.rule != UNRESOLVED && finding.span().is_some_and(|span| self.0.contains(&span))
     }
 }
 
@@ -230,7 +230,7 @@ const UNRESOLVED: &str = "unresolved-value";
 
 /// Values that are absent and may be (`busbar check`): they are known only where the configuration runs.
 fn unknown_values(found: &Diagnostics) -> UnknownValues {
-    let absent = found.iter().filter(|one| one.rule == UNRESOLVED && one.severity == Severity::Warning);
+    let absent = found.iter().filter(|finding| finding.rule == UNRESOLVED && finding.severity == Severity::Warning);
     UnknownValues(absent.filter_map(Diagnostic::span).collect())
 }
 
@@ -304,19 +304,19 @@ impl Loaded {
         }
         let whole = self.good.configuration().with_flawed(&self.flawed);
         let registry = registry();
-        let mut all = Diagnostics::new();
+        let mut findings = Diagnostics::new();
         let sources = (*self.plan.sources).clone();
-        flow::compile(&whole, sources, self.plan.faulty.clone(), &registry, services, &mut all);
-        all.extend(rules(&whole, &registry));
+        flow::compile(&whole, sources, self.plan.faulty.clone(), &registry, services, &mut findings);
+        findings.extend(rules(&whole, &registry));
         let unknown = unknown_values(&self.found);
         let mut reported: HashSet<(&str, Span)> =
-            self.found.iter().filter_map(|one| Some((one.rule, one.span()?))).collect();
-        for one in &all {
-            let Some(span) = one.span() else { continue };
+            self.found.iter().filter_map(|finding| Some((finding.rule, finding.span()?))).collect();
+        for finding in &findings {
+            let Some(span) = finding.span() else { continue };
             let within =
                 |place: &Span| place.file == span.file && place.start <= span.start && span.end <= place.end;
-            if places.iter().any(within) && !unknown.has(one) && reported.insert((one.rule, span)) {
-                found.push(one.clone());
+            if places.iter().any(within) && !unknown.has(finding) && reported.insert((finding.rule, span)) {
+                found.push(finding.clone());
             }
         }
         found
@@ -388,7 +388,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let loaded = load(&path, &Services::new(Client::new(ClientLimits::default())), None, None);
         std::fs::remove_file(&path).unwrap();
-        let found = loaded.found.iter().map(|one| (one.rule, one.message.clone())).collect();
+        let found = loaded.found.iter().map(|finding| (finding.rule, finding.message.clone())).collect();
         (found, loaded.can_serve())
     }
 
@@ -506,33 +506,33 @@ mod tests {
             let tested = flow::testing::configuration(&registry, &text);
             let mut found = tested.found.clone();
             found.sort();
-            let names = artifacts.iter().filter_map(|one| one.strip_prefix("<proxy name='"));
+            let names = artifacts.iter().filter_map(|artifact| artifact.strip_prefix("<proxy name='"));
             for name in names.filter_map(|rest| rest.split('\'').next()) {
                 let headers = [("Content-Type", "text/plain")];
-                let answer = tested.ask("POST", &format!("/services/{name}"), &headers, "hello");
-                found.push(format!("{name}: {} {}", answer.status, answer.body));
+                let response = tested.ask("POST", &format!("/services/{name}"), &headers, "hello");
+                found.push(format!("{name}: {} {}", response.status, response.body));
             }
             found
         };
         let mut order: Vec<usize> = (0..artifacts.len()).collect();
         let expected = observed(&order);
-        for answer in [
+        for line in [
             "Sequence: 200 inner",
             "Entry: 200 entry",
             "Template: 200 template",
             "Call: 200 hello",
             "Group: 200 hello",
         ] {
-            assert!(expected.iter().any(|one| one == answer), "{answer}: {expected:#?}");
+            assert!(expected.iter().any(|expectation| expectation == line), "{line}: {expected:#?}");
         }
-        for answer in [
+        for line in [
             "OfEntry: 200 hello",
             "Faulty: 200 failed",
             "Missing: 200 failed",
             "Named: 200 inner",
             "Straight: 200 hello",
         ] {
-            assert!(expected.iter().any(|one| one == answer), "{answer}: {expected:#?}");
+            assert!(expected.iter().any(|expectation| expectation == line), "{line}: {expected:#?}");
         }
         let mut state = 88_172_645_463_325_252_u64;
         for _ in 0..40 {

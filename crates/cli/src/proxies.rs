@@ -43,11 +43,11 @@ pub fn routes(settings: &[ForwardProxy]) -> Result<Vec<Route>, String> {
 }
 
 fn route(settings: &ForwardProxy) -> Result<Route, String> {
-    let what = match settings.address.as_deref() {
+    let shown_address = match settings.address.as_deref() {
         Some(address) => diagnostics::without_credentials(address),
         None => "without an address".into(),
     };
-    let fail = |why: String| format!("proxy {what}: {why}");
+    let fail = |why: String| format!("proxy {shown_address}: {why}");
     let mut hosts: Vec<Hosts> = Vec::new();
     for written in settings.hosts.iter().flat_map(|hosts| hosts.split('|')) {
         let written = written.trim();
@@ -105,9 +105,9 @@ fn text(value: &toml::Value) -> Option<String> {
 
 fn list(value: Option<&toml::Value>) -> Vec<String> {
     match value {
-        Some(toml::Value::Array(all)) => all.iter().filter_map(text).collect(),
+        Some(toml::Value::Array(list)) => list.iter().filter_map(text).collect(),
         Some(value) => text(value)
-            .map(|text| text.split([',', '|']).map(|one| one.trim().to_owned()).collect())
+            .map(|text| text.split([',', '|']).map(|host| host.trim().to_owned()).collect())
             .unwrap_or_default(),
         None => Vec::new(),
     }
@@ -115,11 +115,11 @@ fn list(value: Option<&toml::Value>) -> Vec<String> {
 
 fn of_toml(table: &toml::Table) -> Vec<ForwardProxy> {
     let http = |key: &str| table.get("transport")?.get("http")?.get(key);
-    let mut all = Vec::new();
+    let mut proxies = Vec::new();
     if let Some(toml::Value::Array(profiles)) = http("proxy_profile") {
         for profile in profiles {
             let value = |name: &str| profile.get(name).and_then(text);
-            all.extend(of_profile(
+            proxies.extend(of_profile(
                 list(profile.get("target_hosts")),
                 list(profile.get("bypass_hosts")),
                 [value("proxy_host"), value("proxy_port"), value("proxy_username"), value("proxy_password")],
@@ -128,17 +128,17 @@ fn of_toml(table: &toml::Table) -> Vec<ForwardProxy> {
     }
     if let Some(sender) = http("sender") {
         let value = |name: &str| sender.get(name).and_then(text);
-        all.extend(of_sender(
+        proxies.extend(of_sender(
             list(sender.get("non_proxy_hosts")),
             [value("proxy_host"), value("proxy_port"), value("proxy_username"), value("proxy_password")],
         ));
     }
-    all
+    proxies
 }
 
 fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
-    let mut all = Vec::new();
-    let Some(root) = document.document_element() else { return all };
+    let mut proxies = Vec::new();
+    let Some(root) = document.document_element() else { return proxies };
     let is = |node: &xml::NodeId, name: &str| document.local(*node) == name;
     let named = |node: xml::NodeId, name: &str| {
         document
@@ -153,7 +153,7 @@ fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
     let sender = document
         .children(root)
         .find(|node| is(node, "transportSender") && document.attribute(*node, "", "name") == Some("http"));
-    let Some(sender) = sender else { return all };
+    let Some(sender) = sender else { return proxies };
     if let Some(profiles) = named(sender, "proxyProfiles") {
         for profile in document.children(profiles).filter(|node| is(node, "profile")) {
             let child_text = |name: &str| document.children(profile).find(|node| is(node, name)).and_then(written);
@@ -161,7 +161,7 @@ fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
                 let text = child_text(name).unwrap_or_default();
                 text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
             };
-            all.extend(of_profile(
+            proxies.extend(of_profile(
                 names("targetHosts"),
                 names("bypass"),
                 [child_text("proxyHost"), child_text("proxyPort"), child_text("proxyUserName"), child_text("proxyPassword")],
@@ -170,7 +170,7 @@ fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
     }
     let value = |name: &str| named(sender, name).and_then(written);
     let bypassed = value("http.nonProxyHosts").into_iter().collect();
-    all.extend(of_sender(
+    proxies.extend(of_sender(
         bypassed,
         [
             value("http.proxyHost"),
@@ -179,7 +179,7 @@ fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
             value("http.proxy.password"),
         ],
     ));
-    all
+    proxies
 }
 
 /// Host, port, user, password.
@@ -214,13 +214,13 @@ fn of_parts([host, port, user, password]: Parts) -> Option<ForwardProxy> {
 mod tests {
     use super::*;
 
-    fn shown(all: &[ForwardProxy]) -> Vec<String> {
-        let one = |settings: &ForwardProxy| {
+    fn shown(proxies: &[ForwardProxy]) -> Vec<String> {
+        let line = |settings: &ForwardProxy| {
             let hosts = [settings.hosts.join(","), settings.patterns.join(",")].concat();
             let user = settings.user.as_ref().map(|user| format!(" as {user}")).unwrap_or_default();
             format!("{hosts} -> {}{user}", settings.address.as_deref().unwrap_or("direct"))
         };
-        all.iter().map(one).collect()
+        proxies.iter().map(line).collect()
     }
 
     #[test]
@@ -256,11 +256,11 @@ mod tests {
             </profile></parameter></transportSender></axisconfig>"#;
         let document =
             xml::Document::parse(axis2.as_bytes().to_vec(), &xml::ParseOptions::trusted()).unwrap();
-        let all = of_axis2(&document);
-        assert_eq!(shown(&all)[..2], wanted[..2]);
-        assert_eq!(shown(&all)[2..], ["localhost|*.inner -> direct", " -> p:3128"]);
-        assert_eq!(routes(&all).unwrap().len(), 4);
-        assert!(!format!("{all:?}").contains('s') || !format!("{all:?}").contains("\"s\""));
+        let proxies = of_axis2(&document);
+        assert_eq!(shown(&proxies)[..2], wanted[..2]);
+        assert_eq!(shown(&proxies)[2..], ["localhost|*.inner -> direct", " -> p:3128"]);
+        assert_eq!(routes(&proxies).unwrap().len(), 4);
+        assert!(!format!("{proxies:?}").contains('s') || !format!("{proxies:?}").contains("\"s\""));
     }
 
     #[test]

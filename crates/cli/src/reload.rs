@@ -377,15 +377,15 @@ pub fn read(
         return Err(format!("{path} has {errors} error{s} and --strict is given"));
     }
     // If a directory cannot be listed, its artifacts are unknown, not removed: keep the old plan.
-    let is_unknown = |one: &&Diagnostic, last: &LastGood| match one.rule {
-        "no-configuration" => one.span().is_none(),
-        "unreadable-directory" => one
+    let is_unknown = |finding: &&Diagnostic, last: &LastGood| match finding.rule {
+        "no-configuration" => finding.span().is_none(),
+        "unreadable-directory" => finding
             .span()
             .and_then(|span| loaded.plan.sources.get(span.file))
             .is_some_and(|directory| last.has_below(Path::new(directory.path()))),
         _ => false,
     };
-    if let Some(unread) = last.and_then(|last| loaded.found.iter().find(|one| is_unknown(one, last.good))) {
+    if let Some(unread) = last.and_then(|last| loaded.found.iter().find(|finding| is_unknown(finding, last.good))) {
         return Err(unread.message.clone());
     }
     if errors > 0 && !loaded.can_serve() {

@@ -58,7 +58,7 @@ fn alias(text: &str) -> Option<&str> {
 fn names_any(value: &Value) -> bool {
     match value {
         Value::String(text) => alias(text).is_some(),
-        Value::Array(all) => all.iter().any(names_any),
+        Value::Array(list) => list.iter().any(names_any),
         Value::Table(table) => table.values().any(names_any),
         _ => false,
     }
@@ -111,7 +111,7 @@ fn replace(
                 Err(why) => missing.push(format!("{name}: {why}")),
             }
         }
-        Value::Array(all) => all.iter_mut().for_each(|item| replace(name, item, look_up, missing)),
+        Value::Array(list) => list.iter_mut().for_each(|item| replace(name, item, look_up, missing)),
         Value::Table(table) => {
             for (key, value) in table {
                 replace(&format!("{name}.{key}"), value, look_up, missing);

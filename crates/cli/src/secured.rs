@@ -76,11 +76,11 @@ impl Keys {
         ];
         for (name, both, certificate) in sides {
             let key = KeyPair::generate_for(&PKCS_RSA_SHA256).map_err(failed)?;
-            let mut asked = CertificateParams::default();
-            asked.distinguished_name = DistinguishedName::new();
-            asked.distinguished_name.push(DnType::CommonName, name);
-            asked.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-            let made = asked.self_signed(&key).map_err(failed)?.pem();
+            let mut parameters = CertificateParams::default();
+            parameters.distinguished_name = DistinguishedName::new();
+            parameters.distinguished_name.push(DnType::CommonName, name);
+            parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+            let made = parameters.self_signed(&key).map_err(failed)?.pem();
             write(both, &format!("{}{made}", key.serialize_pem()))?;
             write(certificate, &made)?;
         }
@@ -164,12 +164,12 @@ impl Client {
     ///
     /// # Errors
     /// It is not secured as the policy asks for; what it is instead is part of the text.
-    pub fn open(&self, asked: &mut Asked, answer: &[u8]) -> Result<Vec<u8>, String> {
+    pub fn open(&self, asked: &mut Asked, response: &[u8]) -> Result<Vec<u8>, String> {
         let no = |why: &dyn std::fmt::Display| {
-            let shown: String = String::from_utf8_lossy(answer).chars().take(300).collect();
+            let shown: String = String::from_utf8_lossy(response).chars().take(300).collect();
             format!("the answer is not secured as the policy asks for: {why}: {shown}")
         };
-        let document = Document::parse(answer.to_vec(), &self.0.parse).map_err(|why| no(&why))?;
+        let document = Document::parse(response.to_vec(), &self.0.parse).map_err(|why| no(&why))?;
         let opened =
             within(|environment| security::open(document, &self.0, &mut asked.exchange, environment))
                 .map_err(|why| no(&why))?;
@@ -241,11 +241,11 @@ mod tests {
         let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");
         let client = Client::new(&keys, &round).unwrap();
         let order = bench::messages::order_message(1024, &bench::messages::Variant::default());
-        let mut asked = client.secure(&order).unwrap();
-        let text = String::from_utf8(asked.bytes.clone()).unwrap();
+        let mut request = client.secure(&order).unwrap();
+        let text = String::from_utf8(request.bytes.clone()).unwrap();
         assert!(text.contains("EncryptedData") && text.contains("SignatureValue"), "{text}");
         assert!(!text.contains("buyStocks"), "{text}");
-        let why = client.open(&mut asked, &order).unwrap_err();
+        let why = client.open(&mut request, &order).unwrap_err();
         assert!(why.contains("not secured"), "{why}");
         let (private, public) = bare_rsa(&keys, 2).unwrap();
         assert!(private > public && public > Duration::ZERO);

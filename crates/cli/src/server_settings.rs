@@ -285,7 +285,7 @@ fn opposite(value: &toml::Value) -> Option<toml::Value> {
 
 fn kept_headers(value: &toml::Value) -> Option<toml::Value> {
     let text = match value {
-        toml::Value::Array(all) => all.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(","),
+        toml::Value::Array(list) => list.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(","),
         value => value.as_str()?.to_owned(),
     };
     let named = |item: &&str| text.split(',').any(|name| name.trim().eq_ignore_ascii_case(item));
@@ -482,11 +482,11 @@ fn toml_keys(text: &str) -> Result<Vec<Written>, toml::de::Error> {
             let between = text.get(before.end..span.start).unwrap_or("\n");
             let is_dotted = !before.is_empty() && between.trim_matches([' ', '\t', '"', '\'']) == ".";
             let at = if is_dotted { before.start..span.end } else { span };
-            let is_table = |one: &toml::Spanned<DeValue<'_>>| one.get_ref().is_table();
+            let is_table = |entry: &toml::Spanned<DeValue<'_>>| entry.get_ref().is_table();
             match value.get_ref() {
                 DeValue::Table(inside) => add(text, &key, inside, at, keys),
-                DeValue::Array(all) if !all.is_empty() && all.iter().all(is_table) => {
-                    for inside in all.iter().filter_map(|one| one.get_ref().as_table()) {
+                DeValue::Array(entries) if !entries.is_empty() && entries.iter().all(is_table) => {
+                    for inside in entries.iter().filter_map(|entry| entry.get_ref().as_table()) {
                         add(text, &key, inside, at.clone(), keys);
                     }
                 }

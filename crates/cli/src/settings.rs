@@ -600,8 +600,8 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
             (Some(toml::Value::Table(old)), Some(toml::Value::Table(new))) => {
                 changes(old, new, &format!("{name}."), changed);
             }
-            (Some(toml::Value::Table(one)), None) | (None, Some(toml::Value::Table(one))) => {
-                changes(one, &toml::Table::new(), &format!("{name}."), changed);
+            (Some(toml::Value::Table(table)), None) | (None, Some(toml::Value::Table(table))) => {
+                changes(table, &toml::Table::new(), &format!("{name}."), changed);
             }
             (old, new) if old != new => changed.push(name),
             _ => {}

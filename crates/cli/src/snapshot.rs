@@ -170,12 +170,12 @@ impl Looking {
 
     fn stamp(&mut self, path: &Path, found: std::io::Result<Metadata>) {
         let stamp = match found {
-            Ok(of) => Stamp::File(
-                (of.mtime(), of.mtime_nsec()),
-                (of.ctime(), of.ctime_nsec()),
-                of.len(),
-                of.dev(),
-                of.ino(),
+            Ok(metadata) => Stamp::File(
+                (metadata.mtime(), metadata.mtime_nsec()),
+                (metadata.ctime(), metadata.ctime_nsec()),
+                metadata.len(),
+                metadata.dev(),
+                metadata.ino(),
             ),
             Err(error) => Stamp::Unknown(error.kind()),
         };

@@ -136,7 +136,7 @@ impl Switches {
             Some(Artifact { kind, name, on, written: written.on, definition: written.definition })
         };
         let endpoint =
-            |one: &Identity| Endpoint { name: one.artifact.to_string(), part: one.part.to_string() };
+            |identity: &Identity| Endpoint { name: identity.artifact.to_string(), part: identity.part.to_string() };
         let kept = Kept {
             version: VERSION,
             artifacts: decided.artifacts.iter().filter_map(artifact).collect(),

@@ -337,8 +337,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The findings about those that are not honoured.
 pub fn report(table: &toml::Table) -> Vec<(String, Fate)> {
-    let all = table.keys().map(|name| (name.clone(), fate(name)));
-    all.filter(|(_, fate)| !matches!(fate, Fate::Honoured(_))).collect()
+    let fates = table.keys().map(|name| (name.clone(), fate(name)));
+    fates.filter(|(_, fate)| !matches!(fate, Fate::Honoured(_))).collect()
 }
 
 #[cfg(test)]

@@ -66,18 +66,18 @@ impl Resolver {
 
     /// The addresses of a name. An error of kind `QuotaExceeded`: too many questions wait already.
     pub(crate) async fn resolve(self: &Arc<Resolver>, name: &str) -> Found {
-        let mut answer = {
+        let mut outcome = {
             let mut state = lock(&self.state);
             match state.names.get(name) {
                 Some(Name::Known { found, until }) if Instant::now() < *until => return found.clone(),
                 // Closed without a result only where a thread ended early.
-                Some(Name::Asked(answer)) if answer.has_changed().is_ok() => answer.clone(),
+                Some(Name::Asked(receiver)) if receiver.has_changed().is_ok() => receiver.clone(),
                 _ => self.ask(&mut state, name)?,
             }
         };
         let interrupted = || Arc::new(io::Error::other("the question was given up"));
-        let answer = answer.wait_for(Option::is_some).await;
-        answer.ok().and_then(|found| (*found).clone()).unwrap_or_else(|| Err(interrupted()))
+        let outcome = outcome.wait_for(Option::is_some).await;
+        outcome.ok().and_then(|found| (*found).clone()).unwrap_or_else(|| Err(interrupted()))
     }
 
     fn ask(

@@ -41,8 +41,8 @@ mod tests {
         let headers = [("content-type", content_type)];
         let request =
             BackendRequest { method: "POST", path: "/services/AppendService", headers: &headers, body };
-        let answer = answer(&request);
-        (answer.status, String::from_utf8(answer.bytes(body).to_vec()).unwrap())
+        let response = answer(&request);
+        (response.status, String::from_utf8(response.bytes(body).to_vec()).unwrap())
     }
 
     #[test]

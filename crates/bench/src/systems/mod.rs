@@ -91,11 +91,11 @@ impl Place {
         let log = self.work.join(format!("{file_name}.log"));
         let out = File::create(&log).map_err(fail)?;
         // Whatever ends this process, a second Ctrl-C and SIGKILL included, ends what it has started.
-        let mut all: Vec<&str> =
+        let mut command: Vec<&str> =
             if has("setpriv") { vec!["setpriv", "--pdeathsig", "TERM"] } else { Vec::new() };
-        all.extend(words.iter().map(String::as_str));
-        let child = Command::new(all[0])
-            .args(&all[1..])
+        command.extend(words.iter().map(String::as_str));
+        let child = Command::new(command[0])
+            .args(&command[1..])
             .env("ROUND", &self.round)
             // A Ctrl-C is for this process, which ends the others when it has made its report.
             .process_group(0)
@@ -127,11 +127,11 @@ impl Running {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    fn fails(&self, what: &str) -> String {
+    fn fails(&self, failure: &str) -> String {
         let output = self.output();
         let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
-        format!("{}: {what}: {}", self.command, if last.is_empty() { "it says nothing" } else { &last })
+        format!("{}: {failure}: {}", self.command, if last.is_empty() { "it says nothing" } else { &last })
     }
 
     /// Waits until `ready` has something, as long as the process runs.

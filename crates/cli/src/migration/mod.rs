@@ -43,7 +43,7 @@ impl Status {
             Status::Runs if count != 1 => format!("{count} run"),
             Status::Differs if count != 1 => format!("{count} run with a difference"),
             Status::NeedsChange if count != 1 => format!("{count} need a change"),
-            one => format!("{count} {}", one.words()),
+            status => format!("{count} {}", status.words()),
         }
     }
 }

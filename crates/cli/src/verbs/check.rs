@@ -142,18 +142,18 @@ const ROUNDS: usize = 10;
 
 /// Applies all fixes, and leaves in `loaded` what is found then.
 fn fix_all(path: &Path, services: &Services, remarks: &[String], loaded: &mut Loaded) -> Fixed {
-    let mut all = Fixed::default();
+    let mut done = Fixed::default();
     for _ in 0..ROUNDS {
         let fixed = fix::apply(&loaded.found, &loaded.plan.sources);
         let changed = !fixed.changes.is_empty();
-        all.changes.extend(fixed.changes);
-        all.errors = fixed.errors;
+        done.changes.extend(fixed.changes);
+        done.errors = fixed.errors;
         if !changed {
             break;
         }
         *loaded = found(path, services, remarks);
     }
-    all
+    done
 }
 
 /// The summary and reason of a rule.

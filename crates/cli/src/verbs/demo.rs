@@ -151,8 +151,8 @@ fn demo(args: &Args) -> Result<bool, String> {
             let mut outcomes = Vec::new();
             for scenario in scenarios {
                 let case = scenario.case(args.size);
-                let answer = bus.ask(&client, scenario, &case).await;
-                outcomes.push(page.scenario(scenario, &case, &answer, &bus.address(scenario)));
+                let response = bus.ask(&client, scenario, &case).await;
+                outcomes.push(page.scenario(scenario, &case, &response, &bus.address(scenario)));
                 page.flush();
             }
             page.table(&outcomes);
@@ -245,12 +245,12 @@ impl Bus {
             return ask(client, &target, case, request.body.clone()).await;
         }
         let target = Target::https("localhost", self.https.port(), self.tls.clone());
-        let mut asked = self.client.secure(&request.body)?;
-        let sent = asked.bytes.clone();
+        let mut message = self.client.secure(&request.body)?;
+        let sent = message.bytes.clone();
         let bytes_in = sent.len();
         let mut response = ask(client, &target, case, sent).await?;
         response.secured = Some((bytes_in, response.body.len()));
-        response.body = self.client.open(&mut asked, &response.body)?;
+        response.body = self.client.open(&mut message, &response.body)?;
         Ok(response)
     }
 }
@@ -383,7 +383,7 @@ impl Page {
         outcome.passed = verdict.is_ok();
         let line = match verdict {
             Ok(()) => format!("{}    {}, {}", self.paint(GREEN, "✓"), asked_for(case), outcome.time),
-            Err(what) => format!("{}    {what}", self.paint(RED, "✗")),
+            Err(reason) => format!("{}    {reason}", self.paint(RED, "✗")),
         };
         self.line(format!("  {line}"));
         self.line("");
@@ -406,8 +406,8 @@ impl Page {
         self.block("out", &line, &excerpt(&response.body, WIDTH - 7, 2));
     }
 
-    fn block(&mut self, what: &str, line: &str, body: &[String]) {
-        self.line(format!("  {} {line}", self.paint(DIM, &format!("{what:4}"))));
+    fn block(&mut self, label: &str, line: &str, body: &[String]) {
+        self.line(format!("  {} {line}", self.paint(DIM, &format!("{label:4}"))));
         for line in body {
             self.line(format!("       {line}"));
         }
@@ -415,25 +415,25 @@ impl Page {
 
     fn table(&mut self, outcomes: &[Outcome]) {
         let width =
-            |of: fn(&Outcome) -> &str| outcomes.iter().map(|one| of(one).chars().count()).max().unwrap_or(0);
-        let (name, about) = (width(|one| one.name), width(|one| one.about));
+            |text_of: fn(&Outcome) -> &str| outcomes.iter().map(|outcome| text_of(outcome).chars().count()).max().unwrap_or(0);
+        let (name, about) = (width(|outcome| outcome.name), width(|outcome| outcome.about));
         let head =
             format!("  {:name$}  {:about$}  status  bytes in  bytes out      time", "scenario", "shows");
         let head = self.paint(DIM, &head);
         self.line(head);
-        for one in outcomes {
-            let mark = if one.passed { self.paint(GREEN, "✓") } else { self.paint(RED, "✗") };
+        for outcome in outcomes {
+            let mark = if outcome.passed { self.paint(GREEN, "✓") } else { self.paint(RED, "✗") };
             self.line(format!(
                 "{mark} {:name$}  {:about$}  {:>6}  {:>8}  {:>9}  {:>8}",
-                one.name,
-                one.about,
-                one.status,
-                grouped(one.sent),
-                one.received,
-                one.time
+                outcome.name,
+                outcome.about,
+                outcome.status,
+                grouped(outcome.sent),
+                outcome.received,
+                outcome.time
             ));
         }
-        let passed = outcomes.iter().filter(|one| one.passed).count();
+        let passed = outcomes.iter().filter(|outcome| outcome.passed).count();
         let code = if passed == outcomes.len() { GREEN } else { RED };
         let sum = self.paint(code, &format!("{passed} of {} answers are what they must be", outcomes.len()));
         self.line("");

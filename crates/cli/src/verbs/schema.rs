@@ -62,13 +62,13 @@ struct Type {
 /// The schema.
 pub fn schema(registry: &Registry) -> String {
     let mut types: BTreeMap<String, Type> = BTreeMap::new();
-    let all = parts();
-    for part in &all {
-        types.insert(type_of(part.way), artifact(part, &all));
+    let shapes = parts();
+    for part in &shapes {
+        types.insert(type_of(part.way), artifact(part, &shapes));
     }
     let mut mediators: BTreeMap<String, String> = BTreeMap::new();
     // Operations that are not here may have any name.
-    for definition in registry.definitions.iter().filter(|one| one.name != flow::OPERATION) {
+    for definition in registry.definitions.iter().filter(|definition| definition.name != flow::OPERATION) {
         let name = format!("mediator.{}", definition.name);
         mediators.insert(definition.name.to_owned(), name);
         mediator(definition, &mut types);
@@ -142,7 +142,7 @@ fn type_of(way: &str) -> String {
     way.replace('/', ".")
 }
 
-fn artifact(part: &Part, all: &[Part]) -> Type {
+fn artifact(part: &Part, shapes: &[Part]) -> Type {
     let mut part_type = Type::default();
     for name in &part.attributes {
         let values = if BOOLEANS.contains(name) {
@@ -156,7 +156,7 @@ fn artifact(part: &Part, all: &[Part]) -> Type {
     }
     for name in &part.elements {
         let inside = format!("{}/{name}", part.way);
-        let has = |way: &str| all.iter().any(|other| other.way == way);
+        let has = |way: &str| shapes.iter().any(|other| other.way == way);
         let type_name = if has(&inside) {
             type_of(&inside)
         } else if has(name) {
@@ -182,7 +182,7 @@ fn mediator(definition: &Definition, types: &mut BTreeMap<String, Type>) {
     let mut mediator_type = Type { documentation: definition.summary.to_owned(), ..Type::default() };
     mediator_type.attributes = attributes(definition.attributes);
     for common in flow::COMMON_ATTRIBUTES {
-        if !definition.attributes.iter().any(|one| one.name == *common) {
+        if !definition.attributes.iter().any(|attribute| attribute.name == *common) {
             mediator_type.attributes.push(((*common).to_owned(), "xs:string".to_owned(), false, String::new()));
         }
     }
@@ -201,19 +201,19 @@ fn mediator(definition: &Definition, types: &mut BTreeMap<String, Type>) {
     children(&name, "", inside, &mut mediator_type);
     mediator_type.elements.entry("description".to_owned()).or_insert_with(|| "description".to_owned());
     types.insert(name.clone(), mediator_type);
-    for one in inside {
+    for child in inside {
         // An element of another language is checked by who reads it.
-        if one.way().contains(':') {
+        if child.way().contains(':') {
             continue;
         }
-        let way = format!("{name}.{}", type_of(one.way()));
-        let mut way_type = Type { documentation: one.meaning.to_owned(), ..Type::default() };
-        way_type.attributes = attributes(one.attributes);
+        let way = format!("{name}.{}", type_of(child.way()));
+        let mut way_type = Type { documentation: child.meaning.to_owned(), ..Type::default() };
+        way_type.attributes = attributes(child.attributes);
         if !way_type.attributes.iter().any(|(name, ..)| name == "description") {
             way_type.attributes.push(("description".to_owned(), "xs:string".to_owned(), false, String::new()));
         }
-        way_type.mediators = one.content == "mediator*";
-        way_type.text = !way_type.mediators && !one.content.is_empty();
+        way_type.mediators = child.content == "mediator*";
+        way_type.text = !way_type.mediators && !child.content.is_empty();
         way_type.others = way_type.text;
         way_type.foreign = !way_type.mediators;
         if way_type.mediators {
@@ -225,17 +225,17 @@ fn mediator(definition: &Definition, types: &mut BTreeMap<String, Type>) {
             }
             way_type.elements.insert("description".to_owned(), "description".to_owned());
         }
-        children(&name, one.way(), inside, &mut way_type);
+        children(&name, child.way(), inside, &mut way_type);
         types.insert(way, way_type);
     }
 }
 
 /// The elements directly in one.
 fn children(mediator: &str, way: &str, inside: &[Inside], parent: &mut Type) {
-    for one in inside {
+    for child in inside {
         let Some(rest) = (match way {
-            "" => Some(one.way()),
-            way => one.way().strip_prefix(way).and_then(|rest| rest.strip_prefix('/')),
+            "" => Some(child.way()),
+            way => child.way().strip_prefix(way).and_then(|rest| rest.strip_prefix('/')),
         }) else {
             continue;
         };
@@ -247,14 +247,14 @@ fn children(mediator: &str, way: &str, inside: &[Inside], parent: &mut Type) {
         } else if rest == "endpoint" {
             parent.elements.insert(rest.to_owned(), "endpoint".to_owned());
         } else {
-            parent.elements.insert(rest.to_owned(), format!("{mediator}.{}", type_of(one.way())));
+            parent.elements.insert(rest.to_owned(), format!("{mediator}.{}", type_of(child.way())));
         }
     }
 }
 
-fn attributes(all: &[Attribute]) -> Vec<(String, String, bool, String)> {
-    let plain = all.iter().filter(|one| !one.name.contains(':'));
-    plain.map(|one| (one.name.to_owned(), values(one.values), one.required, one.meaning.to_owned())).collect()
+fn attributes(attributes: &[Attribute]) -> Vec<(String, String, bool, String)> {
+    let plain = attributes.iter().filter(|attribute| !attribute.name.contains(':'));
+    plain.map(|attribute| (attribute.name.to_owned(), values(attribute.values), attribute.required, attribute.meaning.to_owned())).collect()
 }
 
 /// The name of a simple type, or its words behind a `|`.
@@ -406,7 +406,7 @@ mod tests {
             }
             let written = String::from_utf8_lossy(&bytes);
             let (_, found) = crate::docs::compiled(&written);
-            if found.iter().any(|one| RULES.contains(&one.rule) && one.severity >= Severity::Warning) {
+            if found.iter().any(|finding| RULES.contains(&finding.rule) && finding.severity >= Severity::Warning) {
                 continue;
             }
             match schema.validate(&document, element).first() {

@@ -133,8 +133,8 @@ fn none(alias: &str) -> String {
     format!("there is no secret {}", alias.escape_debug())
 }
 
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("cannot {what} {}: {}", path.display(), diagnostics::io_reason(error))
+fn failed(action: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("cannot {action} {}: {}", path.display(), diagnostics::io_reason(error))
 }
 
 /// The password of a vault that is there.

@@ -137,7 +137,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
 
 fn plan(args: &Args) -> Result<Plan, String> {
     for (at, process) in args.processes.iter().enumerate() {
-        if args.processes[..at].iter().any(|one| one.name == process.name) {
+        if args.processes[..at].iter().any(|watched| watched.name == process.name) {
             return Err(format!("two processes are called '{}'", process.name));
         }
     }
@@ -181,7 +181,7 @@ fn plan(args: &Args) -> Result<Plan, String> {
 /// What is in the files; those of a folder in the order of their names.
 fn bodies(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, String> {
     let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    let mut all = Vec::new();
+    let mut paths = Vec::new();
     for path in files {
         if path.is_dir() {
             let entries = std::fs::read_dir(path).map_err(|error| fail(path, error))?;
@@ -191,12 +191,12 @@ fn bodies(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, String> {
             if inside.is_empty() {
                 return Err(format!("{}: no file in it", path.display()));
             }
-            all.extend(inside);
+            paths.extend(inside);
         } else {
-            all.push(path.clone());
+            paths.push(path.clone());
         }
     }
-    all.iter().map(|path| std::fs::read(path).map_err(|error| fail(path, error))).collect()
+    paths.iter().map(|path| std::fs::read(path).map_err(|error| fail(path, error))).collect()
 }
 
 /// A line on a terminal that says how far it is.

@@ -46,9 +46,9 @@ fn per_client(name: &str) -> Result<PerClient, String> {
         "any" => Ok(PerClient::Any),
         _ => {
             let numbers: Option<Vec<u64>> =
-                name.split(',').map(|one| one.trim().parse().ok().filter(|number| *number > 0)).collect();
+                name.split(',').map(|number| number.trim().parse().ok().filter(|number| *number > 0)).collect();
             match numbers.as_deref() {
-                Some(&[all]) => Ok(PerClient::Each([all; 3])),
+                Some(&[requests]) => Ok(PerClient::Each([requests; 3])),
                 Some(&[few, some, many]) => Ok(PerClient::Each([few, some, many])),
                 _ => Err(format!(
                     "'{name}' is not main, appendix, any, a number, or three of them (1000,100,200)"
