@@ -81,7 +81,7 @@ impl Link {
             match tls.reader().read(buffer) {
                 Ok(count) => return Ok(Some(count)),
                 Err(error) if error.kind() == WouldBlock => {}
-                // A server that closes without saying goodbye.
+                // A server that closes without a close_notify.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(0)),
                 Err(error) => return Err(error),
             }

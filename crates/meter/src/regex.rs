@@ -62,7 +62,7 @@ impl Regex {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a regular expression.
     pub fn new(pattern: &str) -> Result<Regex, Box<Error>> {
         let few = RegexBuilder::new(pattern).backtrack_limit(FEW).build().map_err(Box::new)?;
         Ok(Regex(Arc::new(Engines { few, many: OnceLock::new() })))

@@ -178,7 +178,7 @@ pub(super) fn bars(title: &str, unit: &str, groups: &[String], series: &[Series]
     let room = (WIDTH - LEFT - RIGHT) / groups.len().max(1) as f64;
     let middle = |at: usize| LEFT + room * (at as f64 + 0.5);
     let mut frame = Frame::new(title, unit, groups, series, middle);
-    // A bar is not as wide as a barn door.
+    // A limit on the width of a bar.
     let width = (room * 0.84 / series.len().max(1) as f64).min(44.0);
     let total = width * series.len() as f64;
     for (number_of, bar) in series.iter().enumerate() {
