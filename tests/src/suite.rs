@@ -120,7 +120,7 @@ impl Report {
         ledger
     }
 
-    /// The failures in full with the end of what the bus wrote, but for those in `known`.
+    /// The failures in full with the end of what the bus wrote, without those that `ledger` lists.
     pub fn failures(&self, ledger: &Ledger) -> String {
         let mut out = String::new();
         for r in &self.ran {

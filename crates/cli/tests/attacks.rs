@@ -27,7 +27,7 @@ fn recorder() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
             std::thread::spawn(move || {
                 stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
                 let (mut bytes, mut piece, mut quiet) = (Vec::new(), [0; 4096], 0);
-                // Until nothing comes any more: a body that is cut off is part of it.
+                // Until nothing comes for a while: a body that is cut off belongs to it.
                 while quiet < 2 {
                     match stream.read(&mut piece) {
                         Ok(n @ 1..) => bytes.extend_from_slice(&piece[..n]),
@@ -310,7 +310,7 @@ fn heads_have_bounds() {
     ] {
         let answer = raw(bus.http(), head.as_bytes());
         let begun = &head[..40];
-        // One that goes on writing may lose the answer to a reset, and nothing else.
+        // One that goes on writing may lose the response to a reset, but nothing else.
         let is_it =
             answer.starts_with(&format!("HTTP/1.1 {status} ")) || (head.len() > 1 << 20 && answer.is_empty());
         let other_refusal = head.len() > 1 << 20 && answer.starts_with("HTTP/1.1 4");
@@ -335,7 +335,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Clients that say, send or take as little as possible hold their connections for no longer than the deadlines, and nobody else up.
+/// Clients that send or receive as little as possible hold their connections no longer than the deadlines, and delay nobody else.
 #[test]
 fn slow_clients_have_deadlines() {
     let (backend, _) = recorder();

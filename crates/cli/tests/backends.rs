@@ -138,7 +138,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     };
     a.is_checked(1);
     assert_eq!((of_group(), answer(&bus, "Alone")), ("aaabbb".to_owned(), "a".to_owned()));
-    // It is not well any more: the group goes on with the other one, and messages for it alone fault at once.
+    // It is down: the group goes on with the other one, and messages for it alone fault at once.
     a.well.store(false, Relaxed);
     eventually("A is taken out", || state() == "suspended");
     assert_eq!((of_group(), answer(&bus, "Alone")), ("bbbbbb".to_owned(), "303001".to_owned()));
@@ -157,12 +157,12 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     ] {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
-    // A reload knows what was known.
+    // A reload keeps the states of backends.
     configure(&path, &artifacts("<property name='health.check.failures' value='3'/>"));
     bus.signal("HUP");
     bus.says("reloaded: ", 1);
     assert_eq!((state(), answer(&bus, "Alone")), ("suspended".to_owned(), "303001".to_owned()));
-    // It is well again.
+    // It is up again.
     a.well.store(true, Relaxed);
     eventually("A is back", || state() == "active");
     assert_eq!((of_group(), answer(&bus, "Alone")), ("aaabbb".to_owned(), "a".to_owned()));
@@ -172,10 +172,10 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     let lines = |what: &str| bus.stderr().matches(what).count();
     let out = lines("the endpoint gets no messages any more");
     assert_eq!((out, lines(again)), (1, 1), "{}", bus.stderr());
-    // What is suspended by a failure, or by hand, need not wait for the end of that.
+    // A good check ends a suspension that a failure or an operator began.
     admin(&bus, "POST", "/artifacts/endpoint/A/suspend");
     eventually("A is active before its 30 s are over", || state() == "active");
-    // What is off is not asked, and stays off.
+    // An endpoint that is off is not checked, and stays off.
     admin(&bus, "POST", "/artifacts/endpoint/A/stop");
     let checks = a.checks.load(Relaxed);
     b.is_checked(3);
@@ -183,7 +183,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     assert_eq!(state(), "off");
     admin(&bus, "POST", "/artifacts/endpoint/A/start");
     a.is_checked(1);
-    // Checks end with what asked for them, and what they have said goes with them.
+    // Checks end with the endpoint that asks for them, and their results go with them.
     a.well.store(false, Relaxed);
     eventually("A is taken out again", || state() == "suspended");
     let plain = format!("<endpoint name='A'><address uri='http://{}/service'/></endpoint>", a.address);
@@ -242,7 +242,7 @@ fn checks_do_not_wait_for_messages_that_hang() {
     eventually("it is back", || endpoint(&bus, "A")["state"] == "active");
 }
 
-/// What messages have found ends with a good check, also where it only marked the endpoint for a suspension.
+/// A good check ends what messages have found, even where that only marked the endpoint for a suspension.
 #[test]
 fn a_timeout_of_an_endpoint_ends_with_a_good_check() {
     let backend = Backend::new("a");

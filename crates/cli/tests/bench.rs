@@ -117,7 +117,7 @@ fn the_generator_agrees_with_wrk_and_ab() {
     assert!(text.contains("Complete requests:      200"), "{text}");
     let line = text.lines().find(|line| line.trim_start().starts_with("50%")).unwrap();
     let ab: f64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
-    // ab sends as many more as it has connections when it is through.
+    // ab sends up to one request more for each connection.
     assert!((200..=205).contains(&count.swap(0, Relaxed)));
 
     let output = Command::new("wrk").args(["-t1", "-c5", "-d1s", "--latency", &url]).output().unwrap();

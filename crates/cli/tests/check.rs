@@ -30,14 +30,14 @@ fn what_only_the_machine_that_runs_it_has_may_be_absent() {
         let all = found.iter().filter(|finding| finding["severity"] == severity);
         all.map(|finding| finding["rule"].as_str().unwrap_or_default()).collect::<Vec<_>>()
     };
-    // What an expression cannot have costs the step a fault, and not the artifact its life.
+    // A value that an expression cannot have faults the step; the artifact stays in force.
     let absent = "unresolved-value";
     let warnings = [absent, absent, "unknown-secret", "unknown-template", "unknown-secret", absent];
     assert_eq!(rules("warning"), warnings, "{lines}");
     assert_eq!(rules("error"), ["unresolved-value"], "{lines}");
 }
 
-/// What such a value would be is known nowhere: it is not found to be wrong as well.
+/// Such a value is known nowhere, so no rule may find fault with it.
 #[test]
 fn absent_values_are_not_wrong_ones() {
     let path = configuration(
@@ -176,7 +176,7 @@ fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
         let output = check(&path, &["--strict"]);
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && shown.contains(" 0 errors, 0 warnings"), "{shown}");
-        // Notes name what is no configuration: the README beside the example.
+        // Notes name what is not part of the configuration: the README beside the example.
         let lines = check(&path, &["--format", "json"]).stdout;
         assert!(String::from_utf8_lossy(&lines).lines().all(|line| line.contains("\"severity\":\"note\"")));
     }
@@ -229,7 +229,7 @@ fn fixes_change_what_is_certain_and_no_other_byte() {
     let output = check(&path, &["--fix"]);
     let shown = String::from_utf8_lossy(&output.stdout);
     let after = std::fs::read_to_string(&path).expect("read");
-    // `sned` is no certain spelling of anything, and rules look at what can run: the sequence is left out.
+    // `sned` resembles several names, and rules look at what can run: the sequence is left out.
     let without_rules = mended.replace(" scope=\"axis2\"", "").replace("= 'true'\"", "= true\"");
     assert_eq!(after, without_rules, "{shown}");
     assert_eq!(output.status.code(), Some(1), "`sned` is still there: {shown}");

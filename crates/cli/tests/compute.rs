@@ -1,4 +1,4 @@
-//! Steps that compute for long, seen from outside: they stand in nobody's way, they end at their deadline, and with their
+//! Steps that compute for long, seen from outside: they hold up nobody else, and end at their deadline or with their
 //! client.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -104,7 +104,7 @@ fn what_finds_no_thread_is_shed() {
     let set: Vec<&str> = more.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
     let bus = Process::run(&configuration("compute-shed", &artifacts()), &set);
     let begun = begin(bus.http(), "Script", "<a/>");
-    // Whichever comes second waits in vain.
+    // The one that comes second gets no thread in time.
     let (first, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();
     let (second, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();
     assert_eq!(second, 503, "{first}");

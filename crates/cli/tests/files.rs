@@ -451,7 +451,7 @@ fn a_stop_waits_for_the_file_that_is_in_work() {
     assert_eq!(bus.wait(), Some(0));
     assert_eq!(places.names("in"), ["b.txt", "c.txt"], "{}", bus.stderr());
     assert_eq!(places.names("out").len(), 1);
-    // One that does not wait releases it.
+    // A bus that does not wait for the flow releases the file.
     let mut bus = Process::run(
         &configuration("files-stop", &places.proxy(&[], &sequence)),
         &["--set", "limits.drain=100ms"],
@@ -497,7 +497,7 @@ fn sizes_ages_counts_and_orders() {
 
 #[test]
 fn a_file_that_may_not_be_read() {
-    // Whoever is root may read anything.
+    // root may read any file.
     if rustix::process::geteuid().is_root() {
         return;
     }
@@ -644,7 +644,7 @@ fn a_message_does_not_choose_another_directory() {
         assert_ne!(named(name), 200, "{name}: {}", bus.stderr());
     }
     assert_eq!(places.names("out"), ["a", "below"], "{}", bus.stderr());
-    // The endpoint is not blamed for that.
+    // The endpoint is not suspended for that.
     for name in ["/below/x.xml", "good.xml"] {
         assert_eq!(named(name), 200, "{name}: {}", bus.stderr());
         until("it is written", &bus, || places.read(&format!("out/{name}")) == "<a/>");

@@ -302,7 +302,7 @@ fn generations_are_listed_compared_and_rolled_back_to() {
     assert_eq!(versions(), "1 1 404");
     assert_eq!(json(&bus, "GET", "/generations")["rolled_back_to"], 1);
     assert_eq!(of(4)["cause"], "rollback to 1");
-    // Who rotates logs does not end that.
+    // Log rotation (SIGHUP) does not end a rollback.
     bus.signal("HUP");
     bus.says("the rollback to generation 1 holds", 1);
     assert_eq!(versions(), "1 1 404");
@@ -340,7 +340,7 @@ fn generations_are_listed_compared_and_rolled_back_to() {
     assert_eq!(json(&bus, "GET", "/generations")["generations"].as_array().unwrap().len(), 4);
 }
 
-/// Who rotates logs every day does not push what somebody changed out of the list.
+/// Daily log rotation does not push changes out of the list of generations.
 #[test]
 fn the_same_configuration_read_again_is_listed_once() {
     let root = directory("again");

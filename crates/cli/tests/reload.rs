@@ -57,7 +57,7 @@ fn a_faulty_artifact_stays_as_it_was_while_others_change() {
     }
     assert!(bus.stderr().contains("the proxy service `A` stays in force as it was: there is no mediator"));
     assert!(bus.stderr().contains("the proxy service `C` is left out: there is no mediator"));
-    // A configuration that is not there is not one that is empty.
+    // A configuration that is absent is not an empty one.
     std::fs::remove_file(&path).unwrap();
     bus.signal("HUP");
     bus.says("not reloaded: ", 1);
@@ -134,7 +134,7 @@ fn what_is_for_nobody_is_not_found_and_what_is_faulty_is_not_available() {
     let bus = Process::run(&path, &[]);
     assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 503);
     assert_eq!(ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 500);
-    // One's own goes on as it is written.
+    // A sequence of the user's stays as it is written.
     configure(&path, "<sequence name='main'><drop/></sequence>");
     reload(&bus, 1);
     assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 202);
@@ -363,7 +363,7 @@ fn a_directory_that_cannot_be_listed_is_not_empty() {
     let sequence = "<sequence xmlns='http://ws.apache.org/ns/synapse' name='own'><drop/></sequence>";
     std::fs::write(root.join("sequences/own.xml"), sequence).unwrap();
     let bus = Process::run(&root, &[]);
-    // Whoever runs the test may list whatever is there: this is a directory on a disk that is away.
+    // root may list any directory; this stands for a directory on a disk that is away.
     std::fs::rename(&proxies, root.join("away")).unwrap();
     std::os::unix::fs::symlink("/nonexistent", &proxies).unwrap();
     bus.signal("HUP");

@@ -268,7 +268,7 @@ fn a_certificate_that_is_not_for_signing_does_not_sign() {
         let mut service = side(Role::Recipient, &policy);
         let world = World::default();
         let request = world.secure(REQUEST, &client, &mut Exchange::default()).unwrap();
-        // Nobody trusts it yet.
+        // Its certificate is not trusted yet.
         assert!(world.open(&request, &service, &mut Exchange::default()).is_err());
         let trusted = KeyStore::read(other.certificate.as_bytes(), "", None).unwrap();
         service.trust = Arc::new(Trust::new(&trusted, &[]).unwrap());
@@ -361,7 +361,7 @@ fn certificates_are_those_of_an_authority_that_did_not_revoke_them() {
     }
 }
 
-/// Comments are in no signature: whoever puts one into a text does not cut it in two.
+/// No signature covers comments: one that is put into a text does not cut it in two.
 #[test]
 fn comments_are_not_seen() {
     for number in [2, 5] {

@@ -233,7 +233,7 @@ fn an_upload_goes_on_behind_its_answer() {
     }
 }
 
-/// One that stops reading after its answer harms the client in nothing.
+/// A backend that stops reading after its response does no harm to the client.
 #[test]
 fn an_upload_that_the_backend_gives_up_is_read_and_thrown_away() {
     for answer in [

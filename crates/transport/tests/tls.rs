@@ -377,7 +377,7 @@ fn each_client_sees_the_certificate_of_the_host_that_it_asks_for() {
             Target::https("localhost", server.local_addr().port(), ClientTls::new(&profile).unwrap());
         assert_eq!(block_on(ask(&client, &target, "x")).is_ok(), wanted, "{host} {names:?}");
     }
-    // Whoever issued it is looked at all the same.
+    // The issuer is checked all the same.
     let other = Files::new("others");
     let profile = ClientTlsOptions {
         host_names: HostNames::AskedOrLocalhost,

@@ -6,7 +6,7 @@ use super::*;
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// `None`: where none can be mounted there is nothing to see.
+    /// `None`: it cannot be mounted here, so the test is skipped.
     fn of(path: PathBuf, size: &str) -> Option<Mounted> {
         let options = format!("size={size}");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(&path).output();
@@ -66,7 +66,7 @@ fn a_full_disk_where_files_come_from_and_go_to() {
     drop(source);
 }
 
-/// Whoever is root may write anywhere but on a file system that nobody may write to.
+/// root may write anywhere except on a read-only file system.
 #[test]
 fn a_directory_that_nobody_may_write_to() {
     let places = Places::new("read-only");

@@ -1,4 +1,4 @@
-//! What parameters do that no other test looks at.
+//! Effects of parameters that no other test checks.
 
 use super::*;
 

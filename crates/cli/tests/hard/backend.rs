@@ -113,7 +113,7 @@ impl Backend {
             for stream in listener.incoming().flatten() {
                 let told = Arc::clone(&told);
                 std::thread::spawn(move || {
-                    // A bus that goes away is its own problem.
+                    // A bus that closes early is no failure of the backend.
                     let _ = serve(stream, &told);
                 });
             }

@@ -108,7 +108,7 @@ pub(super) fn directory(name: &str, artifacts: &str, settings: &str) -> PathBuf 
     root
 }
 
-/// Answers with who asks, and what of the credentials the flow sees.
+/// Answers with the name of the caller, and with the credentials that the flow sees.
 const WHO: &str = "<payloadFactory media-type='json'><format>{\"who\": \"$1\", \"way\": \"$2\", \"seen\": \"$3$4\"}</format><args>\
     <arg expression=\"get-property('ACCESS_SUBJECT')\"/><arg expression=\"get-property('ACCESS_WAY')\"/>\
     <arg expression=\"get-property('transport','Authorization')\"/><arg expression=\"get-property('transport','X-API-Key')\"/>\
@@ -284,7 +284,7 @@ fn keys_users_and_signatures_let_in() {
         ("/partners/orders", basic("nobody:"), 401, "invalid_token"),
         ("/partners/orders", basic("alice"), 401, "invalid_token"),
         ("/partners/orders", "Authorization: Basic ***\r\n".to_owned(), 401, "invalid_token"),
-        // What is shown and wrong is refused, whatever else is shown.
+        // Wrong credentials are refused, whatever others the request has.
         ("/partners/orders", key("key-of-one") + &basic("alice:guessed"), 401, "invalid_token"),
         ("/both/orders", key("key-of-one") + &basic("alice:opensesame"), 200, "alice"),
         ("/both/orders", key("key-of-one"), 401, ""),

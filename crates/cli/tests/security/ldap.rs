@@ -1,4 +1,4 @@
-//! Users of a directory: a server of LDAP that knows two of them, and what it is asked by whoever wants to be let in.
+//! Users of a directory: an LDAP server that has two of them, and the binds and searches that it receives.
 
 use super::access::{api, ask, directory};
 use crate::support::Process;
@@ -14,7 +14,7 @@ fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     [&[tag, content.len() as u8], content].concat()
 }
 
-/// The next value, taken from the front.
+/// Takes the next value from the front.
 fn next<'a>(rest: &mut &'a [u8]) -> (u8, &'a [u8]) {
     let (length, head) = match rest[1] {
         0x84 => (u32::from_be_bytes(rest[2..6].try_into().unwrap()) as usize, 6),
@@ -29,7 +29,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The values that a filter asks for, whatever it is made of.
+/// The equality assertions in a filter, however they are combined.
 fn asked_for(mut filter: &[u8], found: &mut Vec<(String, String)>) {
     while !filter.is_empty() {
         let (tag, mut content) = next(&mut filter);
@@ -46,7 +46,7 @@ fn asked_for(mut filter: &[u8], found: &mut Vec<(String, String)>) {
 
 struct Server {
     address: SocketAddr,
-    /// Names that somebody wanted to be, and filters.
+    /// The names of binds, and the filters of searches.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -94,7 +94,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                         ("uid=alice,ou=people", "opensesame"),
                         ("uid=bob,ou=people", "hunter2"),
                     ];
-                    // As servers do: nobody in particular is always let in.
+                    // As servers do: a bind without a password is anonymous, and succeeds.
                     let is_good = password.is_empty() || good.contains(&(&dn, &password));
                     done(0x61, if is_good { 0 } else { 49 })
                 }
@@ -150,7 +150,7 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         ("named", "alice:opensesame", 200),
         ("named", "alice:opensesam", 401),
         ("named", "alice:hunter2", 401),
-        // Who shows no password is nobody, whatever the server says.
+        // A bind without a password would be anonymous, and succeed.
         ("named", "alice:", 401),
         ("named", ":", 401),
         ("named", ":opensesame", 401),
@@ -186,13 +186,13 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         "{asked:?}"
     );
     assert_eq!(times("ou=groups [(\"member\", \"uid=alice,ou=people\")]"), 1, "{asked:?}");
-    // Once good, it is not asked for again; a wrong password is, each time.
+    // A good password is cached, a wrong one is asked about each time.
     let before = asked.len();
     assert_eq!(ask(&bus, "GET", "/named/orders", &basic("alice:opensesame"), "").status, 200);
     assert_eq!(server.asked.lock().unwrap().len(), before);
     assert_eq!(ask(&bus, "GET", "/named/orders", &basic("alice:x"), "").status, 401);
     assert_eq!(server.asked.lock().unwrap().len(), before + 1);
-    // The log is written behind the messages: what the last requests said has to have come.
+    // The log is written after the response: wait until the lines of the last requests are there.
     bus.says("profile=named status=401", 9);
     bus.says("does not let the bus in", 1);
     let log = bus.stderr();

@@ -386,7 +386,7 @@ fn what_wss4j_makes_for_attackers_is_refused_and_goes_no_further() {
         let message = world.message(how);
         refused(&world, &format!("{service}: {how}"), service, &message);
     }
-    // Somebody whom nobody knows.
+    // A signer that nobody trusts.
     let stranger = world.root.join("stranger");
     fs::create_dir_all(&stranger).unwrap();
     keys(&stranger);

@@ -32,7 +32,7 @@ pub fn descriptors() -> usize {
     /// Enough for 10,000 connections with both ends in one process.
     const WANTED: u64 = 65_536;
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Whoever is root may have more than is allowed.
+    // root may raise the limit further.
     if maximum.is_some_and(|most| most < WANTED) {
         let raised = Rlimit { current: Some(WANTED), maximum: Some(WANTED) };
         if setrlimit(Resource::Nofile, raised).is_ok() {
