@@ -1,5 +1,5 @@
-//! Questions to a directory (LDAP 3, RFC 4511) and its answers: binds with a name and password, and searches. What somebody who asks has
-//! written is never part of the syntax of a name or filter: filters are parsed before it is put in, names escape it (RFC 4514).
+//! The client side of LDAP 3 (RFC 4511), as far as it takes to authenticate a user: simple binds, and searches. What the user writes is
+//! never syntax: a filter is parsed before the value is put in, and names escape it (RFC 4514).
 
 use std::fmt;
 
@@ -21,10 +21,10 @@ const ENUMERATED: u8 = 0x0a;
 pub struct Name(String);
 
 impl Name {
-    /// Reads one.
+    /// Reads a name.
     ///
     /// # Errors
-    /// It has no `{user}`.
+    /// It has no `{user}`, or is not a name.
     pub fn read(text: &str) -> Result<Name, String> {
         match text.contains("{user}") && text.contains('=') {
             true => Ok(Name(text.to_owned())),
@@ -78,10 +78,10 @@ enum Node {
 }
 
 impl Filter {
-    /// Reads one.
+    /// Reads a filter.
     ///
     /// # Errors
-    /// It is none, or has something that is not here.
+    /// It is not a filter, or uses more of RFC 4515 than that.
     pub fn read(text: &str) -> Result<Filter, String> {
         let mut rest = text.trim();
         let root = node(&mut rest, 0).filter(|_| rest.is_empty());
@@ -194,7 +194,7 @@ fn message(number: u8, tag: u8, operation: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A bind with a name and password (section 4.2). An empty password is a bind of nobody: callers have to refuse it before.
+/// A simple bind (section 4.2). With an empty password it would be an anonymous one, which succeeds: callers refuse that before.
 pub fn bind(number: u8, dn: &str, password: &str) -> Vec<u8> {
     let mut content = Vec::new();
     put(INTEGER, &[3], &mut content);
@@ -203,7 +203,7 @@ pub fn bind(number: u8, dn: &str, password: &str) -> Vec<u8> {
     message(number, 0x60, &content)
 }
 
-/// A search below an entry for at most so many entries, and one attribute of them (section 4.5).
+/// A search of the subtree below an entry (section 4.5), for at most `most` entries and one attribute of them.
 pub fn search(
     number: u8,
     base: &str,
@@ -217,9 +217,10 @@ pub fn search(
     put(OCTETS, base.as_bytes(), &mut content);
     put(ENUMERATED, &[2], &mut content);
     put(ENUMERATED, &[0], &mut content);
-    // A leading zero keeps it positive.
-    let [high, low] = most.to_be_bytes();
-    put(INTEGER, &[0, high, low], &mut content);
+    // As short as it can be and positive (X.690, 8.3.2).
+    let bytes = u32::from(most).to_be_bytes();
+    let start = (0..3).find(|&at| bytes[at] != 0 || bytes[at + 1] & 0x80 != 0).unwrap_or(3);
+    put(INTEGER, &bytes[start..], &mut content);
     put(INTEGER, &[5], &mut content);
     put(0x01, &[0], &mut content);
     filter.write(user, dn, &mut content);
@@ -228,26 +229,26 @@ pub fn search(
     message(number, 0x63, &content)
 }
 
-/// The end of a conversation (section 4.3).
+/// The end of the connection (section 4.3).
 pub fn unbind(number: u8) -> Vec<u8> {
     message(number, 0x42, &[])
 }
 
-/// What a server says.
+/// A response of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// A bind or search has ended, with this code (section 4.1.9).
     Done(u32),
     /// An entry: its name, and the values of its attributes.
     Entry(String, Vec<String>),
-    /// Something that is of no interest here.
+    /// A message that does not matter here.
     Other,
 }
 
-/// The first message of some bytes, and how long it is; `None`: it is not all there.
+/// The first message in some bytes, and its length; `None`: it is incomplete.
 ///
 /// # Errors
-/// It is no message, too large, or an answer to another question.
+/// It is not LDAP, is too large, or is a response to another request.
 pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static str> {
     const NONE: &str = "its response is not LDAP";
     let mut message = Ber(bytes);
@@ -264,7 +265,7 @@ fn operation(content: &[u8], number: u8) -> Option<Said> {
     let mut fields = Ber(content);
     let id = fields.value(INTEGER)?;
     let (tag, inside) = fields.any()?;
-    // Message 0 is of the server itself: it says goodbye.
+    // Message 0 is a notification of the server: it disconnects (section 4.4.1).
     if id != [number] {
         return (id == [0] && tag == 0x78).then_some(Said::Done(u32::MAX));
     }
@@ -293,11 +294,11 @@ fn operation(content: &[u8], number: u8) -> Option<Said> {
     }
 }
 
-/// What is left to be read.
+/// The bytes that are left to read.
 struct Ber<'a>(&'a [u8]);
 
 impl<'a> Ber<'a> {
-    /// Tag, length, and how many bytes these take; `None`: they are not all there.
+    /// Tag, length, and how many bytes these take; `None`: they are incomplete.
     fn head(&mut self) -> Result<Option<(u8, usize, usize)>, ()> {
         let [tag, first, rest @ ..] = self.0 else { return Ok(None) };
         if tag & 0x1f == 0x1f {
@@ -378,6 +379,24 @@ mod tests {
     }
 
     #[test]
+    fn limits_are_integers_as_short_as_they_can_be() {
+        let filter = Filter::read("(a=*)").unwrap();
+        for (most, integer) in [
+            (0, &b"\x02\x01\x00"[..]),
+            (2, b"\x02\x01\x02"),
+            (127, b"\x02\x01\x7f"),
+            (200, b"\x02\x02\x00\xc8"),
+            (1000, b"\x02\x02\x03\xe8"),
+            (u16::MAX, b"\x02\x03\x00\xff\xff"),
+        ] {
+            let request = search(1, "b", &filter, "", "", "cn", most);
+            // Behind the scope and the aliases, before the time.
+            let expected = [b"\x0a\x01\x02\x0a\x01\x00", integer, b"\x02\x01\x05"].concat();
+            assert!(request.windows(expected.len()).any(|part| part == expected), "{most}: {request:02x?}");
+        }
+    }
+
+    #[test]
     fn answers_are_read_whole_or_not_at_all() {
         let bound = b"\x30\x0c\x02\x01\x01\x61\x07\x0a\x01\x31\x04\x00\x04\x00";
         assert_eq!(read(bound, 1), Ok(Some((Said::Done(49), 14))));
@@ -413,7 +432,7 @@ mod tests {
         ] {
             assert!(read(junk, 1).is_err(), "{junk:?}");
         }
-        // The server ends the conversation.
+        // A notice of disconnection.
         assert_eq!(read(b"\x30\x05\x02\x01\x00\x78\x00", 1), Ok(Some((Said::Done(u32::MAX), 7))));
     }
 }

@@ -200,3 +200,66 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         assert!(!log.contains(secret), "{secret}: {log}");
     }
 }
+
+/// A response to a bind by which a server breaks the protocol.
+fn broken(how: &str) -> Vec<u8> {
+    let message = |number: u8, operation: &[u8]| value(0x30, &[&value(2, &[number]), operation].concat());
+    // Values within values: each has a head of six bytes.
+    let deep: Vec<u8> =
+        (0..20_000_u32).rev().flat_map(|inner| [&[0x30, 0x84][..], &(6 * inner).to_be_bytes()].concat()).collect();
+    let long = |tag: u8, content: &[u8]| {
+        [&[tag, 0x84][..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
+    };
+    match how {
+        "empty" => value(0x30, &[]),
+        "http" => b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+        "deep" => deep,
+        "deeper" => long(0x30, &[value(2, &[1]), long(0x61, &deep)].concat()),
+        "large" => vec![0x30, 0x84, 0xff, 0xff, 0xff, 0xff],
+        "larger" => [&[0x30, 0x88][..], &[0xff; 8]].concat(),
+        "indefinite" => vec![0x30, 0x80, 2, 1, 1, 0x61, 0, 0, 0],
+        "nothing" => message(1, &value(0x61, &[])),
+        "entry" => message(1, &value(0x64, &[value(4, b"uid=alice"), value(0x30, &[])].concat())),
+        "unknown" => message(1, &value(0x7e, &[])),
+        "another" => message(7, &value(0x61, &[0x0a, 1, 0, 4, 0, 4, 0])),
+        "busy" => message(1, &value(0x61, &[0x0a, 1, 51, 4, 1, 0xff, 4, 1, 0xff])),
+        "goodbye" => message(0, &value(0x78, &[])),
+        "cut" => vec![0x30, 12, 2, 1],
+        how => panic!("{how}"),
+    }
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_lets_nobody_in() {
+    let ways = [
+        "empty", "http", "deep", "deeper", "large", "larger", "indefinite", "nothing", "entry", "unknown",
+        "another", "busy", "goodbye", "cut",
+    ];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 4096];
+            let length = stream.read(&mut bytes).unwrap_or(0);
+            let request = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            let how = ways.into_iter().find(|how| request.contains(&format!("uid={how},")));
+            // The client may have closed by then.
+            let _ = stream.write_all(&broken(how.expect("the name of a way")));
+        }
+    });
+    let good = Server::start();
+    let settings = format!(
+        "[access.broken.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\n\
+         [access.good.ldap]\naddress = 'ldap://{}'\nuser = 'uid={{user}},ou=people'\n",
+        good.address
+    );
+    let bus = Process::run(&directory("ldap-broken", &(api("broken", "") + &api("good", "")), &settings), &[]);
+    let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
+    for how in ways {
+        let response = ask(&bus, "GET", "/broken/orders", &basic(&format!("{how}:secret")), "");
+        assert_eq!(response.status, 503, "{how}: {}\n{}", response.body, bus.stderr());
+    }
+    assert_eq!(ask(&bus, "GET", "/good/orders", &basic("alice:opensesame"), "").status, 200);
+    bus.says("profile=broken status=503", ways.len());
+    assert!(!bus.stderr().contains("panic"), "{}", bus.stderr());
+}
