@@ -73,8 +73,8 @@ fn long_steps_stand_in_nobodys_way_and_end_with_their_clients() {
         // So many that each worker and each compute thread has some.
         let begun: Vec<TcpStream> = (0..16).map(|_| begin(bus.http(), service, &body)).collect();
         for _ in 0..32 {
-            let (status, _, answer) = ask(bus.http(), "POST", "/services/Direct", b"<a/>").unwrap();
-            assert_eq!((status, answer.as_slice()), (200, &b"<a/>"[..]), "{service}");
+            let (status, _, response) = ask(bus.http(), "POST", "/services/Direct", b"<a/>").unwrap();
+            assert_eq!((status, response.as_slice()), (200, &b"<a/>"[..]), "{service}");
         }
         // Their clients go away: the threads are free for others.
         drop(begun);

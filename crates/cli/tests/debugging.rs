@@ -61,11 +61,11 @@ fn run(bus: &Process, command: &str) -> String {
     };
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let path = format!("/{path}");
-    let answer = match headers.as_str() {
+    let response = match headers.as_str() {
         "" => ask(address, method, &path, body.as_bytes()),
         headers => support::exchange(&mut stream, method, &path, body.as_bytes(), headers),
     };
-    String::from_utf8(answer.unwrap().2).unwrap()
+    String::from_utf8(response.unwrap().2).unwrap()
 }
 
 fn words(command: &str) -> Vec<String> {

@@ -34,11 +34,11 @@ fn backend(delay: Duration) -> SocketAddr {
                     std::thread::sleep(delay);
                     let first = head.lines().next().unwrap();
                     let to_head = if first.starts_with("HEAD ") { "" } else { first };
-                    let answer = format!(
+                    let response = format!(
                         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{to_head}",
                         first.len()
                     );
-                    if stream.write_all(answer.as_bytes()).is_err() {
+                    if stream.write_all(response.as_bytes()).is_err() {
                         return;
                     }
                 }
@@ -288,9 +288,9 @@ fn backends_are_spoken_to_as_their_endpoints_say() {
     let bus = Process::run(&path, &["--config", settings.to_str().unwrap()]);
     let body = vec![b'<'; 100_000];
     for name in ["Prior", "Offered", "Declined", "Declined", "Plain"] {
-        let (status, _, answer) =
+        let (status, _, response) =
             support::ask(bus.http(), "POST", &format!("/services/{name}"), &body).unwrap();
-        assert_eq!((status, answer.len()), (200, body.len()), "{name}: {}", bus.stderr());
+        assert_eq!((status, response.len()), (200, body.len()), "{name}: {}", bus.stderr());
     }
     let metrics = |process: &Process| {
         let (_, _, text) = support::ask(process.field("admin"), "GET", "/metrics", b"").unwrap();
@@ -328,11 +328,11 @@ fn websocket_backend() -> SocketAddr {
                         }
                     }
                     let asks = head.windows(18).any(|part| part == b"Upgrade: websocket");
-                    let answer: &[u8] = match asks {
+                    let response: &[u8] = match asks {
                         true => b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n",
                         false => b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n",
                     };
-                    if stream.write_all(answer).await.is_err() {
+                    if stream.write_all(response).await.is_err() {
                         return;
                     }
                     while let Ok(n @ 1..) = stream.read(&mut piece).await {
@@ -436,8 +436,8 @@ fn proxies_are_used_as_the_settings_say() {
     for (name, wanted) in
         [("Behind", "POST http://backend.example:81/a HTTP/1.1"), ("Direct", "POST /b HTTP/1.1")]
     {
-        let (status, _, answer) =
+        let (status, _, response) =
             support::ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
-        assert_eq!((status, String::from_utf8(answer).unwrap().as_str()), (200, wanted), "{}", bus.stderr());
+        assert_eq!((status, String::from_utf8(response).unwrap().as_str()), (200, wanted), "{}", bus.stderr());
     }
 }

@@ -65,9 +65,9 @@ fn a_trace_shows_each_step_and_what_it_did() {
     assert!(status == 404 && wrong["error"].as_str().unwrap().contains("did you mean `Quote`?"), "{wrong}");
     assert_eq!(json(&bus, "PUT", "/trace/Quote"), (200, serde_json::json!({ "traced": ["Quote"] })));
     let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
-    let answer =
+    let response =
         exchange(&mut stream, "POST", "/services/Quote", IBM, "Authorization: Bearer s3cret\r\n").unwrap();
-    assert_eq!(answer.0, 200);
+    assert_eq!(response.0, 200);
     assert_eq!(ask(bus.http(), "POST", "/services/Other", b"<a/>").unwrap().0, 200);
 
     let trace = last(&bus);
@@ -254,9 +254,9 @@ fn the_wire_log_shows_heads_and_bodies_without_secrets() {
     // A large body is shown in part, and arrives whole.
     assert_eq!(json(&bus, "PUT", "/wire/Other").0, 200);
     let large = vec![b'x'; 300_000];
-    let answer =
+    let response =
         exchange(&mut stream, "POST", "/services/Other", &large, "Content-Type: text/plain\r\n").unwrap();
-    assert_eq!((answer.0, answer.2.len()), (200, large.len()));
+    assert_eq!((response.0, response.2.len()), (200, large.len()));
     bus.says("more bytes", 1);
     assert!(bus.stderr().matches("busbar::wire").count() > before);
     assert!(bus.stderr().lines().all(|line| line.len() < 4000));

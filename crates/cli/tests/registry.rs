@@ -26,7 +26,7 @@ fn server(documents: &Documents) -> (String, Arc<Mutex<Vec<String>>>) {
             let tag = head.iter().find_map(|line| line.strip_prefix("If-None-Match: ")).map(str::to_owned);
             noted.lock().expect("no panic").push(format!("{path} {}", tag.as_deref().unwrap_or("-")));
             let document = documents.lock().expect("no panic").get(&path).cloned();
-            let answer = match document {
+            let response = match document {
                 None => "404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
                 Some(None) => "500 Broken\r\nContent-Length: 0\r\n\r\n".to_owned(),
                 Some(Some((etag, _))) if tag.as_ref() == Some(&etag) => {
@@ -36,7 +36,7 @@ fn server(documents: &Documents) -> (String, Arc<Mutex<Vec<String>>>) {
                     format!("200 OK\r\nETag: {etag}\r\nContent-Length: {}\r\n\r\n{text}", text.len())
                 }
             };
-            let _ = stream.write_all(format!("HTTP/1.1 {answer}").as_bytes());
+            let _ = stream.write_all(format!("HTTP/1.1 {response}").as_bytes());
         }
     });
     (address, asked)

@@ -223,8 +223,8 @@ fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
     assert_eq!(in_force(), "2 2 two");
     // Back to what it was, and to what it is.
     for (number, wanted) in [(1, "1 1 one"), (refused.len() + 2, "2 2 two")] {
-        let (status, answer) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
-        assert_eq!((status, in_force().as_str()), (200, wanted), "{answer}");
+        let (status, response) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
+        assert_eq!((status, in_force().as_str()), (200, wanted), "{response}");
     }
     // At a start there is nothing to fall back on: what is known of the archive is not available.
     drop(bus);
@@ -500,7 +500,7 @@ fn a_broken_document_stays_as_it_was() {
     };
     let good = in_force();
     assert!(good[0].contains("one"), "{good:?}: {}", bus.stderr());
-    assert!(good.iter().all(|answer| answer.starts_with("200") && !answer.contains("Fault")), "{good:?}");
+    assert!(good.iter().all(|response| response.starts_with("200") && !response.contains("Fault")), "{good:?}");
     for (number, (path, text, why)) in [
         ("registry/governance/sheet.xsl", sheet("nothing"), "`gov:sheet.xsl`"),
         ("registry/governance/module.xsl", "<x".to_owned(), "`gov:module.xsl`"),
@@ -573,16 +573,16 @@ fn asked(stream: &mut Secured) -> std::io::Result<String> {
     stream.write_all(
         b"POST /services/P HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
     )?;
-    let mut answer = Vec::new();
-    while !answer.ends_with(b"<a/>") {
+    let mut response = Vec::new();
+    while !response.ends_with(b"<a/>") {
         let mut piece = [0; 1024];
         let count = stream.read(&mut piece)?;
         if count == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        answer.extend(&piece[..count]);
+        response.extend(&piece[..count]);
     }
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    Ok(String::from_utf8_lossy(&response).into_owned())
 }
 
 /// Connections go on with the certificate that they began with, new ones get the new one.
@@ -783,12 +783,12 @@ fn reloads_under_load_lose_nothing() {
                     while !done.load(Ordering::Relaxed) {
                         let body = format!("<n>{name}{count}</n>");
                         let path = format!("/services/{name}");
-                        let (status, head, answer) =
+                        let (status, head, response) =
                             exchange(&mut open, "POST", &path, body.as_bytes(), "").expect("an answer");
                         if status == 404 {
                             assert_eq!(name, "Coming");
                         } else {
-                            assert_eq!((status, answer.as_slice()), (200, body.as_bytes()), "{name}: {head}");
+                            assert_eq!((status, response.as_slice()), (200, body.as_bytes()), "{name}: {head}");
                             let version =
                                 head.split("X-Version: ").nth(1).unwrap().split("\r\n").next().unwrap();
                             let version: usize = version.parse().unwrap();

@@ -97,7 +97,7 @@ fn main() {
             busbar_security::secure(&mut document, &asking, &mut asked, &around).unwrap();
             let request = xml::to_string(&document, Document::ROOT).into_bytes();
             drop(document);
-            let answer = plain.clone().into_bytes();
+            let response = plain.clone().into_bytes();
 
             let began = Instant::now();
             let document = Document::parse(request, &answering.parse).unwrap();
@@ -107,7 +107,7 @@ fn main() {
             let done = began.elapsed();
             drop(open);
             let began = Instant::now();
-            let mut document = Document::parse(answer, &answering.parse).unwrap();
+            let mut document = Document::parse(response, &answering.parse).unwrap();
             busbar_security::secure(&mut document, &answering, &mut exchange, &around).unwrap();
             let mut out = Vec::with_capacity(document.source().len() * 2 + 8192);
             xml::write(&document, Document::ROOT, &WriteOptions::default(), &mut out);

@@ -114,13 +114,13 @@ fn both_sides_understand_each_other() {
             assert_eq!(text, plain(&parse(REQUEST)), "{name}");
         }
         assert_eq!(opened.user.as_deref(), client.policy.user.map(|_| "alice"), "{name}");
-        let answer =
+        let response =
             world.secure(ANSWER, &service, &mut answers).unwrap_or_else(|why| panic!("{name}: {why}"));
         if service.policy.encrypted.body {
-            assert!(!answer.contains("bought"), "{name}");
+            assert!(!response.contains("bought"), "{name}");
         }
         let back =
-            world.open(&answer, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}\n{answer}"));
+            world.open(&response, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
         assert_eq!(
             plain(&back.document),
             plain(&parse(ANSWER)).replace("<soapenv:Header></soapenv:Header>", ""),

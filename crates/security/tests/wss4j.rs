@@ -67,8 +67,8 @@ fn wss4j_and_this_understand_each_other() {
             Err(why) => wrong.push(format!("{name}, request to WSS4J: {why}\n{request}")),
         }
         // WSS4J answers that, and confirms its signature.
-        let answer = java_service.ask("secure", &format!("answer,{how}"), ANSWER);
-        match answer.map(|(_, text)| (world.open(&text, &client, &mut asked), text)) {
+        let response = java_service.ask("secure", &format!("answer,{how}"), ANSWER);
+        match response.map(|(_, text)| (world.open(&text, &client, &mut asked), text)) {
             Ok((Ok(opened), _))
                 if xml::to_string(&opened.document, xml::Document::ROOT).contains("bought") => {}
             Ok((opened, text)) => {
@@ -91,10 +91,10 @@ fn wss4j_and_this_understand_each_other() {
                 if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>") {
                     wrong.push(format!("{name}, request of WSS4J: {text}"));
                 }
-                let answer = world.secure(ANSWER, &service, &mut answers).unwrap();
-                match java_client.ask("open", "-", &answer) {
+                let response = world.secure(ANSWER, &service, &mut answers).unwrap();
+                match java_client.ask("open", "-", &response) {
                     Ok((report, text)) if text.contains("bought") && confirms(&report, &value, &client) => {}
-                    other => wrong.push(format!("{name}, answer to WSS4J: {other:?}\n{answer}")),
+                    other => wrong.push(format!("{name}, answer to WSS4J: {other:?}\n{response}")),
                 }
             }
             Err(why) => wrong.push(format!("{name}, request of WSS4J: {why}\n{request}")),

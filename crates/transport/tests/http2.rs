@@ -127,8 +127,8 @@ fn messages_are_the_same_over_both_versions_in_every_pair() {
             .unwrap();
         stream.write_all(&body).unwrap();
         stream.write_all(if size > 0 { b"\r\n0\r\n\r\n" } else { b"\r\n" }).unwrap();
-        let (answer, received) = read_response(&mut stream);
-        assert!(received == body, "{answer}");
+        let (response, received) = read_response(&mut stream);
+        assert!(received == body, "{response}");
     }
     // All of it went over one connection.
     assert_eq!(echo.server.stats().http2, 1);

@@ -91,8 +91,8 @@ fn both_directions_are_piped_and_either_side_ends_it() {
 #[test]
 fn nobody_is_upgraded_who_did_not_ask() {
     let relay = start(upgrading(echo_backend()));
-    let answer = until_close(relay.addr, b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
+    let response = until_close(relay.addr, b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 500"), "{response}");
     // What has a body, or is of HTTP/1.0, cannot go on as another protocol.
     for asks in
         [ASKS.replace("\r\n\r\n", "\r\nContent-Length: 5\r\n\r\nhello"), ASKS.replace("HTTP/1.1", "HTTP/1.0")]
@@ -127,8 +127,8 @@ fn a_switch_to_something_else_is_none() {
     ] {
         let relay = start(upgrading(backend(move |_, mut s| {
             read_head(&mut s).unwrap();
-            let answer = format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\nother");
-            let _ = s.write_all(answer.as_bytes());
+            let response = format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\nother");
+            let _ = s.write_all(response.as_bytes());
             let _ = s.read(&mut [0]);
         })));
         let mut stream = connect(relay.addr);

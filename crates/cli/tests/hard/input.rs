@@ -330,10 +330,10 @@ fn copy(from: &Path, to: &Path, backend: &str) {
 /// What the scenario's own request must get.
 pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
     let case = scenario.case(1024);
-    let answer = send(bus.http(), &bytes(&case.request, Framing::Whole), false).map_err(|e| e.to_string())?;
-    let headers: Vec<_> = answer.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let answer = bench::check::Answer { status: answer.status, headers: &headers, body: &answer.body };
-    case.check(&answer).map_err(|mismatch| mismatch.to_string())
+    let response = send(bus.http(), &bytes(&case.request, Framing::Whole), false).map_err(|e| e.to_string())?;
+    let headers: Vec<_> = response.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let response = bench::check::Answer { status: response.status, headers: &headers, body: &response.body };
+    case.check(&response).map_err(|mismatch| mismatch.to_string())
 }
 
 /// The fault lines of the log from byte `from` on.
@@ -369,15 +369,15 @@ fn judge(
         Some(line) => return format!("the log line lacks something: {line}"),
         None => faults.len(),
     };
-    let answer = match (came, bad.becomes) {
-        (Ok(answer), _) => answer,
+    let response = match (came, bad.becomes) {
+        (Ok(response), _) => response,
         (Err(error), _) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => {
             return "silence".to_owned();
         }
         (Err(_), Becomes::Cut) if lines <= 1 => return String::new(),
         (Err(error), _) => return error.to_string(),
     };
-    let status = answer.status;
+    let status = response.status;
     if lines > 1 {
         return format!("{lines} lines in the log for {status}");
     }
@@ -386,16 +386,16 @@ fn judge(
         Becomes::Refused(_) if lines > 0 => "a fault for what no flow saw".to_owned(),
         Becomes::Refused(_) => String::new(),
         Becomes::Cut if status < 400 && flow != Flow::Bodyless => format!("{status} for half a request"),
-        Becomes::Fault if flow == Flow::Reads && (status < 400 || lines != 1 || answer.body.is_empty()) => {
-            format!("{status}, {lines} lines in the log, and {}", answer.text())
+        Becomes::Fault if flow == Flow::Reads && (status < 400 || lines != 1 || response.body.is_empty()) => {
+            format!("{status}, {lines} lines in the log, and {}", response.text())
         }
         Becomes::Fault
-            if flow == Flow::Relays && request.path.contains("Direct") && answer.body != request.body =>
+            if flow == Flow::Relays && request.path.contains("Direct") && response.body != request.body =>
         {
             "not relayed as it was".to_owned()
         }
         _ if status == 202 && lines > 0 => "a failure that looks accepted".to_owned(),
-        _ if status >= 500 && answer.body.is_empty() => format!("{status} without a word"),
+        _ if status >= 500 && response.body.is_empty() => format!("{status} without a word"),
         _ => String::new(),
     }
 }
@@ -466,7 +466,7 @@ fn nobody_is_asked_for() {
     let mut wrong = Vec::new();
     for (request, want) in cases {
         match send(bus.http(), request.as_bytes(), false) {
-            Ok(answer) if answer.status == want => {}
+            Ok(response) if response.status == want => {}
             other => wrong.push(format!("{request:?}: {other:?} instead of {want}")),
         }
         if let Err(error) = good(&bus, &ROUND[0]) {
@@ -529,7 +529,7 @@ fn files_that_cannot_be_read_say_so() {
         // The others serve, and say what is missing.
         let bus = Process::run(&path, &[]);
         bus.says("DirectProxy.xml", 1);
-        let answer = send(bus.http(), b"GET /orders/17 HTTP/1.1\r\nHost: test\r\n\r\n", false).unwrap();
-        assert_eq!(answer.status, 200, "{name}");
+        let response = send(bus.http(), b"GET /orders/17 HTTP/1.1\r\nHost: test\r\n\r\n", false).unwrap();
+        assert_eq!(response.status, 200, "{name}");
     }
 }

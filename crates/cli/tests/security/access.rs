@@ -62,7 +62,7 @@ fn issue(mut stream: TcpStream, keys: &Mutex<String>, asked: &Mutex<Vec<String>>
     reader.read_exact(&mut body)?;
     let (path, body) = (head.split(' ').nth(1).unwrap_or_default(), String::from_utf8_lossy(&body));
     asked.lock().unwrap().push(path.to_owned());
-    let answer = match path {
+    let response = match path {
         "/keys" => keys.lock().unwrap().clone(),
         // Basic bus:secret
         _ if !head.contains("Basic YnVzOnNlY3JldA==") => "{}".to_owned(),
@@ -71,8 +71,8 @@ fn issue(mut stream: TcpStream, keys: &Mutex<String>, asked: &Mutex<Vec<String>>
     };
     write!(
         stream,
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
-        answer.len()
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{response}",
+        response.len()
     )
 }
 
@@ -160,10 +160,10 @@ fn tokens_let_in_whom_they_are_for() {
     let bus = Process::run(&directory("tokens", &artifacts, &settings), &[]);
 
     let good = token(&first, "1", json!({}));
-    let answer = ask(&bus, "GET", "/shop/orders", &bearer(&good), "");
-    assert_eq!(answer.status, 200, "{}\n{}", answer.body, bus.stderr());
+    let response = ask(&bus, "GET", "/shop/orders", &bearer(&good), "");
+    assert_eq!(response.status, 200, "{}\n{}", response.body, bus.stderr());
     assert_eq!(
-        serde_json::from_str::<Value>(&answer.body).unwrap(),
+        serde_json::from_str::<Value>(&response.body).unwrap(),
         json!({"who": "alice", "way": "jwt", "seen": ""})
     );
     let writer = token(&first, "1", json!({"scope": "read write"}));
@@ -187,14 +187,14 @@ fn tokens_let_in_whom_they_are_for() {
         ("no token", "x".to_owned()),
     ];
     for (what, token) in &tokens {
-        let answer = ask(&bus, "GET", "/shop/orders", &bearer(token), "");
-        assert_eq!(answer.status, 401, "{what}: {}", answer.body);
+        let response = ask(&bus, "GET", "/shop/orders", &bearer(token), "");
+        assert_eq!(response.status, 401, "{what}: {}", response.body);
         assert!(
-            answer.head.contains("WWW-Authenticate: Bearer realm=\"shop\", error=\"invalid_token\""),
+            response.head.contains("WWW-Authenticate: Bearer realm=\"shop\", error=\"invalid_token\""),
             "{what}: {}",
-            answer.head
+            response.head
         );
-        assert_eq!(answer.body, "{\"error\":\"invalid_token\"}\n", "{what}");
+        assert_eq!(response.body, "{\"error\":\"invalid_token\"}\n", "{what}");
     }
     for (what, method, path, fields, status) in [
         ("nothing", "GET", "/shop/orders", String::new(), 401),
@@ -210,10 +210,10 @@ fn tokens_let_in_whom_they_are_for() {
         ("a profile that is not set", "GET", "/absent/orders", bearer(&good), 503),
         ("the same of a proxy service", "POST", "/services/Absent", bearer(&good), 503),
     ] {
-        let answer = ask(&bus, method, path, &fields, "");
-        assert_eq!(answer.status, status, "{what}: {}\n{}", answer.body, bus.stderr());
+        let response = ask(&bus, method, path, &fields, "");
+        assert_eq!(response.status, status, "{what}: {}\n{}", response.body, bus.stderr());
         if status == 403 {
-            assert!(answer.head.contains("error=\"insufficient_scope\""), "{what}: {}", answer.head);
+            assert!(response.head.contains("error=\"insufficient_scope\""), "{what}: {}", response.head);
         }
     }
     // A token of the key that was not there has made the bus look again: once.
@@ -221,8 +221,8 @@ fn tokens_let_in_whom_they_are_for() {
 
     // What is no JSON Web Token is asked about, once while the answer is good.
     for _ in 0..2 {
-        let answer = ask(&bus, "GET", "/shop/orders", &bearer("opaque-good"), "");
-        assert!(answer.status == 200 && answer.body.contains("carol"), "{}", answer.body);
+        let response = ask(&bus, "GET", "/shop/orders", &bearer("opaque-good"), "");
+        assert!(response.status == 200 && response.body.contains("carol"), "{}", response.body);
     }
     assert_eq!(ask(&bus, "GET", "/shop/orders", &bearer("opaque-bad"), "").status, 401);
     // `x` from above, and these two.
@@ -290,9 +290,9 @@ fn keys_users_and_signatures_let_in() {
         ("/both/orders", key("key-of-one"), 401, ""),
         ("/both/orders", basic("alice:opensesame"), 401, ""),
     ] {
-        let answer = ask(&bus, "GET", path, &fields, "");
-        assert_eq!(answer.status, status, "{path} {fields}: {}\n{}", answer.body, bus.stderr());
-        assert!(answer.body.contains(says), "{path} {fields}: {}", answer.body);
+        let response = ask(&bus, "GET", path, &fields, "");
+        assert_eq!(response.status, status, "{path} {fields}: {}\n{}", response.body, bus.stderr());
+        assert!(response.body.contains(says), "{path} {fields}: {}", response.body);
     }
     let scheme = Scheme::new(vec![b"shared secret".to_vec()]).unwrap();
     let signed = |body: &str| {
@@ -305,8 +305,8 @@ fn keys_users_and_signatures_let_in() {
         (signed("<order/>") + &signed("<order2/>"), "<order/>", 401),
         (String::new(), "<order/>", 401),
     ] {
-        let answer = ask(&bus, "POST", "/services/Hook", &fields, body);
-        assert_eq!(answer.status, status, "{fields} {body}: {}\n{}", answer.body, bus.stderr());
+        let response = ask(&bus, "POST", "/services/Hook", &fields, body);
+        assert_eq!(response.status, status, "{fields} {body}: {}\n{}", response.body, bus.stderr());
     }
     let log = bus.stderr();
     for secret in ["opensesame", "guessed", "key-of-", "shared secret"] {

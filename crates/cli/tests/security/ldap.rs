@@ -84,7 +84,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                 let content = value(0x64, &[value(4, dn.as_bytes()), value(0x30, &attribute)].concat());
                 value(0x30, &[value(2, number), content].concat())
             };
-            let answer = match operation {
+            let response = match operation {
                 0x60 => {
                     next(&mut fields);
                     let (dn, password) = (text(next(&mut fields).1), text(next(&mut fields).1));
@@ -123,7 +123,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                 }
                 _ => return,
             };
-            stream.write_all(&answer).unwrap();
+            stream.write_all(&response).unwrap();
         }
     }
 }
@@ -170,12 +170,12 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         ("shut", "alice:opensesame", 503),
         ("gone", "alice:opensesame", 503),
     ] {
-        let answer = ask(&bus, "GET", &format!("/{name}/orders"), &basic(user), "");
-        assert_eq!(answer.status, status, "{name} {user}: {}\n{}", answer.body, bus.stderr());
+        let response = ask(&bus, "GET", &format!("/{name}/orders"), &basic(user), "");
+        assert_eq!(response.status, status, "{name} {user}: {}\n{}", response.body, bus.stderr());
         let way = if user.contains("of the settings") { "basic" } else { "ldap" };
         let says = format!("\"way\": \"{way}\", \"seen\": \"\"");
-        assert!(status != 200 || answer.body.contains(&says), "{}", answer.body);
-        assert!(status != 401 || answer.head.contains("WWW-Authenticate: Basic"), "{}", answer.head);
+        assert!(status != 200 || response.body.contains(&says), "{}", response.body);
+        assert!(status != 401 || response.head.contains("WWW-Authenticate: Basic"), "{}", response.head);
     }
     let asked = server.asked.lock().unwrap().clone();
     let times = |what: &str| asked.iter().filter(|entry| *entry == what).count();

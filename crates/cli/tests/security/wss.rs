@@ -165,8 +165,8 @@ fn both_sides_of_a_bus_understand_each_other() {
         let side = client(&root, number);
         let mut asked = Exchange::default();
         let request = secured(&side, &mut asked, PASSWORD);
-        let (status, answer) = post(&bus, &format!("/services/Secure{number}"), &request);
-        assert_eq!(status, 200, "{number}: {answer}\n{}", bus.stderr());
+        let (status, response) = post(&bus, &format!("/services/Secure{number}"), &request);
+        assert_eq!(status, 200, "{number}: {response}\n{}", bus.stderr());
         let replays = Replays::default();
         let nobody = |_: &str| None;
         let environment = Environment {
@@ -176,16 +176,16 @@ fn both_sides_of_a_bus_understand_each_other() {
             secure: false,
             client_certificate: false,
         };
-        let document = Document::parse(answer.into_bytes(), &ParseOptions::default()).unwrap();
+        let document = Document::parse(response.into_bytes(), &ParseOptions::default()).unwrap();
         let opened = security::open(document, &side, &mut asked, &environment).unwrap();
         assert!(xml::to_string(&opened.document, Document::ROOT).contains("<price>12</price>"));
     }
     assert_eq!(post(&bus, "/services/ToNothing", REQUEST).0, 202, "{}", bus.stderr());
     let request = secured(&client(&root, 5), &mut Exchange::default(), PASSWORD);
-    let (status, answer) = post(&bus, "/services/In", &request);
+    let (status, response) = post(&bus, "/services/In", &request);
     assert!(
-        status == 200 && answer.contains("<price>12</price>") && !answer.contains("Security"),
-        "{answer}"
+        status == 200 && response.contains("<price>12</price>") && !response.contains("Security"),
+        "{response}"
     );
     assert_eq!(post(&bus, "/services/In", REQUEST).0, 500);
     // What is not secured is no answer.

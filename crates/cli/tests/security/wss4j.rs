@@ -143,13 +143,13 @@ fn backend(mut java: Java, listener: TcpListener) -> Arc<Mutex<HashMap<String, S
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
             let how = profiles().into_iter().find(|profile| profile.0 == name).unwrap().2;
-            let answer = java.ask("open", "-", &String::from_utf8(body).unwrap()).and_then(|(_, text)| {
+            let response = java.ask("open", "-", &String::from_utf8(body).unwrap()).and_then(|(_, text)| {
                 if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>") {
                     return Err(format!("it is {text}"));
                 }
                 java.ask("secure", &format!("answer,{how}"), ANSWER)
             });
-            let text = match answer {
+            let text = match response {
                 Ok((_, text)) => text,
                 Err(why) => {
                     failures.lock().unwrap().insert(name, why);
@@ -176,21 +176,21 @@ fn every_profile_is_completed_with_wss4j_in_both_ways() {
         // WSS4J asks the bus.
         let (signature, request) =
             world.client.ask("secure", how, REQUEST).unwrap_or_else(|why| panic!("{name}: {why}"));
-        let (status, answer) = world.post(&format!("/services/Secure-{name}"), &request);
-        assert_eq!(status, 200, "{name}: {answer}\n{}\n{request}", world.bus.stderr());
+        let (status, response) = world.post(&format!("/services/Secure-{name}"), &request);
+        assert_eq!(status, 200, "{name}: {response}\n{}\n{request}", world.bus.stderr());
         let (report, text) =
-            world.client.ask("open", "-", &answer).unwrap_or_else(|why| panic!("{name}: {why}\n{answer}"));
+            world.client.ask("open", "-", &response).unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
         assert!(text.contains("bought"), "{name}: {text}");
         let signature = signature.trim();
         let confirmed = !policy.contains("RequireSignatureConfirmation")
             || report.contains(&format!("confirmed={signature}"));
         assert!(confirmed, "{name}: {report}");
         // The bus asks WSS4J.
-        let (status, answer) = world.post(&format!("/services/Plain-{name}"), REQUEST);
+        let (status, response) = world.post(&format!("/services/Plain-{name}"), REQUEST);
         let what = wrong.lock().unwrap().remove(name);
         assert!(
-            status == 200 && answer.contains("bought") && !answer.contains("Security"),
-            "{name}: {status} {answer}\n{what:?}\n{}",
+            status == 200 && response.contains("bought") && !response.contains("Security"),
+            "{name}: {status} {response}\n{what:?}\n{}",
             world.bus.stderr()
         );
     }
