@@ -56,7 +56,8 @@ pub(crate) fn one(bus: &Bus, kind: &str, name: &str) -> Option<Value> {
         details(plan, written, &mut facts);
         return Some(facts.into());
     }
-    let mut faulty = faulty(plan, |artifact_kind, called| artifact_kind == kind && called == Some(name)).into_iter();
+    let mut faulty =
+        faulty(plan, |artifact_kind, called| artifact_kind == kind && called == Some(name)).into_iter();
     faulty.next()
 }
 
@@ -81,8 +82,13 @@ impl From<String> for NotSwitched {
 /// as a failure would; has a task run now. An error says why not.
 pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, NotSwitched> {
     let plan = &bus.plan();
-    let artifact_kind = kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
-    let nothing = || match plan.faulty.iter().any(|faulty| faulty.kind == artifact_kind && faulty.name.as_deref() == Some(name)) {
+    let artifact_kind =
+        kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
+    let nothing = || match plan
+        .faulty
+        .iter()
+        .any(|faulty| faulty.kind == artifact_kind && faulty.name.as_deref() == Some(name))
+    {
         true => format!("the {artifact_kind} `{name}` is faulty and left out"),
         false => format!("there is no {artifact_kind} `{name}` that can be switched"),
     };
@@ -154,7 +160,9 @@ fn serves(plan: &Plan, written: &Written) -> bool {
             span.file == extent.file && (extent.start..=extent.end).contains(&span.start)
         };
         let mut faulty = plan.faulty.iter().filter(|faulty_artifact| faulty_artifact.kind == written.kind);
-        faulty.any(|faulty_artifact| faulty_artifact.name.as_deref() == Some(name) && inside(faulty_artifact.span))
+        faulty.any(|faulty_artifact| {
+            faulty_artifact.name.as_deref() == Some(name) && inside(faulty_artifact.span)
+        })
     };
     match written.kind {
         Kind::Proxy => plan.proxies().iter().any(|proxy| proxy.span == written.span),
@@ -170,7 +178,8 @@ fn listed(bus: &Bus, plan: &Plan, kind: Kind) -> Vec<Value> {
 }
 
 fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value> {
-    let faulty_artifacts = plan.faulty.iter().filter(|artifact| wanted(artifact.kind, artifact.name.as_deref()));
+    let faulty_artifacts =
+        plan.faulty.iter().filter(|artifact| wanted(artifact.kind, artifact.name.as_deref()));
     let facts = faulty_artifacts.map(|artifact| {
         json!({
             "kind": artifact.kind.element(),
@@ -354,7 +363,8 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
             if let Some(api) = plan.apis().iter().find(|api| api.span == written.span) {
                 facts.insert("context".to_owned(), api.context.as_str().into());
                 facts.insert("version".to_owned(), api.version.as_str().into());
-                let resources: Vec<_> = api.resources.iter().map(|resource| resource.label.as_str()).collect();
+                let resources: Vec<_> =
+                    api.resources.iter().map(|resource| resource.label.as_str()).collect();
                 facts.insert("resources".to_owned(), json!(resources));
             }
         }

@@ -50,7 +50,8 @@ pub(crate) fn controls(text: &str, out: &mut String) {
 pub(crate) fn value(text: &str, out: &mut String) {
     let plain = |letter: char| !letter.is_whitespace() && !is_control(letter) && letter != '"';
     // Most values are of these, which is seen without decoding.
-    let simple = text.bytes().fold(true, |is_plain, byte| is_plain & (byte > b' ' && byte < 0x7f && byte != b'"'));
+    let simple =
+        text.bytes().fold(true, |is_plain, byte| is_plain & (byte > b' ' && byte < 0x7f && byte != b'"'));
     if !text.is_empty() && (simple || text.chars().all(plain)) {
         out.push_str(text);
         return;

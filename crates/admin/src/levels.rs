@@ -247,7 +247,11 @@ mod tests {
         loggers.set("busbar::log", Some("DEBUG")).unwrap();
         assert!(enabled(Level::DEBUG) && !enabled(Level::TRACE));
         let logger = |name| loggers.all().1.into_iter().find(|logger| logger.category == name).unwrap();
-        assert!(logger("busbar::log").own && logger("busbar::log").level == "debug" && !logger("busbar::fault").own);
+        assert!(
+            logger("busbar::log").own
+                && logger("busbar::log").level == "debug"
+                && !logger("busbar::fault").own
+        );
         loggers.set("busbar::log", None).unwrap();
         assert!(enabled(Level::INFO) && !enabled(Level::DEBUG));
         loggers.set("root", Some("error")).unwrap();

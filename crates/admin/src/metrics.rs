@@ -28,7 +28,8 @@ pub(crate) fn render(state: &AdminState) -> String {
 
 fn services(out: &mut Exposition, state: &AdminState) {
     let counters = state.bus.services().metrics.all();
-    let (endpoints, services): (Vec<_>, Vec<_>) = counters.into_iter().partition(|(kind, ..)| *kind == "endpoint");
+    let (endpoints, services): (Vec<_>, Vec<_>) =
+        counters.into_iter().partition(|(kind, ..)| *kind == "endpoint");
     let services: Vec<Counted<'_>> = services
         .iter()
         .map(|(kind, name, counters)| Counted { labels: vec![("kind", kind), ("service", name)], counters })
@@ -53,7 +54,9 @@ fn services(out: &mut Exposition, state: &AdminState) {
     // Two that differ only in their secrets cannot be told apart by labels: the first one stands for them.
     let endpoints: Vec<Counted<'_>> = by_name
         .iter()
-        .filter_map(|(name, counters)| Some(Counted { labels: vec![("endpoint", name)], counters: counters.first()? }))
+        .filter_map(|(name, counters)| {
+            Some(Counted { labels: vec![("endpoint", name)], counters: counters.first()? })
+        })
         .collect();
     counted(
         out,
@@ -90,7 +93,9 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
         ("busbar_sql_connections_idle", Kind::Gauge, "Connections of a data source without use.", |source| {
             source.idle as f64
         }),
-        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |source| source.waiting as f64),
+        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |source| {
+            source.waiting as f64
+        }),
         ("busbar_sql_waits_total", Kind::Counter, "How often a message waited for a connection.", |source| {
             source.waits.0 as f64
         }),
@@ -103,9 +108,12 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
         ("busbar_sql_connections_opened_total", Kind::Counter, "Connections that were opened.", |source| {
             source.opened.0 as f64
         }),
-        ("busbar_sql_connect_errors_total", Kind::Counter, "Connections that could not be opened.", |source| {
-            source.opened.2 as f64
-        }),
+        (
+            "busbar_sql_connect_errors_total",
+            Kind::Counter,
+            "Connections that could not be opened.",
+            |source| source.opened.2 as f64,
+        ),
         ("busbar_sql_statements_total", Kind::Counter, "Statements that were run.", |source| {
             source.statements.0 as f64
         }),
@@ -206,7 +214,9 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
             |health| health.healthy.into(),
         ),
         ("busbar_health_checks_total", Kind::Counter, "Health checks that ended.", |health| health.checks),
-        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |health| health.failed),
+        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |health| {
+            health.failed
+        }),
     ];
     for (metric, kind, help, get) in families {
         out.family(metric, kind, help);
@@ -306,7 +316,8 @@ fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
 }
 
 fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
-    let mut executors: Vec<_> = plan.executors().into_iter().map(|executor| (executor.name.as_str(), executor.status())).collect();
+    let mut executors: Vec<_> =
+        plan.executors().into_iter().map(|executor| (executor.name.as_str(), executor.status())).collect();
     // The queues of the listeners are one more.
     let listeners = services.settings.priorities.as_ref();
     executors.extend(listeners.map(|executor| ("http.priorities", executor.status(services))));

@@ -119,8 +119,9 @@ async fn wire_off(State(shared): Context, Path(name): Path<String>) -> Response 
 
 /// A named endpoint, or a member of one.
 fn has_endpoint(plan: &Plan, name: &str) -> bool {
-    plan.endpoints()
-        .any(|(artifact, endpoint)| artifact == name || endpoint.leaves().iter().any(|leaf| leaf.name() == name))
+    plan.endpoints().any(|(artifact, endpoint)| {
+        artifact == name || endpoint.leaves().iter().any(|leaf| leaf.name() == name)
+    })
 }
 
 fn unknown(kind: &str, name: &str, names: Vec<String>) -> Response {

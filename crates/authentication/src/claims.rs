@@ -61,7 +61,9 @@ pub(crate) fn meant(claims: &Map<String, Value>, rules: &Rules, required: bool) 
     let is_absent = |value: Option<&Value>| !required && matches!(value, None | Some(Value::Null));
     if !rules.issuers.is_empty()
         && !is_absent(issuer)
-        && !issuer.and_then(Value::as_str).is_some_and(|issuer| rules.issuers.iter().any(|accepted| accepted == issuer))
+        && !issuer
+            .and_then(Value::as_str)
+            .is_some_and(|issuer| rules.issuers.iter().any(|accepted| accepted == issuer))
     {
         return Err("it is of another issuer".to_owned());
     }
@@ -80,7 +82,8 @@ pub(crate) fn meant(claims: &Map<String, Value>, rules: &Rules, required: bool) 
 pub(crate) fn bound(claims: &Map<String, Value>, certificate: Option<&[u8]>) -> Result<(), String> {
     let Some(binding) = claims.get("cnf").filter(|binding| !binding.is_null()) else { return Ok(()) };
     let thumbprint = binding.as_object().filter(|members| members.len() == 1);
-    let Some(thumbprint) = thumbprint.and_then(|members| members.get("x5t#S256")).and_then(Value::as_str) else {
+    let Some(thumbprint) = thumbprint.and_then(|members| members.get("x5t#S256")).and_then(Value::as_str)
+    else {
         return Err("it is bound to a key in a way that is not checked here".to_owned());
     };
     let shown = certificate.map(|der| URL_SAFE_NO_PAD.encode(sha256(der)));

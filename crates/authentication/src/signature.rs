@@ -205,7 +205,8 @@ mod tests {
     use super::*;
 
     fn verify(scheme: &Scheme, headers: &[(String, String)], body: &[u8], now: u64) -> Result<(), String> {
-        let find = |name: &str| headers.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
+        let find =
+            |name: &str| headers.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
         scheme.verify(&find, body, now)
     }
 
@@ -253,7 +254,10 @@ mod tests {
             [("webhook-id", "msg_2"), ("webhook-timestamp", "1001"), ("webhook-timestamp", "x")]
         {
             let mut changed = headers.clone();
-            changed.iter_mut().filter(|(field, _)| field == name).for_each(|header| header.1 = value.to_owned());
+            changed
+                .iter_mut()
+                .filter(|(field, _)| field == name)
+                .for_each(|header| header.1 = value.to_owned());
             assert!(verify(&both, &changed, b"{id}", 1000).is_err(), "{name}: {value}");
         }
         // Signed with both, while the secrets change.

@@ -37,7 +37,8 @@ pub const ASYMMETRIC: [Algorithm; 9] = [
 /// A name is unknown.
 pub fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, String> {
     let read = |name: &String| {
-        Algorithm::from_str(name).map_err(|_| format!("`{name}` is not an algorithm for tokens: RS256, ES256, …"))
+        Algorithm::from_str(name)
+            .map_err(|_| format!("`{name}` is not an algorithm for tokens: RS256, ES256, …"))
     };
     names.iter().map(read).collect()
 }

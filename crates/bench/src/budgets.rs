@@ -381,7 +381,8 @@ fn memory(
             many.values.extend(kilo("VmHWM:").map(|kilo| (String::new(), mebi(kilo))));
         }
         Ok(outcome) => {
-            many.absent = Some(outcome.errors.first().map_or("no answer".to_owned(), |error| error.first.clone()))
+            many.absent =
+                Some(outcome.errors.first().map_or("no answer".to_owned(), |error| error.first.clone()))
         }
         Err(why) => many.absent = Some(why),
     }

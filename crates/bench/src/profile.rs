@@ -150,7 +150,8 @@ fn ask(admin: SocketAddr, method: &str, path: &str) -> Result<String, String> {
 fn read(text: &str) -> Result<(u64, Vec<Step>), String> {
     // It may be chunked: what counts stands between the outer braces.
     let text = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to)).unwrap_or(text);
-    let profile: serde_json::Value = serde_json::from_str(text).map_err(|error| format!("/profile: {error}"))?;
+    let profile: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("/profile: {error}"))?;
     let requests = profile["requests"].as_u64().unwrap_or_default();
     let each = |value: &serde_json::Value| value.as_f64().unwrap_or_default() / requests.max(1) as f64;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();

@@ -177,7 +177,10 @@ mod tests {
         let kinds = ["hardware", "software", "setting", "method", "claim", "grade"];
         for condition in conditions() {
             assert!(SOURCES.iter().any(|source| source.id == condition.round), "{condition:?}");
-            assert!(kinds.contains(&condition.kind) && !condition.what.is_empty() && !condition.value.is_empty(), "{condition:?}");
+            assert!(
+                kinds.contains(&condition.kind) && !condition.what.is_empty() && !condition.value.is_empty(),
+                "{condition:?}"
+            );
         }
         for source in &SOURCES {
             assert!(conditions().iter().any(|condition| condition.round == source.id), "{source:?}");

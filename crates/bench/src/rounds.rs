@@ -235,8 +235,9 @@ pub fn figures(method: &Method, run: &Run) -> Vec<Figure> {
         let names: Vec<&String> = names.filter(|name| cells().any(|cell| cell.system == **name)).collect();
         let is_common = |cell: &Cell| {
             names.iter().all(|name| {
-                cells()
-                    .any(|other| other.system == **name && (other.size, other.clients) == (cell.size, cell.clients))
+                cells().any(|other| {
+                    other.system == **name && (other.size, other.clients) == (cell.size, cell.clients)
+                })
             })
         };
         for system in run.systems.iter().map(|system| &system.name) {
@@ -299,7 +300,10 @@ pub fn added(run: &Run) -> Vec<Added> {
         let direct = run.of(DIRECT, &cell.scenario).find(|direct| direct.repetition == cell.repetition);
         let Some(direct) = direct else { continue };
         let difference = cell.mean - direct.mean;
-        match added_cells.iter_mut().find(|added| added.system == cell.system && added.scenario == cell.scenario) {
+        match added_cells
+            .iter_mut()
+            .find(|added| added.system == cell.system && added.scenario == cell.scenario)
+        {
             Some(added) => added.turns.push(difference),
             None => added_cells.push(Added {
                 system: cell.system.clone(),
@@ -348,7 +352,8 @@ mod tests {
     #[test]
     fn requests_of_each_client() {
         let requests = |rule: PerClient| {
-            [20, 40, 80, 320, 640, 2560].map(|clients| rule.requests(clients).map(|total| total / clients as u64))
+            [20, 40, 80, 320, 640, 2560]
+                .map(|clients| rule.requests(clients).map(|total| total / clients as u64))
         };
         assert_eq!(requests(PerClient::Main), [1000, 1000, 100, 100, 200, 200].map(Some));
         assert_eq!(requests(PerClient::Appendix), [1000, 1000, 100, 100, 10, 10].map(Some));

@@ -174,7 +174,8 @@ impl Admin {
 /// # Errors
 /// A profile cannot be used: its name, and why.
 pub fn profiles(settings: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Profile>>, String> {
-    settings.iter()
+    settings
+        .iter()
         .map(|(name, access)| {
             let profile = profile(name, access).map_err(|why| format!("access.{name}: {why}"))?;
             Ok((name.clone(), Arc::new(profile)))
@@ -398,7 +399,9 @@ fn signature(settings: &Signature) -> Result<Scheme, String> {
     for secret in &settings.secrets {
         secrets.push(match secret.strip_prefix("base64:") {
             None => secret.clone().into_bytes(),
-            Some(text) => STANDARD.decode(text).map_err(|_| "signature: a secret is not base64".to_owned())?,
+            Some(text) => {
+                STANDARD.decode(text).map_err(|_| "signature: a secret is not base64".to_owned())?
+            }
         });
     }
     let mut scheme = Scheme::new(secrets).map_err(|why| format!("signature: {why}"))?;

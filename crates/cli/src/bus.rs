@@ -139,9 +139,9 @@ impl Running {
         let recorder = access.clone().map(|log| -> Arc<dyn flow::AccessLog> { Arc::new(log) });
         let mut servers = Vec::new();
         let bind = |address: SocketAddr, tls: Option<ServerTls>, option: &str| {
-            Server::bind(address, tls, server_limits(settings))
-                .map(Arc::new)
-                .map_err(|error| format!("cannot listen on {address} for {option}: {}", in_words(&error, option)))
+            Server::bind(address, tls, server_limits(settings)).map(Arc::new).map_err(|error| {
+                format!("cannot listen on {address} for {option}: {}", in_words(&error, option))
+            })
         };
         let http = bind(start.addresses.http.unwrap_or(parse(HTTP)), None, "http")?;
         let http_address = http.local_addr();

@@ -44,7 +44,8 @@ pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
     let Entry { key, chain: mut certificates, .. } = entries.swap_remove(at);
     if certificates.len() < 2 {
         // In PEM, the certificates of the issuers follow.
-        certificates.extend(entries.into_iter().filter(|entry| entry.key.is_none()).flat_map(|entry| entry.chain));
+        certificates
+            .extend(entries.into_iter().filter(|entry| entry.key.is_none()).flat_map(|entry| entry.chain));
     }
     let client_roots = match &stores.trusted {
         Some(store) => self::entries(store)?.into_iter().flat_map(|entry| entry.chain).collect(),

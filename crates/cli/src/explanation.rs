@@ -136,7 +136,8 @@ fn find(steps: &[Step], need: Need) -> Option<&Step> {
 impl Part {
     /// What its dearest step needs.
     pub fn need(&self) -> Need {
-        dearest(&self.steps).max(self.endpoint.iter().map(|endpoint| endpoint.need).max().unwrap_or(Need::Nothing))
+        dearest(&self.steps)
+            .max(self.endpoint.iter().map(|endpoint| endpoint.need).max().unwrap_or(Need::Nothing))
     }
 }
 

@@ -65,7 +65,9 @@ impl History {
     pub fn add(&mut self, plan: &Plan, good: &LastGood, changes: Changes, cause: Cause, is_same: bool) {
         let before = self.kept.back().map(Arc::clone);
         // The same configuration was read once more.
-        let is_faulty = |artifact: &FaultyArtifact| (artifact.kind, artifact.name.clone(), artifact.held, artifact.message.clone());
+        let is_faulty = |artifact: &FaultyArtifact| {
+            (artifact.kind, artifact.name.clone(), artifact.held, artifact.message.clone())
+        };
         let same = before.as_ref().filter(|before| {
             let faulty = before.faulty.iter().map(is_faulty).eq(plan.faulty.iter().map(is_faulty));
             is_same && changes.is_empty() && faulty

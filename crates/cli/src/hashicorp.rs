@@ -72,7 +72,8 @@ impl HashiCorp {
     /// They do not fit together.
     pub fn new(settings: &Server, tls: Arc<TlsProfiles>) -> Result<HashiCorp, String> {
         let wrong = |why: &str| format!("vault.hashicorp: {why}");
-        let url = crate::access::secure_url("vault.hashicorp.address", &settings.address, settings.plain_http)?;
+        let url =
+            crate::access::secure_url("vault.hashicorp.address", &settings.address, settings.plain_http)?;
         if ![None, Some(1), Some(2)].contains(&settings.engine_version) {
             return Err(wrong("`engine_version` is 1 or 2"));
         }

@@ -117,7 +117,9 @@ impl Listeners {
         let given_up = {
             let mut open = lock(&self.open);
             match open.get(&port) {
-                Some(listener) if listener.tls.is_some() == tls.is_some() && listener.websocket == websocket => {
+                Some(listener)
+                    if listener.tls.is_some() == tls.is_some() && listener.websocket == websocket =>
+                {
                     prepared.renewed.extend(tls.map(|(read, tls)| (port, tls, read)));
                     return Ok(());
                 }

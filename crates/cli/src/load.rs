@@ -134,7 +134,8 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         let files = configuration.files();
         texts.retain(|file| old.get(file).is_none() || files.contains(&file));
         let mut findings = found.clone();
-        let mut plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut findings);
+        let mut plan =
+            flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut findings);
         if let Some(in_force) = in_force.filter(|running| running.mixes) {
             (in_force.leave_out)(&mut plan);
         }
@@ -202,7 +203,8 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
 /// Libraries that are left out since another one has their name. Operations that are executed here are taken from no library.
 fn beside(configuration: &Configuration) -> Vec<Diagnostic> {
     let is_connector = |name: &str| {
-        let is_of_it = |operation: &str| operation.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let is_of_it =
+            |operation: &str| operation.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         connectors::definitions().any(|definition| is_of_it(definition.name))
     };
     let libraries = configuration.libraries.iter().filter(|library| !is_connector(&library.name));
@@ -230,7 +232,8 @@ const UNRESOLVED: &str = "unresolved-value";
 
 /// Values that are absent and may be (`busbar check`): they are known only where the configuration runs.
 fn unknown_values(found: &Diagnostics) -> UnknownValues {
-    let absent = found.iter().filter(|finding| finding.rule == UNRESOLVED && finding.severity == Severity::Warning);
+    let absent =
+        found.iter().filter(|finding| finding.rule == UNRESOLVED && finding.severity == Severity::Warning);
     UnknownValues(absent.filter_map(Diagnostic::span).collect())
 }
 
@@ -287,7 +290,9 @@ impl Loaded {
     pub fn can_serve(&self) -> bool {
         let plan = &self.plan;
         let is_written = |list| plan.list(list).span.file != FileId::BUILT_IN;
-        !plan.proxies().is_empty() || !plan.apis().is_empty() || plan.sequences().any(|(_, list)| is_written(list))
+        !plan.proxies().is_empty()
+            || !plan.apis().is_empty()
+            || plan.sequences().any(|(_, list)| is_written(list))
     }
 
     /// What is found within the flows of artifacts that are left out for their frame, by `rules` as well: `busbar check` says

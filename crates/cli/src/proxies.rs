@@ -156,7 +156,8 @@ fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
     let Some(sender) = sender else { return proxies };
     if let Some(profiles) = named(sender, "proxyProfiles") {
         for profile in document.children(profiles).filter(|node| is(node, "profile")) {
-            let child_text = |name: &str| document.children(profile).find(|node| is(node, name)).and_then(written);
+            let child_text =
+                |name: &str| document.children(profile).find(|node| is(node, name)).and_then(written);
             let names = |name: &str| {
                 let text = child_text(name).unwrap_or_default();
                 text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
@@ -164,7 +165,12 @@ fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
             proxies.extend(of_profile(
                 names("targetHosts"),
                 names("bypass"),
-                [child_text("proxyHost"), child_text("proxyPort"), child_text("proxyUserName"), child_text("proxyPassword")],
+                [
+                    child_text("proxyHost"),
+                    child_text("proxyPort"),
+                    child_text("proxyUserName"),
+                    child_text("proxyPassword"),
+                ],
             ));
         }
     }

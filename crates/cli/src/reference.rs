@@ -369,7 +369,8 @@ fn element(shape: &Shape, way: &str, inside: &[Inside], indent: &str, out: &mut 
         *out += attribute;
     }
     let children = inside.iter().filter(|child| {
-        child.way()
+        child
+            .way()
             .strip_prefix(way)
             .is_some_and(|rest| rest.len() > child.name().len() - 1 && rest == child.name())
     });

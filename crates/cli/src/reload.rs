@@ -104,7 +104,8 @@ impl Reloader {
             return Ok(format!("the rollback to generation {number} holds: nothing has changed since"));
         }
         in_force.seen = seen;
-        let services = renewed.as_ref().map_or_else(|| self.bus.services(), |renewed| Arc::clone(&renewed.services));
+        let services =
+            renewed.as_ref().map_or_else(|| self.bus.services(), |renewed| Arc::clone(&renewed.services));
         let settings = renewed.as_ref().map_or(&in_force.latest, |renewed| &renewed.settings);
         let loaded = match holds {
             Some(_) => Ok(again(&in_force.good, self.bus.plan().faulty.clone(), &in_force.good, &services)),
@@ -385,7 +386,9 @@ pub fn read(
             .is_some_and(|directory| last.has_below(Path::new(directory.path()))),
         _ => false,
     };
-    if let Some(unread) = last.and_then(|last| loaded.found.iter().find(|finding| is_unknown(finding, last.good))) {
+    if let Some(unread) =
+        last.and_then(|last| loaded.found.iter().find(|finding| is_unknown(finding, last.good)))
+    {
         return Err(unread.message.clone());
     }
     if errors > 0 && !loaded.can_serve() {

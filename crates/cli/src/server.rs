@@ -123,7 +123,8 @@ impl Server {
                 continue;
             }
             for entry in apis.get("users").and_then(toml::Value::as_array).into_iter().flatten() {
-                let text = |name: &str| entry.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
+                let text =
+                    |name: &str| entry.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
                 let (Some(name), Some(password)) = (text("name"), text("password")) else { continue };
                 let is_known = found.iter().any(|(user, _)| user == name);
                 if !is_known && !is_filled_in(name) && !is_filled_in(password) {
@@ -138,7 +139,8 @@ impl Server {
     pub fn priorities(&self) -> Option<PathBuf> {
         let toml = |table: &toml::Table| {
             let listener = table.get("transport")?.get("http")?.get("listener")?;
-            let custom = listener.get("parameter").and_then(|parameters| parameters.get("priorityConfigFile"));
+            let custom =
+                listener.get("parameter").and_then(|parameters| parameters.get("priorityConfigFile"));
             custom.or_else(|| listener.get("priority_config_file"))?.as_str().map(str::to_owned)
         };
         let axis2 = |document: &Document| {

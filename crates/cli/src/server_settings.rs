@@ -382,7 +382,8 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
             flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
         }
         let is_shipped = |written: &Written| {
-            let value = flat.iter().find(|(key, _)| *key == written.key).and_then(|(_, value)| value.as_str());
+            let value =
+                flat.iter().find(|(key, _)| *key == written.key).and_then(|(_, value)| value.as_str());
             SHIPPED.iter().any(|(key, shipped)| *key == written.key && value == Some(*shipped))
         };
         let (shipped, decided): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_shipped);
@@ -560,8 +561,10 @@ mod tests {
         assert_eq!(users, [("alice".to_owned(), "opensesame".to_owned())]);
         assert_eq!(off, [("alice".to_owned(), "other".to_owned())]);
         assert_eq!(set.http.users.0["alice"], "mine");
-        let shown: Vec<String> =
-            found.iter().map(|finding| format!("{} {}", finding.severity.as_str(), finding.message)).collect();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
+            .collect();
         for wanted in [
             "note `internal_apis.users.user.name` is read: a user",
             "warning `internal_apis.users.user.is_admin` has no effect",
@@ -569,8 +572,10 @@ mod tests {
         ] {
             assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
         }
-        let text: String =
-            found.iter().map(|finding| diagnostics::render::human(finding, &sources, Default::default())).collect();
+        let text: String = found
+            .iter()
+            .map(|finding| diagnostics::render::human(finding, &sources, Default::default()))
+            .collect();
         assert!(!text.contains("opensesame"), "{text}");
     }
 
@@ -610,7 +615,12 @@ mod tests {
             .iter()
             .map(|finding| {
                 let place = finding.span().unwrap().place(&sources);
-                format!("{} {} {}", place.rsplit('/').next().unwrap(), finding.severity.as_str(), finding.message)
+                format!(
+                    "{} {} {}",
+                    place.rsplit('/').next().unwrap(),
+                    finding.severity.as_str(),
+                    finding.message
+                )
             })
             .collect();
         for wanted in [
@@ -639,8 +649,10 @@ mod tests {
         assert!(shown.iter().any(broken), "{shown:#?}");
         assert_eq!(shown.len(), 21, "{shown:#?}");
         // Nobody reads a password in the line that a finding is about.
-        let rendered: String =
-            found.iter().map(|finding| diagnostics::render::human(finding, &sources, Default::default())).collect();
+        let rendered: String = found
+            .iter()
+            .map(|finding| diagnostics::render::human(finding, &sources, Default::default()))
+            .collect();
         assert!(rendered.contains("password = ***"), "{rendered}");
         assert!(!rendered.contains("hidden") && !rendered.contains("hunter2"), "{rendered}");
     }
@@ -676,11 +688,21 @@ mod tests {
         assert_eq!(system, ["mine.port=7", "my.host=h"]);
         let named = |name: &str, kind| (name.to_owned(), kind);
         assert_eq!(kinds, [named("application/x-own", Kind::Json), named("text/html", Kind::Text)]);
-        assert!(of_server.preserve_user_agent && !of_server.preserve_server && of_server.keep_alive && !of_server.list_services);
-        assert_eq!((of_server.correlation_header.as_str(), set.correlation_header.as_str()), ("X-Trace", "mine"));
+        assert!(
+            of_server.preserve_user_agent
+                && !of_server.preserve_server
+                && of_server.keep_alive
+                && !of_server.list_services
+        );
+        assert_eq!(
+            (of_server.correlation_header.as_str(), set.correlation_header.as_str()),
+            ("X-Trace", "mine")
+        );
         assert_eq!(of_server.preserve_headers, ["Server"], "deployment.toml counts");
-        let shown: Vec<_> =
-            found.iter().map(|finding| format!("{} {}", finding.severity.as_str(), finding.message)).collect();
+        let shown: Vec<_> = found
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
+            .collect();
         for wanted in [
             "note `transport.http.correlation_header_name` is honoured, unless `[http]` is set in busbar.toml",
             "note `transport.http.preserve_http_headers` is honoured, unless `[http]` is set in busbar.toml",
@@ -703,8 +725,10 @@ mod tests {
         std::fs::write(&toml, text).unwrap();
         let found = report(&root, &[toml], &mut SourceMap::new());
         std::fs::remove_dir_all(&root).unwrap();
-        let shown: Vec<_> =
-            found.iter().map(|finding| format!("{} {}", finding.severity.as_str(), finding.message)).collect();
+        let shown: Vec<_> = found
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
+            .collect();
         assert_eq!(
             shown,
             [

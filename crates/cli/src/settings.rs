@@ -559,8 +559,9 @@ impl Settings {
     pub fn needs_restart(&self, new: &Settings) -> Vec<String> {
         let mut changed = Vec::new();
         changes(&self.written, &new.written, "", &mut changed);
-        changed
-            .retain(|name| START_ONLY.iter().any(|section| name == section || name.starts_with(&format!("{section}."))));
+        changed.retain(|name| {
+            START_ONLY.iter().any(|section| name == section || name.starts_with(&format!("{section}.")))
+        });
         changed
     }
 }
@@ -726,7 +727,8 @@ fn put(table: &mut toml::Table, key: &str, value: &str) {
             let rest: Vec<&str> = std::iter::once(part).chain(parts).collect();
             let (table, name) = match rest.as_slice() {
                 ["wso2", rest @ ..] if !rest.is_empty() => {
-                    let section = table.entry("wso2").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                    let section =
+                        table.entry("wso2").or_insert_with(|| toml::Value::Table(toml::Table::new()));
                     match section {
                         toml::Value::Table(section) => (section, rest.join(".")),
                         _ => return,

@@ -92,7 +92,8 @@ impl Snapshot {
 
     /// Looks at the registry too, where it lies elsewhere.
     pub fn with_registry(self, root: Option<&Path>) -> Snapshot {
-        let Some(root) = root.filter(|root| !self.directories.iter().any(|directory| directory == root)) else {
+        let Some(root) = root.filter(|root| !self.directories.iter().any(|directory| directory == root))
+        else {
             return self;
         };
         let mut looked = Looking { snapshot: self, ..Looking::default() };

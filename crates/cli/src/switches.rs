@@ -135,8 +135,10 @@ impl Switches {
             let (kind, name) = (identity.kind.element().to_owned(), identity.artifact.to_string());
             Some(Artifact { kind, name, on, written: written.on, definition: written.definition })
         };
-        let endpoint =
-            |identity: &Identity| Endpoint { name: identity.artifact.to_string(), part: identity.part.to_string() };
+        let endpoint = |identity: &Identity| Endpoint {
+            name: identity.artifact.to_string(),
+            part: identity.part.to_string(),
+        };
         let kept = Kept {
             version: VERSION,
             artifacts: decided.artifacts.iter().filter_map(artifact).collect(),
@@ -169,10 +171,14 @@ fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Ac
     });
     let apis = plan.apis().iter().map(|api| (Api, api.name.as_str(), &api.activation));
     let tasks = plan.tasks().iter().map(|task| (Task, task.name.as_str(), &task.activation));
-    let processors =
-        plan.processors().iter().map(|processor| (MessageProcessor, processor.name.as_str(), &processor.activation));
-    let inbound =
-        plan.inbound_endpoints().iter().map(|endpoint| (InboundEndpoint, endpoint.name.as_str(), &endpoint.activation));
+    let processors = plan
+        .processors()
+        .iter()
+        .map(|processor| (MessageProcessor, processor.name.as_str(), &processor.activation));
+    let inbound = plan
+        .inbound_endpoints()
+        .iter()
+        .map(|endpoint| (InboundEndpoint, endpoint.name.as_str(), &endpoint.activation));
     proxies.chain(apis).chain(tasks).chain(processors).chain(inbound)
 }
 

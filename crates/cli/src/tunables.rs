@@ -72,9 +72,15 @@ const MAPPING: &[(&str, Switch)] = &[
         Ok(())
     }),
     ("synapse.commons.json.output.jsonoutAutoArray", |mapping, text| flag(&mut mapping.auto_array, text)),
-    ("synapse.commons.json.output.jsonoutMultiplePI", |mapping, text| flag(&mut mapping.reads_multiple, text)),
-    ("synapse.commons.json.output.xmloutMultiplePI", |mapping, text| flag(&mut mapping.writes_multiple, text)),
-    ("synapse.json.to.xml.processing.instruction.enabled", |mapping, text| flag(&mut mapping.writes_multiple, text)),
+    ("synapse.commons.json.output.jsonoutMultiplePI", |mapping, text| {
+        flag(&mut mapping.reads_multiple, text)
+    }),
+    ("synapse.commons.json.output.xmloutMultiplePI", |mapping, text| {
+        flag(&mut mapping.writes_multiple, text)
+    }),
+    ("synapse.json.to.xml.processing.instruction.enabled", |mapping, text| {
+        flag(&mut mapping.writes_multiple, text)
+    }),
     ("synapse.commons.enableXmlNilReadWrite", |mapping, text| flag(&mut mapping.nil, text)),
     ("synapse.commons.enableXmlNullForEmptyElement", |mapping, text| flag(&mut mapping.empty_is_null, text)),
     ("synapse.commons.json.buildValidNCNames", |mapping, text| flag(&mut mapping.valid_names, text)),
@@ -280,7 +286,8 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
             toml::Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
-        if let (Some((_, set)), Some(number)) = (HONOURED.iter().find(|(setting, _)| setting == name), number) {
+        if let (Some((_, set)), Some(number)) = (HONOURED.iter().find(|(setting, _)| setting == name), number)
+        {
             set(settings, number);
         }
     }
@@ -315,9 +322,11 @@ impl Fate {
 /// What becomes of a tunable of this name.
 pub fn fate(name: &str) -> Fate {
     let honoured = HONOURED.iter().map(|(setting, _)| *setting);
-    let honoured =
-        honoured.chain(SWITCHES.iter().map(|(setting, _)| *setting)).chain(MAPPING.iter().map(|(setting, _)| *setting));
-    if honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]).any(|setting| setting == name) {
+    let honoured = honoured
+        .chain(SWITCHES.iter().map(|(setting, _)| *setting))
+        .chain(MAPPING.iter().map(|(setting, _)| *setting));
+    if honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]).any(|setting| setting == name)
+    {
         return Fate::Honoured("is honoured");
     }
     match NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
@@ -330,9 +339,12 @@ pub fn fate(name: &str) -> Fate {
 
 /// All names; of families, their prefixes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let honoured = HONOURED.iter().map(|(setting, _)| *setting).chain(SWITCHES.iter().map(|(setting, _)| *setting));
+    let honoured =
+        HONOURED.iter().map(|(setting, _)| *setting).chain(SWITCHES.iter().map(|(setting, _)| *setting));
     let honoured = honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]);
-    honoured.chain(MAPPING.iter().map(|(setting, _)| *setting)).chain(NOT_NEEDED.iter().map(|(setting, _)| *setting))
+    honoured
+        .chain(MAPPING.iter().map(|(setting, _)| *setting))
+        .chain(NOT_NEEDED.iter().map(|(setting, _)| *setting))
 }
 
 /// The findings about those that are not honoured.
@@ -389,7 +401,11 @@ mod tests {
              'synapse.commons.json.json.output.disableAutoPrimitive.customReplaceRegex' = '@@'",
         );
         let json_mapping = mapping(&switches).unwrap();
-        assert!(!json_mapping.auto_primitive && json_mapping.namespace_separator == ':' && json_mapping.empty_is_null);
+        assert!(
+            !json_mapping.auto_primitive
+                && json_mapping.namespace_separator == ':'
+                && json_mapping.empty_is_null
+        );
         assert_eq!(
             json_mapping.string_mark.map(|(pattern, with)| pattern.replace_all("@@x", &with)),
             Some(Ok("-x".into()))

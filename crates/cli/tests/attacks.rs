@@ -311,8 +311,8 @@ fn heads_have_bounds() {
         let response = raw(bus.http(), head.as_bytes());
         let begun = &head[..40];
         // One that goes on writing may lose the response to a reset, but nothing else.
-        let is_it =
-            response.starts_with(&format!("HTTP/1.1 {status} ")) || (head.len() > 1 << 20 && response.is_empty());
+        let is_it = response.starts_with(&format!("HTTP/1.1 {status} "))
+            || (head.len() > 1 << 20 && response.is_empty());
         let other_refusal = head.len() > 1 << 20 && response.starts_with("HTTP/1.1 4");
         assert!(is_it || other_refusal, "{begun}: {response}");
     }
@@ -686,7 +686,10 @@ fn documents_cost_no_more_than_they_may() {
     }
     let include = "<a xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='file:///etc/passwd' parse='text'/></a>";
     let (status, response) = post("Xml", "application/xml", include);
-    assert!(status == 200 && response.contains("href=") && !response.contains("root:"), "{status} {response}");
+    assert!(
+        status == 200 && response.contains("href=") && !response.contains("root:"),
+        "{status} {response}"
+    );
     let (status, _) = post("Xml", "application/xml", &format!("<a>{}</a>", "<b/>".repeat(200_000)));
     assert_eq!(status, 200, "{}", bus.stderr());
     for (what, document, is_refused) in [

@@ -190,7 +190,11 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
     ];
     for (arguments, want) in cases {
         let output = bench(arguments);
-        assert!(!output.status.success() && printed(&output).contains(want), "{arguments:?}: {}", printed(&output));
+        assert!(
+            !output.status.success() && printed(&output).contains(want),
+            "{arguments:?}: {}",
+            printed(&output)
+        );
     }
     fs::remove_dir_all(Path::new(&file).parent().unwrap()).unwrap();
 }

@@ -99,8 +99,8 @@ fn long_steps_fault_at_their_deadline() {
 
 #[test]
 fn what_finds_no_thread_is_shed() {
-    let more =
-        ["script_time=600s", "compute_wait=100ms", "compute_threads=1"].map(|limit| format!("limits.{limit}"));
+    let more = ["script_time=600s", "compute_wait=100ms", "compute_threads=1"]
+        .map(|limit| format!("limits.{limit}"));
     let set: Vec<&str> = more.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
     let bus = Process::run(&configuration("compute-shed", &artifacts()), &set);
     let begun = begin(bus.http(), "Script", "<a/>");

@@ -166,7 +166,10 @@ fn files_that_are_read_count_as_held() {
     assert_eq!((one, body.len()), (200, 24 << 20));
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..20)
-            .map(|_| scope.spawn(|| support::ask(process.http(), "GET", "/r", b"").map_or(0, |response| response.0)))
+            .map(|_| {
+                scope
+                    .spawn(|| support::ask(process.http(), "GET", "/r", b"").map_or(0, |response| response.0))
+            })
             .collect();
         clients.into_iter().map(|client| client.join().unwrap()).collect()
     });

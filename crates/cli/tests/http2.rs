@@ -438,6 +438,11 @@ fn proxies_are_used_as_the_settings_say() {
     {
         let (status, _, response) =
             support::ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
-        assert_eq!((status, String::from_utf8(response).unwrap().as_str()), (200, wanted), "{}", bus.stderr());
+        assert_eq!(
+            (status, String::from_utf8(response).unwrap().as_str()),
+            (200, wanted),
+            "{}",
+            bus.stderr()
+        );
     }
 }

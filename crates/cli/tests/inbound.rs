@@ -52,7 +52,12 @@ fn listeners_come_and_go_with_reloads() {
     drop(taken);
     reload(&bus, &path, &[endpoint("A", one, 2), endpoint("B", two, 1), endpoint("Busy", busy, 1)], 1);
     let versions = [one, two, busy].map(version);
-    assert_eq!(versions, ["2", "1", "1"].map(|version_text| Some(version_text.to_owned())), "{}", bus.stderr());
+    assert_eq!(
+        versions,
+        ["2", "1", "1"].map(|version_text| Some(version_text.to_owned())),
+        "{}",
+        bus.stderr()
+    );
     // The ports change hands; one is given up.
     reload(&bus, &path, &[endpoint("A", two, 3), endpoint("B", one, 2)], 2);
     assert_eq!([one, two].map(version), ["2", "3"].map(|version_text| Some(version_text.to_owned())));
@@ -162,7 +167,11 @@ fn requests_with_a_priority_go_first() {
             support::ask(bus.field("admin"), "GET", "/artifacts/priority-executor", b"").unwrap();
         let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
         let priorities = &page["http.priorities"];
-        assert_eq!((&priorities["running"], &priorities["queues"][1]["waiting"]), (&1.into(), &1.into()), "{page}");
+        assert_eq!(
+            (&priorities["running"], &priorities["queues"][1]["waiting"]),
+            (&1.into(), &1.into()),
+            "{page}"
+        );
         let (_, _, metrics) = support::ask(bus.field("admin"), "GET", "/metrics", b"").unwrap();
         let metrics = String::from_utf8(metrics).unwrap();
         for wanted in [

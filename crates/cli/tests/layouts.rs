@@ -73,7 +73,9 @@ fn a_migration_is_reported() {
         .as_array()
         .expect("a list")
         .iter()
-        .map(|entry| format!("{} {}", entry["name"].as_str().unwrap_or(""), entry["status"].as_str().unwrap_or("")))
+        .map(|entry| {
+            format!("{} {}", entry["name"].as_str().unwrap_or(""), entry["status"].as_str().unwrap_or(""))
+        })
         .collect();
     for wanted in ["A runs", "Jms cannot_run", "Java cannot_run", "odd differs"] {
         assert!(statuses.iter().any(|status| status == wanted), "{wanted}: {statuses:?}");

@@ -231,7 +231,8 @@ fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
     for bytes in &refused[1..] {
         std::fs::write(&car, bytes).unwrap();
         std::fs::create_dir_all(root.join("proxy-services")).unwrap();
-        let definition = proxy("Own", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
+        let definition =
+            proxy("Own", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
         std::fs::write(root.join("proxy-services/own.xml"), definition).unwrap();
         let bus = Process::run(&root, &[]);
         assert_eq!(["A", "B"].map(|name| version(&bus, name)), ["503", "503"], "{}", bus.stderr());
@@ -500,7 +501,10 @@ fn a_broken_document_stays_as_it_was() {
     };
     let good = in_force();
     assert!(good[0].contains("one"), "{good:?}: {}", bus.stderr());
-    assert!(good.iter().all(|response| response.starts_with("200") && !response.contains("Fault")), "{good:?}");
+    assert!(
+        good.iter().all(|response| response.starts_with("200") && !response.contains("Fault")),
+        "{good:?}"
+    );
     for (number, (path, text, why)) in [
         ("registry/governance/sheet.xsl", sheet("nothing"), "`gov:sheet.xsl`"),
         ("registry/governance/module.xsl", "<x".to_owned(), "`gov:module.xsl`"),
@@ -788,7 +792,11 @@ fn reloads_under_load_lose_nothing() {
                         if status == 404 {
                             assert_eq!(name, "Coming");
                         } else {
-                            assert_eq!((status, response.as_slice()), (200, body.as_bytes()), "{name}: {head}");
+                            assert_eq!(
+                                (status, response.as_slice()),
+                                (200, body.as_bytes()),
+                                "{name}: {head}"
+                            );
                             let version =
                                 head.split("X-Version: ").nth(1).unwrap().split("\r\n").next().unwrap();
                             let version: usize = version.parse().unwrap();

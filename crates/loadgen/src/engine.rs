@@ -441,7 +441,8 @@ impl<'a> Engine<'a> {
     fn expire(&mut self, now: Instant) {
         for slot in 0..self.connections.len() {
             let place = &mut self.connections[slot];
-            let is_late = |exchange: &mut Exchange| now.saturating_duration_since(exchange.begun) >= self.plan.timeout;
+            let is_late =
+                |exchange: &mut Exchange| now.saturating_duration_since(exchange.begun) >= self.plan.timeout;
             if let Some(exchange) = place.exchange.take_if(is_late) {
                 place.link = None;
                 let reason = format!("no whole answer in {} s", self.plan.timeout.as_secs_f64());
@@ -482,8 +483,11 @@ impl<'a> Engine<'a> {
         let done = match warming {
             true => part(self.plan.warm_up),
             false => {
-                let requests =
-                    self.plan.extent.requests.map_or(0.0, |requests| self.over as f64 / requests.max(1) as f64);
+                let requests = self
+                    .plan
+                    .extent
+                    .requests
+                    .map_or(0.0, |requests| self.over as f64 / requests.max(1) as f64);
                 self.plan.extent.duration.map_or(0.0, part).max(requests)
             }
         };

@@ -212,12 +212,14 @@ fn name(value: Value<'_>) -> Option<(String, Vec<(String, String)>)> {
         while let Some(mut attribute) = set.enter(SEQUENCE) {
             let oid = attribute.value(OID)?.content;
             let value = attribute.any()?;
-            let kind = TYPES.iter().find(|(_, known_oid)| *known_oid == oid).map(|(name, _)| (*name).to_owned());
+            let kind =
+                TYPES.iter().find(|(_, known_oid)| *known_oid == oid).map(|(name, _)| (*name).to_owned());
             let text = match value.tag {
                 // UTF8String, PrintableString, IA5String, NumericString, VisibleString.
                 0x0c | 0x12 | 0x13 | 0x16 | 0x1a => String::from_utf8_lossy(value.content).into_owned(),
                 0x1e => {
-                    let units = value.content.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+                    let units =
+                        value.content.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
                     char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect()
                 }
                 // Latin-1, which is how everybody reads T61String.

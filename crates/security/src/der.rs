@@ -78,7 +78,8 @@ impl<'a> Der<'a> {
             [0, rest @ ..] => rest,
             whole => whole,
         };
-        (significant.len() <= 4).then(|| significant.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
+        (significant.len() <= 4)
+            .then(|| significant.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
     }
 }
 

@@ -224,7 +224,9 @@ impl Work<'_> {
             let (mut from, end) = (0, document.node_count());
             while let Some(attribute) = document.named_in(from, end, NodeKind::Attribute, name) {
                 from = attribute.index() + 1;
-                let Some(node) = document.parent(attribute).filter(|_| document.text(attribute) == id) else { continue };
+                let Some(node) = document.parent(attribute).filter(|_| document.text(attribute) == id) else {
+                    continue;
+                };
                 let is_ours = namespace == WSU || matches!(document.namespace(node), DS | XENC);
                 if is_ours && document.root_of(node) == Document::ROOT && found.replace(node).is_some() {
                     return Err(Failure::invalid(format!("two elements have the id {}", shortened(id))));
@@ -332,7 +334,8 @@ impl Work<'_> {
         let created = part("Created")?
             .ok_or_else(|| Failure::invalid("the timestamp does not say when it was made"))?;
         let (ttl, skew) = (SignedDuration::from_secs(config.ttl), SignedDuration::from_secs(config.skew));
-        let ends = created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is not a time"))?;
+        let ends =
+            created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is not a time"))?;
         let expires = part("Expires")?.map_or(ends, |expiry| expiry.min(ends));
         let now = self.environment.now;
         if created > after(now, skew) {
@@ -427,7 +430,9 @@ impl Work<'_> {
             }
             (DS, "X509Data") => {
                 let part = self.child(form, DS, "X509IssuerSerial").ok_or_else(unknown)?;
-                let text = |local: &str| self.child(part, DS, local).map(|certificate| self.text(certificate).into_owned());
+                let text = |local: &str| {
+                    self.child(part, DS, local).map(|certificate| self.text(certificate).into_owned())
+                };
                 let issuer = text("X509IssuerName").ok_or_else(unknown)?;
                 let serial = text("X509SerialNumber").ok_or_else(unknown)?;
                 Ok(Box::new(move |certificate| certificate.is_of(&issuer, &serial)))
@@ -874,7 +879,8 @@ impl Work<'_> {
         }
         for selected in &policy.encrypted.contents {
             let nodes = selected.elements(&self.document).unwrap_or_default();
-            if !nodes.iter().all(|node| self.encrypted.contains(&(*node, false)) || self.is_encrypted(*node)) {
+            if !nodes.iter().all(|node| self.encrypted.contains(&(*node, false)) || self.is_encrypted(*node))
+            {
                 return Err(Failure::invalid(format!("what is in {} is not encrypted", selected.source())));
             }
         }
@@ -885,7 +891,8 @@ impl Work<'_> {
         if self.side.role == Role::Recipient {
             self.check_user(message, &mut marks)?;
         }
-        let with_certificate = self.signature.as_ref().is_some_and(|signature| signature.certificate.is_some());
+        let with_certificate =
+            self.signature.as_ref().is_some_and(|signature| signature.certificate.is_some());
         if with_certificate || policy.user.is_some_and(|wanted| !wanted.without_password) {
             marks.of_somebody();
         }

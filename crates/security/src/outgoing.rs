@@ -142,7 +142,8 @@ impl<'a> Work<'a> {
         };
         // Encrypted data comes after the element that says how it is encrypted.
         if let Some(list) = secured {
-            let before = elements(self.document, self.security).into_iter().take_while(|child| *child != list);
+            let before =
+                elements(self.document, self.security).into_iter().take_while(|child| *child != list);
             let misplaced: Vec<NodeId> =
                 before.filter(|&child| self.document.is_element(child, XENC, "EncryptedData")).collect();
             for data in misplaced {
@@ -298,9 +299,10 @@ impl<'a> Work<'a> {
 
     fn receiver(&self) -> Result<Arc<Certificate>, Failure> {
         let encrypt_for = self.side.policy.config.encrypt_for.as_str();
-        let signer = (self.side.role == Role::Recipient && (encrypt_for == REQUEST_SIGNER || encrypt_for.is_empty()))
-            .then(|| self.exchange.signer.clone())
-            .flatten();
+        let signer = (self.side.role == Role::Recipient
+            && (encrypt_for == REQUEST_SIGNER || encrypt_for.is_empty()))
+        .then(|| self.exchange.signer.clone())
+        .flatten();
         let found = signer.or_else(|| self.side.peer.clone());
         let found = found.ok_or_else(|| Failure::invalid("there is no certificate to encrypt for"))?;
         match found.is_valid_at(self.environment.now) && found.may_encipher() {

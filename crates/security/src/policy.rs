@@ -255,7 +255,13 @@ impl Suite {
         // Those with GCM came later, and are of SHA-256 throughout.
         let is_gcm = base.ends_with("GCM");
         let digest_of = |digest: Digest| if is_gcm { Digest::Sha256 } else { digest };
-        Some(Suite { digest: digest_of(digest), signature: digest_of(signature), cipher, transport, derived_signature })
+        Some(Suite {
+            digest: digest_of(digest),
+            signature: digest_of(signature),
+            cipher,
+            transport,
+            derived_signature,
+        })
     }
 }
 
@@ -639,7 +645,10 @@ impl Reader<'_> {
         let mut certificate = false;
         for token in self.assertions(node)? {
             if document.local(token) != "HttpsToken" {
-                return Err(format!("{} is not a token of a transport: HttpsToken is", document.local(token)));
+                return Err(format!(
+                    "{} is not a token of a transport: HttpsToken is",
+                    document.local(token)
+                ));
             }
             let required = document.attribute(token, "", "RequireClientCertificate");
             certificate |= required.is_some_and(|value| value == "true" || value == "1");
@@ -703,8 +712,10 @@ impl Reader<'_> {
                     let namespace = document
                         .attribute(assertion, "", "Namespace")
                         .ok_or("Header of SignedParts or EncryptedParts has no Namespace")?;
-                    out.headers
-                        .push((namespace.to_owned(), document.attribute(assertion, "", "Name").map(str::to_owned)));
+                    out.headers.push((
+                        namespace.to_owned(),
+                        document.attribute(assertion, "", "Name").map(str::to_owned),
+                    ));
                 }
                 "Attachments" => return Err("attachments are neither signed nor encrypted here".to_owned()),
                 name => return Err(unknown(name)),
@@ -787,8 +798,12 @@ fn carbon(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) {
         match document.attribute(node, "", "name") {
             Some("org.wso2.carbon.security.allowedroles") => {
                 let text = document.string_value(node);
-                config.roles =
-                    text.split(',').map(str::trim).filter(|user| !user.is_empty()).map(str::to_owned).collect();
+                config.roles = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|user| !user.is_empty())
+                    .map(str::to_owned)
+                    .collect();
             }
             name => reader.ignored.push(name.unwrap_or_default().to_owned()),
         }

@@ -119,8 +119,9 @@ fn both_sides_understand_each_other() {
         if service.policy.encrypted.body {
             assert!(!response.contains("bought"), "{name}");
         }
-        let back =
-            world.open(&response, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
+        let back = world
+            .open(&response, &client, &mut asked)
+            .unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
         assert_eq!(
             plain(&back.document),
             plain(&parse(ANSWER)).replace("<soapenv:Header></soapenv:Header>", ""),
@@ -225,7 +226,11 @@ fn a_signed_body_that_was_moved_is_not_the_body() {
         let failure = world
             .open(&message, &service, &mut Exchange::default())
             .map(|opened| canonical(&opened.document));
-        assert_eq!(failure.as_ref().map_err(|failure| failure.kind), Err(Kind::Invalid), "{what}: {failure:?}");
+        assert_eq!(
+            failure.as_ref().map_err(|failure| failure.kind),
+            Err(Kind::Invalid),
+            "{what}: {failure:?}"
+        );
     }
     // Headers that are not signed are not seen.
     let opened =

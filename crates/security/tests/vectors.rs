@@ -118,7 +118,8 @@ enum Key {
 /// The keys of a case: those of its files, else what its KeyInfo has.
 fn keys(suite: &Suite, case: &Value, document: &Document, signature: NodeId) -> Vec<Key> {
     let mut keys = Vec::new();
-    let certificate = |der: &[u8]| Certificate::read(der).ok().map(|certificate| Key::Public(Box::new(certificate.public)));
+    let certificate =
+        |der: &[u8]| Certificate::read(der).ok().map(|certificate| Key::Public(Box::new(certificate.public)));
     for entry in case["keys"].as_array().into_iter().flatten() {
         for file in entry["files"].as_array().into_iter().flatten() {
             let bytes = suite.read(file.as_str().unwrap());

@@ -290,7 +290,10 @@ mod tests {
         for errno in
             [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL, Errno::AGAIN]
         {
-            assert!(matches!(SendErrorKind::from(failure(errno)), SendErrorKind::LocalShortage(_)), "{errno:?}");
+            assert!(
+                matches!(SendErrorKind::from(failure(errno)), SendErrorKind::LocalShortage(_)),
+                "{errno:?}"
+            );
         }
         for errno in [Errno::CONNREFUSED, Errno::HOSTUNREACH, Errno::NETUNREACH, Errno::CONNRESET] {
             assert!(matches!(SendErrorKind::from(failure(errno)), SendErrorKind::Connect(_)), "{errno:?}");

@@ -356,15 +356,20 @@ mod tests {
             for payload in [0, 1, 125, 126, 127, 65535, 65536] {
                 let frame_bytes = frame(payload, masked);
                 let two = [frame_bytes.clone(), frame(3, masked)].concat();
-                for cut in
-                    [0, 1, 2, 3, 5, 9, 13, frame_bytes.len() - 1, frame_bytes.len()].into_iter().filter(|n| *n <= frame_bytes.len())
+                for cut in [0, 1, 2, 3, 5, 9, 13, frame_bytes.len() - 1, frame_bytes.len()]
+                    .into_iter()
+                    .filter(|n| *n <= frame_bytes.len())
                 {
                     let mut frames = Frames::default();
                     assert_eq!(frames.pass(&two[..cut], false), cut);
                     let rest = frames.pass(&two[cut..], true);
                     // Between two frames none has to be completed.
                     let begun = cut > 0 && cut < frame_bytes.len();
-                    assert_eq!(rest, if begun { frame_bytes.len() - cut } else { 0 }, "{payload} {masked} {cut}");
+                    assert_eq!(
+                        rest,
+                        if begun { frame_bytes.len() - cut } else { 0 },
+                        "{payload} {masked} {cut}"
+                    );
                     assert!(frames.is_between());
                 }
             }

@@ -120,7 +120,10 @@ fn a_panic_ends_as_500_and_harms_nobody_else() {
     for (path, expected) in [("/panic", "panic: on purpose 7"), ("/panic-later", "panic: later")] {
         let wire = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
         let response = until_close(bus.addr, wire.as_bytes());
-        assert!(response.starts_with("HTTP/1.1 500 ") && response.contains("Connection: close"), "{response}");
+        assert!(
+            response.starts_with("HTTP/1.1 500 ") && response.contains("Connection: close"),
+            "{response}"
+        );
         assert_eq!(next(&heard), expected);
         other.write_all(b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
         assert_eq!(read_response(&mut other).1, b"hello");

@@ -61,7 +61,10 @@ fn responses_without_a_body_leave_the_connection_usable() {
     let response = until_close(relay.addr, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(response.starts_with("HTTP/1.1 204"), "{response}");
     let response = until_close(relay.addr, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(response.contains("ETag: x\r\nContent-Length: 10\r\n") && response.ends_with("\r\n\r\n"), "{response}");
+    assert!(
+        response.contains("ETag: x\r\nContent-Length: 10\r\n") && response.ends_with("\r\n\r\n"),
+        "{response}"
+    );
     // Chunked to an HTTP/1.0 client ends with the connection.
     let response = until_close(relay.addr, b"GET / HTTP/1.0\r\n\r\n");
     assert!(response.ends_with("\r\n\r\nabc") && !response.contains("chunked"), "{response}");

@@ -110,7 +110,10 @@ fn head_204_and_the_fields_as_they_came() {
     );
     let wire = "BREW /head HTTP/1.1\r\nhOsT: a\r\nX-b: 2\r\nx-A:  1 \r\nX-B: 3\r\nConnection: close\r\n\r\n";
     let response = until_close(echo.addr, wire.as_bytes());
-    assert!(response.ends_with("BREW /head\nhOsT: a\nX-b: 2\nx-A: 1\nX-B: 3\nConnection: close\n"), "{response}");
+    assert!(
+        response.ends_with("BREW /head\nhOsT: a\nX-b: 2\nx-A: 1\nX-B: 3\nConnection: close\n"),
+        "{response}"
+    );
 }
 
 #[test]

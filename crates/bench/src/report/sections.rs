@@ -128,7 +128,9 @@ fn summary(runs: &[Run]) -> Section {
             compared += compared_pairs.len();
             let behind: Vec<&Pair> = compared_pairs.iter().filter(|pair| pair.ratio() < EVEN).collect();
             let rate = geometric(compared_pairs.iter().map(Pair::ratio));
-            let cpu = geometric(compared_pairs.iter().filter_map(|pair| pair.cpu.map(|(ours, theirs)| theirs / ours)));
+            let cpu = geometric(
+                compared_pairs.iter().filter_map(|pair| pair.cpu.map(|(ours, theirs)| theirs / ours)),
+            );
             table.rows.push(vec![
                 run.method.clone(),
                 other.clone(),
@@ -526,7 +528,8 @@ fn round_charts(run: &Run, scenarios: &[&str]) -> Vec<String> {
     // One size is enough for the shape over clients: the one nearest to 1 KB, which all rounds have.
     let Some(&nearest) = sizes.iter().min_by_key(|size| size.abs_diff(1024)) else { return charts };
     for scenario in scenarios {
-        let cells_of_size: Vec<&Cell> = cells().filter(|cell| cell.scenario == *scenario && cell.size == nearest).collect();
+        let cells_of_size: Vec<&Cell> =
+            cells().filter(|cell| cell.scenario == *scenario && cell.size == nearest).collect();
         charts.extend(over_clients(run, scenario, &cells_of_size));
         charts.extend(percentiles(run, scenario, &cells_of_size));
     }
@@ -690,8 +693,10 @@ fn significance(section: &mut Section, run: &Run, scenarios: &[&str], setting: &
         for (number_of, first) in run.systems.iter().enumerate() {
             for second in &run.systems[number_of + 1..] {
                 let tested_pairs = pairs(run, &first.name, &second.name);
-                let these: Vec<&Pair> =
-                    tested_pairs.iter().filter(|pair| pair.scenario == *scenario && pair.setting == setting).collect();
+                let these: Vec<&Pair> = tested_pairs
+                    .iter()
+                    .filter(|pair| pair.scenario == *scenario && pair.setting == setting)
+                    .collect();
                 for (title, value, names) in values {
                     let Some(found) = test(&these, value) else { continue };
                     let verdict = match found.verdict {
@@ -1049,7 +1054,14 @@ fn published_figures(runs: &[Run]) -> Section {
     ));
     let mut table = Table::new(&["source", "", "of", "what", "as published", "remark"]);
     for condition in published::conditions() {
-        let cells = [condition.round, condition.kind, condition.of, condition.what, condition.value, condition.remark];
+        let cells = [
+            condition.round,
+            condition.kind,
+            condition.of,
+            condition.what,
+            condition.value,
+            condition.remark,
+        ];
         table.rows.push(cells.map(str::to_owned).to_vec());
     }
     section

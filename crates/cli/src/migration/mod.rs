@@ -172,7 +172,11 @@ impl Report {
         let faulty = || loaded.plan.faulty.iter();
         let written = loaded.plan.written.iter().map(|element| element.span.file);
         let files: BTreeSet<FileId> = written
-            .chain(faulty().filter(|artifact| artifact.kind != ArtifactKind::Archive).map(|artifact| artifact.span.file))
+            .chain(
+                faulty()
+                    .filter(|artifact| artifact.kind != ArtifactKind::Archive)
+                    .map(|artifact| artifact.span.file),
+            )
             .filter(|file| *file != FileId::BUILT_IN)
             .collect();
         let mut report = Report {
@@ -204,8 +208,10 @@ impl Report {
             };
             report.outside(kind, path, why);
         }
-        for found in
-            loaded.found.iter().filter(|finding| finding.span().is_none_or(|span| !files.contains(&span.file)))
+        for found in loaded
+            .found
+            .iter()
+            .filter(|finding| finding.span().is_none_or(|span| !files.contains(&span.file)))
         {
             let reason = reason(found, sources);
             if found.rule == "server-setting" {
@@ -243,8 +249,11 @@ impl Report {
     fn file(&mut self, file: FileId, loaded: &Loaded) {
         let sources = &loaded.plan.sources;
         let Some(text) = sources.get(file).map(|source| source.text().clone()) else { return };
-        let found: Vec<&Diagnostic> =
-            loaded.found.iter().filter(|finding| finding.span().is_some_and(|span| span.file == file)).collect();
+        let found: Vec<&Diagnostic> = loaded
+            .found
+            .iter()
+            .filter(|finding| finding.span().is_some_and(|span| span.file == file))
+            .collect();
         let Ok(root) = config::parse(file, &text) else {
             let reasons: Vec<Reason> = found.iter().map(|finding| reason(finding, sources)).collect();
             let faulty = loaded.plan.faulty.iter().find(|artifact| artifact.span.file == file);
@@ -273,8 +282,11 @@ impl Report {
             .filter(|finding| finding.span().is_some_and(|span| holds(element.span(), span)))
             .copied()
             .collect();
-        let mut reasons: Vec<Reason> =
-            inside.iter().map(|finding| reason(finding, sources)).filter(|reason| reason.status > Status::Runs).collect();
+        let mut reasons: Vec<Reason> = inside
+            .iter()
+            .map(|finding| reason(finding, sources))
+            .filter(|reason| reason.status > Status::Runs)
+            .collect();
         // Left out with its archive.
         let left_out = loaded.plan.faulty.iter().find(|artifact| artifact.span == element.span());
         if let Some(faulty) = left_out.filter(|_| worst(&reasons) < Status::NeedsChange) {
@@ -315,7 +327,8 @@ impl Report {
                     holds(element.span(), span) && !element.elements().any(|child| holds(child.span(), span))
                 })
             };
-            let status = found.iter().filter(about).map(|finding| status(finding)).max().unwrap_or(Status::Runs);
+            let status =
+                found.iter().filter(about).map(|finding| status(finding)).max().unwrap_or(Status::Runs);
             self.elements.entry(element.local().to_owned()).or_default().add(status);
         }
     }

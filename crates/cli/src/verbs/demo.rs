@@ -414,8 +414,9 @@ impl Page {
     }
 
     fn table(&mut self, outcomes: &[Outcome]) {
-        let width =
-            |text_of: fn(&Outcome) -> &str| outcomes.iter().map(|outcome| text_of(outcome).chars().count()).max().unwrap_or(0);
+        let width = |text_of: fn(&Outcome) -> &str| {
+            outcomes.iter().map(|outcome| text_of(outcome).chars().count()).max().unwrap_or(0)
+        };
         let (name, about) = (width(|outcome| outcome.name), width(|outcome| outcome.about));
         let head =
             format!("  {:name$}  {:about$}  status  bytes in  bytes out      time", "scenario", "shows");

@@ -259,7 +259,8 @@ impl Text<'_> {
                 .filter(|flow| flow.stages.contains(stage))
                 .map(|flow| flow.name.as_str())
                 .collect();
-            let names = if having.len() == with.len() { "each service".to_owned() } else { having.join(", ") };
+            let names =
+                if having.len() == with.len() { "each service".to_owned() } else { having.join(", ") };
             let need = self.need(stage.need, word(stage.need));
             let _ = writeln!(self.out, "{} {names}: {}, {need}: {}", stage.place, stage.name, stage.why);
         }

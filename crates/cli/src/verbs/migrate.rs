@@ -71,11 +71,13 @@ fn indented(out: &mut String, lines: &[String]) {
 
 fn human(report: &Report) -> String {
     let mut out = String::new();
-    let width = |length_of: &dyn Fn(usize) -> usize| (0..report.artifacts.len()).map(length_of).max().unwrap_or(0);
+    let width =
+        |length_of: &dyn Fn(usize) -> usize| (0..report.artifacts.len()).map(length_of).max().unwrap_or(0);
     let kinds = width(&|at| report.artifacts[at].kind.chars().count());
     let names = width(&|at| report.artifacts[at].name.chars().count()).min(50);
     for artifact in &report.artifacts {
-        let _ = writeln!(out, "{:kinds$}  {:names$}  {}", artifact.kind, artifact.name, artifact.status.words());
+        let _ =
+            writeln!(out, "{:kinds$}  {:names$}  {}", artifact.kind, artifact.name, artifact.status.words());
         for reason in &artifact.reasons {
             let _ = writeln!(out, "    {}: {}", reason.place, reason.message);
             indented(&mut out, &reason.help);

@@ -183,7 +183,12 @@ fn mediator(definition: &Definition, types: &mut BTreeMap<String, Type>) {
     mediator_type.attributes = attributes(definition.attributes);
     for common in flow::COMMON_ATTRIBUTES {
         if !definition.attributes.iter().any(|attribute| attribute.name == *common) {
-            mediator_type.attributes.push(((*common).to_owned(), "xs:string".to_owned(), false, String::new()));
+            mediator_type.attributes.push((
+                (*common).to_owned(),
+                "xs:string".to_owned(),
+                false,
+                String::new(),
+            ));
         }
     }
     match definition.children {
@@ -210,7 +215,12 @@ fn mediator(definition: &Definition, types: &mut BTreeMap<String, Type>) {
         let mut way_type = Type { documentation: child.meaning.to_owned(), ..Type::default() };
         way_type.attributes = attributes(child.attributes);
         if !way_type.attributes.iter().any(|(name, ..)| name == "description") {
-            way_type.attributes.push(("description".to_owned(), "xs:string".to_owned(), false, String::new()));
+            way_type.attributes.push((
+                "description".to_owned(),
+                "xs:string".to_owned(),
+                false,
+                String::new(),
+            ));
         }
         way_type.mediators = child.content == "mediator*";
         way_type.text = !way_type.mediators && !child.content.is_empty();
@@ -254,7 +264,16 @@ fn children(mediator: &str, way: &str, inside: &[Inside], parent: &mut Type) {
 
 fn attributes(attributes: &[Attribute]) -> Vec<(String, String, bool, String)> {
     let plain = attributes.iter().filter(|attribute| !attribute.name.contains(':'));
-    plain.map(|attribute| (attribute.name.to_owned(), values(attribute.values), attribute.required, attribute.meaning.to_owned())).collect()
+    plain
+        .map(|attribute| {
+            (
+                attribute.name.to_owned(),
+                values(attribute.values),
+                attribute.required,
+                attribute.meaning.to_owned(),
+            )
+        })
+        .collect()
 }
 
 /// The name of a simple type, or its words behind a `|`.
@@ -280,7 +299,8 @@ fn write_type(out: &mut String, name: &str, written: &Type, mediators: &BTreeMap
     let any = !written.elements.is_empty() || written.mediators || written.others || written.foreign;
     if any {
         out.push_str("    <xs:choice minOccurs=\"0\" maxOccurs=\"unbounded\">\n");
-        let is_open = written.others && !written.mediators && written.elements.keys().all(|name| name == "description");
+        let is_open =
+            written.others && !written.mediators && written.elements.keys().all(|name| name == "description");
         for (element, type_name) in written.elements.iter().filter(|_| !is_open) {
             let _ = writeln!(out, "      <xs:element name=\"{element}\" type=\"s:{type_name}\"/>");
         }
@@ -289,7 +309,8 @@ fn write_type(out: &mut String, name: &str, written: &Type, mediators: &BTreeMap
         if written.mediators && !clash {
             out.push_str("      <xs:group ref=\"s:mediators\"/>\n");
         } else if written.mediators {
-            for (element, type_name) in mediators.iter().filter(|(name, _)| !written.elements.contains_key(*name))
+            for (element, type_name) in
+                mediators.iter().filter(|(name, _)| !written.elements.contains_key(*name))
             {
                 let _ = writeln!(out, "      <xs:element name=\"{element}\" type=\"s:{type_name}\"/>");
             }
@@ -406,7 +427,10 @@ mod tests {
             }
             let written = String::from_utf8_lossy(&bytes);
             let (_, found) = crate::docs::compiled(&written);
-            if found.iter().any(|finding| RULES.contains(&finding.rule) && finding.severity >= Severity::Warning) {
+            if found
+                .iter()
+                .any(|finding| RULES.contains(&finding.rule) && finding.severity >= Severity::Warning)
+            {
                 continue;
             }
             match schema.validate(&document, element).first() {

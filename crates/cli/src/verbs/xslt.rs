@@ -90,8 +90,9 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let mut params = Vec::new();
     let mut static_parameters = Vec::new();
     for param in &args.params {
-        let (name, value) =
-            param.split_once('=').ok_or_else(|| failed(format!("--param {param}: name=value is expected")))?;
+        let (name, value) = param
+            .split_once('=')
+            .ok_or_else(|| failed(format!("--param {param}: name=value is expected")))?;
         params.push((name, xpath::Value::from(value)));
         static_parameters.push((name.to_owned(), value.to_owned()));
     }
@@ -149,9 +150,9 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         Stream::Never => false,
         _ if args.initial_template.is_some() || args.initial_mode.is_some() => {
             if args.stream == Stream::Always {
-                return Err(
-                    failed("only what begins at the document streams: leave out --stream always".into()),
-                );
+                return Err(failed(
+                    "only what begins at the document streams: leave out --stream always".into(),
+                ));
             }
             false
         }
@@ -162,7 +163,9 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         }
         Stream::Always => true,
         // What is small runs on a tree: then nothing is written if it fails.
-        Stream::Auto => args.dtd.is_none() && streaming.whole.is_none() && input.is_large().map_err(failed)?,
+        Stream::Auto => {
+            args.dtd.is_none() && streaming.whole.is_none() && input.is_large().map_err(failed)?
+        }
     };
     if streams {
         let insist = args.stream == Stream::Always;
@@ -205,7 +208,10 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         .map_err(|error| failed(error.to_string()))?;
     let transformed = began.elapsed();
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(&out).and_then(|()| stdout.flush()).map_err(|e| failed(format!("standard output: {e}")))?;
+    stdout
+        .write_all(&out)
+        .and_then(|()| stdout.flush())
+        .map_err(|e| failed(format!("standard output: {e}")))?;
     results.map_or(Ok(()), FileResults::commit).map_err(failed)?;
     if args.stats {
         eprintln!(

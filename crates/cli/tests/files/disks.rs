@@ -113,7 +113,8 @@ fn many_clients_add_to_one_file() {
             std::thread::spawn(move || {
                 for number in 0..25 {
                     let body = format!("<l c=\"{client}\" n=\"{number}\">{}</l>", "x".repeat(client * 3000));
-                    let (status, _, response) = ask(&address, "POST", "/services/A", body.as_bytes()).unwrap();
+                    let (status, _, response) =
+                        ask(&address, "POST", "/services/A", body.as_bytes()).unwrap();
                     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&response));
                 }
             })

@@ -330,7 +330,8 @@ fn copy(from: &Path, to: &Path, backend: &str) {
 /// What the scenario's own request must get.
 pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
     let case = scenario.case(1024);
-    let response = send(bus.http(), &bytes(&case.request, Framing::Whole), false).map_err(|e| e.to_string())?;
+    let response =
+        send(bus.http(), &bytes(&case.request, Framing::Whole), false).map_err(|e| e.to_string())?;
     let headers: Vec<_> = response.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
     let response = bench::check::Answer { status: response.status, headers: &headers, body: &response.body };
     case.check(&response).map_err(|mismatch| mismatch.to_string())

@@ -229,7 +229,9 @@ fn tokens_let_in_whom_they_are_for() {
     assert_eq!(issuer.times("/introspect"), 3);
 
     let log = bus.stderr();
-    for secret in tokens.iter().map(|(_, token)| token).filter(|token| token.len() > 1).chain([&good, &writer]) {
+    for secret in
+        tokens.iter().map(|(_, token)| token).filter(|token| token.len() > 1).chain([&good, &writer])
+    {
         assert!(!log.contains(secret.as_str()), "{log}");
     }
     assert!(!log.contains("opaque-") && log.contains("it has expired"), "{log}");

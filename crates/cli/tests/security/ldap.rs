@@ -205,8 +205,10 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
 fn broken(how: &str) -> Vec<u8> {
     let message = |number: u8, operation: &[u8]| value(0x30, &[&value(2, &[number]), operation].concat());
     // Values within values: each has a head of six bytes.
-    let deep: Vec<u8> =
-        (0..20_000_u32).rev().flat_map(|inner| [&[0x30, 0x84][..], &(6 * inner).to_be_bytes()].concat()).collect();
+    let deep: Vec<u8> = (0..20_000_u32)
+        .rev()
+        .flat_map(|inner| [&[0x30, 0x84][..], &(6 * inner).to_be_bytes()].concat())
+        .collect();
     let long = |tag: u8, content: &[u8]| {
         [&[tag, 0x84][..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
     };
@@ -232,8 +234,20 @@ fn broken(how: &str) -> Vec<u8> {
 #[test]
 fn a_server_that_breaks_the_protocol_lets_nobody_in() {
     let ways = [
-        "empty", "http", "deep", "deeper", "large", "larger", "indefinite", "nothing", "entry", "unknown",
-        "another", "busy", "goodbye", "cut",
+        "empty",
+        "http",
+        "deep",
+        "deeper",
+        "large",
+        "larger",
+        "indefinite",
+        "nothing",
+        "entry",
+        "unknown",
+        "another",
+        "busy",
+        "goodbye",
+        "cut",
     ];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -253,7 +267,8 @@ fn a_server_that_breaks_the_protocol_lets_nobody_in() {
          [access.good.ldap]\naddress = 'ldap://{}'\nuser = 'uid={{user}},ou=people'\n",
         good.address
     );
-    let bus = Process::run(&directory("ldap-broken", &(api("broken", "") + &api("good", "")), &settings), &[]);
+    let bus =
+        Process::run(&directory("ldap-broken", &(api("broken", "") + &api("good", "")), &settings), &[]);
     let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
     for how in ways {
         let response = ask(&bus, "GET", "/broken/orders", &basic(&format!("{how}:secret")), "");

@@ -178,8 +178,10 @@ fn every_profile_is_completed_with_wss4j_in_both_ways() {
             world.client.ask("secure", how, REQUEST).unwrap_or_else(|why| panic!("{name}: {why}"));
         let (status, response) = world.post(&format!("/services/Secure-{name}"), &request);
         assert_eq!(status, 200, "{name}: {response}\n{}\n{request}", world.bus.stderr());
-        let (report, text) =
-            world.client.ask("open", "-", &response).unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
+        let (report, text) = world
+            .client
+            .ask("open", "-", &response)
+            .unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
         assert!(text.contains("bought"), "{name}: {text}");
         let signature = signature.trim();
         let confirmed = !policy.contains("RequireSignatureConfirmation")

@@ -202,8 +202,9 @@ impl KeyStore {
     /// The certificate of a name, that of a private key too.
     pub fn certificate(&self, alias: &str) -> Option<&Arc<Certificate>> {
         let entry = self.certificates.iter().find(|(name, _)| name.eq_ignore_ascii_case(alias));
-        entry.map(|(_, certificate)| certificate)
-            .or_else(|| self.identity(alias).filter(|_| !alias.is_empty()).map(|identity| &identity.certificate))
+        entry.map(|(_, certificate)| certificate).or_else(|| {
+            self.identity(alias).filter(|_| !alias.is_empty()).map(|identity| &identity.certificate)
+        })
     }
 
     /// All certificates, those of private keys too.

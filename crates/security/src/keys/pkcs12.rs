@@ -117,7 +117,8 @@ fn read_bags(data: &[u8], password: &str, out: &mut Vec<Bag>) -> Result<(), Stri
             let value = attribute.enter(SET).and_then(|mut values| values.any()).ok_or(DAMAGED)?;
             if oid == FRIENDLY_NAME {
                 let units = value.content.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
-                parsed.name = Some(char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect());
+                parsed.name =
+                    Some(char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect());
             } else if oid == LOCAL_KEY {
                 parsed.id = Some(value.content.to_vec());
             }

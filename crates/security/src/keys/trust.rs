@@ -52,7 +52,8 @@ impl Trust {
     /// # Errors
     /// A revocation list cannot be read.
     pub fn new(store: &KeyStore, revoked: &[Vec<u8>]) -> Result<Trust, String> {
-        let certificates: Vec<Arc<Certificate>> = store.certificates.iter().map(|(_, certificate)| Arc::clone(certificate)).collect();
+        let certificates: Vec<Arc<Certificate>> =
+            store.certificates.iter().map(|(_, certificate)| Arc::clone(certificate)).collect();
         let anchor = |certificate: &Arc<Certificate>| {
             let der = CertificateDer::from(certificate.der.as_slice());
             webpki::anchor_from_trusted_cert(&der).ok().map(|anchor| anchor.to_owned())
@@ -119,16 +120,17 @@ impl Trust {
             .ok()
             .map(|builder| builder.with_expiration_policy(ExpirationPolicy::Enforce).build());
         let path = EndEntityCert::try_from(&der).and_then(|certificate| {
-            certificate.verify_for_usage(
-                webpki::ALL_VERIFICATION_ALGS,
-                &self.anchors,
-                &between,
-                time,
-                AnyPurpose,
-                revocation,
-                None,
-            )
-            .map(|_| ())
+            certificate
+                .verify_for_usage(
+                    webpki::ALL_VERIFICATION_ALGS,
+                    &self.anchors,
+                    &between,
+                    time,
+                    AnyPurpose,
+                    revocation,
+                    None,
+                )
+                .map(|_| ())
         });
         match path {
             Ok(()) => Ok(certificate),

@@ -199,7 +199,8 @@ fn fields(to: &mut HeaderMap, headers: &Headers, kind: Kind) -> Result<(), &'sta
 }
 
 fn joined(headers: &HeaderMap) -> Vec<u8> {
-    let cookies: Vec<&[u8]> = headers.get_all(http::header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let cookies: Vec<&[u8]> =
+        headers.get_all(http::header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
     cookies.join(&b"; "[..])
 }
 

@@ -160,7 +160,8 @@ impl Sessions {
     /// Sessions without a stream.
     pub(crate) fn idle(&self) -> usize {
         let backends = lock(&self.0);
-        backends.values()
+        backends
+            .values()
             .flat_map(|backend| &backend.open)
             .filter(|session| session.state.streams.load(Relaxed) == 0)
             .count()

@@ -108,7 +108,9 @@ impl TlsRules {
         let mut found = Vec::new();
         for name in &self.versions {
             let version = version_of(name).ok_or_else(|| {
-                TlsError(format!("`{name}` is not a version of TLS that is safe; expected TLSv1.2 or TLSv1.3"))
+                TlsError(format!(
+                    "`{name}` is not a version of TLS that is safe; expected TLSv1.2 or TLSv1.3"
+                ))
             })?;
             found.push(version);
         }
@@ -160,8 +162,10 @@ impl rustls::server::ResolvesServerCert for ByName {
         let asked_name: Option<ServerName<'static>> =
             hello.server_name().and_then(|name| name.to_owned().try_into().ok());
         let is_for = |key: &&Arc<CertifiedKey>, name: &ServerName<'_>| {
-            let certificate = key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
-            certificate.is_some_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
+            let certificate =
+                key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
+            certificate
+                .is_some_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
         };
         let found = asked_name.and_then(|name| self.0.iter().find(|key| is_for(key, &name)));
         found.or_else(|| self.0.first()).cloned()

@@ -90,7 +90,8 @@ pub(super) fn some_seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or_else(|| format!("'{text}' is not a header: NAME: VALUE"))?;
+    let (name, value) =
+        text.split_once(':').ok_or_else(|| format!("'{text}' is not a header: NAME: VALUE"))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 

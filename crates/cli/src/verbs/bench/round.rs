@@ -45,8 +45,10 @@ fn per_client(name: &str) -> Result<PerClient, String> {
         "appendix" => Ok(PerClient::Appendix),
         "any" => Ok(PerClient::Any),
         _ => {
-            let numbers: Option<Vec<u64>> =
-                name.split(',').map(|number| number.trim().parse().ok().filter(|number| *number > 0)).collect();
+            let numbers: Option<Vec<u64>> = name
+                .split(',')
+                .map(|number| number.trim().parse().ok().filter(|number| *number > 0))
+                .collect();
             match numbers.as_deref() {
                 Some(&[requests]) => Ok(PerClient::Each([requests; 3])),
                 Some(&[few, some, many]) => Ok(PerClient::Each([few, some, many])),
