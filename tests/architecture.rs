@@ -32,7 +32,7 @@ fn crates() -> BTreeSet<String> {
 
 #[test]
 fn the_table_of_imports_is_that_of_the_manifests() {
-    let (text, known) = (read(&root().join("ARCHITECTURE.md")), crates());
+    let (text, members) = (read(&root().join("ARCHITECTURE.md")), crates());
     let mut described = BTreeSet::new();
     for row in text.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
@@ -41,17 +41,18 @@ fn the_table_of_imports_is_that_of_the_manifests() {
             continue; // a layer of a crate
         }
         let manifest: Table = read(&folder(name).join("Cargo.toml")).parse().expect("TOML");
-        let own = manifest["dependencies"].as_table().into_iter().flat_map(Table::keys).map(String::as_str);
-        let own: BTreeSet<&str> = own.filter(|name| known.contains(*name)).collect();
-        assert_eq!(names(imports).collect::<BTreeSet<_>>(), own, "imports of {name}");
+        let listed =
+            manifest["dependencies"].as_table().into_iter().flat_map(Table::keys).map(String::as_str);
+        let listed: BTreeSet<&str> = listed.filter(|name| members.contains(*name)).collect();
+        assert_eq!(names(imports).collect::<BTreeSet<_>>(), listed, "imports of {name}");
         described.insert(name.to_owned());
     }
-    assert_eq!(described, known);
+    assert_eq!(described, members);
 }
 
 #[test]
 fn files_and_modules_that_are_named_are_there() {
-    let (text, known) = (read(&root().join("ARCHITECTURE.md")), crates());
+    let (text, members) = (read(&root().join("ARCHITECTURE.md")), crates());
     let mut seen = 0;
     for name in
         text.lines().flat_map(names).filter(|name| !name.contains([' ', '{']) && !name.contains("NAME"))
@@ -63,7 +64,7 @@ fn files_and_modules_that_are_named_are_there() {
             seen += 1;
         }
         if let Some((first, rest)) = name.split_once("::")
-            && known.contains(first)
+            && members.contains(first)
         {
             let library = read(&folder(first).join("src/lib.rs"));
             let second = rest.split("::").next().unwrap_or(rest);
@@ -133,13 +134,13 @@ fn imports_inside(name: &str) -> BTreeMap<String, BTreeSet<String>> {
     for (module, text) in &texts {
         for rest in text.split("crate::").skip(1) {
             for import in first_names(rest).filter(|import| *import != module) {
-                let own = modules.contains(import);
+                let is_module = modules.contains(import);
                 // Elsewhere, the root may stand for where a thing is.
                 assert!(
-                    own || name != "flow",
+                    is_module || name != "flow",
                     "{module} of flow imports `{import}` from the root: name its module"
                 );
-                if own && let Some(imports) = imports.get_mut(module) {
+                if is_module && let Some(imports) = imports.get_mut(module) {
                     imports.insert(import.to_owned());
                 }
             }

@@ -55,7 +55,7 @@ fn the_binary_has_no_feature_of_tests() {
     assert!(of_binary.len() > 20, "{of_binary:?}");
     let others: Vec<_> = of_binary.iter().filter(|line| !line.ends_with("features=")).collect();
     assert!(others.is_empty(), "{others:?}");
-    // It would be seen here.
+    // A feature would be found by this.
     let of_tests = ours("busbar-tests", &["--features", "simulation"]);
     assert!(
         of_tests

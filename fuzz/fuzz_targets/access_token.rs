@@ -8,10 +8,10 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let rules = Rules { issuers: vec!["me".to_owned()], audiences: vec!["shop".to_owned()], leeway: 60 };
-    let own = Keys::secret(b"a secret of 32 bytes, or of more");
+    let keys = Keys::secret(b"a secret of 32 bytes, or of more");
     if let Ok(text) = std::str::from_utf8(data) {
         // Nobody guesses an HMAC.
-        assert!(token::verify(text, &own, &[Algorithm::HS256], &rules, 1_700_000_000, None).is_err());
+        assert!(token::verify(text, &keys, &[Algorithm::HS256], &rules, 1_700_000_000, None).is_err());
         // A set of keys, a line end, a token.
         if let Some((keys, text)) = text.split_once('\n')
             && let Ok(keys) = Keys::read(keys.as_bytes())

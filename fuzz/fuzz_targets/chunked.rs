@@ -10,9 +10,9 @@ fn plain(mut wire: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut out = Vec::new();
     let line = |wire: &mut &[u8]| -> Option<Vec<u8>> {
         let end = wire.windows(2).position(|pair| pair == b"\r\n")?;
-        let own = wire[..end].to_vec();
+        let chunk = wire[..end].to_vec();
         *wire = &wire[end + 2..];
-        Some(own)
+        Some(chunk)
     };
     loop {
         let announced = line(&mut wire)?;

@@ -72,20 +72,20 @@ fn cases() -> &'static [Case] {
     static CASES: OnceLock<Vec<Case>> = OnceLock::new();
     CASES.get_or_init(|| {
         let (client, service) = (store("client"), store("service"));
-        let side = |role, own: &KeyStore, other: &KeyStore, policy: &str| {
+        let side = |role, keys: &KeyStore, other: &KeyStore, policy: &str| {
             let mut policy = Policy::parse(policy.as_bytes()).expect("it is a policy");
             policy.config.user = "alice".to_owned();
             let peer = Arc::clone(&other.identities[0].certificate);
             let mut trusted = KeyStore::default();
             trusted.certificates.push(("other".to_owned(), Arc::clone(&peer)));
-            let mut all = own.clone();
+            let mut all = keys.clone();
             all.add(trusted.clone());
             Side {
                 role,
                 policy: Arc::new(policy),
                 store: Arc::new(all),
                 trust: Arc::new(Trust::new(&trusted, &[]).expect("it can be trusted")),
-                own: own.identities.first().cloned(),
+                own: keys.identities.first().cloned(),
                 peer: (role == Role::Initiator).then_some(peer),
                 parse: ParseOptions::default(),
             }
@@ -132,11 +132,11 @@ fn changed(message: &[u8], mut how: &[u8]) -> Vec<u8> {
         let end = (at + usize::from(*cut)).min(out.len());
         let (new, after) = rest.split_at(usize::from(*put).min(rest.len()));
         // Pieces of the message itself are what wraps signatures.
-        let own: Vec<u8> = match *put {
+        let replacement: Vec<u8> = match *put {
             255 => out[at / 2..at].to_vec(),
             _ => new.to_vec(),
         };
-        out.splice(at..end, own);
+        out.splice(at..end, replacement);
         how = after;
         if out.len() > 1 << 17 {
             break;

@@ -133,11 +133,11 @@ async fn serve(backend: Arc<Backend>, end: Arc<End>, seen: Arc<Seen>, mut random
         }
         if mood == Mood::Early {
             // The answer says nothing about the body, which is not read yet: it is for flows that look at the id only.
-            let answer = answer(&backend, &request, "<early/>");
+            let response = answer(&backend, &request, "<early/>");
             count(&seen, &request, None);
             // Which part it is stands in the body.
             count(&seen, &request, Some("done"));
-            if peer.write(&answer).await.is_err() || peer.read_body(&mut request, true).await.is_err() {
+            if peer.write(&response).await.is_err() || peer.read_body(&mut request, true).await.is_err() {
                 return;
             }
             continue;

@@ -138,13 +138,13 @@ struct Session {
 
 impl Session {
     /// Looks at an answer: as long as all is well, it comes from where the session began.
-    fn check(&mut self, world: &World, sending: &Sending, answer: &Message, calm: bool) {
-        let Some(by) = element(&answer.text(), "by") else { return };
+    fn check(&mut self, world: &World, sending: &Sending, response: &Message, calm: bool) {
+        let Some(by) = element(&response.text(), "by") else { return };
         if self.cookie.is_some() && by != self.by && calm {
             world.fault(format!("{}: the session is with {}, and {by} answered", sending.id, self.by));
         }
         if self.cookie.is_none() {
-            let cookie = answer.field("Set-Cookie");
+            let cookie = response.field("Set-Cookie");
             if cookie.is_none() {
                 world.fault(format!("{}: the cookie of the session is lost", sending.id));
             }
@@ -173,17 +173,17 @@ async fn ask(
         world.fault(format!("{}: bytes that nobody asked for before the request: {ahead:?}", sending.id));
     }
     peer.write(sending.head.as_bytes()).await.map_err(|_| Failure::Unwritten)?;
-    let mut answer = None;
+    let mut response = None;
     if sending.expects {
         let head = peer.read_head().await.map_err(Failure::Unread)?;
         if head.status() != 100 {
-            answer = Some(head);
+            response = Some(head);
         }
     }
-    let answered_early = answer.is_some();
+    let answered_early = response.is_some();
     let mut unwritten = false;
     let mut sent_at = None;
-    let answer = match answer {
+    let response = match response {
         Some(mut head) => {
             peer.read_body(&mut head, false).await.map_err(Failure::Unread)?;
             head
@@ -257,10 +257,10 @@ async fn ask(
             }
         }
     };
-    if answer.status() < 200 {
-        world.fault(format!("{}: an interim answer that nobody asked for: {}", sending.id, answer.start));
+    if response.status() < 200 {
+        world.fault(format!("{}: an interim answer that nobody asked for: {}", sending.id, response.start));
     }
-    let (status, text) = (answer.status(), answer.text());
+    let (status, text) = (response.status(), response.text());
     if let Err(why) = sending.service.judge(&sending.id, sending.parts, status, &text) {
         world.fault(format!("{} ({:?}): {why}", sending.id, sending.service));
     }
@@ -280,7 +280,7 @@ async fn ask(
         world.fault(format!("{}: the access log says {records:?} of the answer {status}", sending.id));
     }
     if sending.service == Service::Sticky {
-        session.check(world, sending, &answer, calm);
+        session.check(world, sending, &response, calm);
     }
     lock(&world.answered).push(sending.id.clone());
     if calm && !sending.service.good_status().contains(&status) {
@@ -294,7 +294,7 @@ async fn ask(
     }
     *lock(&world.answers) += 1;
     // A client that did not send its body cannot go on with the connection.
-    Ok(answer.closes() || unwritten || answered_early)
+    Ok(response.closes() || unwritten || answered_early)
 }
 
 /// Decides whether a request without an answer is the client's fault, or that of a backend who cut its answer.

@@ -25,7 +25,10 @@ pub struct Message {
 
 impl Message {
     pub fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.fields
+            .iter()
+            .find(|(field, _)| field.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     pub fn status(&self) -> u16 {

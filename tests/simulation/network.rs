@@ -134,10 +134,10 @@ impl End {
 
 /// Resets the connection: at once for the end that sends in direction `side`, on arrival for the other.
 fn send_reset(pair: &Arc<Pair>, side: usize) {
-    let mut own = lock(&pair.directions[1 - side]);
-    own.reset = true;
-    own.wake();
-    drop(own);
+    let mut direction = lock(&pair.directions[1 - side]);
+    direction.reset = true;
+    direction.wake();
+    drop(direction);
     let back = Arc::clone(pair);
     pair.deliver(side, move |direction| {
         direction.ready.clear();

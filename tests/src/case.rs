@@ -173,16 +173,16 @@ impl Run<'_> {
     fn request(&self, step: &Step, request: &With<Request>, what: &str) -> Result<(), Failure> {
         let answers = self.send_all(request)?;
         if let Some(expect) = &step.expect {
-            for (n, answer) in answers.iter().enumerate() {
+            for (n, response) in answers.iter().enumerate() {
                 let what =
                     if answers.len() == 1 { what.to_owned() } else { format!("{what}, answer {}", n + 1) };
-                check(answer, expect, self.vars, &what)?;
+                check(response, expect, self.vars, &what)?;
             }
         }
         for (n, expect) in step.expect_each.iter().enumerate() {
             let what = format!("{what}, answer {}", n + 1);
-            let answer = answers.get(n).ok_or_else(|| failure!("{what}: there is none"))?;
-            check(answer, expect, self.vars, &what)?;
+            let response = answers.get(n).ok_or_else(|| failure!("{what}: there is none"))?;
+            check(response, expect, self.vars, &what)?;
         }
         for alternative in &step.expect_counts {
             let fits = |a: &&Message| check(a, &alternative.expect, self.vars, what).is_ok();
@@ -223,15 +223,15 @@ impl Run<'_> {
                         if n >= times {
                             break;
                         }
-                        let answer = self.send(request);
-                        answers.lock().unwrap_or_else(PoisonError::into_inner).push((n, answer));
+                        let response = self.send(request);
+                        answers.lock().unwrap_or_else(PoisonError::into_inner).push((n, response));
                     }
                 });
             }
         });
         let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
         answers.sort_by_key(|(n, _)| *n);
-        answers.into_iter().map(|(_, answer)| answer).collect()
+        answers.into_iter().map(|(_, response)| response).collect()
     }
 
     /// One request on a connection of its own, with no more in it than the case says and HTTP needs.
@@ -292,9 +292,9 @@ impl Run<'_> {
             Ok(Some(_)) if connection.has_surplus() => {
                 Err(failure!("{method} {target}: bytes behind the answer"))
             }
-            Ok(Some(mut answer)) => {
-                answer.elapsed = begin.elapsed();
-                Ok(answer)
+            Ok(Some(mut response)) => {
+                response.elapsed = begin.elapsed();
+                Ok(response)
             }
             Ok(None) => Err(failure!("{method} {target}: the connection ended without an answer")),
             Err(e) => Err(failure!("{method} {target}: {}", sent.err().unwrap_or(e))),

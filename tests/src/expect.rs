@@ -322,7 +322,7 @@ mod tests {
     /// An answer as an XML and as a JSON message, and expectations that hold or say why not.
     #[test]
     fn expectations_hold_or_say_why() {
-        let answer = |content_type: &str, body: &str| Message {
+        let response = |content_type: &str, body: &str| Message {
             start: "HTTP/1.1 200 OK".to_owned(),
             headers: Headers(vec![
                 ("Content-Type".to_owned(), content_type.to_owned()),
@@ -333,11 +333,11 @@ mod tests {
             body: body.as_bytes().to_vec(),
             elapsed: Duration::from_millis(50),
         };
-        let xml = answer(
+        let xml = response(
             "text/xml; charset=UTF-8",
             "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><a b='1'> x </a></s:Body></s:Envelope>",
         );
-        let json = answer("application/json", r#"{"n":1.0,"list":["a","b"],"o":{}}"#);
+        let json = response("application/json", r#"{"n":1.0,"list":["a","b"],"o":{}}"#);
         #[rustfmt::skip]
         let cases = [
             (&xml, r#"{"status":200,"content_type":["text/xml"],"headers":{"X-A":"1, 2"},"absent_headers":["X-B"]}"#, ""),

@@ -180,19 +180,19 @@ impl Table {
     pub fn parse(text: &str) -> Result<Table, Failure> {
         let mut table = Table::default();
         for (n, line) in text.lines().enumerate() {
-            let known = |name: &str| BODIES.iter().any(|body| body.name == name);
+            let is_body = |name: &str| BODIES.iter().any(|body| body.name == name);
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 [] => {}
                 [first, ..] if first.starts_with('#') => table.remarks.push(line.to_owned()),
                 ["target", target] => table.target = Some(target.to_owned()),
-                ["unreached", ref names @ ..] if names.iter().all(|name| known(name)) => {
+                ["unreached", ref names @ ..] if names.iter().all(|name| is_body(name)) => {
                     table.unreached.extend(names.iter().map(|name| (*name).to_owned()));
                 }
                 ["header", name, value] => table.headers.push((name.to_owned(), value.to_owned())),
                 ["step", step] => table.step = Some(step.to_owned()),
                 ["good", "last"] => table.good_last = true,
                 [name, status, ref words @ ..]
-                    if known(name) && (words.len() == 1 || words.first() == Some(&"=")) =>
+                    if is_body(name) && (words.len() == 1 || words.first() == Some(&"=")) =>
                 {
                     let status = status.parse().map_err(|_| failure!("line {}: {line:?}", n + 1))?;
                     table.outcomes.insert(name.to_owned(), (status, words.join(" ")));
@@ -205,8 +205,8 @@ impl Table {
 
     /// The codes that fault sequences have answered with.
     pub fn codes(&self) -> impl Iterator<Item = &str> {
-        let answers = self.outcomes.values().map(|(_, answer)| answer.as_str());
-        answers.filter(|answer| !matches!(*answer, "same" | "empty") && !answer.starts_with("= "))
+        let answers = self.outcomes.values().map(|(_, response)| response.as_str());
+        answers.filter(|response| !matches!(*response, "same" | "empty") && !response.starts_with("= "))
     }
 }
 
@@ -233,7 +233,7 @@ pub fn outcomes(
             .iter()
             .filter(|(name, _)| {
                 let mut others = table.headers.iter().map(|(name, _)| name.as_str()).chain(["Content-Type"]);
-                !others.any(|own| own.eq_ignore_ascii_case(name))
+                !others.any(|other| other.eq_ignore_ascii_case(name))
             })
             .map(|(name, value)| (name.clone(), crate::compare::plain(value)))
             .collect();
@@ -245,10 +245,10 @@ pub fn outcomes(
         // Its trace is known by it.
         headers.push((MARK.to_owned(), body.name.to_owned()));
         let bytes = (body.bytes)();
-        let answer = run
+        let response = run
             .exchange(body.method, target, headers, bytes.clone(), None, DEADLINE)
             .map_err(|e| failure!("{}: {e}", body.name))?;
-        outcomes.insert(body.name.to_owned(), (answer.status().unwrap_or(0), described(&answer, &bytes)));
+        outcomes.insert(body.name.to_owned(), (response.status().unwrap_or(0), described(&response, &bytes)));
         let expected = !writes && !table.unreached.iter().any(|name| name == body.name);
         let reached = reaches(run, before, body.name, &step, if expected { REACHED } else { WRITTEN });
         if !reached {
@@ -295,19 +295,19 @@ fn reaches(run: &Run<'_>, before: usize, body: &str, step: &str, longest: Durati
 }
 
 /// The answer as the table has it.
-fn described(answer: &Message, sent: &[u8]) -> String {
+fn described(response: &Message, sent: &[u8]) -> String {
     let code = || {
-        let value: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+        let value: serde_json::Value = serde_json::from_slice(&response.body).ok()?;
         let code = value.get("code")?;
         value.get("message")?;
         Some(code.as_str().map_or_else(|| code.to_string(), str::to_owned))
     };
     match code() {
         Some(code) => short(&code, 40).to_owned(),
-        None if answer.body.is_empty() => "empty".to_owned(),
-        None if answer.body == sent => "same".to_owned(),
+        None if response.body.is_empty() => "empty".to_owned(),
+        None if response.body == sent => "same".to_owned(),
         None => {
-            let text = answer.text().split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = response.text().split_whitespace().collect::<Vec<_>>().join(" ");
             format!("= {}", short(&text, 60).trim())
         }
     }
@@ -332,8 +332,8 @@ pub fn write(table: &Table) -> String {
         let _ = writeln!(out, "unreached {}", table.unreached.join(" "));
     }
     for body in BODIES {
-        if let Some((status, answer)) = table.outcomes.get(body.name) {
-            let _ = writeln!(out, "{:<15} {status} {answer}", body.name);
+        if let Some((status, response)) = table.outcomes.get(body.name) {
+            let _ = writeln!(out, "{:<15} {status} {response}", body.name);
         }
     }
     out

@@ -67,8 +67,8 @@ impl Ledger {
     pub fn merge(&self, old: &Ledger) -> Ledger {
         let mut new = self.clone();
         for (case, reason) in &mut new.failing {
-            if let Some(known) = old.failing.get(case) {
-                reason.clone_from(known);
+            if let Some(kept) = old.failing.get(case) {
+                reason.clone_from(kept);
             }
         }
         for (suite, number) in &old.passed {
@@ -94,10 +94,10 @@ impl Ledger {
             }
         }
         for (suite, number) in &self.passed {
-            let known = ledger.passed.get(suite).copied().unwrap_or(0);
+            let expected = ledger.passed.get(suite).copied().unwrap_or(0);
             // More is no loss: a case was added. What passes now and failed before is among the above.
-            if known > *number {
-                out.push(format!("{suite}: {number} pass, the ledger says {known}"));
+            if expected > *number {
+                out.push(format!("{suite}: {number} pass, the ledger says {expected}"));
             }
         }
         out
@@ -115,15 +115,15 @@ mod tests {
         )
         .unwrap();
         assert_eq!(Ledger::parse(&ledger.write()).unwrap(), ledger);
-        let own = ledger.of(&["own"]);
-        assert_eq!(own.changes(&own), Vec::<String>::new());
-        let mut now = own.clone();
+        let before = ledger.of(&["own"]);
+        assert_eq!(before.changes(&before), Vec::<String>::new());
+        let mut now = before.clone();
         now.failing.insert("own x/y".into(), "new".into());
         now.failing.remove("own a/b");
         now.passed.insert("own".into(), 3);
-        assert_eq!(now.changes(&own).len(), 2);
+        assert_eq!(now.changes(&before).len(), 2);
         now.passed.insert("own".into(), 1);
-        let changes = now.changes(&own);
+        let changes = now.changes(&before);
         assert_eq!(changes.len(), 3, "{changes:?}");
         let merged = now.merge(&ledger);
         assert_eq!(merged.failing.keys().collect::<Vec<_>>(), ["outside c/d", "own x/y"]);

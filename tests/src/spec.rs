@@ -186,23 +186,23 @@ pub struct Content {
 pub struct With<T> {
     /// The bytes.
     pub content: Content,
-    own: T,
+    rest: T,
 }
 
 impl<T> Deref for With<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.own
+        &self.rest
     }
 }
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for With<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<With<T>, D::Error> {
-        let mut own = Map::deserialize(from)?;
+        let mut members = Map::deserialize(from)?;
         let keys = ["body", "json", "body_file", "body_repeat", "body_encoding"];
-        let content: Map<_, _> = keys.into_iter().filter_map(|key| own.remove_entry(key)).collect();
-        Ok(With { content: of(content)?, own: of(own)? })
+        let content: Map<_, _> = keys.into_iter().filter_map(|key| members.remove_entry(key)).collect();
+        Ok(With { content: of(content)?, rest: of(members)? })
     }
 }
 

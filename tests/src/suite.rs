@@ -101,8 +101,8 @@ impl Ran {
 
     /// The reason in one line: what the bus itself said about the configuration, or else the failure.
     fn line(&self) -> String {
-        let said = self.outcome.log.lines().find(|l| l.starts_with("error["));
-        let text = said.or(self.outcome.failure.as_ref().map(|f| f.0.as_str())).unwrap_or("");
+        let reported = self.outcome.log.lines().find(|l| l.starts_with("error["));
+        let text = reported.or(self.outcome.failure.as_ref().map(|f| f.0.as_str())).unwrap_or("");
         short(&text.split_whitespace().collect::<Vec<_>>().join(" "), 200).to_owned()
     }
 }
@@ -120,12 +120,12 @@ impl Report {
         ledger
     }
 
-    /// The failures in full with the end of what the bus wrote, but for those in `known`.
-    pub fn failures(&self, known: &Ledger) -> String {
+    /// The failures in full with the end of what the bus wrote, without those that `ledger` lists.
+    pub fn failures(&self, ledger: &Ledger) -> String {
         let mut out = String::new();
         for r in &self.ran {
             if let Some(failure) =
-                r.outcome.failure.as_ref().filter(|_| !known.failing.contains_key(&r.key()))
+                r.outcome.failure.as_ref().filter(|_| !ledger.failing.contains_key(&r.key()))
             {
                 let _ =
                     writeln!(out, "\nFAIL {} ({:.1} s)\n{failure}", r.key(), r.outcome.elapsed.as_secs_f32());

@@ -42,8 +42,8 @@ impl AccessLog {
     pub fn start(pattern: &str, to: &Output) -> io::Result<AccessLog> {
         let parsed =
             Pattern::parse(pattern).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-        for what in parsed.unavailable() {
-            tracing::warn!(target: "busbar::access", "the access log does not know {what} and prints - instead");
+        for field in parsed.unavailable() {
+            tracing::warn!(target: "busbar::access", "the access log does not know {field} and prints - instead");
         }
         let report: Report = Box::new(|lines, why| {
             let why = why.map_or_else(|| "it cannot keep up".to_owned(), ToString::to_string);

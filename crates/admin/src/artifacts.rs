@@ -33,14 +33,14 @@ pub(crate) fn of_kind(bus: &Bus, kind: &str) -> Option<Value> {
         "generation": plan.generation,
         "kind": kind.element(),
         "artifacts": listed(bus, plan, kind),
-        "faulty": faulty(plan, |own, _| own == kind),
+        "faulty": faulty(plan, |artifact_kind, _| artifact_kind == kind),
     });
     if kind == Kind::Endpoint {
         found["inline"] = inline(plan).into();
     }
     let services = bus.services();
-    if let Some(own) = services.settings.priorities.as_ref().filter(|_| kind == Kind::PriorityExecutor) {
-        found["http.priorities"] = Value::Object(executor_facts(&own.status(&services)));
+    if let Some(executor) = services.settings.priorities.as_ref().filter(|_| kind == Kind::PriorityExecutor) {
+        found["http.priorities"] = Value::Object(executor_facts(&executor.status(&services)));
     }
     Some(found)
 }
@@ -56,7 +56,8 @@ pub(crate) fn one(bus: &Bus, kind: &str, name: &str) -> Option<Value> {
         details(plan, written, &mut facts);
         return Some(facts.into());
     }
-    let mut faulty = faulty(plan, |own, called| own == kind && called == Some(name)).into_iter();
+    let mut faulty =
+        faulty(plan, |artifact_kind, called| artifact_kind == kind && called == Some(name)).into_iter();
     faulty.next()
 }
 
@@ -81,14 +82,19 @@ impl From<String> for NotSwitched {
 /// as a failure would; has a task run now. An error says why not.
 pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, NotSwitched> {
     let plan = &bus.plan();
-    let of = kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
-    let nothing = || match plan.faulty.iter().any(|one| one.kind == of && one.name.as_deref() == Some(name)) {
-        true => format!("the {of} `{name}` is faulty and left out"),
-        false => format!("there is no {of} `{name}` that can be switched"),
+    let artifact_kind =
+        kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
+    let nothing = || match plan
+        .faulty
+        .iter()
+        .any(|faulty| faulty.kind == artifact_kind && faulty.name.as_deref() == Some(name))
+    {
+        true => format!("the {artifact_kind} `{name}` is faulty and left out"),
+        false => format!("there is no {artifact_kind} `{name}` that can be switched"),
     };
     let task = || plan.tasks().iter().find(|task| task.name == name);
     let on = match action {
-        "trigger" if of == Kind::Task => {
+        "trigger" if artifact_kind == Kind::Task => {
             if !task().ok_or_else(nothing)?.run_now() {
                 return Err(NotSwitched::Busy(format!(
                     "the run before of the task `{name}` goes on: overlap=\"true\" on its trigger runs both"
@@ -100,7 +106,7 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
         "stop" | "deactivate" | "suspend" => false,
         _ => return Err(format!("there is no action `{action}`: expected {ACTIONS}").into()),
     };
-    match of {
+    match artifact_kind {
         Kind::Task => task().ok_or_else(nothing)?.switch(on),
         Kind::Endpoint => {
             let leaves = plan.endpoint(name).ok_or_else(nothing)?.leaves();
@@ -112,7 +118,7 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
                 if action == "suspend" { leaf.suspend() } else { leaf.switch(on) }
             }
         }
-        of => activation(plan, of, name).ok_or_else(nothing)?.decide(on),
+        artifact_kind => activation(plan, artifact_kind, name).ok_or_else(nothing)?.decide(on),
     }
     Ok(one(bus, kind, name).ok_or_else(nothing)?)
 }
@@ -150,11 +156,13 @@ fn serves(plan: &Plan, written: &Written) -> bool {
     let name = written.name.as_str();
     let is_faulty = || {
         let inside = |span: diagnostics::Span| {
-            let own = written.span;
-            span.file == own.file && (own.start..=own.end).contains(&span.start)
+            let extent = written.span;
+            span.file == extent.file && (extent.start..=extent.end).contains(&span.start)
         };
-        let mut faulty = plan.faulty.iter().filter(|one| one.kind == written.kind);
-        faulty.any(|one| one.name.as_deref() == Some(name) && inside(one.span))
+        let mut faulty = plan.faulty.iter().filter(|faulty_artifact| faulty_artifact.kind == written.kind);
+        faulty.any(|faulty_artifact| {
+            faulty_artifact.name.as_deref() == Some(name) && inside(faulty_artifact.span)
+        })
     };
     match written.kind {
         Kind::Proxy => plan.proxies().iter().any(|proxy| proxy.span == written.span),
@@ -170,15 +178,16 @@ fn listed(bus: &Bus, plan: &Plan, kind: Kind) -> Vec<Value> {
 }
 
 fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value> {
-    let all = plan.faulty.iter().filter(|one| wanted(one.kind, one.name.as_deref()));
-    let facts = all.map(|one| {
+    let faulty_artifacts =
+        plan.faulty.iter().filter(|artifact| wanted(artifact.kind, artifact.name.as_deref()));
+    let facts = faulty_artifacts.map(|artifact| {
         json!({
-            "kind": one.kind.element(),
-            "name": one.name,
+            "kind": artifact.kind.element(),
+            "name": artifact.name,
             // Whether requests still have the version before.
-            "state": if one.held { "in force as before" } else { "faulty" },
-            "place": plan.place(one.span),
-            "message": redact::addresses(&one.message),
+            "state": if artifact.held { "in force as before" } else { "faulty" },
+            "place": plan.place(artifact.span),
+            "message": redact::addresses(&artifact.message),
         })
     });
     facts.collect()
@@ -354,7 +363,8 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
             if let Some(api) = plan.apis().iter().find(|api| api.span == written.span) {
                 facts.insert("context".to_owned(), api.context.as_str().into());
                 facts.insert("version".to_owned(), api.version.as_str().into());
-                let resources: Vec<_> = api.resources.iter().map(|one| one.label.as_str()).collect();
+                let resources: Vec<_> =
+                    api.resources.iter().map(|resource| resource.label.as_str()).collect();
                 facts.insert("resources".to_owned(), json!(resources));
             }
         }
@@ -365,13 +375,13 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
         }
         Kind::EventSource => {
             if let Some(source) = plan.event_source(&written.name) {
-                let subscriptions = source.subscriptions().into_iter().map(|own| {
+                let subscriptions = source.subscriptions().into_iter().map(|subscription| {
                     json!({
-                        "id": own.id,
-                        "address": redact::addresses(&own.address),
-                        "filter": (!own.filter.is_empty()).then_some(own.filter),
-                        "expires": own.expires.map(|at| at.to_string()),
-                        "in_configuration": own.written,
+                        "id": subscription.id,
+                        "address": redact::addresses(&subscription.address),
+                        "filter": (!subscription.filter.is_empty()).then_some(subscription.filter),
+                        "expires": subscription.expires.map(|at| at.to_string()),
+                        "in_configuration": subscription.written,
                     })
                 });
                 facts.insert("path".to_owned(), format!("/services/{}", written.name).into());
@@ -383,8 +393,8 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
             facts.insert("messages".to_owned(), waiting.map_or(Value::Null, Value::from));
         }
         Kind::InboundEndpoint => {
-            let mut all = plan.inbound_endpoints().iter();
-            if let Some(endpoint) = all.find(|one| one.name == written.name) {
+            let mut endpoints = plan.inbound_endpoints().iter();
+            if let Some(endpoint) = endpoints.find(|endpoint| endpoint.name == written.name) {
                 match &endpoint.source {
                     Some(source) => facts.insert("files".to_owned(), source_facts(source)),
                     None => {
@@ -443,18 +453,18 @@ fn moment(at: SystemTime) -> Value {
 
 /// The endpoints that are written where they are used, each address of them with its state.
 fn inline(plan: &Plan) -> Vec<Value> {
-    let all = plan.inline_endpoints().iter().flat_map(|own| {
-        own.endpoint.leaves().into_iter().map(|leaf| {
+    let facts_of_endpoints = plan.inline_endpoints().iter().flat_map(|endpoint| {
+        endpoint.endpoint.leaves().into_iter().map(|leaf| {
             let mut facts = Map::new();
             facts.insert("name".to_owned(), redact::addresses(leaf.name()).into());
-            facts.insert("place".to_owned(), plan.place(own.span).into());
-            let artifact = format!("{}/{}", own.artifact.kind.element(), own.artifact.artifact);
+            facts.insert("place".to_owned(), plan.place(endpoint.span).into());
+            let artifact = format!("{}/{}", endpoint.artifact.kind.element(), endpoint.artifact.artifact);
             facts.insert("artifact".to_owned(), artifact.into());
             standing(&*leaf, &mut facts);
             Value::Object(facts)
         })
     });
-    all.collect()
+    facts_of_endpoints.collect()
 }
 
 fn counts(counters: &Counters) -> (u64, u64) {

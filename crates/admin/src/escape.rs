@@ -25,7 +25,7 @@ pub(crate) fn ascii(text: &str, out: &mut String) {
 pub(crate) fn controls(text: &str, out: &mut String) {
     // Most lines have nothing else, which is seen 32 bytes at a time.
     fn printable(chunk: &[u8]) -> bool {
-        chunk.iter().fold(true, |all, &byte| all & matches!(byte, b' '..=b'~'))
+        chunk.iter().fold(true, |is_plain, &byte| is_plain & matches!(byte, b' '..=b'~'))
     }
     let (blocks, tail) = text.as_bytes().as_chunks::<32>();
     let plain = 32 * blocks.iter().take_while(|block| printable(&block[..])).count();
@@ -50,7 +50,8 @@ pub(crate) fn controls(text: &str, out: &mut String) {
 pub(crate) fn value(text: &str, out: &mut String) {
     let plain = |letter: char| !letter.is_whitespace() && !is_control(letter) && letter != '"';
     // Most values are of these, which is seen without decoding.
-    let simple = text.bytes().fold(true, |all, byte| all & (byte > b' ' && byte < 0x7f && byte != b'"'));
+    let simple =
+        text.bytes().fold(true, |is_plain, byte| is_plain & (byte > b' ' && byte < 0x7f && byte != b'"'));
     if !text.is_empty() && (simple || text.chars().all(plain)) {
         out.push_str(text);
         return;

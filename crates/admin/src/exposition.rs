@@ -63,26 +63,26 @@ impl Exposition {
     }
 
     fn write(&mut self, suffix: &str, labels: Labels<'_>, bound: Option<&str>, value: impl Display) {
-        let mut all = String::new();
+        let mut text = String::new();
         for (name, value) in labels.iter().copied().chain(bound.map(|bound| ("le", bound))) {
-            all.push_str(if all.is_empty() { "{" } else { "," });
-            all.push_str(name);
-            all.push_str("=\"");
+            text.push_str(if text.is_empty() { "{" } else { "," });
+            text.push_str(name);
+            text.push_str("=\"");
             for letter in value.chars() {
                 match letter {
-                    '\\' => all.push_str("\\\\"),
-                    '"' => all.push_str("\\\""),
-                    '\n' => all.push_str("\\n"),
-                    _ => all.push(letter),
+                    '\\' => text.push_str("\\\\"),
+                    '"' => text.push_str("\\\""),
+                    '\n' => text.push_str("\\n"),
+                    _ => text.push(letter),
                 }
             }
-            all.push('"');
+            text.push('"');
         }
-        if !all.is_empty() {
-            all.push('}');
+        if !text.is_empty() {
+            text.push('}');
         }
         let name = self.name;
-        self.line(format_args!("{name}{suffix}{all} {value}"));
+        self.line(format_args!("{name}{suffix}{text} {value}"));
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {

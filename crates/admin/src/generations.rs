@@ -121,36 +121,36 @@ impl Generations {
     /// The place of one in `kept`.
     fn at(&self, number: &str) -> Option<usize> {
         let number: u64 = number.parse().ok()?;
-        self.kept.iter().position(|one| one.number == number)
+        self.kept.iter().position(|generation| generation.number == number)
     }
 
     fn shown(&self, at: usize) -> Value {
-        let one = &self.kept[at];
+        let generation = &self.kept[at];
         let names = |artifacts: &[(ArtifactKind, String)]| -> Vec<String> {
             artifacts.iter().map(|(kind, name)| path(*kind, name)).collect()
         };
-        let faulty: Vec<Value> = one
+        let faulty: Vec<Value> = generation
             .faulty
             .iter()
             .map(|faulty| {
                 json!({
                     "artifact": path(faulty.kind, faulty.name.as_deref().unwrap_or_default()),
                     "state": if faulty.held { "in force as before" } else { "faulty" },
-                    "place": faulty.span.place(one.kept.sources()),
+                    "place": faulty.span.place(generation.kept.sources()),
                     "message": redact::addresses(&faulty.message),
                 })
             })
             .collect();
         json!({
-            "number": one.number,
+            "number": generation.number,
             "in_force": at + 1 == self.kept.len(),
-            "since": time(one.when),
-            "cause": one.cause,
-            "artifacts": one.artifacts,
-            "added": names(&one.changes.added),
-            "changed": names(&one.changes.changed),
-            "removed": names(&one.changes.removed),
-            "documents": one.changes.documents,
+            "since": time(generation.when),
+            "cause": generation.cause,
+            "artifacts": generation.artifacts,
+            "added": names(&generation.changes.added),
+            "changed": names(&generation.changes.changed),
+            "removed": names(&generation.changes.removed),
+            "documents": generation.changes.documents,
             "faulty": faulty,
         })
     }

@@ -49,13 +49,13 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
     default: LevelFilter,
-    own: BTreeMap<&'static str, LevelFilter>,
+    by_category: BTreeMap<&'static str, LevelFilter>,
 }
 
 impl Default for Levels {
     /// `info`
     fn default() -> Levels {
-        Levels { default: LevelFilter::INFO, own: BTreeMap::new() }
+        Levels { default: LevelFilter::INFO, by_category: BTreeMap::new() }
     }
 }
 
@@ -64,16 +64,16 @@ impl std::str::FromStr for Levels {
 
     /// A level (`info`), or levels by category (`info,busbar_transport=debug`).
     fn from_str(text: &str) -> Result<Levels, String> {
-        // What nobody said is at ERROR, as `RUST_LOG` has it elsewhere.
-        let mut levels = Levels { default: LevelFilter::ERROR, own: BTreeMap::new() };
+        // A category that is not named is at ERROR, as `RUST_LOG` has it elsewhere.
+        let mut levels = Levels { default: LevelFilter::ERROR, by_category: BTreeMap::new() };
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             match part.split_once('=') {
-                None if CATEGORIES.iter().any(|(known, _)| *known == part) => {
-                    levels.own.insert(category(part)?, LevelFilter::TRACE);
+                None if CATEGORIES.iter().any(|(category, _)| *category == part) => {
+                    levels.by_category.insert(category(part)?, LevelFilter::TRACE);
                 }
                 None => levels.default = level(part)?,
                 Some((name, value)) => {
-                    levels.own.insert(category(name.trim())?, level(value.trim())?);
+                    levels.by_category.insert(category(name.trim())?, level(value.trim())?);
                 }
             }
         }
@@ -83,25 +83,25 @@ impl std::str::FromStr for Levels {
 
 impl Levels {
     pub(crate) fn targets(&self) -> Targets {
-        // What peers do wrong the library says line by line; what comes of it is said here.
-        let all = Targets::new()
+        // The library logs each fault of a peer; the bus logs what comes of it.
+        let targets = Targets::new()
             .with_default(self.default)
             .with_target("h2", LevelFilter::OFF)
-            // What the drivers of databases say beside the errors that they report: a line for each connection, or for each `RAISE NOTICE`.
+            // The drivers of databases log a line for each connection or each `RAISE NOTICE`, beside the errors that they report.
             .with_target("tiberius", LevelFilter::OFF)
             .with_target("sqlx", LevelFilter::WARN.min(self.default));
-        self.own.iter().fold(all, |targets, (name, level)| targets.with_target(*name, *level))
+        self.by_category.iter().fold(targets, |targets, (name, level)| targets.with_target(*name, *level))
     }
 
     fn of(&self, category: &str) -> LevelFilter {
-        let own = self.own.iter().filter(|(name, _)| category.starts_with(**name));
-        own.max_by_key(|(name, _)| name.len()).map_or(self.default, |(_, level)| *level)
+        let matching = self.by_category.iter().filter(|(name, _)| category.starts_with(**name));
+        matching.max_by_key(|(name, _)| name.len()).map_or(self.default, |(_, level)| *level)
     }
 }
 
 fn category(name: &str) -> Result<&'static str, String> {
     let names = || CATEGORIES.iter().map(|(name, _)| *name);
-    names().find(|known| *known == name).ok_or_else(|| {
+    names().find(|category| *category == name).ok_or_else(|| {
         let hint = diagnostics::did_you_mean(name, names());
         format!(
             "there is no category `{name}`; {}",
@@ -163,7 +163,7 @@ impl Loggers {
         let logger = |&(category, meaning)| Logger {
             category,
             level: levels.of(category).to_string(),
-            own: levels.own.contains_key(category),
+            own: levels.by_category.contains_key(category),
             meaning,
         };
         (levels.default.to_string(), CATEGORIES.iter().map(logger).collect())
@@ -181,10 +181,10 @@ impl Loggers {
             ("root", Some(level)) => levels.default = level,
             ("root", None) => return Err("`root` must have a level".to_owned()),
             (name, Some(level)) => {
-                levels.own.insert(category(name)?, level);
+                levels.by_category.insert(category(name)?, level);
             }
             (name, None) => {
-                levels.own.remove(category(name)?);
+                levels.by_category.remove(category(name)?);
             }
         }
         // Under the lock: of two changes the later one stays.
@@ -246,8 +246,12 @@ mod tests {
         let enabled = |level| applied.lock().unwrap().would_enable("busbar::log", &level);
         loggers.set("busbar::log", Some("DEBUG")).unwrap();
         assert!(enabled(Level::DEBUG) && !enabled(Level::TRACE));
-        let of = |name| loggers.all().1.into_iter().find(|logger| logger.category == name).unwrap();
-        assert!(of("busbar::log").own && of("busbar::log").level == "debug" && !of("busbar::fault").own);
+        let logger = |name| loggers.all().1.into_iter().find(|logger| logger.category == name).unwrap();
+        assert!(
+            logger("busbar::log").own
+                && logger("busbar::log").level == "debug"
+                && !logger("busbar::fault").own
+        );
         loggers.set("busbar::log", None).unwrap();
         assert!(enabled(Level::INFO) && !enabled(Level::DEBUG));
         loggers.set("root", Some("error")).unwrap();

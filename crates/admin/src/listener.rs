@@ -1,7 +1,7 @@
-//! The socket of the admin address: a few connections at a time, a request each, and none for ever.
+//! The socket of the admin address: a few connections at a time, one request each, and each with a deadline.
 //!
-//! Whoever has not sent a request yet holds a place only as long as nobody else wants it: where all are taken, the one of them that came
-//! first makes room. So half a request, or many of them, keep nobody out.
+//! A connection that has not sent its request yet keeps its place only as long as no other wants it: where all are taken, the oldest of them
+//! makes room. So clients that send half a request, or many of them, keep nobody out.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -82,9 +82,9 @@ impl Places {
     fn try_take(&self) -> Option<(Place, oneshot::Receiver<()>)> {
         let mut taken = self.taken();
         if taken.len() >= CONNECTIONS {
-            let at = taken.iter().position(|own| !own.place.asked.load(Relaxed))?;
+            let at = taken.iter().position(|connection| !connection.place.asked.load(Relaxed))?;
             // It may just have ended by itself.
-            let _ = taken.remove(at).map(|own| own.leave.send(()));
+            let _ = taken.remove(at).map(|connection| connection.leave.send(()));
         }
         let (leave, told) = oneshot::channel();
         let place = Place::default();
@@ -93,7 +93,7 @@ impl Places {
     }
 
     fn leave(&self, place: &Place) {
-        self.taken().retain(|own| !Arc::ptr_eq(&own.place.asked, &place.asked));
+        self.taken().retain(|connection| !Arc::ptr_eq(&connection.place.asked, &place.asked));
         self.left.notify_one();
     }
 }

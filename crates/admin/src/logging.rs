@@ -347,7 +347,7 @@ fn contains(text: &[u8], id: &str) -> bool {
 fn rank(name: &str) -> usize {
     const FIRST: [&str; 5] = ["code", "service", "place", "peer", "client"];
     const LAST: [&str; 2] = ["message_id", "cause"];
-    let at = |list: &[&str]| list.iter().position(|known| *known == name);
+    let at = |list: &[&str]| list.iter().position(|field| *field == name);
     at(&FIRST).or_else(|| at(&LAST).map(|at| at + FIRST.len() + 1)).unwrap_or(FIRST.len())
 }
 

@@ -27,8 +27,9 @@ pub(crate) fn render(state: &AdminState) -> String {
 }
 
 fn services(out: &mut Exposition, state: &AdminState) {
-    let all = state.bus.services().metrics.all();
-    let (endpoints, services): (Vec<_>, Vec<_>) = all.into_iter().partition(|(kind, ..)| *kind == "endpoint");
+    let counters = state.bus.services().metrics.all();
+    let (endpoints, services): (Vec<_>, Vec<_>) =
+        counters.into_iter().partition(|(kind, ..)| *kind == "endpoint");
     let services: Vec<Counted<'_>> = services
         .iter()
         .map(|(kind, name, counters)| Counted { labels: vec![("kind", kind), ("service", name)], counters })
@@ -53,7 +54,9 @@ fn services(out: &mut Exposition, state: &AdminState) {
     // Two that differ only in their secrets cannot be told apart by labels: the first one stands for them.
     let endpoints: Vec<Counted<'_>> = by_name
         .iter()
-        .filter_map(|(name, all)| Some(Counted { labels: vec![("endpoint", name)], counters: all.first()? }))
+        .filter_map(|(name, counters)| {
+            Some(Counted { labels: vec![("endpoint", name)], counters: counters.first()? })
+        })
         .collect();
     counted(
         out,
@@ -81,36 +84,41 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
     use sql::{State, Status};
     type Measure = (&'static str, Kind, &'static str, fn(&Status) -> f64);
     const MEASURES: [Measure; 10] = [
-        ("busbar_sql_connections_limit", Kind::Gauge, "Most connections of a data source.", |own| {
-            own.most as f64
+        ("busbar_sql_connections_limit", Kind::Gauge, "Most connections of a data source.", |source| {
+            source.most as f64
         }),
-        ("busbar_sql_connections_in_use", Kind::Gauge, "Connections of a data source in use.", |own| {
-            own.in_use as f64
+        ("busbar_sql_connections_in_use", Kind::Gauge, "Connections of a data source in use.", |source| {
+            source.in_use as f64
         }),
-        ("busbar_sql_connections_idle", Kind::Gauge, "Connections of a data source without use.", |own| {
-            own.idle as f64
+        ("busbar_sql_connections_idle", Kind::Gauge, "Connections of a data source without use.", |source| {
+            source.idle as f64
         }),
-        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |own| own.waiting as f64),
-        ("busbar_sql_waits_total", Kind::Counter, "How often a message waited for a connection.", |own| {
-            own.waits.0 as f64
+        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |source| {
+            source.waiting as f64
+        }),
+        ("busbar_sql_waits_total", Kind::Counter, "How often a message waited for a connection.", |source| {
+            source.waits.0 as f64
         }),
         (
             "busbar_sql_wait_seconds_total",
             Kind::Counter,
             "How long messages waited for connections.",
-            |own| own.waits.1.as_secs_f64(),
+            |source| source.waits.1.as_secs_f64(),
         ),
-        ("busbar_sql_connections_opened_total", Kind::Counter, "Connections that were opened.", |own| {
-            own.opened.0 as f64
+        ("busbar_sql_connections_opened_total", Kind::Counter, "Connections that were opened.", |source| {
+            source.opened.0 as f64
         }),
-        ("busbar_sql_connect_errors_total", Kind::Counter, "Connections that could not be opened.", |own| {
-            own.opened.2 as f64
+        (
+            "busbar_sql_connect_errors_total",
+            Kind::Counter,
+            "Connections that could not be opened.",
+            |source| source.opened.2 as f64,
+        ),
+        ("busbar_sql_statements_total", Kind::Counter, "Statements that were run.", |source| {
+            source.statements.0 as f64
         }),
-        ("busbar_sql_statements_total", Kind::Counter, "Statements that were run.", |own| {
-            own.statements.0 as f64
-        }),
-        ("busbar_sql_statement_errors_total", Kind::Counter, "Statements that failed.", |own| {
-            own.statements.1 as f64
+        ("busbar_sql_statement_errors_total", Kind::Counter, "Statements that failed.", |source| {
+            source.statements.1 as f64
         }),
     ];
     // Two pools of one name (an artifact with two mediators) are told apart by a number.
@@ -138,9 +146,9 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
         "1 for the state that the database of a data source is in, else 0.",
     );
     for (name, status) in &pools {
-        for known in [State::Unused, State::Up, State::Down] {
-            let labels = [("data_source", name.as_str()), ("state", known.word())];
-            out.sample(&labels, u8::from(status.state == known));
+        for state in [State::Unused, State::Up, State::Down] {
+            let labels = [("data_source", name.as_str()), ("state", state.word())];
+            out.sample(&labels, u8::from(status.state == state));
         }
     }
     for (metric, kind, help, measure) in MEASURES {
@@ -152,21 +160,21 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
 }
 
 /// Requests, errors and latencies of services or endpoints.
-fn counted(out: &mut Exposition, all: &[Counted<'_>], names: [&'static str; 3], help: [&str; 3]) {
+fn counted(out: &mut Exposition, rows: &[Counted<'_>], names: [&'static str; 3], help: [&str; 3]) {
     let bounds = BUCKETS.map(|micros| micros as f64 / 1e6);
     out.family(names[0], Kind::Counter, help[0]);
-    for one in all {
-        out.sample(&one.labels, one.counters.totals().requests);
+    for row in rows {
+        out.sample(&row.labels, row.counters.totals().requests);
     }
     out.family(names[1], Kind::Counter, help[1]);
-    for one in all {
-        out.sample(&one.labels, one.counters.totals().errors);
+    for row in rows {
+        out.sample(&row.labels, row.counters.totals().errors);
     }
     out.family(names[2], Kind::Histogram, help[2]);
-    for one in all {
-        let totals = one.counters.totals();
+    for row in rows {
+        let totals = row.counters.totals();
         let sum = totals.microseconds as f64 / 1e6;
-        out.histogram(&one.labels, &bounds, &totals.buckets, sum);
+        out.histogram(&row.labels, &bounds, &totals.buckets, sum);
     }
 }
 
@@ -190,9 +198,9 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
                 label = format!("{label} #{times}");
             }
             let now = leaf.state();
-            for known in STATES {
-                let labels = [("endpoint", name), ("address", &label), ("state", known)];
-                out.sample(&labels, u8::from(now == known));
+            for state in STATES {
+                let labels = [("endpoint", name), ("address", &label), ("state", state)];
+                out.sample(&labels, u8::from(now == state));
             }
             checked.extend(leaf.health().map(|health| (name, label, health)));
         }
@@ -203,10 +211,12 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
             "busbar_health_check_healthy",
             Kind::Gauge,
             "1 while the health checks of a named endpoint's address let messages pass, else 0.",
-            |own| own.healthy.into(),
+            |health| health.healthy.into(),
         ),
-        ("busbar_health_checks_total", Kind::Counter, "Health checks that ended.", |own| own.checks),
-        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |own| own.failed),
+        ("busbar_health_checks_total", Kind::Counter, "Health checks that ended.", |health| health.checks),
+        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |health| {
+            health.failed
+        }),
     ];
     for (metric, kind, help, get) in families {
         out.family(metric, kind, help);
@@ -217,7 +227,7 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
 }
 
 fn listeners(out: &mut Exposition, state: &AdminState) {
-    let all: Vec<_> = state.servers.iter().map(|(name, server)| (*name, server.stats())).collect();
+    let servers: Vec<_> = state.servers.iter().map(|(name, server)| (*name, server.stats())).collect();
     type Get = fn(&transport::ServerStats) -> u64;
     let families: [(&'static str, Kind, &str, Get); 8] = [
         ("busbar_listener_connections", Kind::Gauge, "Open connections of clients.", |stats| stats.open),
@@ -252,7 +262,7 @@ fn listeners(out: &mut Exposition, state: &AdminState) {
     ];
     for (name, kind, help, get) in families {
         out.family(name, kind, help);
-        for (listener, stats) in &all {
+        for (listener, stats) in &servers {
             out.sample(&[("listener", listener)], get(stats));
         }
     }
@@ -280,38 +290,39 @@ fn pools(out: &mut Exposition, state: &AdminState) {
 }
 
 fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
-    let all: Vec<_> = plan.tasks().iter().map(|task| (task.name.as_str(), task.status(services))).collect();
+    let tasks: Vec<_> = plan.tasks().iter().map(|task| (task.name.as_str(), task.status(services))).collect();
     type Get = fn(&flow::task::Status) -> u64;
     let families: [(&'static str, Kind, &str, Get); 3] = [
-        ("busbar_task_running", Kind::Gauge, "Runs of a task that go on.", |own| own.running as u64),
+        ("busbar_task_running", Kind::Gauge, "Runs of a task that go on.", |task| task.running as u64),
         (
             "busbar_task_missed_total",
             Kind::Counter,
             "Runs of a task that did not happen because nobody was there in time.",
-            |own| own.missed,
+            |task| task.missed,
         ),
         (
             "busbar_task_passed_over_total",
             Kind::Counter,
             "Runs of a task that did not happen because the run before went on, or the bus was full.",
-            |own| own.passed_over,
+            |task| task.passed_over,
         ),
     ];
     for (name, kind, help, get) in families {
         out.family(name, kind, help);
-        for (task, status) in &all {
+        for (task, status) in &tasks {
             out.sample(&[("task", task)], get(status));
         }
     }
 }
 
 fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
-    let mut all: Vec<_> = plan.executors().into_iter().map(|own| (own.name.as_str(), own.status())).collect();
+    let mut executors: Vec<_> =
+        plan.executors().into_iter().map(|executor| (executor.name.as_str(), executor.status())).collect();
     // The queues of the listeners are one more.
     let listeners = services.settings.priorities.as_ref();
-    all.extend(listeners.map(|own| ("http.priorities", own.status(services))));
+    executors.extend(listeners.map(|executor| ("http.priorities", executor.status(services))));
     out.family("busbar_executor_running", Kind::Gauge, "Messages that run in a priority executor.");
-    for (name, status) in &all {
+    for (name, status) in &executors {
         out.sample(&[("executor", name)], status.running);
     }
     out.family(
@@ -319,14 +330,14 @@ fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services)
         Kind::Gauge,
         "Messages that wait in a queue of a priority executor.",
     );
-    for (name, status) in &all {
+    for (name, status) in &executors {
         for (priority, waiting, _) in &status.queues {
             out.sample(&[("executor", name), ("priority", &priority.to_string())], *waiting);
         }
     }
     let help = "Messages that a priority executor turned away since their queue was full.";
     out.family("busbar_executor_rejected_total", Kind::Counter, help);
-    for (name, status) in &all {
+    for (name, status) in &executors {
         out.sample(&[("executor", name)], status.rejected);
     }
 }
@@ -340,13 +351,13 @@ fn events(out: &mut Exposition, plan: &flow::Plan) {
 
 /// Files of directories.
 fn files(out: &mut Exposition, plan: &flow::Plan) {
-    let all: Vec<_> =
-        plan.sources().map(|own| (own.kind.element(), own.name.as_str(), own.status())).collect();
-    if all.is_empty() {
+    let sources: Vec<_> =
+        plan.sources().map(|source| (source.kind.element(), source.name.as_str(), source.status())).collect();
+    if sources.is_empty() {
         return;
     }
     out.family("busbar_files_total", Kind::Counter, "Files whose flows have ended, by how.");
-    for (kind, name, status) in &all {
+    for (kind, name, status) in &sources {
         let outcomes =
             [("processed", status.processed), ("failed", status.failed), ("released", status.released)];
         for (outcome, count) in outcomes {
@@ -355,22 +366,22 @@ fn files(out: &mut Exposition, plan: &flow::Plan) {
     }
     type Get = fn(&flow::vfs::Status) -> u64;
     let families: [(&'static str, &str, Get); 4] = [
-        ("busbar_files_running", "Files whose flows go on.", |own| own.running),
+        ("busbar_files_running", "Files whose flows go on.", |files| files.running),
         (
             "busbar_files_remembered",
             "Files that were processed and can neither be moved nor deleted.",
-            |own| own.remembered,
+            |files| files.remembered,
         ),
-        ("busbar_files_unreadable", "Files that the last look could not open or lock.", |own| {
-            own.skipped.unreadable
+        ("busbar_files_unreadable", "Files that the last look could not open or lock.", |files| {
+            files.skipped.unreadable
         }),
-        ("busbar_files_trouble", "Whether the directory cannot be looked at.", |own| {
-            own.trouble.is_some().into()
+        ("busbar_files_trouble", "Whether the directory cannot be looked at.", |files| {
+            files.trouble.is_some().into()
         }),
     ];
     for (name, help, get) in families {
         out.family(name, Kind::Gauge, help);
-        for (kind, service, status) in &all {
+        for (kind, service, status) in &sources {
             out.sample(&[("kind", kind), ("service", service)], get(status));
         }
     }

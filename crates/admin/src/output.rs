@@ -30,14 +30,14 @@ impl From<&str> for Output {
 }
 
 /// An open [`Output`]. The standard streams are written past their locks, which nobody else shall have to wait for
-/// while a write hangs.
+/// while a write blocks.
 pub(crate) struct Sink {
     file: File,
     /// What it can be opened by again.
     path: Option<PathBuf>,
 }
 
-/// What a write left over.
+/// The rest of a write that failed.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     /// The first byte that was not written.
@@ -71,7 +71,7 @@ impl Sink {
                 Ok(0) => return Err(Unwritten { from, error: io::ErrorKind::WriteZero.into() }),
                 Ok(n) => from += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Whoever shares the stream made it so.
+                // Other processes that share the stream may have made it non-blocking.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::sleep(Duration::from_millis(10));
                 }

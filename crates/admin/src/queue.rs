@@ -128,8 +128,8 @@ impl Losses {
             return;
         }
         self.next = Instant::now() + shared.limits.report;
-        let said = (self.report)(dropped - self.reported, self.why.as_ref());
-        if said.is_none_or(|line| sink.write(line.as_bytes()).is_ok()) {
+        let report = (self.report)(dropped - self.reported, self.why.as_ref());
+        if report.is_none_or(|line| sink.write(line.as_bytes()).is_ok()) {
             self.reported = dropped;
             self.why = None;
         }
@@ -237,8 +237,8 @@ mod tests {
         assert!(text.lines().all(|line| line.len() == 76 && line.ends_with(" end")));
         assert_eq!(text.lines().count() as u64 + queue.dropped(), (THREADS * LINES) as u64);
         for thread in 0..THREADS {
-            let own: Vec<_> = text.lines().filter(|line| line.starts_with(&thread.to_string())).collect();
-            assert!(own.is_sorted(), "the lines of a thread are in order");
+            let lines: Vec<_> = text.lines().filter(|line| line.starts_with(&thread.to_string())).collect();
+            assert!(lines.is_sorted(), "the lines of a thread are in order");
         }
         fs::remove_dir_all(directory).expect("the directory can be removed");
     }

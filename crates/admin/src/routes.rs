@@ -117,16 +117,16 @@ const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Why a request needs credentials that it has not; `None`: it may go on.
 fn unknown(shared: &Shared, path: &str, headers: &HeaderMap) -> Option<&'static str> {
-    let own = &shared.admin.credentials;
-    if PROBES.contains(&path) || own.open.iter().any(|open| open == path) {
+    let credentials = &shared.admin.credentials;
+    if PROBES.contains(&path) || credentials.open.iter().any(|open| open == path) {
         return None;
     }
-    let Some(tokens) = &own.tokens else {
+    let Some(tokens) = &credentials.tokens else {
         let reached = !shared.local.ip().is_loopback();
         return reached.then_some("other machines reach this address, and admin.tokens is not set");
     };
-    let mut all = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (all.next(), all.next()) else {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
         return Some("a token of admin.tokens is needed");
     };
     let is_known = value.to_str().ok().and_then(token).is_some_and(|token| tokens.find(&token).is_some());
@@ -148,9 +148,9 @@ fn refusal(local: SocketAddr, method: &Method, headers: &HeaderMap) -> Option<&'
     if local.ip().is_loopback() && field(header::HOST).is_some_and(|host| !is_this_machine(host)) {
         return Some("this address answers to localhost and IP addresses only");
     }
-    let own =
+    let is_this_site =
         |origin: &str| origin.strip_prefix("http://").is_some_and(|host| Some(host) == field(header::HOST));
-    if method != Method::GET && field(header::ORIGIN).is_some_and(|origin| !own(origin)) {
+    if method != Method::GET && field(header::ORIGIN).is_some_and(|origin| !is_this_site(origin)) {
         return Some("web pages of other sites cannot do this");
     }
     None
@@ -253,9 +253,9 @@ fn shown(logger: &crate::Logger) -> Value {
 
 async fn loggers(State(shared): Context) -> Response {
     let Some(loggers) = levels(&shared) else { return no_levels() };
-    let (root, all) = loggers.all();
-    let all: Vec<Value> = all.iter().map(shown).collect();
-    answer(StatusCode::OK, &json!({ "root": root, "loggers": all }))
+    let (root, categories) = loggers.all();
+    let loggers_shown: Vec<Value> = categories.iter().map(shown).collect();
+    answer(StatusCode::OK, &json!({ "root": root, "loggers": loggers_shown }))
 }
 
 async fn one_logger(State(shared): Context, Path(category): Path<String>) -> Response {
@@ -263,8 +263,8 @@ async fn one_logger(State(shared): Context, Path(category): Path<String>) -> Res
 }
 
 fn logger(loggers: &crate::Loggers, category: &str) -> Response {
-    let (root, all) = loggers.all();
-    match all.iter().find(|logger| logger.category == category) {
+    let (root, categories) = loggers.all();
+    match categories.iter().find(|logger| logger.category == category) {
         Some(found) => answer(StatusCode::OK, &shown(found)),
         None if category == "root" => {
             answer(StatusCode::OK, &json!({ "category": "root", "level": root, "own": true }))
@@ -354,7 +354,7 @@ async fn reload(State(shared): Context) -> Response {
 /// Does something with the configuration as a whole, one thing at a time; an answer where that cannot be.
 pub(crate) async fn change<T: Send + 'static>(
     shared: &Arc<Shared>,
-    what: impl FnOnce(&dyn Deployment) -> T + Send + 'static,
+    action: impl FnOnce(&dyn Deployment) -> T + Send + 'static,
 ) -> Result<T, Response> {
     if shared.admin.deployment.is_none() {
         return Err(error(StatusCode::NOT_IMPLEMENTED, "this bus cannot be reloaded"));
@@ -365,7 +365,7 @@ pub(crate) async fn change<T: Send + 'static>(
     // It goes on when the client does not wait: it ends one way or the other.
     let shared = Arc::clone(shared);
     let done = tokio::task::spawn_blocking(move || {
-        let done = shared.admin.deployment.as_deref().map(what);
+        let done = shared.admin.deployment.as_deref().map(action);
         drop(alone);
         done
     });

@@ -70,9 +70,9 @@ async fn profile(State(shared): Context) -> Response {
             })
         })
         .collect();
-    let all =
+    let profiles =
         json!({ "profiled": services.observers.profiled(), "requests": profile.requests(), "steps": steps });
-    answer(StatusCode::OK, &all)
+    answer(StatusCode::OK, &profiles)
 }
 
 async fn profile_on(State(shared): Context, Path(service): Path<String>) -> Response {
@@ -119,8 +119,9 @@ async fn wire_off(State(shared): Context, Path(name): Path<String>) -> Response 
 
 /// A named endpoint, or a member of one.
 fn has_endpoint(plan: &Plan, name: &str) -> bool {
-    plan.endpoints()
-        .any(|(own, endpoint)| own == name || endpoint.leaves().iter().any(|leaf| leaf.name() == name))
+    plan.endpoints().any(|(artifact, endpoint)| {
+        artifact == name || endpoint.leaves().iter().any(|leaf| leaf.name() == name)
+    })
 }
 
 fn unknown(kind: &str, name: &str, names: Vec<String>) -> Response {
@@ -130,8 +131,8 @@ fn unknown(kind: &str, name: &str, names: Vec<String>) -> Response {
 }
 
 async fn recordings(State(shared): Context) -> Response {
-    let all: Vec<Value> = traces(&shared).all().iter().map(|one| listed(one)).collect();
-    answer(StatusCode::OK, &json!({ "traced": services(&shared).observers.traced(), "messages": all }))
+    let messages: Vec<Value> = traces(&shared).all().iter().map(|trace| listed(trace)).collect();
+    answer(StatusCode::OK, &json!({ "traced": services(&shared).observers.traced(), "messages": messages }))
 }
 
 fn listed(recording: &Recording) -> Value {

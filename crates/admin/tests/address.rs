@@ -130,9 +130,9 @@ fn ask(to: SocketAddr, head: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(to).expect("somebody listens");
     write!(stream, "{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
         .expect("the request can be sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer comes");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("the answer has a head");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("an answer comes");
+    let (head, body) = response.split_once("\r\n\r\n").expect("the answer has a head");
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.expect("the answer has a status"), body.to_owned())
 }
@@ -270,8 +270,8 @@ fn artifacts_have_places_and_states() {
         (Some(1), Some(1))
     );
     for path in ["/artifacts/proxy/Nothing", "/artifacts/nothing", "/artifacts/nothing/x", "/nothing"] {
-        let (status, answer) = world.json(path);
-        assert!(status == 404 && answer["error"].is_string(), "{path}: {status} {answer}");
+        let (status, response) = world.json(path);
+        assert!(status == 404 && response["error"].is_string(), "{path}: {status} {response}");
     }
     assert_eq!(world.get("/reload").0, 405);
 }
@@ -343,8 +343,8 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
             let value: f64 = value.parse().expect("a value is a number");
             let name = sample.split('{').next().unwrap_or("");
             let suffix = name.strip_prefix(family.as_str()).expect("a sample belongs to its family");
-            let known: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
-            assert!(known.contains(&suffix), "{line}");
+            let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            assert!(suffixes.contains(&suffix), "{line}");
             if suffix == "_bucket" {
                 let series = sample.split(",le=").next().unwrap_or("").to_owned();
                 let before = buckets.insert(series, value).unwrap_or(0.0);

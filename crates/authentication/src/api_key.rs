@@ -1,10 +1,10 @@
-//! API keys: texts that clients show. Only their digests are kept.
+//! API keys: texts that clients send. Only their digests are kept.
 
 use crate::{from_hex, sha256};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use std::fmt;
 
-/// The keys that let somebody in, each with the name of who has it.
+/// The accepted keys, each with the name of its owner.
 #[derive(Default)]
 pub struct Keys(Vec<(String, [u8; 32])>);
 
@@ -15,16 +15,16 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// Adds a key: itself, or `sha256:` and the hexadecimal digits of its digest.
+    /// Adds a key: its text, or `sha256:` and the hexadecimal digits of its digest.
     ///
     /// # Errors
-    /// It is empty, or the digest is none.
+    /// The key is empty, or the digest is not 64 hexadecimal digits.
     pub fn add(&mut self, name: &str, key: &str) -> Result<(), String> {
         let digest = match key.strip_prefix("sha256:") {
             Some(digits) => {
-                let digest = from_hex(digits).and_then(|own| <[u8; 32]>::try_from(own).ok());
+                let digest = from_hex(digits).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
                 digest.ok_or_else(|| {
-                    format!("the key of {name} is no SHA-256 digest of 64 hexadecimal digits")
+                    format!("the key of {name} is not a SHA-256 digest of 64 hexadecimal digits")
                 })?
             }
             None if key.is_empty() => return Err(format!("the key of {name} is empty")),
@@ -34,12 +34,12 @@ impl Keys {
         Ok(())
     }
 
-    /// Whose key this is. The time that it takes tells nothing about the keys.
+    /// The owner of a key. The comparison takes constant time, so that it tells nothing about the keys.
     pub fn find(&self, shown: &str) -> Option<&str> {
         let digest = sha256(shown.as_bytes());
         let mut found = None;
-        for (name, own) in &self.0 {
-            if verify_slices_are_equal(own, &digest).is_ok() {
+        for (name, expected) in &self.0 {
+            if verify_slices_are_equal(expected, &digest).is_ok() {
                 found = Some(name.as_str());
             }
         }

@@ -1,11 +1,11 @@
-//! Certificates of clients: who they say it is. TLS has verified them before.
+//! Certificates of clients: the identities in them. TLS has verified them before.
 
 use crate::{from_hex, sha256, to_hex};
 use std::fmt::Write;
 use x509_parser::extensions::GeneralName;
 use x509_parser::x509::X509Name;
 
-/// What a certificate says.
+/// The identity in a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The subject as RFC 4514 writes it: `CN=alice,O=Partner,C=DE`, the last part of the certificate first.
@@ -21,28 +21,28 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads a certificate in DER; `None`: it is none.
+    /// Reads a certificate in DER; `None`: it is not a certificate.
     pub fn read(der: &[u8]) -> Option<Identity> {
-        let (rest, own) = x509_parser::parse_x509_certificate(der).ok()?;
+        let (rest, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
         if !rest.is_empty() {
             return None;
         }
         let mut names = Vec::new();
-        if let Ok(Some(extension)) = own.subject_alternative_name() {
+        if let Ok(Some(extension)) = certificate.subject_alternative_name() {
             for name in &extension.value.general_names {
                 match name {
-                    GeneralName::DNSName(own) => names.push(format!("dns:{}", own.to_ascii_lowercase())),
-                    GeneralName::URI(own) => names.push(format!("uri:{own}")),
-                    GeneralName::RFC822Name(own) => names.push(format!("email:{own}")),
-                    GeneralName::IPAddress(own) => names.extend(address(own)),
+                    GeneralName::DNSName(name) => names.push(format!("dns:{}", name.to_ascii_lowercase())),
+                    GeneralName::URI(uri) => names.push(format!("uri:{uri}")),
+                    GeneralName::RFC822Name(mailbox) => names.push(format!("email:{mailbox}")),
+                    GeneralName::IPAddress(octets) => names.extend(address(octets)),
                     _ => {}
                 }
             }
         }
         Some(Identity {
-            subject: name(own.subject()),
-            issuer: name(own.issuer()),
-            serial: to_hex(own.raw_serial()),
+            subject: name(certificate.subject()),
+            issuer: name(certificate.issuer()),
+            serial: to_hex(certificate.raw_serial()),
             names,
             fingerprint: to_hex(&sha256(der)),
         })
@@ -51,8 +51,8 @@ impl Identity {
 
 /// When a certificate in DER begins and ends to be valid, in seconds since 1970 (RFC 5280, section 4.1.2.5); `None`: it is none.
 pub fn validity(der: &[u8]) -> Option<(i64, i64)> {
-    let (_, own) = x509_parser::parse_x509_certificate(der).ok()?;
-    let validity = own.validity();
+    let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
+    let validity = certificate.validity();
     Some((validity.not_before.timestamp(), validity.not_after.timestamp()))
 }
 
@@ -81,9 +81,9 @@ const SHORT: [(&str, &str); 11] = [
 ];
 
 /// A name as RFC 4514 writes it. What separates parts is escaped, so that no value can look like another part.
-fn name(own: &X509Name<'_>) -> String {
+fn name(name: &X509Name<'_>) -> String {
     let mut parts = Vec::new();
-    for part in own.iter() {
+    for part in name.iter() {
         let mut text = String::new();
         for attribute in part.iter() {
             if !text.is_empty() {
@@ -107,28 +107,28 @@ fn name(own: &X509Name<'_>) -> String {
 
 fn escape(value: &str, out: &mut String) {
     let last = value.chars().count().saturating_sub(1);
-    for (at, own) in value.chars().enumerate() {
-        match own {
+    for (at, character) in value.chars().enumerate() {
+        match character {
             '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' => {
                 out.push('\\');
-                out.push(own);
+                out.push(character);
             }
             ' ' if at == 0 || at == last => out.push_str("\\ "),
             '#' if at == 0 => out.push_str("\\#"),
-            own if own.is_control() => {
-                for byte in own.encode_utf8(&mut [0; 4]).bytes() {
+            character if character.is_control() => {
+                for byte in character.encode_utf8(&mut [0; 4]).bytes() {
                     let _ = write!(out, "\\{byte:02x}");
                 }
             }
-            own => out.push(own),
+            character => out.push(character),
         }
     }
 }
 
-/// Whose certificates let in.
+/// The certificates that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allowed {
-    /// Everybody's that TLS has verified.
+    /// Every certificate that TLS has verified.
     Verified,
     /// The one with this SHA-256 digest.
     Fingerprint(String),
@@ -142,16 +142,16 @@ impl Allowed {
     /// `*`, `sha256:…`, `dns:…`, `uri:…`, `email:…`, `ip:…`, or a subject.
     ///
     /// # Errors
-    /// It is none of these.
+    /// The text is none of these.
     pub fn read(text: &str) -> Result<Allowed, String> {
         let text = text.trim();
         if text == "*" {
             return Ok(Allowed::Verified);
         }
         if let Some(digits) = text.strip_prefix("sha256:") {
-            let digest = from_hex(digits).filter(|own| own.len() == 32);
+            let digest = from_hex(digits).filter(|bytes| bytes.len() == 32);
             let digest =
-                digest.ok_or_else(|| format!("`{text}` is no SHA-256 digest of 64 hexadecimal digits"))?;
+                digest.ok_or_else(|| format!("`{text}` is not a SHA-256 digest of 64 hexadecimal digits"))?;
             return Ok(Allowed::Fingerprint(to_hex(&digest)));
         }
         match text.split_once(':') {
@@ -164,13 +164,13 @@ impl Allowed {
         }
     }
 
-    /// Whether this certificate is meant.
-    pub fn fits(&self, own: &Identity) -> bool {
+    /// Whether this certificate is accepted.
+    pub fn fits(&self, identity: &Identity) -> bool {
         match self {
             Allowed::Verified => true,
-            Allowed::Fingerprint(digest) => own.fingerprint == *digest,
-            Allowed::Name(name) => own.names.contains(name),
-            Allowed::Subject(subject) => own.subject == *subject,
+            Allowed::Fingerprint(digest) => identity.fingerprint == *digest,
+            Allowed::Name(name) => identity.names.contains(name),
+            Allowed::Subject(subject) => identity.subject == *subject,
         }
     }
 }
@@ -181,23 +181,23 @@ mod tests {
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 
     fn certificate(name: &str) -> Vec<u8> {
-        let mut asked =
+        let mut parameters =
             CertificateParams::new(vec!["Shop.example".to_owned(), "10.0.0.1".to_owned()]).unwrap();
-        asked.subject_alt_names.push(SanType::URI("spiffe://a/b".try_into().unwrap()));
-        asked.distinguished_name = DistinguishedName::new();
-        asked.distinguished_name.push(DnType::OrganizationName, "Partner");
-        asked.distinguished_name.push(DnType::CommonName, name);
-        asked.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
+        parameters.subject_alt_names.push(SanType::URI("spiffe://a/b".try_into().unwrap()));
+        parameters.distinguished_name = DistinguishedName::new();
+        parameters.distinguished_name.push(DnType::OrganizationName, "Partner");
+        parameters.distinguished_name.push(DnType::CommonName, name);
+        parameters.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
     }
 
     #[test]
     fn who_a_certificate_is_of() {
         let der = certificate("alice");
-        let own = Identity::read(&der).unwrap();
-        assert_eq!(own.subject, "CN=alice,O=Partner");
-        assert_eq!(own.issuer, own.subject);
-        assert_eq!(own.names, ["dns:shop.example", "ip:10.0.0.1", "uri:spiffe://a/b"]);
-        assert_eq!(own.fingerprint, to_hex(&sha256(&der)));
+        let identity = Identity::read(&der).unwrap();
+        assert_eq!(identity.subject, "CN=alice,O=Partner");
+        assert_eq!(identity.issuer, identity.subject);
+        assert_eq!(identity.names, ["dns:shop.example", "ip:10.0.0.1", "uri:spiffe://a/b"]);
+        assert_eq!(identity.fingerprint, to_hex(&sha256(&der)));
         for (allowed, fits) in [
             ("*", true),
             ("CN=alice,O=Partner", true),
@@ -207,10 +207,10 @@ mod tests {
             ("dns:example", false),
             ("uri:spiffe://a/b", true),
             ("ip:10.0.0.1", true),
-            (&format!("sha256:{}", own.fingerprint.to_uppercase()), true),
+            (&format!("sha256:{}", identity.fingerprint.to_uppercase()), true),
             (&format!("sha256:{}", "00".repeat(32)), false),
         ] {
-            assert_eq!(Allowed::read(allowed).unwrap().fits(&own), fits, "{allowed}");
+            assert_eq!(Allowed::read(allowed).unwrap().fits(&identity), fits, "{allowed}");
         }
         assert!(Allowed::read("alice").is_err() && Allowed::read("sha256:12").is_err());
         assert_eq!(Identity::read(&der[..der.len() - 1]), None);

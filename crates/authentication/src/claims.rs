@@ -1,4 +1,4 @@
-//! What the claims of a token and the answer of an introspection have in common (RFC 7519, RFC 7662, RFC 8705).
+//! What the claims of a token and the response of an introspection have in common (RFC 7519, RFC 7662, RFC 8705).
 
 use crate::{Caller, sha256};
 use base64::Engine;
@@ -6,42 +6,42 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Who must have issued a token, for whom, and how far clocks may differ.
+/// The accepted issuers and audiences of a token, and how far clocks may differ.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Who may have issued it; empty: the claim is not looked at.
+    /// The accepted issuers (`iss`); empty: the claim is not checked.
     pub issuers: Vec<String>,
-    /// For whom: one of these must be named; empty: the claim is not looked at.
+    /// The accepted audiences (`aud`), one of which must be named; empty: the claim is not checked.
     pub audiences: Vec<String>,
     /// How far the clocks of the issuer and of this machine may differ, in seconds.
     pub leeway: u64,
 }
 
-/// Seconds since 1970 of a claim. Fractions are cut off.
+/// A claim in seconds since 1970, without fractions.
 fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
     match claims.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Number(number)) => {
             let whole = number.as_u64().or_else(|| {
-                // Beyond 2^53 no time is meant.
-                number.as_f64().filter(|own| (0.0..9e15).contains(own)).map(|own| own as u64)
+                // Beyond 2^53 a number cannot be a time.
+                number.as_f64().filter(|seconds| (0.0..9e15).contains(seconds)).map(|seconds| seconds as u64)
             });
-            whole.map(Some).ok_or_else(|| format!("its claim {name} is no time"))
+            whole.map(Some).ok_or_else(|| format!("its claim {name} is not a time"))
         }
-        Some(_) => Err(format!("its claim {name} is no time")),
+        Some(_) => Err(format!("its claim {name} is not a time")),
     }
 }
 
-/// A text, or a list of them; what is neither has none.
+/// A text, or a list of texts; any other value has none.
 fn texts(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(text)) => vec![text],
-        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
 }
 
-/// When it ends, where it says so. Checks the times.
+/// When it expires, where it says so. Checks the times.
 pub(crate) fn lifetime(claims: &Map<String, Value>, rules: &Rules, now: u64) -> Result<Option<u64>, String> {
     let ends = seconds(claims, "exp")?;
     if ends.is_some_and(|ends| now >= ends.saturating_add(rules.leeway)) {
@@ -55,35 +55,38 @@ pub(crate) fn lifetime(claims: &Map<String, Value>, rules: &Rules, now: u64) -> 
     Ok(ends)
 }
 
-/// Checks issuer and audience. `required`: a claim that is absent is not what was asked for.
+/// Checks issuer and audience. `required`: a claim that is absent is an error.
 pub(crate) fn meant(claims: &Map<String, Value>, rules: &Rules, required: bool) -> Result<(), String> {
     let issuer = claims.get("iss");
     let is_absent = |value: Option<&Value>| !required && matches!(value, None | Some(Value::Null));
     if !rules.issuers.is_empty()
         && !is_absent(issuer)
-        && !issuer.and_then(Value::as_str).is_some_and(|own| rules.issuers.iter().any(|one| one == own))
+        && !issuer
+            .and_then(Value::as_str)
+            .is_some_and(|issuer| rules.issuers.iter().any(|accepted| accepted == issuer))
     {
         return Err("it is of another issuer".to_owned());
     }
     let audience = claims.get("aud");
     if !rules.audiences.is_empty()
         && !is_absent(audience)
-        && !texts(audience).iter().any(|own| rules.audiences.iter().any(|one| one == own))
+        && !texts(audience).iter().any(|audience| rules.audiences.iter().any(|accepted| accepted == audience))
     {
         return Err("it is for another audience".to_owned());
     }
     Ok(())
 }
 
-/// A token that is bound to a key is good only in the hands of who has that key: a certificate is compared (RFC 8705), other
+/// A token that is bound to a key is valid only from the owner of that key: a certificate is compared (RFC 8705), other
 /// bindings cannot be checked here.
 pub(crate) fn bound(claims: &Map<String, Value>, certificate: Option<&[u8]>) -> Result<(), String> {
-    let Some(binding) = claims.get("cnf").filter(|own| !own.is_null()) else { return Ok(()) };
-    let thumbprint = binding.as_object().filter(|own| own.len() == 1);
-    let Some(thumbprint) = thumbprint.and_then(|own| own.get("x5t#S256")).and_then(Value::as_str) else {
+    let Some(binding) = claims.get("cnf").filter(|binding| !binding.is_null()) else { return Ok(()) };
+    let thumbprint = binding.as_object().filter(|members| members.len() == 1);
+    let Some(thumbprint) = thumbprint.and_then(|members| members.get("x5t#S256")).and_then(Value::as_str)
+    else {
         return Err("it is bound to a key in a way that is not checked here".to_owned());
     };
-    let shown = certificate.map(|own| URL_SAFE_NO_PAD.encode(sha256(own)));
+    let shown = certificate.map(|der| URL_SAFE_NO_PAD.encode(sha256(der)));
     match shown {
         Some(shown) if shown == thumbprint.trim_end_matches('=') => Ok(()),
         Some(_) => Err("it is bound to another certificate".to_owned()),
@@ -91,7 +94,7 @@ pub(crate) fn bound(claims: &Map<String, Value>, certificate: Option<&[u8]>) -> 
     }
 }
 
-/// Whom the claims are about.
+/// The subject of the claims.
 pub(crate) fn caller(way: &'static str, claims: Map<String, Value>) -> Caller {
     let text = |names: &[&str]| {
         let found = names.iter().find_map(|name| claims.get(*name).and_then(Value::as_str));
@@ -99,8 +102,8 @@ pub(crate) fn caller(way: &'static str, claims: Map<String, Value>) -> Caller {
     };
     let mut scopes = Vec::new();
     for name in ["scope", "scp", "scopes"] {
-        for own in texts(claims.get(name)) {
-            scopes.extend(own.split_ascii_whitespace().map(str::to_owned));
+        for list in texts(claims.get(name)) {
+            scopes.extend(list.split_ascii_whitespace().map(str::to_owned));
         }
     }
     Caller {

@@ -1,13 +1,13 @@
-//! Answers of introspection (RFC 7662): what the server that issued a token says of it.
+//! Responses of introspection (RFC 7662): what the server that issued a token says about it.
 
 use crate::Caller;
 use crate::claims::{self, Rules};
 use serde_json::{Map, Value};
 
-/// What a server says of a token that is good.
+/// What a server says about a valid token.
 #[derive(Clone, Debug)]
 pub struct Good {
-    /// Whom it lets in.
+    /// The caller that it lets in.
     pub caller: Caller,
     /// When it ends, in seconds since 1970; `None`: the server does not say.
     pub ends: Option<u64>,
@@ -16,15 +16,15 @@ pub struct Good {
 /// Reads an answer. `now` is in seconds since 1970; `certificate` the one that the client showed, for tokens that are bound to one.
 ///
 /// # Errors
-/// The token is not good; or (`true`) the answer is none.
+/// The token is not valid; or (`true`) the response is malformed.
 pub fn read(
-    answer: &[u8],
+    response: &[u8],
     rules: &Rules,
     now: u64,
     certificate: Option<&[u8]>,
 ) -> Result<Good, (String, bool)> {
-    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(answer) else {
-        return Err(("the answer of the introspection is no JSON object".to_owned(), true));
+    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(response) else {
+        return Err(("the answer of the introspection is not a JSON object".to_owned(), true));
     };
     match claims.get("active") {
         Some(Value::Bool(true)) => {}
@@ -38,7 +38,7 @@ pub fn read(
     }
     let invalid = |why: String| (why, false);
     let ends = claims::lifetime(&claims, rules, now).map_err(invalid)?;
-    // The server need not repeat what it knows.
+    // Issuer and audience may be absent: the server that answers knows them.
     claims::meant(&claims, rules, false).map_err(invalid)?;
     claims::bound(&claims, certificate).map_err(invalid)?;
     Ok(Good { caller: claims::caller("introspection", claims), ends })
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn only_active_tokens_are_good() {
         let rules = Rules { issuers: vec!["me".into()], audiences: vec!["shop".into()], leeway: 0 };
-        for (answer, wanted) in [
+        for (response, wanted) in [
             (r#"{"active": true, "username": "alice", "scope": "a b", "client_id": "app"}"#, Ok("alice")),
             (r#"{"active": true, "sub": "bob", "iss": "me", "aud": "shop", "exp": 101}"#, Ok("bob")),
             (r#"{"active": false}"#, Err(("not active", false))),
@@ -61,15 +61,15 @@ mod tests {
             (r#"{"active": true, "cnf": {"x5t#S256": "x"}}"#, Err(("certificate", false))),
             (r#"{"active": "true"}"#, Err(("does not say", true))),
             ("{}", Err(("does not say", true))),
-            ("[]", Err(("no JSON", true))),
-            ("<html/>", Err(("no JSON", true))),
+            ("[]", Err(("not a JSON", true))),
+            ("<html/>", Err(("not a JSON", true))),
         ] {
-            match (read(answer.as_bytes(), &rules, 100, None), wanted) {
-                (Ok(good), Ok(wanted)) => assert_eq!(good.caller.subject, wanted, "{answer}"),
+            match (read(response.as_bytes(), &rules, 100, None), wanted) {
+                (Ok(good), Ok(wanted)) => assert_eq!(good.caller.subject, wanted, "{response}"),
                 (Err((why, faulty)), Err((wanted, of_server))) => {
-                    assert!(why.contains(wanted) && faulty == of_server, "{answer}: {why}");
+                    assert!(why.contains(wanted) && faulty == of_server, "{response}: {why}");
                 }
-                (own, _) => panic!("{answer}: {own:?}"),
+                (result, _) => panic!("{response}: {result:?}"),
             }
         }
     }

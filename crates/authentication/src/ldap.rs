@@ -1,5 +1,5 @@
-//! Questions to a directory (LDAP 3, RFC 4511) and its answers: binds with a name and password, and searches. What somebody who asks has
-//! written is never part of the syntax of a name or filter: filters are parsed before it is put in, names escape it (RFC 4514).
+//! The client side of LDAP 3 (RFC 4511), as far as it takes to authenticate a user: simple binds, and searches. What the user writes is
+//! never syntax: a filter is parsed before the value is put in, and names escape it (RFC 4514).
 
 use std::fmt;
 
@@ -21,15 +21,15 @@ const ENUMERATED: u8 = 0x0a;
 pub struct Name(String);
 
 impl Name {
-    /// Reads one.
+    /// Reads a name.
     ///
     /// # Errors
-    /// It has no `{user}`.
+    /// It has no `{user}`, or is not a name.
     pub fn read(text: &str) -> Result<Name, String> {
         match text.contains("{user}") && text.contains('=') {
             true => Ok(Name(text.to_owned())),
             false => {
-                Err(format!("`{text}` is no name with {{user}}, like uid={{user}},ou=people,dc=example"))
+                Err(format!("`{text}` is not a name with {{user}}, like uid={{user}},ou=people,dc=example"))
             }
         }
     }
@@ -43,13 +43,13 @@ impl Name {
 fn escaped(value: &str) -> String {
     let mut out = String::new();
     let last = value.chars().count().saturating_sub(1);
-    for (at, own) in value.chars().enumerate() {
-        match own {
+    for (at, character) in value.chars().enumerate() {
+        match character {
             '\0' => out.push_str("\\00"),
-            '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' => out.extend(['\\', own]),
+            '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' => out.extend(['\\', character]),
             ' ' if at == 0 || at == last => out.push_str("\\ "),
             '#' if at == 0 => out.push_str("\\#"),
-            own => out.push(own),
+            character => out.push(character),
         }
     }
     out
@@ -59,7 +59,7 @@ fn escaped(value: &str) -> String {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Filter {
     text: String,
-    own: Node,
+    root: Node,
 }
 
 impl fmt::Debug for Filter {
@@ -78,23 +78,23 @@ enum Node {
 }
 
 impl Filter {
-    /// Reads one.
+    /// Reads a filter.
     ///
     /// # Errors
-    /// It is none, or has something that is not here.
+    /// It is not a filter, or uses more of RFC 4515 than that.
     pub fn read(text: &str) -> Result<Filter, String> {
         let mut rest = text.trim();
-        let own = node(&mut rest, 0).filter(|_| rest.is_empty());
-        match own {
-            Some(own) => Ok(Filter { text: text.to_owned(), own }),
+        let root = node(&mut rest, 0).filter(|_| rest.is_empty());
+        match root {
+            Some(root) => Ok(Filter { text: text.to_owned(), root }),
             None => Err(format!(
-                "`{text}` is no filter of `&`, `|`, `!` and `=`, like (&(objectClass=person)(uid={{user}}))"
+                "`{text}` is not a filter of `&`, `|`, `!` and `=`, like (&(objectClass=person)(uid={{user}}))"
             )),
         }
     }
 
     fn write(&self, user: &str, dn: &str, out: &mut Vec<u8>) {
-        self.own.write(&|value| value.replace("{user}", user).replace("{dn}", dn), out);
+        self.root.write(&|value| value.replace("{user}", user).replace("{dn}", dn), out);
     }
 }
 
@@ -104,13 +104,13 @@ fn node(rest: &mut &str, depth: usize) -> Option<Node> {
         return None;
     }
     let list = |rest: &mut &str| {
-        let mut all = Vec::new();
+        let mut nodes = Vec::new();
         while rest.starts_with('(') {
-            all.push(node(rest, depth + 1)?);
+            nodes.push(node(rest, depth + 1)?);
         }
-        (!all.is_empty()).then_some(all)
+        (!nodes.is_empty()).then_some(nodes)
     };
-    let own = match rest.chars().next()? {
+    let parsed = match rest.chars().next()? {
         '&' => {
             *rest = &rest[1..];
             Node::And(list(rest)?)
@@ -139,43 +139,43 @@ fn node(rest: &mut &str, depth: usize) -> Option<Node> {
         }
     };
     *rest = rest.strip_prefix(')')?;
-    Some(own)
+    Some(parsed)
 }
 
 impl Node {
     fn write(&self, fill: &dyn Fn(&str) -> String, out: &mut Vec<u8>) {
-        let mut own = Vec::new();
+        let mut content = Vec::new();
         let tag = match self {
-            Node::And(all) => {
-                all.iter().for_each(|node| node.write(fill, &mut own));
+            Node::And(nodes) => {
+                nodes.iter().for_each(|node| node.write(fill, &mut content));
                 0xa0
             }
-            Node::Or(all) => {
-                all.iter().for_each(|node| node.write(fill, &mut own));
+            Node::Or(nodes) => {
+                nodes.iter().for_each(|node| node.write(fill, &mut content));
                 0xa1
             }
             Node::Not(node) => {
-                node.write(fill, &mut own);
+                node.write(fill, &mut content);
                 0xa2
             }
             Node::Equal(name, value) => {
-                put(OCTETS, name.as_bytes(), &mut own);
-                put(OCTETS, fill(value).as_bytes(), &mut own);
+                put(OCTETS, name.as_bytes(), &mut content);
+                put(OCTETS, fill(value).as_bytes(), &mut content);
                 0xa3
             }
             Node::Present(name) => {
-                own.extend_from_slice(name.as_bytes());
+                content.extend_from_slice(name.as_bytes());
                 0x87
             }
         };
-        put(tag, &own, out);
+        put(tag, &content, out);
     }
 }
 
 /// A value with its tag and length.
-fn put(tag: u8, own: &[u8], out: &mut Vec<u8>) {
+fn put(tag: u8, content: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
-    match own.len() {
+    match content.len() {
         length @ 0..=127 => out.push(length as u8),
         length => {
             let bytes = (length as u32).to_be_bytes();
@@ -183,27 +183,27 @@ fn put(tag: u8, own: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(&bytes);
         }
     }
-    out.extend_from_slice(own);
+    out.extend_from_slice(content);
 }
 
 fn message(number: u8, tag: u8, operation: &[u8]) -> Vec<u8> {
-    let (mut own, mut out) = (Vec::new(), Vec::new());
-    put(INTEGER, &[number & 0x7f], &mut own);
-    put(tag, operation, &mut own);
-    put(SEQUENCE, &own, &mut out);
+    let (mut content, mut out) = (Vec::new(), Vec::new());
+    put(INTEGER, &[number & 0x7f], &mut content);
+    put(tag, operation, &mut content);
+    put(SEQUENCE, &content, &mut out);
     out
 }
 
-/// A bind with a name and password (section 4.2). An empty password is a bind of nobody: callers have to refuse it before.
+/// A simple bind (section 4.2). With an empty password it would be an anonymous one, which succeeds: callers refuse that before.
 pub fn bind(number: u8, dn: &str, password: &str) -> Vec<u8> {
-    let mut own = Vec::new();
-    put(INTEGER, &[3], &mut own);
-    put(OCTETS, dn.as_bytes(), &mut own);
-    put(0x80, password.as_bytes(), &mut own);
-    message(number, 0x60, &own)
+    let mut content = Vec::new();
+    put(INTEGER, &[3], &mut content);
+    put(OCTETS, dn.as_bytes(), &mut content);
+    put(0x80, password.as_bytes(), &mut content);
+    message(number, 0x60, &content)
 }
 
-/// A search below an entry for at most so many entries, and one attribute of them (section 4.5).
+/// A search of the subtree below an entry (section 4.5), for at most `most` entries and one attribute of them.
 pub fn search(
     number: u8,
     base: &str,
@@ -213,77 +213,78 @@ pub fn search(
     attribute: &str,
     most: u16,
 ) -> Vec<u8> {
-    let (mut own, mut attributes) = (Vec::new(), Vec::new());
-    put(OCTETS, base.as_bytes(), &mut own);
-    put(ENUMERATED, &[2], &mut own);
-    put(ENUMERATED, &[0], &mut own);
-    // A leading zero keeps it positive.
-    let [high, low] = most.to_be_bytes();
-    put(INTEGER, &[0, high, low], &mut own);
-    put(INTEGER, &[5], &mut own);
-    put(0x01, &[0], &mut own);
-    filter.write(user, dn, &mut own);
+    let (mut content, mut attributes) = (Vec::new(), Vec::new());
+    put(OCTETS, base.as_bytes(), &mut content);
+    put(ENUMERATED, &[2], &mut content);
+    put(ENUMERATED, &[0], &mut content);
+    // As short as it can be and positive (X.690, 8.3.2).
+    let bytes = u32::from(most).to_be_bytes();
+    let start = (0..3).find(|&at| bytes[at] != 0 || bytes[at + 1] & 0x80 != 0).unwrap_or(3);
+    put(INTEGER, &bytes[start..], &mut content);
+    put(INTEGER, &[5], &mut content);
+    put(0x01, &[0], &mut content);
+    filter.write(user, dn, &mut content);
     put(OCTETS, attribute.as_bytes(), &mut attributes);
-    put(SEQUENCE, &attributes, &mut own);
-    message(number, 0x63, &own)
+    put(SEQUENCE, &attributes, &mut content);
+    message(number, 0x63, &content)
 }
 
-/// The end of a conversation (section 4.3).
+/// The end of the connection (section 4.3).
 pub fn unbind(number: u8) -> Vec<u8> {
     message(number, 0x42, &[])
 }
 
-/// What a server says.
+/// A response of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// A bind or search has ended, with this code (section 4.1.9).
     Done(u32),
     /// An entry: its name, and the values of its attributes.
     Entry(String, Vec<String>),
-    /// Something that is of no interest here.
+    /// A message that does not matter here.
     Other,
 }
 
-/// The first message of some bytes, and how long it is; `None`: it is not all there.
+/// The first message in some bytes, and its length; `None`: it is incomplete.
 ///
 /// # Errors
-/// It is no message, too large, or an answer to another question.
+/// It is not LDAP, is too large, or is a response to another request.
 pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static str> {
-    const NONE: &str = "what it says is no LDAP";
-    let mut all = Ber(bytes);
-    let Some((tag, length, head)) = all.head().map_err(|()| NONE)? else { return Ok(None) };
+    const NONE: &str = "its response is not LDAP";
+    let mut message = Ber(bytes);
+    let Some((tag, length, head)) = message.head().map_err(|()| NONE)? else { return Ok(None) };
     if tag != SEQUENCE || length > LARGEST {
         return Err(NONE);
     }
-    let Some(own) = bytes.get(head..head + length) else { return Ok(None) };
-    let said = said(own, number).ok_or(NONE)?;
-    Ok(Some((said, head + length)))
+    let Some(content) = bytes.get(head..head + length) else { return Ok(None) };
+    let response = operation(content, number).ok_or(NONE)?;
+    Ok(Some((response, head + length)))
 }
 
-fn said(own: &[u8], number: u8) -> Option<Said> {
-    let mut own = Ber(own);
-    let id = own.value(INTEGER)?;
-    let (tag, inside) = own.any()?;
-    // Message 0 is of the server itself: it says goodbye.
+fn operation(content: &[u8], number: u8) -> Option<Said> {
+    let mut fields = Ber(content);
+    let id = fields.value(INTEGER)?;
+    let (tag, inside) = fields.any()?;
+    // Message 0 is a notification of the server: it disconnects (section 4.4.1).
     if id != [number] {
         return (id == [0] && tag == 0x78).then_some(Said::Done(u32::MAX));
     }
     let mut inside = Ber(inside);
     match tag {
         0x61 | 0x65 => {
-            let code = inside.value(ENUMERATED).filter(|own| own.len() <= 4)?;
-            Some(Said::Done(code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte))))
+            let code = inside.value(ENUMERATED).filter(|code| code.len() <= 4)?;
+            Some(Said::Done(code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte))))
         }
         0x64 => {
-            let text = |own: &[u8]| std::str::from_utf8(own).ok().map(str::to_owned);
+            let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
             let dn = text(inside.value(OCTETS)?)?;
             let mut values = Vec::new();
             let mut attributes = Ber(inside.value(SEQUENCE)?);
             while let Some(attribute) = attributes.value(SEQUENCE) {
                 let mut attribute = Ber(attribute);
                 attribute.value(OCTETS)?;
-                let mut all = Ber(attribute.value(SET)?);
-                while let Some(value) = all.value(OCTETS) {
+                let mut set = Ber(attribute.value(SET)?);
+                while let Some(value) = set.value(OCTETS) {
                     values.extend(text(value));
                 }
             }
@@ -293,11 +294,11 @@ fn said(own: &[u8], number: u8) -> Option<Said> {
     }
 }
 
-/// What is left to be read.
+/// The bytes that are left to read.
 struct Ber<'a>(&'a [u8]);
 
 impl<'a> Ber<'a> {
-    /// Tag, length, and how many bytes these take; `None`: they are not all there.
+    /// Tag, length, and how many bytes these take; `None`: they are incomplete.
     fn head(&mut self) -> Result<Option<(u8, usize, usize)>, ()> {
         let [tag, first, rest @ ..] = self.0 else { return Ok(None) };
         if tag & 0x1f == 0x1f {
@@ -308,7 +309,7 @@ impl<'a> Ber<'a> {
             0x81..=0x84 => {
                 let count = usize::from(first & 0x7f);
                 let Some(bytes) = rest.get(..count) else { return Ok(None) };
-                let length = bytes.iter().fold(0usize, |all, byte| all << 8 | usize::from(*byte));
+                let length = bytes.iter().fold(0usize, |length, byte| length << 8 | usize::from(*byte));
                 Ok(Some((*tag, length, 2 + count)))
             }
             _ => Err(()),
@@ -317,16 +318,16 @@ impl<'a> Ber<'a> {
 
     fn any(&mut self) -> Option<(u8, &'a [u8])> {
         let (tag, length, head) = self.head().ok()??;
-        let own = self.0.get(head..head.checked_add(length)?)?;
+        let content = self.0.get(head..head.checked_add(length)?)?;
         self.0 = &self.0[head + length..];
-        Some((tag, own))
+        Some((tag, content))
     }
 
     fn value(&mut self, wanted: u8) -> Option<&'a [u8]> {
         if self.0.first() != Some(&wanted) {
             return None;
         }
-        self.any().map(|(_, own)| own)
+        self.any().map(|(_, content)| content)
     }
 }
 
@@ -378,6 +379,24 @@ mod tests {
     }
 
     #[test]
+    fn limits_are_integers_as_short_as_they_can_be() {
+        let filter = Filter::read("(a=*)").unwrap();
+        for (most, integer) in [
+            (0, &b"\x02\x01\x00"[..]),
+            (2, b"\x02\x01\x02"),
+            (127, b"\x02\x01\x7f"),
+            (200, b"\x02\x02\x00\xc8"),
+            (1000, b"\x02\x02\x03\xe8"),
+            (u16::MAX, b"\x02\x03\x00\xff\xff"),
+        ] {
+            let request = search(1, "b", &filter, "", "", "cn", most);
+            // Behind the scope and the aliases, before the time.
+            let expected = [b"\x0a\x01\x02\x0a\x01\x00", integer, b"\x02\x01\x05"].concat();
+            assert!(request.windows(expected.len()).any(|part| part == expected), "{most}: {request:02x?}");
+        }
+    }
+
+    #[test]
     fn answers_are_read_whole_or_not_at_all() {
         let bound = b"\x30\x0c\x02\x01\x01\x61\x07\x0a\x01\x31\x04\x00\x04\x00";
         assert_eq!(read(bound, 1), Ok(Some((Said::Done(49), 14))));
@@ -386,14 +405,14 @@ mod tests {
             assert_eq!(read(&bound[..end], 1), Ok(None), "{end}");
         }
         let mut entry = Vec::new();
-        let mut own = Vec::new();
-        put(OCTETS, b"cn=a", &mut own);
-        put(SEQUENCE, b"\x30\x0c\x04\x02cn\x31\x06\x04\x01x\x04\x01y", &mut own);
+        let mut content = Vec::new();
+        put(OCTETS, b"cn=a", &mut content);
+        put(SEQUENCE, b"\x30\x0c\x04\x02cn\x31\x06\x04\x01x\x04\x01y", &mut content);
         put(
             SEQUENCE,
             &[b"\x02\x01\x07".to_vec(), {
                 let mut out = Vec::new();
-                put(0x64, &own, &mut out);
+                put(0x64, &content, &mut out);
                 out
             }]
             .concat(),
@@ -413,7 +432,7 @@ mod tests {
         ] {
             assert!(read(junk, 1).is_err(), "{junk:?}");
         }
-        // The server ends the conversation.
+        // A notice of disconnection.
         assert_eq!(read(b"\x30\x05\x02\x01\x00\x78\x00", 1), Ok(Some((Said::Done(u32::MAX), 7))));
     }
 }

@@ -1,7 +1,7 @@
-//! Who may ask: JSON Web Tokens and the keys that they are signed with, answers of introspection, API keys, certificates of
+//! Authentication of callers: JSON Web Tokens and the keys that they are signed with, responses of introspection, API keys, certificates of
 //! clients, and signatures of webhooks.
 //!
-//! Everything here is a question about bytes: nothing is fetched, nothing waits, and the time is an argument. Signatures are those of
+//! Everything here is a function of bytes: nothing is fetched, nothing waits, and the time is an argument. The cryptography is that of
 //! AWS-LC. No text of an error repeats a token, a key or a signature.
 
 pub mod api_key;
@@ -15,27 +15,27 @@ mod claims;
 
 use std::sync::Arc;
 
-/// Somebody who was let in.
+/// A caller that was let in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Caller {
-    /// By what: `jwt`, `introspection`, `api-key`, `basic`, `certificate` or `signature`.
+    /// The way: `jwt`, `introspection`, `api-key`, `basic`, `ldap`, `certificate` or `signature`.
     pub way: &'static str,
-    /// Who: the subject of a token or certificate, a user, the name of a key.
+    /// The subject of a token or certificate, the user, or the name of a key.
     pub subject: String,
     /// The client that asks for them, where a token names one.
     pub client: String,
-    /// Who says so, where it is a token.
+    /// The issuer of a token.
     pub issuer: String,
-    /// What it may do.
+    /// The scopes.
     pub scopes: Vec<String>,
     /// All claims of a token.
     pub claims: Option<Arc<serde_json::Value>>,
 }
 
 impl Caller {
-    /// The first of these scopes that it has not.
-    pub fn lacks<'a>(&self, asked: &'a [String]) -> Option<&'a str> {
-        asked.iter().find(|own| !self.scopes.contains(own)).map(String::as_str)
+    /// The first of these scopes that it lacks.
+    pub fn lacks<'a>(&self, required: &'a [String]) -> Option<&'a str> {
+        required.iter().find(|scope| !self.scopes.contains(scope)).map(String::as_str)
     }
 }
 
@@ -80,9 +80,9 @@ mod tests {
     #[test]
     fn all_scopes_are_needed() {
         let caller = Caller { scopes: vec!["read".into(), "write".into()], ..Caller::default() };
-        let asked = |names: &[&str]| names.iter().map(|own| (*own).to_owned()).collect::<Vec<_>>();
-        assert_eq!(caller.lacks(&asked(&[])), None);
-        assert_eq!(caller.lacks(&asked(&["read", "write"])), None);
-        assert_eq!(caller.lacks(&asked(&["read", "Write"])), Some("Write"));
+        let required = |names: &[&str]| names.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>();
+        assert_eq!(caller.lacks(&required(&[])), None);
+        assert_eq!(caller.lacks(&required(&["read", "write"])), None);
+        assert_eq!(caller.lacks(&required(&["read", "Write"])), Some("Write"));
     }
 }

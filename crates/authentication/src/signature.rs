@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 /// Most signatures in one header that are looked at.
 const MOST: usize = 16;
 
-/// Which digest.
+/// The digest of the HMAC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Digest {
-    /// Only for senders that have nothing better.
+    /// Only for senders that support nothing better.
     Sha1,
     /// The usual one.
     #[default]
@@ -38,11 +38,11 @@ pub enum Encoding {
 pub struct Scheme {
     /// The header with the signature.
     pub header: String,
-    /// What stands before it: `sha256=`, `v1,`.
+    /// The text before the signature: `sha256=`, `v1,`.
     pub prefix: String,
-    /// Which digest.
+    /// The digest.
     pub digest: Digest,
-    /// How it is written.
+    /// Its encoding.
     pub encoding: Encoding,
     /// What is signed: `{body}`, with `{timestamp}` and `{id}` where these are headers.
     pub signed: String,
@@ -62,7 +62,7 @@ impl fmt::Debug for Scheme {
 }
 
 impl Scheme {
-    /// GitHub's, with these secrets: the first one signs, each of them checks.
+    /// The scheme of GitHub with these secrets: the first one signs, each of them verifies.
     ///
     /// # Errors
     /// There is none, or one is empty.
@@ -83,22 +83,22 @@ impl Scheme {
         })
     }
 
-    /// Whether what is signed can be had.
+    /// Checks that what is signed can be built.
     ///
     /// # Errors
-    /// It names no body, or a header that is not set.
+    /// It has no body in it, or a header that is not set.
     pub fn check(&self) -> Result<(), String> {
-        let names = |own: &str| self.signed.contains(own);
+        let names = |placeholder: &str| self.signed.contains(placeholder);
         if !names("{body}") {
             return Err("what is signed has no {body} in it".to_owned());
         }
-        for (own, header, setting) in [
+        for (placeholder, header, setting) in [
             ("{timestamp}", &self.timestamp_header, "timestamp_header"),
             ("{id}", &self.id_header, "id_header"),
         ] {
-            if names(own) != header.is_some() {
+            if names(placeholder) != header.is_some() {
                 return Err(format!(
-                    "`{setting}` is set where what is signed has {own} in it, and only there"
+                    "`{setting}` is set where what is signed has {placeholder} in it, and only there"
                 ));
             }
         }
@@ -120,9 +120,9 @@ impl Scheme {
         while let Some(at) = rest.find('{') {
             out.extend_from_slice(&rest.as_bytes()[..at]);
             rest = &rest[at..];
-            let known: [(&str, &[u8]); 3] =
+            let placeholders: [(&str, &[u8]); 3] =
                 [("{body}", body), ("{timestamp}", timestamp.as_bytes()), ("{id}", id.as_bytes())];
-            match known.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, value))) {
+            match placeholders.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, value))) {
                 Some((behind, value)) => {
                     out.extend_from_slice(value);
                     rest = behind;
@@ -147,24 +147,24 @@ impl Scheme {
         body: &[u8],
         now: u64,
     ) -> Result<(), String> {
-        let of = |name: &Option<String>| -> Result<&'a str, String> {
+        let value_of = |name: &Option<String>| -> Result<&'a str, String> {
             match name {
                 None => Ok(""),
                 Some(name) => header(name).ok_or_else(|| format!("it has no header {name}")),
             }
         };
         let shown = header(&self.header).ok_or_else(|| format!("it has no header {}", self.header))?;
-        let (timestamp, id) = (of(&self.timestamp_header)?, of(&self.id_header)?);
+        let (timestamp, id) = (value_of(&self.timestamp_header)?, value_of(&self.id_header)?);
         if self.timestamp_header.is_some() {
-            let time: u64 = timestamp.trim().parse().map_err(|_| "its time is no number".to_owned())?;
+            let time: u64 = timestamp.trim().parse().map_err(|_| "its time is not a number".to_owned())?;
             if time.abs_diff(now) > self.tolerance {
                 return Err("its time is too far from now".to_owned());
             }
         }
         let message = self.message(body, timestamp, id);
-        // Several may stand in one header, while secrets change: between blanks, as the Standard Webhooks write them.
-        for own in shown.split_ascii_whitespace().take(MOST) {
-            let Some(text) = own.strip_prefix(self.prefix.as_str()) else { continue };
+        // One header may hold several signatures, while secrets change: separated by blanks, as the Standard Webhooks write them.
+        for part in shown.split_ascii_whitespace().take(MOST) {
+            let Some(text) = part.strip_prefix(self.prefix.as_str()) else { continue };
             let signature = match self.encoding {
                 Encoding::Hex => from_hex(text),
                 Encoding::Base64 => STANDARD.decode(text).ok(),
@@ -205,7 +205,8 @@ mod tests {
     use super::*;
 
     fn verify(scheme: &Scheme, headers: &[(String, String)], body: &[u8], now: u64) -> Result<(), String> {
-        let find = |name: &str| headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
+        let find =
+            |name: &str| headers.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
         scheme.verify(&find, body, now)
     }
 
@@ -225,8 +226,8 @@ mod tests {
             (&wanted[..wanted.len() - 2], "Hello, World!"),
             ("", "Hello, World!"),
         ] {
-            let own = [("X-Hub-Signature-256".to_owned(), value.to_owned())];
-            assert!(verify(&scheme, &own, body.as_bytes(), 0).is_err(), "{value} {body}");
+            let headers = [("X-Hub-Signature-256".to_owned(), value.to_owned())];
+            assert!(verify(&scheme, &headers, body.as_bytes(), 0).is_err(), "{value} {body}");
         }
         assert!(verify(&scheme, &[], b"Hello, World!", 0).is_err());
     }
@@ -241,7 +242,7 @@ mod tests {
             signed: "{id}.{timestamp}.{body}".into(),
             timestamp_header: Some("webhook-timestamp".into()),
             id_header: Some("webhook-id".into()),
-            ..Scheme::new(secrets.iter().map(|own| (*own).clone()).collect()).unwrap()
+            ..Scheme::new(secrets.iter().map(|secret| (*secret).clone()).collect()).unwrap()
         };
         let (before, both) = (standard(&[&old]), standard(&[&new, &old]));
         assert!(both.check().is_ok());
@@ -252,9 +253,12 @@ mod tests {
         for (name, value) in
             [("webhook-id", "msg_2"), ("webhook-timestamp", "1001"), ("webhook-timestamp", "x")]
         {
-            let mut own = headers.clone();
-            own.iter_mut().filter(|(own, _)| own == name).for_each(|own| own.1 = value.to_owned());
-            assert!(verify(&both, &own, b"{id}", 1000).is_err(), "{name}: {value}");
+            let mut changed = headers.clone();
+            changed
+                .iter_mut()
+                .filter(|(field, _)| field == name)
+                .for_each(|header| header.1 = value.to_owned());
+            assert!(verify(&both, &changed, b"{id}", 1000).is_err(), "{name}: {value}");
         }
         // Signed with both, while the secrets change.
         let mut several = headers.clone();

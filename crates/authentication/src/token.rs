@@ -18,7 +18,7 @@ const MOST_KEYS: usize = 100;
 /// Most keys that are tried for a token that names none.
 const MOST_TRIED: usize = 8;
 
-/// The algorithms with a public key: what is allowed where nothing is said.
+/// The algorithms with a public key, which are allowed where the settings name none.
 pub const ASYMMETRIC: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -34,10 +34,11 @@ pub const ASYMMETRIC: [Algorithm; 9] = [
 /// Reads names of algorithms.
 ///
 /// # Errors
-/// One is none, with its name.
+/// A name is unknown.
 pub fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, String> {
     let read = |name: &String| {
-        Algorithm::from_str(name).map_err(|_| format!("`{name}` is no algorithm for tokens: RS256, ES256, …"))
+        Algorithm::from_str(name)
+            .map_err(|_| format!("`{name}` is not an algorithm for tokens: RS256, ES256, …"))
     };
     names.iter().map(read).collect()
 }
@@ -63,16 +64,16 @@ impl Keys {
     /// should publish, are left out.
     ///
     /// # Errors
-    /// It is no set, or has no key of use.
+    /// It is not a set of keys, or has no usable key.
     pub fn read(json: &[u8]) -> Result<Keys, String> {
         let mut set: Value = serde_json::from_slice(json).map_err(|_| "it is not JSON".to_owned())?;
-        let Some(Value::Array(all)) = set.get_mut("keys").map(Value::take) else {
-            return Err("it is no set of keys: it has no list `keys`".to_owned());
+        let Some(Value::Array(list)) = set.get_mut("keys").map(Value::take) else {
+            return Err("it is not a set of keys: it has no list `keys`".to_owned());
         };
-        if all.len() > MOST_KEYS {
+        if list.len() > MOST_KEYS {
             return Err(format!("it has more than {MOST_KEYS} keys"));
         }
-        let keys: Vec<Key> = all.into_iter().filter_map(key).collect();
+        let keys: Vec<Key> = list.into_iter().filter_map(key).collect();
         if keys.is_empty() {
             return Err("it has no public key for signatures".to_owned());
         }
@@ -85,33 +86,33 @@ impl Keys {
     }
 }
 
-fn key(own: Value) -> Option<Key> {
-    // How it may be used, said in one way or the other.
-    let operations = own.get("key_ops").and_then(Value::as_array);
-    if operations.is_some_and(|all| !all.iter().any(|own| own == "verify")) {
+fn key(jwk: Value) -> Option<Key> {
+    // A key may be restricted to a use in two ways.
+    let operations = jwk.get("key_ops").and_then(Value::as_array);
+    if operations.is_some_and(|list| !list.iter().any(|operation| operation == "verify")) {
         return None;
     }
-    let algorithm = match own.get("alg").and_then(Value::as_str).map(Algorithm::from_str) {
+    let algorithm = match jwk.get("alg").and_then(Value::as_str).map(Algorithm::from_str) {
         None => None,
         Some(Ok(algorithm)) => Some(algorithm),
         Some(Err(_)) => return None,
     };
-    let own: Jwk = serde_json::from_value(own).ok()?;
-    if own.common.public_key_use.as_ref().is_some_and(|own| *own != PublicKeyUse::Signature)
-        || matches!(own.algorithm, AlgorithmParameters::OctetKey(_))
+    let jwk: Jwk = serde_json::from_value(jwk).ok()?;
+    if jwk.common.public_key_use.as_ref().is_some_and(|usage| *usage != PublicKeyUse::Signature)
+        || matches!(jwk.algorithm, AlgorithmParameters::OctetKey(_))
     {
         return None;
     }
-    let key = DecodingKey::from_jwk(&own).ok()?;
-    Some(Key { id: own.common.key_id, algorithm, key })
+    let key = DecodingKey::from_jwk(&jwk).ok()?;
+    Some(Key { id: jwk.common.key_id, algorithm, key })
 }
 
-/// Why a token lets nobody in.
+/// Why a token is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Its signature fits no key that is there: the issuer may have new ones.
+    /// Its signature fits no known key: the issuer may have new ones.
     UnknownKey(String),
-    /// It is not good, whatever keys there are.
+    /// It is not valid, whatever the keys.
     Invalid(String),
 }
 
@@ -123,7 +124,7 @@ pub fn is_token(text: &str) -> bool {
 /// Checks a token. `now` is in seconds since 1970; `certificate` the one that the client showed, for tokens that are bound to one.
 ///
 /// # Errors
-/// It is not good.
+/// It is not valid.
 pub fn verify(
     token: &str,
     keys: &Keys,
@@ -153,10 +154,10 @@ pub fn verify(
     let family = header.alg.family();
     let fits = |key: &&Key| {
         key.key.family() == family
-            && key.algorithm.is_none_or(|own| own == header.alg)
-            && header.kid.as_ref().is_none_or(|id| key.id.as_ref().is_none_or(|own| own == id))
+            && key.algorithm.is_none_or(|algorithm| algorithm == header.alg)
+            && header.kid.as_ref().is_none_or(|id| key.id.as_ref().is_none_or(|key_id| key_id == id))
     };
-    // The claims are looked at here, by the clock that the caller has.
+    // The claims are checked here, with the clock of the caller.
     let mut validation = Validation::new(header.alg);
     validation.required_spec_claims.clear();
     (validation.validate_exp, validation.validate_nbf, validation.validate_aud) = (false, false, false);
@@ -245,8 +246,8 @@ mod tests {
             (with(json!({"cnf": {"x5t#S256": print}})), Some(&b"certificate"[..]), ""),
             (with(json!({"exp": NOW - 60})), None, "expired"),
             (with(json!({"exp": null})), None, "(exp)"),
-            (with(json!({"exp": "tomorrow"})), None, "no time"),
-            (with(json!({"exp": -1})), None, "no time"),
+            (with(json!({"exp": "tomorrow"})), None, "not a time"),
+            (with(json!({"exp": -1})), None, "not a time"),
             (with(json!({"nbf": NOW + 61})), None, "not valid yet"),
             (with(json!({"iat": NOW + 61})), None, "in the future"),
             (with(json!({"iss": "you"})), None, "issuer"),
@@ -280,7 +281,7 @@ mod tests {
         let judge = |token: &str| verify(token, &keys, &ASYMMETRIC, &rules(), NOW, None);
         assert!(judge(&token(&named(Some("1")), &private)).is_ok());
         assert!(judge(&token(&named(None), &private)).is_ok());
-        // A key that may have come since; not so where the one that is named is there.
+        // The issuer may have published the key since; not where the key that the token names is there.
         assert!(matches!(judge(&token(&named(Some("2")), &other)), Err(Problem::UnknownKey(_))));
         assert!(matches!(judge(&token(&named(None), &other)), Err(Problem::UnknownKey(_))));
         assert!(matches!(judge(&token(&named(Some("1")), &other)), Err(Problem::Invalid(_))));

@@ -133,7 +133,7 @@ fn grid(
     let mut steps = Vec::new();
     for &size in SIZES {
         for repetition in 0..options.turns {
-            for (_, system, scenario) in pairs.iter().filter(|(one, _, _)| *one == size) {
+            for (_, system, scenario) in pairs.iter().filter(|(pair_size, _, _)| *pair_size == size) {
                 let load = Load::lasting(CLIENTS, options.seconds);
                 let setting = SETTING.to_owned();
                 steps.push(Step { system: *system, scenario, size, load, repetition, setting });
@@ -211,8 +211,8 @@ fn cpu(run: &Run, system: &str, scenario: &str, size: usize) -> Option<f64> {
 fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
     let Some(us) = run.systems.first().map(|system| system.name.as_str()) else { return Vec::new() };
     let ours = |scenario: &str, size: usize| cpu(run, us, scenario, size);
-    let values = |sizes: &[usize], of: &dyn Fn(usize) -> Option<f64>| -> Vec<(String, f64)> {
-        sizes.iter().filter_map(|&size| Some((shown(size), of(size)?))).collect()
+    let values = |sizes: &[usize], value_at: &dyn Fn(usize) -> Option<f64>| -> Vec<(String, f64)> {
+        sizes.iter().filter_map(|&size| Some((shown(size), value_at(size)?))).collect()
     };
     let mut budgets = Vec::new();
     let mut add = |work: String, unit: String, bound: f64, is_least: bool, values: Vec<(String, f64)>| {
@@ -223,13 +223,13 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
         for system in systems.iter().filter(|system| kind(system) == Kind::Proxy) {
             let other = &system.about.name;
             let bound = if other == "HAProxy" { 0.82 } else { 0.75 };
-            let of = |size: usize| Some(ours(scenario, size)? / cpu(run, other, scenario, size)?);
+            let ratio = |size: usize| Some(ours(scenario, size)? / cpu(run, other, scenario, size)?);
             add(
                 format!("{name}, CPU for each request"),
                 format!("x {other}"),
                 bound,
                 false,
-                values(SIZES, &of),
+                values(SIZES, &ratio),
             );
         }
     }
@@ -239,8 +239,8 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
         ("CBRProxy", "routing on an early body value", 1.15),
     ];
     for (scenario, work, bound) in routes {
-        let of = |size: usize| Some(ours(scenario, size)? / ours("DirectProxy", size)?);
-        add(work.to_owned(), "x direct proxy".to_owned(), bound, false, values(SOME, &of));
+        let ratio = |size: usize| Some(ours(scenario, size)? / ours("DirectProxy", size)?);
+        add(work.to_owned(), "x direct proxy".to_owned(), bound, false, values(SOME, &ratio));
     }
     let scan = |size: usize| Some((ours("ScanProxy", size)? - ours("DirectProxy", size)?) / 1000.0);
     add(
@@ -270,8 +270,8 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
     for system in systems.iter().filter(|system| kind(system) == Kind::Engine) {
         for (scenario, work, size, bound) in engines {
             let other = &system.about.name;
-            let of = |size: usize| Some(cpu(run, other, scenario, size)? / ours(scenario, size)?);
-            add(work.to_owned(), format!("x less CPU than {other}"), bound, true, values(&[size], &of));
+            let ratio = |size: usize| Some(cpu(run, other, scenario, size)? / ours(scenario, size)?);
+            add(work.to_owned(), format!("x less CPU than {other}"), bound, true, values(&[size], &ratio));
         }
     }
     budgets
@@ -314,9 +314,9 @@ fn first_answer(place: &Place, configuration: &Path) -> Result<f64, String> {
     loop {
         if let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
             let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
-            let asked = stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            let sent = stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
             let mut head = [0; 12];
-            if asked.and_then(|()| stream.read_exact(&mut head)).is_ok() && head.starts_with(b"HTTP/1.1 ") {
+            if sent.and_then(|()| stream.read_exact(&mut head)).is_ok() && head.starts_with(b"HTTP/1.1 ") {
                 return Ok(began.elapsed().as_secs_f64());
             }
         }
@@ -381,7 +381,8 @@ fn memory(
             many.values.extend(kilo("VmHWM:").map(|kilo| (String::new(), mebi(kilo))));
         }
         Ok(outcome) => {
-            many.absent = Some(outcome.errors.first().map_or("no answer".to_owned(), |one| one.first.clone()))
+            many.absent =
+                Some(outcome.errors.first().map_or("no answer".to_owned(), |error| error.first.clone()))
         }
         Err(why) => many.absent = Some(why),
     }
@@ -478,9 +479,9 @@ fn security(
     }
     // The budget is that of 1 KB; larger messages are in the other one.
     part.values.retain(|(size, _)| *size == shown(KB));
-    let of = |wanted: usize| costs.iter().find(|(size, _)| *size == wanted).map(|(_, cpu)| *cpu);
-    if let (Some(one), Some(hundred)) = (of(KB), of(100 * KB)) {
-        large.values.push((String::new(), hundred / one));
+    let cost_of = |wanted: usize| costs.iter().find(|(size, _)| *size == wanted).map(|(_, cpu)| *cpu);
+    if let (Some(small), Some(hundred)) = (cost_of(KB), cost_of(100 * KB)) {
+        large.values.push((String::new(), hundred / small));
     }
     for budget in [&mut part, &mut large] {
         if budget.values.is_empty() {

@@ -88,21 +88,21 @@ impl std::error::Error for Mismatch {}
 
 impl Expect {
     /// Whether this is the right answer; otherwise what differs, on one line.
-    pub fn check(&self, answer: &Answer<'_>) -> Result<(), Mismatch> {
-        self.check_head(answer)?;
-        self.body.check(answer.body)
+    pub fn check(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+        self.check_head(response)?;
+        self.body.check(response.body)
     }
 
     /// Whether status and headers are right; the body is not looked at.
-    pub fn check_head(&self, answer: &Answer<'_>) -> Result<(), Mismatch> {
-        if answer.status != self.status {
-            let (want, got) = (self.status, answer.status);
-            return match answer.body {
+    pub fn check_head(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+        if response.status != self.status {
+            let (want, got) = (self.status, response.status);
+            return match response.body {
                 [] => differs(format!("status {got} instead of {want}")),
                 body => differs(format!("status {got} instead of {want}: {}", excerpt(body))),
             };
         }
-        let content_type = answer.header("content-type").unwrap_or_default();
+        let content_type = response.header("content-type").unwrap_or_default();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
         if !self.content_types.is_empty()
             && !self.content_types.iter().any(|want| want.eq_ignore_ascii_case(media_type))
@@ -111,7 +111,7 @@ impl Expect {
             return differs(format!("content type '{content_type}' instead of {want}"));
         }
         for (name, want) in &self.headers {
-            match answer.header(name) {
+            match response.header(name) {
                 Some(got) if got.trim() == want => {}
                 Some(got) => return differs(format!("header {name} is '{got}' instead of '{want}'")),
                 None => return differs(format!("no header {name}, it should be '{want}'")),
@@ -137,7 +137,7 @@ impl Entity {
             Entity::Json(want) => match serde_json::from_slice::<serde_json::Value>(body) {
                 Ok(got) if same_json(want, &got) => Ok(()),
                 Ok(got) => differs(format!("{got} instead of {want}")),
-                Err(error) => differs(format!("the body is no JSON ({error}): {}", excerpt(body))),
+                Err(error) => differs(format!("the body is not JSON ({error}): {}", excerpt(body))),
             },
             Entity::Contains(parts) => {
                 read(body, "the body")?;
@@ -192,7 +192,7 @@ fn read(bytes: &[u8], what: &str) -> Result<Element, Mismatch> {
             Some(node) => Ok(Element { document, node }),
             None => differs(format!("{what} has no document element")),
         },
-        Err(error) => differs(format!("{what} is no XML ({error}): {}", excerpt(bytes))),
+        Err(error) => differs(format!("{what} is not XML ({error}): {}", excerpt(bytes))),
     }
 }
 
@@ -432,8 +432,8 @@ mod tests {
 
     fn check(body: Entity, got: &str) -> Result<(), String> {
         let expect = Expect { status: 200, content_types: &[], headers: Vec::new(), body };
-        let answer = Answer { status: 200, headers: &[], body: got.as_bytes() };
-        expect.check(&answer).map_err(|mismatch| mismatch.to_string())
+        let response = Answer { status: 200, headers: &[], body: got.as_bytes() };
+        expect.check(&response).map_err(|mismatch| mismatch.to_string())
     }
 
     #[test]
@@ -460,8 +460,8 @@ mod tests {
             ("<z x='1'><b>text</b><c/></z>", "element {}z instead of {}a"),
             ("<a xmlns='urn:x' x='1'/>", "element {urn:x}a instead of {}a"),
             ("<a x='1'><b>text</b>more<c/></a>", "'more' instead of <c>"),
-            ("<a x='1'><b>", "is no XML"),
-            ("", "is no XML"),
+            ("<a x='1'><b>", "is not XML"),
+            ("", "is not XML"),
         ];
         for (got, want_message) in cases {
             let message = check(Entity::Payload(want.to_owned()), got).expect_err(got);

@@ -223,8 +223,8 @@ fn measured(tool: Tool, place: &Place, program: &Path, words: &[String]) -> Resu
     let ticks = children_ticks()?.saturating_sub(before);
     let text = String::from_utf8_lossy(&output.stdout);
     let mut cell = read(tool, &text).ok_or_else(|| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        format!("no figures: {}", said.lines().next().unwrap_or("it says nothing"))
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        format!("no figures: {}", stderr.lines().next().unwrap_or("it says nothing"))
     })?;
     // USER_HZ is 100 on all machines that this is built for.
     cell.cpu = (cell.right > 0).then(|| ticks as f64 * 1e4 / cell.right as f64);

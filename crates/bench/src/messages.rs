@@ -177,7 +177,7 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
         "m" | "mb" | "mib" => 1024.0 * 1024.0,
         other => return Err(format!("unknown unit '{other}' in the size '{text}': use k or m")),
     };
-    let bytes = digits.trim().parse::<f64>().map_err(|_| format!("'{text}' is no size"))? * unit;
+    let bytes = digits.trim().parse::<f64>().map_err(|_| format!("'{text}' is not a size"))? * unit;
     if !(1.0..=1024.0 * 1024.0 * 1024.0).contains(&bytes) {
         return Err(format!("the size '{text}' is not between 1 byte and 1024m"));
     }

@@ -134,9 +134,9 @@ fn ask(admin: SocketAddr, method: &str, path: &str) -> Result<String, String> {
         "{method} {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).map_err(fail)?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).map_err(fail)?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer.as_str(), ""));
+    let mut response = String::new();
+    stream.read_to_string(&mut response).map_err(fail)?;
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or((response.as_str(), ""));
     match head.starts_with("HTTP/1.1 200") {
         true => Ok(body.to_owned()),
         false => Err(format!(
@@ -150,11 +150,12 @@ fn ask(admin: SocketAddr, method: &str, path: &str) -> Result<String, String> {
 fn read(text: &str) -> Result<(u64, Vec<Step>), String> {
     // It may be chunked: what counts stands between the outer braces.
     let text = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to)).unwrap_or(text);
-    let all: serde_json::Value = serde_json::from_str(text).map_err(|error| format!("/profile: {error}"))?;
-    let requests = all["requests"].as_u64().unwrap_or_default();
+    let profile: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("/profile: {error}"))?;
+    let requests = profile["requests"].as_u64().unwrap_or_default();
     let each = |value: &serde_json::Value| value.as_f64().unwrap_or_default() / requests.max(1) as f64;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let steps = all["steps"].as_array().into_iter().flatten().map(|step| Step {
+    let steps = profile["steps"].as_array().into_iter().flatten().map(|step| Step {
         list: text(&step["list"]),
         name: text(&step["step"]),
         place: text(&step["place"]),
@@ -182,7 +183,7 @@ mod tests {
         let options = |only: &[&str]| Options {
             seconds: Duration::from_secs(1),
             size: 1024,
-            only: only.iter().map(|one| (*one).to_owned()).collect(),
+            only: only.iter().map(|name| (*name).to_owned()).collect(),
             quick: false,
         };
         assert_eq!(estimate(&options(&["cbrproxy"])).0, 2);

@@ -226,12 +226,12 @@ pub fn write(folder: &Path, count: usize) -> Result<usize, String> {
     let share = count - 2 * SHARED;
     let (sequences, endpoints) = (share * 3 / 9, share * 2 / 9);
     let apis = share - sequences - 2 * endpoints;
-    let mut all: Vec<Artifact> = (0..SHARED).flat_map(|n| [template(n), schema(n)]).collect();
-    all.extend((0..sequences).map(sequence).chain((0..endpoints).map(endpoint)));
-    all.extend((0..endpoints).map(|n| proxy(n, endpoints, sequences)));
-    all.extend((0..apis).map(|n| api(n, endpoints, sequences)));
+    let mut artifacts: Vec<Artifact> = (0..SHARED).flat_map(|n| [template(n), schema(n)]).collect();
+    artifacts.extend((0..sequences).map(sequence).chain((0..endpoints).map(endpoint)));
+    artifacts.extend((0..endpoints).map(|n| proxy(n, endpoints, sequences)));
+    artifacts.extend((0..apis).map(|n| api(n, endpoints, sequences)));
     let mut bytes = 0;
-    for (kind, name, text) in all {
+    for (kind, name, text) in artifacts {
         let folder = folder.join(kind);
         std::fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
         let path = folder.join(name + ".xml");

@@ -175,12 +175,15 @@ mod tests {
         let lines = include_str!("../data/conditions.csv").lines().count() - 1;
         assert_eq!(conditions().len(), lines);
         let kinds = ["hardware", "software", "setting", "method", "claim", "grade"];
-        for one in conditions() {
-            assert!(SOURCES.iter().any(|source| source.id == one.round), "{one:?}");
-            assert!(kinds.contains(&one.kind) && !one.what.is_empty() && !one.value.is_empty(), "{one:?}");
+        for condition in conditions() {
+            assert!(SOURCES.iter().any(|source| source.id == condition.round), "{condition:?}");
+            assert!(
+                kinds.contains(&condition.kind) && !condition.what.is_empty() && !condition.value.is_empty(),
+                "{condition:?}"
+            );
         }
         for source in &SOURCES {
-            assert!(conditions().iter().any(|one| one.round == source.id), "{source:?}");
+            assert!(conditions().iter().any(|condition| condition.round == source.id), "{source:?}");
         }
     }
 

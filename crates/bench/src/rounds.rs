@@ -173,8 +173,8 @@ fn grid(
             let (clients, size) = ADDED;
             let load = Load::lasting(clients, options.seconds);
             for repetition in 0..ADDED_TURNS {
-                let all = able.iter().copied().chain([systems.len()]);
-                all.for_each(|system| add(system, size, load, repetition, ADDED_SETTING));
+                let indexes = able.iter().copied().chain([systems.len()]);
+                indexes.for_each(|system| add(system, size, load, repetition, ADDED_SETTING));
             }
         }
     }
@@ -235,8 +235,9 @@ pub fn figures(method: &Method, run: &Run) -> Vec<Figure> {
         let names: Vec<&String> = names.filter(|name| cells().any(|cell| cell.system == **name)).collect();
         let is_common = |cell: &Cell| {
             names.iter().all(|name| {
-                cells()
-                    .any(|one| one.system == **name && (one.size, one.clients) == (cell.size, cell.clients))
+                cells().any(|other| {
+                    other.system == **name && (other.size, other.clients) == (cell.size, cell.clients)
+                })
             })
         };
         for system in run.systems.iter().map(|system| &system.name) {
@@ -269,7 +270,7 @@ pub fn figures(method: &Method, run: &Run) -> Vec<Figure> {
                     let mut sizes: Vec<usize> = means.iter().map(|(size, _, _)| *size).collect();
                     sizes.dedup();
                     for size in sizes {
-                        let of_size = means.iter().filter(|(one, _, _)| *one == size);
+                        let of_size = means.iter().filter(|(mean_size, _, _)| *mean_size == size);
                         if let Some((_, clients, rate)) = of_size.max_by(|a, b| a.2.total_cmp(&b.2)) {
                             figures.push(figure(Some(size), *rate, Some(*clients)));
                         }
@@ -294,21 +295,24 @@ pub struct Added {
 
 /// The added latencies of a run.
 pub fn added(run: &Run) -> Vec<Added> {
-    let mut all: Vec<Added> = Vec::new();
+    let mut added_cells: Vec<Added> = Vec::new();
     for cell in run.cells.iter().filter(|cell| cell.setting == ADDED_SETTING && cell.system != DIRECT) {
         let direct = run.of(DIRECT, &cell.scenario).find(|direct| direct.repetition == cell.repetition);
         let Some(direct) = direct else { continue };
         let difference = cell.mean - direct.mean;
-        match all.iter_mut().find(|added| added.system == cell.system && added.scenario == cell.scenario) {
+        match added_cells
+            .iter_mut()
+            .find(|added| added.system == cell.system && added.scenario == cell.scenario)
+        {
             Some(added) => added.turns.push(difference),
-            None => all.push(Added {
+            None => added_cells.push(Added {
                 system: cell.system.clone(),
                 scenario: cell.scenario.clone(),
                 turns: vec![difference],
             }),
         }
     }
-    all
+    added_cells
 }
 
 #[cfg(test)]
@@ -347,14 +351,15 @@ mod tests {
 
     #[test]
     fn requests_of_each_client() {
-        let of = |rule: PerClient| {
-            [20, 40, 80, 320, 640, 2560].map(|clients| rule.requests(clients).map(|all| all / clients as u64))
+        let requests = |rule: PerClient| {
+            [20, 40, 80, 320, 640, 2560]
+                .map(|clients| rule.requests(clients).map(|total| total / clients as u64))
         };
-        assert_eq!(of(PerClient::Main), [1000, 1000, 100, 100, 200, 200].map(Some));
-        assert_eq!(of(PerClient::Appendix), [1000, 1000, 100, 100, 10, 10].map(Some));
-        assert_eq!(of(PerClient::Each([7, 8, 9])), [7, 7, 8, 8, 9, 9].map(Some));
+        assert_eq!(requests(PerClient::Main), [1000, 1000, 100, 100, 200, 200].map(Some));
+        assert_eq!(requests(PerClient::Appendix), [1000, 1000, 100, 100, 10, 10].map(Some));
+        assert_eq!(requests(PerClient::Each([7, 8, 9])), [7, 7, 8, 8, 9, 9].map(Some));
         assert_eq!(PerClient::Each([1, 1, u64::MAX]).requests(2560), Some(u64::MAX));
-        assert_eq!(of(PerClient::Any), [None; 6]);
+        assert_eq!(requests(PerClient::Any), [None; 6]);
     }
 
     #[test]

@@ -49,8 +49,8 @@ pub struct Case {
 
 impl Case {
     /// Whether this is the right answer; otherwise what differs, on one line.
-    pub fn check(&self, answer: &Answer<'_>) -> Result<(), Mismatch> {
-        self.expect.check(answer)
+    pub fn check(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+        self.expect.check(response)
     }
 }
 
@@ -410,9 +410,9 @@ fn payload100(size: usize) -> (Request, Expect) {
 fn append(size: usize) -> (Request, Expect) {
     let text = append_payload(size);
     let suffix = backend::SUFFIX;
-    let answer =
+    let response =
         format!("<a:appendResponse xmlns:a=\"{APPEND}\"><return>{text}{suffix}</return></a:appendResponse>");
-    (soap("/services/AppendProxy", "append", append_message(size)), ok(XML, Entity::Payload(answer)))
+    (soap("/services/AppendProxy", "append", append_message(size)), ok(XML, Entity::Payload(response)))
 }
 
 fn direct_main(size: usize) -> (Request, Expect) {
@@ -554,11 +554,11 @@ mod tests {
             // neither way transformed: the order service refuses the message
             let ask = |body: &[u8]| {
                 let path = "/services/OrderService";
-                let answer = answer(&BackendRequest { method: "POST", path, headers: &echoed, body });
+                let response = answer(&BackendRequest { method: "POST", path, headers: &echoed, body });
                 let headers: Vec<(&str, &str)> =
-                    answer.headers.iter().map(|(n, v)| (*n, v.as_str())).collect();
-                let body = answer.bytes(body).to_vec();
-                case.check(&Answer { status: answer.status, headers: &headers, body: &body })
+                    response.headers.iter().map(|(n, v)| (*n, v.as_str())).collect();
+                let body = response.bytes(body).to_vec();
+                case.check(&Answer { status: response.status, headers: &headers, body: &body })
             };
             let message = ask(&case.request.body).unwrap_err().to_string();
             assert!(message.contains("status 500 instead of 200"), "{message}");

@@ -195,9 +195,9 @@ fn the_report_can_be_read_on_a_screen_on_a_phone_and_in_print() {
     for (name, width) in [("screen", 1280), ("tablet", 768), ("phone", 360)] {
         framed(width);
         let more = ["--allow-file-access-from-files", "--window-size=1400,3000", "--dump-dom"];
-        let said = browser.run(name, &more, &looked);
+        let page = browser.run(name, &more, &looked);
         let verdict =
-            said.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap_or_default();
+            page.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap_or_default();
         assert!(
             verdict.starts_with("CHARTS ") && verdict.ends_with(" END"),
             "{name}: nothing was looked at: {verdict:?}"

@@ -52,11 +52,11 @@ fn every_key_names_an_artifact_of_the_right_kind() {
     let all = artifacts();
     for (name, (_, document)) in &all {
         for element in elements(document).skip(1) {
-            for (attribute, own) in
+            for (attribute, fixed) in
                 [("key", None), ("endpoint", Some("endpoints")), ("sequence", Some("sequences"))]
             {
                 let Some(key) = document.attribute(element, "", attribute) else { continue };
-                let folder = own.unwrap_or(match document.local(element) {
+                let folder = fixed.unwrap_or(match document.local(element) {
                     "endpoint" => "endpoints",
                     "sequence" => "sequences",
                     _ => "local-entries",

@@ -29,7 +29,7 @@ const LARGEST: u64 = 1 << 20;
 pub struct Access {
     /// Who may have issued a token (`iss`).
     pub issuers: Vec<String>,
-    /// For whom it must be: one of these in `aud`. Default: not looked at.
+    /// The audiences (`aud`) of which a token must name one. Default: not checked.
     pub audiences: Vec<String>,
     /// Where the keys of tokens are: an https URL of a set of keys (JWKS), or a file with one.
     pub jwks: Option<String>,
@@ -43,17 +43,17 @@ pub struct Access {
     pub refresh: Option<Time>,
     /// The https URL that is asked about tokens which are no JSON Web Tokens, or about all where neither `jwks` nor `secret` is set.
     pub introspection: Option<String>,
-    /// Who asks there.
+    /// The client id for introspection (RFC 7662).
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,
-    /// How long what it says is used. Default 60s.
+    /// How long an answer of introspection is used. Default 60s.
     pub cache: Option<Time>,
     /// `jwks` and `introspection` may be http URLs of other machines.
     pub plain_http: bool,
-    /// API keys by the name of who has them: the key, or `sha256:` and its digest.
+    /// API keys by the name of their owner: the key, or `sha256:` and its digest.
     pub keys: BTreeMap<String, String>,
-    /// The header that they come in. Default `X-API-Key`.
+    /// The header with the API key. Default `X-API-Key`.
     pub key_header: Option<String>,
     /// The users of `http.users`, with basic authentication.
     pub users: bool,
@@ -77,17 +77,17 @@ pub struct Ldap {
     pub address: String,
     /// The name of the entry of a user, with `{user}`. Otherwise it is searched for.
     pub user: Option<String>,
-    /// Below what users are searched for.
+    /// The entry below which users are searched for.
     pub base: Option<String>,
-    /// By what, with `{user}`. Default `(uid={user})`.
+    /// The filter for users, with `{user}`. Default `(uid={user})`.
     pub filter: Option<String>,
-    /// Who searches.
+    /// The name that the bus binds with for its searches.
     pub bind: Option<String>,
     /// Its password.
     pub password: Option<String>,
-    /// Below what groups of a user are searched for, which are scopes then. Default: none are.
+    /// The entry below which the groups of a user are searched for, which are its scopes. Default: groups are not searched for.
     pub group_base: Option<String>,
-    /// By what, with `{dn}` or `{user}`. Default `(member={dn})`.
+    /// The filter for groups, with `{dn}` or `{user}`. Default `(member={dn})`.
     pub group_filter: Option<String>,
     /// The attribute of a group that is its name. Default `cn`.
     pub group_name: Option<String>,
@@ -97,11 +97,11 @@ pub struct Ldap {
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Signature {
-    /// Each of them is good: two, while they change. `base64:…` where they are bytes.
+    /// The secrets, any of which may have signed: two while one replaces the other. `base64:…` for bytes.
     pub secrets: Vec<String>,
     /// The header with the signature. Default `X-Hub-Signature-256`.
     pub header: Option<String>,
-    /// What stands before it there. Default `sha256=`.
+    /// The text before the signature in that header. Default `sha256=`.
     pub prefix: Option<String>,
     /// `sha256` (default), `sha512`, `sha1`.
     pub digest: Option<String>,
@@ -139,7 +139,7 @@ impl fmt::Debug for Signature {
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Admin {
-    /// Tokens by the name of who has them: the token, or `sha256:` and its digest.
+    /// Tokens by the name of their owner: the token, or `sha256:` and its digest.
     pub tokens: BTreeMap<String, String>,
     /// Paths that need none, beside `/healthz` and `/readyz`.
     pub open: Vec<String>,
@@ -152,17 +152,17 @@ impl fmt::Debug for Admin {
 }
 
 impl Admin {
-    /// What the admin address asks for.
+    /// The credentials that the admin address asks for.
     ///
     /// # Errors
-    /// A token is none.
+    /// A token cannot be used: its name, and why.
     pub fn credentials(&self) -> Result<admin::Credentials, String> {
         let mut tokens = api_key::Keys::default();
         for (name, token) in &self.tokens {
             tokens.add(name, token).map_err(|why| format!("admin.tokens: {why}"))?;
         }
         if let Some(path) = self.open.iter().find(|path| !path.starts_with('/')) {
-            return Err(format!("admin.open: `{path}` is no path; expected e.g. /metrics"));
+            return Err(format!("admin.open: `{path}` is not a path; expected e.g. /metrics"));
         }
         let tokens = (!self.tokens.is_empty()).then(|| Arc::new(tokens));
         Ok(admin::Credentials { tokens, open: self.open.clone() })
@@ -172,9 +172,10 @@ impl Admin {
 /// All profiles.
 ///
 /// # Errors
-/// One cannot be kept: its name, and why.
-pub fn profiles(own: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Profile>>, String> {
-    own.iter()
+/// A profile cannot be used: its name, and why.
+pub fn profiles(settings: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Profile>>, String> {
+    settings
+        .iter()
         .map(|(name, access)| {
             let profile = profile(name, access).map_err(|why| format!("access.{name}: {why}"))?;
             Ok((name.clone(), Arc::new(profile)))
@@ -182,78 +183,78 @@ pub fn profiles(own: &BTreeMap<String, Access>) -> Result<HashMap<String, Arc<Pr
         .collect()
 }
 
-fn profile(name: &str, own: &Access) -> Result<Profile, String> {
+fn profile(name: &str, settings: &Access) -> Result<Profile, String> {
     if !name.bytes().all(|byte| message::is_token_byte(byte) && byte != b'\'') {
         return Err("its name may have letters, digits and - . _ only".to_owned());
     }
     let rules = Rules {
-        issuers: own.issuers.clone(),
-        audiences: own.audiences.clone(),
-        leeway: seconds(own.leeway, 60),
+        issuers: settings.issuers.clone(),
+        audiences: settings.audiences.clone(),
+        leeway: seconds(settings.leeway, 60),
     };
-    let tokens = match (&own.jwks, &own.secret) {
+    let tokens = match (&settings.jwks, &settings.secret) {
         (Some(_), Some(_)) => {
-            return Err("`jwks` and `secret` exclude each other: a public key is no secret".to_owned());
+            return Err("`jwks` and `secret` exclude each other: a public key is not a secret".to_owned());
         }
         (Some(jwks), None) => {
-            let algorithms = algorithms(own, &ASYMMETRIC)?;
-            if algorithms.iter().any(|own| !ASYMMETRIC.contains(own)) {
+            let algorithms = algorithms(settings, &ASYMMETRIC)?;
+            if algorithms.iter().any(|algorithm| !ASYMMETRIC.contains(algorithm)) {
                 return Err("`algorithms` with a secret (HS256, …) need `secret`".to_owned());
             }
-            Some((keys(jwks, own)?, algorithms))
+            Some((keys(jwks, settings)?, algorithms))
         }
         (None, Some(secret)) if secret.len() < SHORTEST_SECRET => {
             return Err(format!("`secret` must have {SHORTEST_SECRET} bytes at least"));
         }
         (None, Some(secret)) => {
-            let algorithms = algorithms(own, &[Algorithm::HS256])?;
-            if algorithms.iter().any(|own| ASYMMETRIC.contains(own)) {
+            let algorithms = algorithms(settings, &[Algorithm::HS256])?;
+            if algorithms.iter().any(|algorithm| ASYMMETRIC.contains(algorithm)) {
                 return Err("`algorithms` with a public key need `jwks`".to_owned());
             }
             Some((KeySource::Here(Keys::secret(secret.as_bytes())), algorithms))
         }
         (None, None) => None,
     };
-    if tokens.is_some() && own.issuers.is_empty() {
+    if tokens.is_some() && settings.issuers.is_empty() {
         return Err("`issuers` says whose tokens are good; without it, everybody's would be".to_owned());
     }
-    let refresh = own.refresh.map_or(Duration::from_secs(600), |time| time.0);
+    let refresh = settings.refresh.map_or(Duration::from_secs(600), |time| time.0);
     let tokens = tokens.map(|(keys, algorithms)| Tokens { keys, algorithms, rules: rules.clone(), refresh });
-    let introspection = match &own.introspection {
+    let introspection = match &settings.introspection {
         None => None,
         Some(url) => {
-            let authorization = match (&own.client_id, &own.client_secret) {
+            let authorization = match (&settings.client_id, &settings.client_secret) {
                 (Some(id), Some(secret)) => Some(format!("Basic {}", STANDARD.encode(pair(id, secret)))),
                 (None, None) => None,
                 _ => return Err("`client_id` and `client_secret` go together".to_owned()),
             };
             Some(Introspection {
-                server: remote("introspection", url, own.plain_http)?,
+                server: remote("introspection", url, settings.plain_http)?,
                 authorization,
                 rules,
-                cache: own.cache.map_or(Duration::from_secs(60), |time| time.0),
+                cache: settings.cache.map_or(Duration::from_secs(60), |time| time.0),
             })
         }
     };
     let mut keys = api_key::Keys::default();
-    for (name, key) in &own.keys {
+    for (name, key) in &settings.keys {
         keys.add(name, key)?;
     }
-    let header = own.key_header.clone().unwrap_or_else(|| "X-API-Key".to_owned());
+    let header = settings.key_header.clone().unwrap_or_else(|| "X-API-Key".to_owned());
     is_header("key_header", &header)?;
     let certificates =
-        own.certificates.iter().map(|text| Allowed::read(text)).collect::<Result<Vec<_>, _>>()?;
+        settings.certificates.iter().map(|text| Allowed::read(text)).collect::<Result<Vec<_>, _>>()?;
     let profile = Profile {
         name: name.to_owned(),
         tokens,
         introspection,
-        keys: (!own.keys.is_empty()).then_some((header, keys)),
-        users: own.users,
-        directory: own.ldap.as_ref().map(|ldap| directory(ldap, own)).transpose()?,
+        keys: (!settings.keys.is_empty()).then_some((header, keys)),
+        users: settings.users,
+        directory: settings.ldap.as_ref().map(|ldap| directory(ldap, settings)).transpose()?,
         certificates,
-        signature: own.signature.as_ref().map(signature).transpose()?,
-        every: own.every,
-        forward: own.forward,
+        signature: settings.signature.as_ref().map(signature).transpose()?,
+        every: settings.every,
+        forward: settings.forward,
     };
     let has_way = profile.tokens.is_some()
         || profile.introspection.is_some()
@@ -284,22 +285,22 @@ fn pair(id: &str, secret: &str) -> String {
     out
 }
 
-fn algorithms(own: &Access, default: &[Algorithm]) -> Result<Vec<Algorithm>, String> {
-    match own.algorithms.is_empty() {
+fn algorithms(settings: &Access, default: &[Algorithm]) -> Result<Vec<Algorithm>, String> {
+    match settings.algorithms.is_empty() {
         true => Ok(default.to_vec()),
-        false => token::algorithms(&own.algorithms),
+        false => token::algorithms(&settings.algorithms),
     }
 }
 
-fn keys(jwks: &str, own: &Access) -> Result<KeySource, String> {
+fn keys(jwks: &str, settings: &Access) -> Result<KeySource, String> {
     if jwks.contains("://") {
-        return Ok(KeySource::Server(remote("jwks", jwks, own.plain_http)?));
+        return Ok(KeySource::Server(remote("jwks", jwks, settings.plain_http)?));
     }
     let path = PathBuf::from(jwks);
     let failed = |why: &str| format!("the keys in {}: {why}", path.display());
     let size = std::fs::metadata(&path).map_err(|error| failed(&diagnostics::io_reason(&error)))?;
     if !size.is_file() || size.len() > LARGEST {
-        return Err(failed("it is no file, or too large"));
+        return Err(failed("it is not a file, or too large"));
     }
     let bytes = std::fs::read(&path).map_err(|error| failed(&diagnostics::io_reason(&error)))?;
     Keys::read(&bytes).map(KeySource::Here).map_err(|why| failed(&why))
@@ -316,45 +317,45 @@ fn remote(setting: &str, url: &str, plain_http: bool) -> Result<Remote, String> 
     })
 }
 
-/// An https URL. Over http somebody between could say what he wants; it is for this machine, or where it is allowed.
+/// An https URL. http is accepted for this machine, or where the settings allow it: somebody on the way could change the answers.
 ///
 /// # Errors
-/// It is none.
+/// It is not such a URL.
 pub fn secure_url(setting: &str, url: &str, plain_http: bool) -> Result<Url, String> {
     let shown = diagnostics::without_credentials(url);
-    let parsed = parse_url(url).map_err(|error| format!("{setting}: `{shown}` is no URL: {error}"))?;
+    let parsed = parse_url(url).map_err(|error| format!("{setting}: `{shown}` is not a URL: {error}"))?;
     let loopback = parsed.host == "localhost"
-        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|own| own.is_loopback());
+        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     match parsed.scheme.as_str() {
         "https" => Ok(parsed),
         "http" if loopback || plain_http => Ok(parsed),
         "http" => Err(format!(
             "{setting}: `{shown}` is not https, so somebody between could answer; `plain_http = true` allows it"
         )),
-        _ => Err(format!("{setting}: `{shown}` is no https URL")),
+        _ => Err(format!("{setting}: `{shown}` is not an https URL")),
     }
 }
 
-fn directory(ldap: &Ldap, own: &Access) -> Result<Directory, String> {
+fn directory(ldap: &Ldap, settings: &Access) -> Result<Directory, String> {
     let wrong = |why: &str| format!("ldap: {why}");
     let (tls, rest) = match ldap.address.split_once("://") {
         Some(("ldaps", rest)) => (true, rest),
         Some(("ldap", rest)) => (false, rest),
-        _ => return Err(wrong("`address` is no ldaps://HOST:PORT")),
+        _ => return Err(wrong("`address` is not like ldaps://HOST:PORT")),
     };
-    // As an address of the web, whose ports and brackets are the same.
+    // Parsed as an http URL: ports and brackets follow the same rules.
     let port = if tls { 636 } else { 389 };
     let with_port = rest.rsplit(']').next().unwrap_or(rest).contains(':');
     let server = rest.trim_end_matches('/');
     let url = if with_port { format!("http://{server}/") } else { format!("http://{server}:{port}/") };
     let parsed =
-        parse_url(&url).map_err(|error| wrong(&format!("`{}` is no address: {error}", ldap.address)))?;
+        parse_url(&url).map_err(|error| wrong(&format!("`{}` is not an address: {error}", ldap.address)))?;
     if parsed.path_and_query != "/" {
         return Err(wrong("`address` is a server alone: what is searched below is `base`"));
     }
     let loopback = parsed.host == "localhost"
-        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|own| own.is_loopback());
-    if !tls && !loopback && !own.plain_http {
+        || parsed.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    if !tls && !loopback && !settings.plain_http {
         return Err(wrong(
             "`address` is not ldaps, so passwords could be read on the way; `plain_http = true` allows it",
         ));
@@ -382,23 +383,25 @@ fn directory(ldap: &Ldap, own: &Access) -> Result<Directory, String> {
             Some((base.clone(), filter(&ldap.group_filter, "(member={dn})")?, attribute))
         }
     };
-    let cache = own.cache.map_or(Duration::from_secs(60), |time| time.0);
+    let cache = settings.cache.map_or(Duration::from_secs(60), |time| time.0);
     Ok(Directory { tls, host: parsed.host, port: parsed.port, name, search, bind, groups, cache })
 }
 
 fn is_header(setting: &str, name: &str) -> Result<(), String> {
     match !name.is_empty() && name.bytes().all(message::is_token_byte) {
         true => Ok(()),
-        false => Err(format!("{setting}: `{name}` is no header name")),
+        false => Err(format!("{setting}: `{name}` is not a header name")),
     }
 }
 
-fn signature(own: &Signature) -> Result<Scheme, String> {
+fn signature(settings: &Signature) -> Result<Scheme, String> {
     let mut secrets = Vec::new();
-    for secret in &own.secrets {
+    for secret in &settings.secrets {
         secrets.push(match secret.strip_prefix("base64:") {
             None => secret.clone().into_bytes(),
-            Some(text) => STANDARD.decode(text).map_err(|_| "signature: a secret is no base64".to_owned())?,
+            Some(text) => {
+                STANDARD.decode(text).map_err(|_| "signature: a secret is not base64".to_owned())?
+            }
         });
     }
     let mut scheme = Scheme::new(secrets).map_err(|why| format!("signature: {why}"))?;
@@ -407,23 +410,23 @@ fn signature(own: &Signature) -> Result<Scheme, String> {
             to.clone_from(value);
         }
     };
-    set(&mut scheme.header, &own.header);
-    set(&mut scheme.prefix, &own.prefix);
-    set(&mut scheme.signed, &own.signed);
-    scheme.digest = match own.digest.as_deref() {
+    set(&mut scheme.header, &settings.header);
+    set(&mut scheme.prefix, &settings.prefix);
+    set(&mut scheme.signed, &settings.signed);
+    scheme.digest = match settings.digest.as_deref() {
         None | Some("sha256") => Digest::Sha256,
         Some("sha512") => Digest::Sha512,
         Some("sha1") => Digest::Sha1,
         Some(other) => return Err(format!("signature: digest `{other}`: expected sha256, sha512 or sha1")),
     };
-    scheme.encoding = match own.encoding.as_deref() {
+    scheme.encoding = match settings.encoding.as_deref() {
         None | Some("hex") => Encoding::Hex,
         Some("base64") => Encoding::Base64,
         Some(other) => return Err(format!("signature: encoding `{other}`: expected hex or base64")),
     };
-    scheme.timestamp_header.clone_from(&own.timestamp_header);
-    scheme.id_header.clone_from(&own.id_header);
-    scheme.tolerance = seconds(own.tolerance, 300);
+    scheme.timestamp_header.clone_from(&settings.timestamp_header);
+    scheme.id_header.clone_from(&settings.id_header);
+    scheme.tolerance = seconds(settings.tolerance, 300);
     for name in [Some(&scheme.header), scheme.timestamp_header.as_ref(), scheme.id_header.as_ref()] {
         name.map_or(Ok(()), |name| is_header("signature", name))?;
     }
@@ -465,7 +468,7 @@ mod tests {
             ("", "lets nobody in"),
             ("jwks = 'https://id.example/keys'", "issuers"),
             ("issuers = ['me']\njwks = 'http://id.example/keys'", "not https"),
-            ("issuers = ['me']\njwks = 'ftp://id.example/keys'", "no URL"),
+            ("issuers = ['me']\njwks = 'ftp://id.example/keys'", "not a URL"),
             ("issuers = ['me']\njwks = '/no/such/file'", "/no/such/file"),
             ("issuers = ['me']\njwks = 'https://a/'\nalgorithms = ['HS256']", "need `secret`"),
             ("issuers = ['me']\njwks = 'https://a/'\nalgorithms = ['none']", "`none`"),
@@ -473,14 +476,14 @@ mod tests {
             ("issuers = ['me']\nsecret = 'short'", "32 bytes"),
             ("introspection = 'https://a/'\nclient_id = 'x'", "go together"),
             ("keys = { a = '' }", "empty"),
-            ("keys = { a = 'b' }\nkey_header = 'a b'", "no header name"),
+            ("keys = { a = 'b' }\nkey_header = 'a b'", "not a header name"),
             ("certificates = ['alice']", "neither"),
-            ("[ldap]\naddress = 'ldap.example'\nuser = 'uid={user}'", "no ldaps://"),
+            ("[ldap]\naddress = 'ldap.example'\nuser = 'uid={user}'", "not like ldaps://"),
             ("[ldap]\naddress = 'ldap://ldap.example'\nuser = 'uid={user}'", "not ldaps"),
             ("[ldap]\naddress = 'ldaps://a/dc=example'\nuser = 'uid={user}'", "server alone"),
             ("[ldap]\naddress = 'ldaps://a'\nuser = 'uid=alice'", "{user}"),
             ("[ldap]\naddress = 'ldaps://a'", "where users are"),
-            ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nfilter = '(uid=*)(|'", "no filter"),
+            ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nfilter = '(uid=*)(|'", "not a filter"),
             ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nbind = 'c'\npassword = ''", "go together"),
             ("[signature]\nsecrets = []", "secret"),
             ("[signature]\nsecrets = ['a']\nsigned = '{timestamp}.{body}'", "timestamp_header"),

@@ -32,12 +32,12 @@ const SWEEP: Duration = Duration::from_secs(10);
 /// How often the configuration is looked at where the system does not tell of changes.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// For how long nothing of it may change before changes are taken.
+/// How long the configuration must stay unchanged before its changes are read.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// How long a stop waits for the work of messages: service managers kill after 30 s, and what is given up has to be logged.
 const DRAIN: Duration = Duration::from_secs(25);
-/// How long what was cut then may clear away.
+/// How long flows that were cut then have to clean up.
 const CLEARING: Duration = Duration::from_secs(3);
 
 /// Where a bus listens.
@@ -138,10 +138,10 @@ impl Running {
         observe(settings, &services);
         let recorder = access.clone().map(|log| -> Arc<dyn flow::AccessLog> { Arc::new(log) });
         let mut servers = Vec::new();
-        let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {
-            Server::bind(address, tls, server_limits(settings))
-                .map(Arc::new)
-                .map_err(|error| format!("cannot listen on {address} for {what}: {}", in_words(&error, what)))
+        let bind = |address: SocketAddr, tls: Option<ServerTls>, option: &str| {
+            Server::bind(address, tls, server_limits(settings)).map(Arc::new).map_err(|error| {
+                format!("cannot listen on {address} for {option}: {}", in_words(&error, option))
+            })
         };
         let http = bind(start.addresses.http.unwrap_or(parse(HTTP)), None, "http")?;
         let http_address = http.local_addr();
@@ -159,7 +159,7 @@ impl Running {
                 Some(address)
             }
         };
-        // Behind those of the bus: they have their ports first.
+        // Bound after those of the bus, whose ports come first.
         let listeners =
             Arc::new(Listeners::new(Arc::clone(&workers), http_address.ip(), start.addresses.admin()));
         let prepared = listeners.prepare(&mut loaded.plan, settings);
@@ -198,13 +198,13 @@ impl Running {
         })
     }
 
-    /// Stops accepting, and waits until the work of all messages has ended, that of those included whose clients have their 202.
+    /// Stops accepting, and waits until the work of all messages has ended, including those whose clients already have their 202.
     /// What has not ended after `limits.drain` is given up.
     pub async fn drain(&self) {
         self.readiness.set(Phase::Draining);
         self.reloader.stop();
         let scopes = Arc::clone(&self.bus.services().scopes);
-        // Connections are cut when what is abandoned by that is named in the log.
+        // Connections are cut after the messages that are given up have been logged.
         let deadline = self.drain + Duration::from_millis(100);
         let mut draining = tokio::task::JoinSet::new();
         let servers = self.servers.iter().map(|(_, server)| Arc::clone(server));
@@ -272,7 +272,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
     flow::install_panic_hook();
     for (name, fate) in crate::tunables::report(&start.settings.wso2) {
         match fate {
-            // Said with its nearest name below.
+            // Reported below, with the nearest name.
             crate::tunables::Fate::Unknown => {}
             fate => tracing::info!(target: "busbar::settings", "{name}: {}", fate.text()),
         }
@@ -367,7 +367,7 @@ impl Reloads {
     async fn ended(&mut self) {
         match &mut self.running {
             Some(running) => {
-                // What a panic says is in the log.
+                // The panic hook has logged the panic.
                 let _ = running.await;
                 self.running = None;
             }
@@ -386,8 +386,8 @@ impl Reloads {
 
 fn reload(reloader: &Reloader, cause: Cause) {
     match reloader.reload(cause) {
-        Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
-        Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
+        Ok(outcome) => tracing::info!(target: "busbar::reload", "{outcome}"),
+        Err(reason) => tracing::error!(target: "busbar::reload", "{reason}"),
     }
 }
 
@@ -414,7 +414,7 @@ fn watch(start: &Start, reloader: &Arc<Reloader>) {
     };
     let (looks, compares, takes) = (Arc::clone(reloader), Arc::clone(reloader), Arc::clone(reloader));
     let take = move || {
-        // What a panic says is in the log; the next change may be a better one.
+        // The panic hook has logged the panic; the next change may compile.
         let reload = std::panic::AssertUnwindSafe(|| reload(&takes, Cause::Change));
         let _ = std::panic::catch_unwind(reload);
         !takes.stops()
@@ -465,11 +465,11 @@ fn parse(address: &str) -> SocketAddr {
     address.parse().expect("the default addresses are addresses")
 }
 
-fn in_words(error: &std::io::Error, what: &str) -> String {
+fn in_words(error: &std::io::Error, option: &str) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => format!("address in use; choose another with --{what}"),
+        std::io::ErrorKind::AddrInUse => format!("address in use; choose another with --{option}"),
         std::io::ErrorKind::PermissionDenied => {
-            format!("permission denied (ports below 1024 need privileges); choose another with --{what}")
+            format!("permission denied (ports below 1024 need privileges); choose another with --{option}")
         }
         std::io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
         _ => error.to_string(),
@@ -493,20 +493,20 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut client.waiting, limits.backend_waiting);
     set(&mut client.names, limits.dns_ttl.map(|time| time.0));
     set(&mut client.unknown_names, limits.dns_failure_ttl.map(|time| time.0));
-    // 0 is no bound.
+    // 0 means no limit.
     let bound = |most: usize| if most == 0 { usize::MAX } else { most };
     let time = |time: Duration| if time.is_zero() { Duration::MAX } else { time };
     let mut shared = Shared::new(Client::new(client));
     set(&mut shared.stores.limits.messages, limits.store_messages);
     set(&mut shared.stores.limits.bytes, limits.store_size.map(|size| size.0));
     set(&mut shared.aggregates.limits.parts, limits.aggregate_parts.map(bound));
-    set(&mut shared.aggregates.limits.time, limits.aggregate_time.map(|own| time(own.0)));
+    set(&mut shared.aggregates.limits.time, limits.aggregate_time.map(|limit| time(limit.0)));
     let mut services = Services::of(shared);
     set(&mut services.limits.held, limits.body.map(|size| size.0));
     if let Some(most) = limits.spill.map(|size| size.0 as u64).filter(|&most| most > 0) {
         let directory = limits.spill_directory.clone().unwrap_or_else(std::env::temp_dir);
         if !directory.is_dir() {
-            return Err(format!("limits.spill_directory: `{}` is no directory", directory.display()));
+            return Err(format!("limits.spill_directory: `{}` is not a directory", directory.display()));
         }
         let total = limits.spill_total.map_or(1 << 30, |size| size.0 as u64);
         services.limits.spill = Some(Arc::new(message::Spill::new(directory, most, total)));
@@ -537,21 +537,21 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.callback_address = callback_address(&settings.http.callback_address)?;
     let header = settings.http.correlation_header.trim();
     if !header.bytes().all(message::is_token_byte) {
-        return Err(format!("http.correlation_header: `{header}` is no header name"));
+        return Err(format!("http.correlation_header: `{header}` is not a header name"));
     }
     engine.correlation_header = header.to_owned();
     engine.users.clone_from(&settings.http.users.0);
     engine.access = crate::access::profiles(&settings.access)?;
     engine.java_numbers = settings.java_numbers;
-    let own = settings.security.clone();
+    let security = settings.security.clone();
     engine.security = Arc::new(flow::services::Security {
-        keystore: own.keystore,
-        password: own.password,
-        key_password: own.key_password,
-        alias: own.alias,
-        truststore: own.truststore,
-        trust_password: own.trust_password,
-        revoked: own.revoked,
+        keystore: security.keystore,
+        password: security.password,
+        key_password: security.key_password,
+        alias: security.alias,
+        truststore: security.truststore,
+        trust_password: security.trust_password,
+        revoked: security.revoked,
     });
     engine.task_overlap = settings.task.overlap;
     if let Some(path) = &settings.http.priorities {
@@ -573,8 +573,8 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     crate::tunables::apply(&settings.wso2, engine)?;
     crate::secrets::open(&settings.vault, engine)?;
     services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));
-    if let Some(own) = &settings.vault.hashicorp {
-        let server = crate::hashicorp::HashiCorp::new(own, Arc::clone(&services.tls))?;
+    if let Some(hashicorp) = &settings.vault.hashicorp {
+        let server = crate::hashicorp::HashiCorp::new(hashicorp, Arc::clone(&services.tls))?;
         services.settings.vault_remote = Some(Arc::new(server));
     }
     let proxies = crate::proxies::routes(&settings.proxy)?;
@@ -586,10 +586,10 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     Ok(services)
 }
 
-/// Puts the bound on the bytes that messages hold in force: there is one of the process, so that comes when nothing else can fail.
+/// Sets the limit on the bytes that messages hold. There is one for the process, so it is set when nothing else can fail.
 pub fn bound_memory(settings: &Settings) {
     let most = settings.limits.memory.map_or_else(crate::memory::half, |size| size.0);
-    // 0 is no bound.
+    // 0 means no limit.
     message::memory::set_most(if most == 0 { usize::MAX } else { most });
 }
 
@@ -614,7 +614,7 @@ fn callback_address(text: &str) -> Result<String, String> {
     }
 }
 
-/// What is said of databases.
+/// The settings of databases.
 pub fn sql(settings: &crate::settings::Sql, engine: &mut flow::Settings) {
     engine.sql_embedded = settings.embedded.is_some();
     set(&mut engine.sql_timeout, settings.timeout.map(|time| time.0));

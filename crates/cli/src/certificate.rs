@@ -1,5 +1,5 @@
-//! Certificates of listeners: the one of an https listener without any (made at the start, for localhost, trusted by nobody), and
-//! what is to be said of those that clients refuse, or will soon.
+//! Certificates of listeners: the self-signed one of an https listener that has none (made at the start, for localhost), and warnings about
+//! those that clients refuse, or will refuse soon.
 
 use flow::inbound::{Store, Stores};
 use jiff::{SignedDuration, Timestamp};
@@ -31,30 +31,31 @@ pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
     Ok(ServerTls::from_config(Arc::new(config)))
 }
 
-/// The certificate of a listener from key stores of Java: the first private key of the one, and the certificates of the other as authorities.
+/// The certificate of a listener from key stores of Java: the first private key of one, and the certificates of the other as authorities.
 ///
 /// # Errors
-/// One of them cannot be read, or has nothing of that.
+/// A key store cannot be read, or has no such key or certificate.
 pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
-    let name = stores.keys.files.first().map(|own| own.display().to_string()).unwrap_or_default();
+    let name = stores.keys.files.first().map(|file| file.display().to_string()).unwrap_or_default();
     let mut entries = entries(&stores.keys)?;
-    let Some(at) = entries.iter().position(|own| own.key.is_some()) else {
+    let Some(at) = entries.iter().position(|entry| entry.key.is_some()) else {
         return Err(format!("{name}: it has no private key"));
     };
     let Entry { key, chain: mut certificates, .. } = entries.swap_remove(at);
     if certificates.len() < 2 {
-        // Of PEM, what follows the certificate is what issued it.
-        certificates.extend(entries.into_iter().filter(|own| own.key.is_none()).flat_map(|own| own.chain));
+        // In PEM, the certificates of the issuers follow.
+        certificates
+            .extend(entries.into_iter().filter(|entry| entry.key.is_none()).flat_map(|entry| entry.chain));
     }
     let client_roots = match &stores.trusted {
-        Some(store) => self::entries(store)?.into_iter().flat_map(|own| own.chain).collect(),
+        Some(store) => self::entries(store)?.into_iter().flat_map(|entry| entry.chain).collect(),
         None => Vec::new(),
     };
     let client_verify = stores.client_verify;
     if client_verify != ClientVerify::None && client_roots.is_empty() {
         return Err("the trust store has no certificates".to_owned());
     }
-    let key = key.map(|own| own.to_vec()).unwrap_or_default();
+    let key = key.map(|der| der.to_vec()).unwrap_or_default();
     let (rules, http1_only) = (stores.rules.clone(), !http2);
     let parts = ServerTlsParts { name, certificates, key, client_roots, client_verify, http1_only, rules };
     ServerTls::of_parts(parts).map_err(|error| error.to_string())
@@ -67,21 +68,21 @@ fn entries(store: &Store) -> Result<Vec<Entry>, String> {
         let read =
             std::fs::read(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
         bytes.extend(read);
-        // Of PEM each part begins a line.
+        // In PEM, each part begins a line.
         if store.files.len() > 1 {
             bytes.push(b'\n');
         }
     }
     security::keys::entries(&bytes, &store.password, store.key_password.as_deref()).map_err(|why| {
-        format!("{}: {why}", store.files.first().map(|own| own.display().to_string()).unwrap_or_default())
+        format!("{}: {why}", store.files.first().map(|file| file.display().to_string()).unwrap_or_default())
     })
 }
 
 /// A certificate that ends within this time is reported.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// What is to be said of the time in which the certificate of a listener is valid: clients refuse one that has ended, and that
-/// comes as a surprise. `None`: nothing.
+/// A warning about the validity of a listener's certificate: clients refuse one that has expired, and nothing else tells of that. `None`: it
+/// is valid for long enough.
 pub fn remark(tls: &ServerTls, now: Timestamp) -> Option<String> {
     let (begins, ends) = authentication::certificate::validity(tls.certificate()?)?;
     let (begins, ends) = (Timestamp::from_second(begins).ok()?, Timestamp::from_second(ends).ok()?);

@@ -235,9 +235,9 @@ fn every_element_is_in_the_table() {
     let table = page("elements.md");
     // The operations of connectors are not part of the schema; `crates/connectors/tests/pages.rs` looks after their pages.
     let registry = mediators::registry(endpoints::endpoint);
-    let mut all = table.clone() + &page("mediators.md");
+    let mut text = table.clone() + &page("mediators.md");
     for definition in &registry.definitions {
-        all += &page(&format!("mediators/{}.md", definition.name));
+        text += &page(&format!("mediators/{}.md", definition.name));
     }
     let schema = crate::verbs::schema::schema(&registry);
     let names: std::collections::BTreeSet<&str> = schema
@@ -248,7 +248,7 @@ fn every_element_is_in_the_table() {
     assert!(names.len() > 150, "only {} elements were found", names.len());
     let missing: Vec<_> = names
         .iter()
-        .filter(|name| !all.contains(&format!("`{name}`")) && !all.contains(&format!("/{name}`")))
+        .filter(|name| !text.contains(&format!("`{name}`")) && !text.contains(&format!("/{name}`")))
         .collect();
     assert!(missing.is_empty(), "docs/elements.md says nothing of {missing:?}");
     for row in table.lines().filter(|line| line.starts_with("| `")) {
@@ -313,8 +313,8 @@ fn commands_are_known() {
             let line = match words.split_first() {
                 Some((program, _)) if program == "busbar" => words,
                 Some((program, rest)) if program == "cargo" && rest.first().is_some_and(|w| w == "run") => {
-                    let own = rest.iter().skip_while(|word| *word != "--").skip(1).cloned();
-                    std::iter::once("busbar".to_owned()).chain(own).collect()
+                    let arguments = rest.iter().skip_while(|word| *word != "--").skip(1).cloned();
+                    std::iter::once("busbar".to_owned()).chain(arguments).collect()
                 }
                 _ => continue,
             };
@@ -363,9 +363,9 @@ fn links_lead_somewhere() {
         let text = std::fs::read_to_string(&page).expect("a page can be read");
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = target.split('#').next().unwrap_or("");
-            // Pages that are written elsewhere may come later.
-            let later = ["operations.md", "performance.md"].iter().any(|name| path.ends_with(name));
-            if path.is_empty() || path.contains("://") || later {
+            // Pages that are written by measurements may be absent.
+            let is_measured = ["operations.md", "performance.md"].iter().any(|name| path.ends_with(name));
+            if path.is_empty() || path.contains("://") || is_measured {
                 continue;
             }
             let folder = page.parent().expect("a page is in a folder");

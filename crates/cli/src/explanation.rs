@@ -136,7 +136,8 @@ fn find(steps: &[Step], need: Need) -> Option<&Step> {
 impl Part {
     /// What its dearest step needs.
     pub fn need(&self) -> Need {
-        dearest(&self.steps).max(self.endpoint.iter().map(|one| one.need).max().unwrap_or(Need::Nothing))
+        dearest(&self.steps)
+            .max(self.endpoint.iter().map(|endpoint| endpoint.need).max().unwrap_or(Need::Nothing))
     }
 }
 
@@ -157,7 +158,7 @@ fn dearest(steps: &[Step]) -> Need {
 pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
     let mut flows = Vec::new();
     let mut used = HashSet::new();
-    let is_wanted = |own: &str| name.is_none_or(|name| name == own);
+    let is_wanted = |flow: &str| name.is_none_or(|name| name == flow);
     let mut add = |mut flow: Flow, parts: &mut dyn FnMut(&mut Walk<'_>) -> Vec<Part>| {
         let mut walk = Walk { plan, shown: HashSet::new(), depth: 0 };
         flow.parts = parts(&mut walk);
@@ -200,17 +201,17 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
         plan.templates().map(|(name, template)| ("template", name, template.list)).collect();
     templates.sort_by_key(|(_, name, _)| *name);
     lists.extend(templates);
-    for (kind, own, list) in lists {
+    for (kind, flow_name, list) in lists {
         let span = plan.list(list).span;
         let is_new = span.file != FileId::BUILT_IN && !used.contains(&list);
-        if is_new || name == Some(own) {
+        if is_new || name == Some(flow_name) {
             let mut walk = Walk { plan, shown: HashSet::new(), depth: 0 };
             let mut part = walk.part("", list);
             part.sequence = None;
             used.extend(walk.shown);
-            if is_wanted(own) {
-                let stages = if own == "main" { Around::all(plan.main_stages()) } else { Vec::new() };
-                flows.push(Flow { parts: vec![part], stages, ..Flow::new(kind, own, span) });
+            if is_wanted(flow_name) {
+                let stages = if flow_name == "main" { Around::all(plan.main_stages()) } else { Vec::new() };
+                flows.push(Flow { parts: vec![part], stages, ..Flow::new(kind, flow_name, span) });
             }
         }
     }
@@ -250,7 +251,7 @@ impl Walk<'_> {
 
     /// The name of a list that is a sequence or a template of its own.
     fn named(&self, list: ListId) -> Option<String> {
-        let sequence = self.plan.sequences().find(|(_, own)| *own == list).map(|(name, _)| name);
+        let sequence = self.plan.sequences().find(|(_, id)| *id == list).map(|(name, _)| name);
         let template =
             || self.plan.templates().find(|(_, template)| template.list == list).map(|(name, _)| name);
         sequence.or_else(template).map(str::to_owned)
@@ -269,7 +270,7 @@ impl Walk<'_> {
                     None => endpoints.push(next),
                 }
             }
-            let sending = endpoints.iter().map(|one| one.need).max().unwrap_or(Need::Nothing);
+            let sending = endpoints.iter().map(|endpoint| endpoint.need).max().unwrap_or(Need::Nothing);
             let lists = planned.mediator.lists();
             steps.push(Step {
                 name: planned.name,
@@ -301,7 +302,7 @@ fn behind(reference: &EndpointRef) -> Behind {
         why: String::new(),
     };
     match reference {
-        EndpointRef::Known(endpoint) => known(endpoint.as_ref()),
+        EndpointRef::Known(endpoint) => behind(endpoint.as_ref()),
         EndpointRef::Missing(key) => unknown(format!("{key}, which does not exist")),
         EndpointRef::Dynamic(expression) => Behind {
             need: reference.need(),
@@ -311,9 +312,9 @@ fn behind(reference: &EndpointRef) -> Behind {
     }
 }
 
-fn known(endpoint: &dyn Endpoint) -> Behind {
+fn behind(endpoint: &dyn Endpoint) -> Behind {
     let leaves = endpoint.leaves();
-    // Their parts with secrets are nobody's to see.
+    // Addresses are shown without their passwords.
     let shown = |text: &str| message::redact::addresses(text).into_owned();
     let name = shown(endpoint.name());
     let mut addresses: Vec<String> = leaves.iter().map(|leaf| shown(&leaf.address())).collect();

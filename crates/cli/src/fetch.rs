@@ -68,7 +68,7 @@ pub enum Answer {
     Gone(u16),
 }
 
-/// A URL without `user:password@`, and that.
+/// A URL without `user:password@`, and the user information.
 fn without_user(url: &str) -> (String, Option<&str>) {
     let Some((scheme, rest)) = url.split_once("://") else { return (url.to_owned(), None) };
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -137,7 +137,7 @@ fn fresh(control: Option<&str>) -> Option<Duration> {
     ages.find_map(|age| age.trim_matches('"').parse().ok()).filter(|age| *age > 0).map(Duration::from_secs)
 }
 
-/// User information of a URL as it was meant.
+/// The user information of a URL, percent-decoded.
 fn decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let hex = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));

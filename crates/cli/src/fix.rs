@@ -21,7 +21,7 @@ pub struct Fixed {
 /// Applies the fixes of findings.
 pub fn apply<'a>(found: impl IntoIterator<Item = &'a Diagnostic>, sources: &SourceMap) -> Fixed {
     let mut fixed = Fixed::default();
-    // Those of a file by the place where they begin: what overlaps waits for the next round.
+    // The fixes of a file by their places: one that overlaps another waits for the next round.
     let mut files: BTreeMap<FileId, Vec<(&'a [Edit], &'a str)>> = BTreeMap::new();
     for diagnostic in found {
         if let Some(fix) = &diagnostic.fix
@@ -31,10 +31,10 @@ pub fn apply<'a>(found: impl IntoIterator<Item = &'a Diagnostic>, sources: &Sour
                 .iter()
                 .all(|edit| edit.span.file == first.span.file && sources.text(edit.span) == edit.was)
         {
-            let own = files.entry(first.span.file).or_default();
-            let mut taken = own.iter().flat_map(|(edits, _)| edits.iter());
+            let edits_of_file = files.entry(first.span.file).or_default();
+            let mut taken = edits_of_file.iter().flat_map(|(edits, _)| edits.iter());
             if !taken.any(|other| fix.edits.iter().any(|edit| overlap(edit, other))) {
-                own.push((&fix.edits, &fix.title));
+                edits_of_file.push((&fix.edits, &fix.title));
             }
         }
     }
@@ -64,7 +64,7 @@ fn change(file: &SourceFile, edits: &[&Edit]) -> Result<(), String> {
         let archive = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Err(format!("it is in the archive {archive}: change its source and pack it anew"));
     }
-    // Behind a link lies the file.
+    // A link is followed: the file behind it is replaced.
     let path = path.canonicalize().map_err(|error| io_reason(&error))?;
     let before = fs::read(&path).map_err(|error| io_reason(&error))?;
     let mark = if before.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
@@ -72,7 +72,7 @@ fn change(file: &SourceFile, edits: &[&Edit]) -> Result<(), String> {
         return Err("it is not in UTF-8, or has changed meanwhile".to_owned());
     }
     let after = edited(&before, mark, edits);
-    // A text that is no XML any more would be worse than what was found.
+    // A file that is no longer well-formed would be worse than the finding.
     let text = String::from_utf8_lossy(after.get(mark..).unwrap_or_default()).into_owned();
     if config::parse(FileId::BUILT_IN, &text).is_err() {
         return Err("the change would break it".to_owned());

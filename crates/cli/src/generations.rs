@@ -65,7 +65,9 @@ impl History {
     pub fn add(&mut self, plan: &Plan, good: &LastGood, changes: Changes, cause: Cause, is_same: bool) {
         let before = self.kept.back().map(Arc::clone);
         // The same configuration was read once more.
-        let is_faulty = |one: &FaultyArtifact| (one.kind, one.name.clone(), one.held, one.message.clone());
+        let is_faulty = |artifact: &FaultyArtifact| {
+            (artifact.kind, artifact.name.clone(), artifact.held, artifact.message.clone())
+        };
         let same = before.as_ref().filter(|before| {
             let faulty = before.faulty.iter().map(is_faulty).eq(plan.faulty.iter().map(is_faulty));
             is_same && changes.is_empty() && faulty
@@ -90,20 +92,20 @@ impl History {
         }
     }
 
-    /// What lies there is in force: no rollback holds any more.
+    /// The files are in force again: a rollback no longer holds.
     pub fn read_anew(&mut self) {
         self.rolled_back = None;
     }
 
-    /// Nothing came of this one.
+    /// A configuration was refused.
     pub fn refused(&mut self, cause: Cause, why: &str) {
         let refused = Refused { when: Timestamp::now(), cause: cause.to_string(), why: why.to_owned() };
         self.refused = Some(refused);
     }
 
-    /// The one of a number.
+    /// The generation with this number.
     pub fn get(&self, number: u64) -> Option<Arc<Generation>> {
-        self.kept.iter().find(|one| one.number == number).cloned()
+        self.kept.iter().find(|generation| generation.number == number).cloned()
     }
 
     /// The generation that was rolled back to, as long as that holds.

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Largest answer.
 const LARGEST: usize = 1 << 20;
 
-/// Where it is, and who asks: a token, an AppRole, or a user of LDAP. Secrets in it are never shown.
+/// Its address, and the credentials of the bus: a token, an AppRole, or a user of LDAP. Secrets in it are never shown.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
@@ -50,12 +50,12 @@ impl fmt::Debug for Server {
     }
 }
 
-/// A vault that is asked.
+/// A client of a vault.
 pub struct HashiCorp {
     server: Server,
     url: Url,
     tls: Arc<TlsProfiles>,
-    /// The token that signing in has given.
+    /// The token that signing in returned.
     signed_in: Mutex<Option<Secret>>,
 }
 
@@ -70,25 +70,26 @@ impl HashiCorp {
     ///
     /// # Errors
     /// They do not fit together.
-    pub fn new(own: &Server, tls: Arc<TlsProfiles>) -> Result<HashiCorp, String> {
+    pub fn new(settings: &Server, tls: Arc<TlsProfiles>) -> Result<HashiCorp, String> {
         let wrong = |why: &str| format!("vault.hashicorp: {why}");
-        let url = crate::access::secure_url("vault.hashicorp.address", &own.address, own.plain_http)?;
-        if ![None, Some(1), Some(2)].contains(&own.engine_version) {
+        let url =
+            crate::access::secure_url("vault.hashicorp.address", &settings.address, settings.plain_http)?;
+        if ![None, Some(1), Some(2)].contains(&settings.engine_version) {
             return Err(wrong("`engine_version` is 1 or 2"));
         }
-        if own.role_id.is_some() != own.secret_id.is_some() {
+        if settings.role_id.is_some() != settings.secret_id.is_some() {
             return Err(wrong("`role_id` and `secret_id` go together"));
         }
-        if own.ldap_user.is_some() != own.ldap_password.is_some() {
+        if settings.ldap_user.is_some() != settings.ldap_password.is_some() {
             return Err(wrong("`ldap_user` and `ldap_password` go together"));
         }
-        let ways = [own.token.is_some(), own.role_id.is_some(), own.ldap_user.is_some()];
-        if ways.iter().filter(|own| **own).count() > 1 {
+        let ways = [settings.token.is_some(), settings.role_id.is_some(), settings.ldap_user.is_some()];
+        if ways.iter().filter(|is_set| **is_set).count() > 1 {
             return Err(wrong("`token`, `role_id` and `ldap_user` exclude each other"));
         }
-        let mut server = own.clone();
+        let mut server = settings.clone();
         if !ways.contains(&true) {
-            let token = std::env::var("VAULT_TOKEN").ok().filter(|own| !own.is_empty());
+            let token = std::env::var("VAULT_TOKEN").ok().filter(|token| !token.is_empty());
             server.token = Some(token.ok_or_else(|| {
                 wrong("nobody asks: set `token`, `role_id` or `ldap_user`, or the environment variable VAULT_TOKEN")
             })?);
@@ -96,7 +97,7 @@ impl HashiCorp {
         Ok(HashiCorp { server, url, tls, signed_in: Mutex::default() })
     }
 
-    /// The token to ask with; `anew`: the one of before is no longer good.
+    /// The token for requests; `anew`: the last one is no longer valid.
     async fn token(&self, anew: bool) -> Result<Secret, String> {
         if let Some(token) = &self.server.token {
             return Ok(Secret::new(token.clone()));
@@ -105,19 +106,19 @@ impl HashiCorp {
         if let Some(token) = kept.filter(|_| !anew) {
             return Ok(token);
         }
-        let own = &self.server;
-        let (path, body) = match (&own.role_id, &own.ldap_user) {
+        let settings = &self.server;
+        let (path, body) = match (&settings.role_id, &settings.ldap_user) {
             (Some(role), _) => {
-                ("auth/approle/login".to_owned(), json!({"role_id": role, "secret_id": own.secret_id}))
+                ("auth/approle/login".to_owned(), json!({"role_id": role, "secret_id": settings.secret_id}))
             }
             (None, Some(user)) => {
-                (format!("auth/ldap/login/{}", encoded(user)), json!({"password": own.ldap_password}))
+                (format!("auth/ldap/login/{}", encoded(user)), json!({"password": settings.ldap_password}))
             }
             (None, None) => return Err("nobody asks".to_owned()),
         };
-        let (status, answer) =
-            self.ask(&Method::Post, &path, own.namespace.as_deref(), None, Some(body)).await?;
-        let token = answer.pointer("/auth/client_token").and_then(Value::as_str).filter(|_| status == 200);
+        let (status, response) =
+            self.ask(&Method::Post, &path, settings.namespace.as_deref(), None, Some(body)).await?;
+        let token = response.pointer("/auth/client_token").and_then(Value::as_str).filter(|_| status == 200);
         let token =
             Secret::new(token.ok_or_else(|| format!("signing in was answered with {status}"))?.to_owned());
         *flow::lock(&self.signed_in) = Some(token.clone());
@@ -135,18 +136,18 @@ impl HashiCorp {
         let mut anew = false;
         loop {
             let token = self.token(anew).await?;
-            let (status, answer) = self.ask(&Method::Get, &place, namespace, Some(&token), None).await?;
+            let (status, response) = self.ask(&Method::Get, &place, namespace, Some(&token), None).await?;
             match status {
                 200 => {
                     let pointer = if is_first { "/data" } else { "/data/data" };
-                    let found = answer.pointer(pointer).and_then(|own| own.get(field));
+                    let found = response.pointer(pointer).and_then(|data| data.get(field));
                     return match found {
                         Some(Value::String(text)) => Ok(text.clone()),
-                        Some(own @ (Value::Number(_) | Value::Bool(_))) => Ok(own.to_string()),
+                        Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value.to_string()),
                         _ => Err("there is no such field".to_owned()),
                     };
                 }
-                // The token that signing in gave has ended.
+                // The token that signing in returned has expired.
                 401 | 403 if !anew && self.server.token.is_none() => anew = true,
                 404 => return Err("there is nothing at this path".to_owned()),
                 other => return Err(format!("the vault answered with {other}")),
@@ -185,9 +186,9 @@ impl HashiCorp {
         }
         let mut body = match body {
             None => Body::Empty,
-            Some(own) => {
+            Some(json) => {
                 headers.set("Content-Type", "application/json");
-                Body::Bytes(own.to_string().into_bytes().into())
+                Body::Bytes(json.to_string().into_bytes().into())
             }
         };
         let base = url.path_and_query.split('?').next().unwrap_or_default().trim_end_matches('/');
@@ -203,8 +204,8 @@ impl HashiCorp {
         let response = client.send(&target, request, &options).await.map_err(|error| error.to_string())?;
         let status = response.head.status;
         let text = flow::authority::received(response.body, LARGEST).await.map_err(|fault| fault.message)?;
-        let answer = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Ok((status, answer))
+        let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok((status, json))
     }
 }
 
@@ -250,8 +251,8 @@ mod tests {
     #[test]
     fn settings_fit_together() {
         let judge = |text: &str| {
-            let own: Server = toml::from_str(text).unwrap();
-            HashiCorp::new(&own, Arc::default()).map(|own| format!("{own:?}"))
+            let settings: Server = toml::from_str(text).unwrap();
+            HashiCorp::new(&settings, Arc::default()).map(|hashicorp| format!("{hashicorp:?}"))
         };
         assert_eq!(
             judge("address = 'https://vault.example:8200'\ntoken = 'hvs.1'").unwrap(),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::{Server, ServerLimits, ServerTls, ServerTlsOptions, TlsRules, Workers};
 
-/// How long a port that was given up just now is waited for.
+/// Longest wait for a port that was just closed.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
 /// See the module.
@@ -117,7 +117,9 @@ impl Listeners {
         let given_up = {
             let mut open = lock(&self.open);
             match open.get(&port) {
-                Some(own) if own.tls.is_some() == tls.is_some() && own.websocket == websocket => {
+                Some(listener)
+                    if listener.tls.is_some() == tls.is_some() && listener.websocket == websocket =>
+                {
                     prepared.renewed.extend(tls.map(|(read, tls)| (port, tls, read)));
                     return Ok(());
                 }
@@ -126,8 +128,8 @@ impl Listeners {
             }
         };
         let until = std::time::Instant::now() + GIVEN_UP;
-        if let Some(own) = &given_up {
-            self.end(own);
+        if let Some(listener) = &given_up {
+            self.end(listener);
         }
         let (read, tls) = tls.unzip();
         let limits = limits_of(websocket, settings);
@@ -153,46 +155,46 @@ impl Listeners {
     pub fn follow(&self, prepared: Prepared, bus: &Arc<Bus>) {
         let mut open = lock(&self.open);
         for (port, tls, read) in prepared.renewed {
-            if let Some(own) = open.get_mut(&port) {
-                own.server.set_tls(read);
-                own.tls = Some(tls);
+            if let Some(listener) = open.get_mut(&port) {
+                listener.server.set_tls(read);
+                listener.tls = Some(tls);
             }
         }
-        for (port, own) in prepared.opened {
+        for (port, listener) in prepared.opened {
             let through = Through { bus: Arc::clone(bus), port };
-            match own.server.serve(&self.workers, Arc::new(through)) {
-                Ok(()) => _ = open.insert(port, own),
+            match listener.server.serve(&self.workers, Arc::new(through)) {
+                Ok(()) => _ = open.insert(port, listener),
                 Err(error) => {
                     tracing::error!(target: "busbar::reload", "cannot accept on port {port}: {error}")
                 }
             }
         }
         let plan = bus.plan();
-        let ports: Vec<u16> = plan.inbound_endpoints().iter().filter_map(|own| own.port).collect();
-        open.retain(|port, own| {
+        let ports: Vec<u16> = plan.inbound_endpoints().iter().filter_map(|endpoint| endpoint.port).collect();
+        open.retain(|port, listener| {
             let goes_on = ports.contains(port);
             if !goes_on {
-                self.end(own);
+                self.end(listener);
             }
             goes_on
         });
     }
 
-    /// All that are open.
+    /// All open listeners.
     pub fn servers(&self) -> Vec<Arc<Server>> {
-        lock(&self.open).values().map(|own| Arc::clone(&own.server)).collect()
+        lock(&self.open).values().map(|listener| Arc::clone(&listener.server)).collect()
     }
 
-    /// Other settings are in force.
+    /// Applies new settings.
     pub fn set_limits(&self, settings: &Settings) {
-        for own in lock(&self.open).values() {
-            own.server.set_limits(limits_of(own.websocket, settings));
+        for listener in lock(&self.open).values() {
+            listener.server.set_limits(limits_of(listener.websocket, settings));
         }
     }
 
     /// Stops accepting, and lets the requests that were taken end, however long that takes.
-    fn end(&self, own: &Open) {
-        let server = Arc::clone(&own.server);
+    fn end(&self, listener: &Open) {
+        let server = Arc::clone(&listener.server);
         if let Some(worker) = self.workers.handles().first() {
             // Not the work of a message: it waits for connections.
             worker.spawn(async move { server.drain(Duration::from_secs(3600)).await });
@@ -202,21 +204,21 @@ impl Listeners {
 
 /// The certificates of inbound endpoints that cannot be used: a finding for each endpoint.
 pub fn unusable_certificates(plan: &Plan) -> Vec<Diagnostic> {
-    let read = plan.inbound_endpoints().iter().filter_map(|own| match &own.tls {
-        Some(Tls::Own(options)) => Some((own, ServerTls::new(options).map_err(|why| why.to_string()))),
-        Some(Tls::Stores(stores)) => Some((own, crate::certificate::of_stores(stores, true))),
+    let read = plan.inbound_endpoints().iter().filter_map(|endpoint| match &endpoint.tls {
+        Some(Tls::Own(options)) => Some((endpoint, ServerTls::new(options).map_err(|why| why.to_string()))),
+        Some(Tls::Stores(stores)) => Some((endpoint, crate::certificate::of_stores(stores, true))),
         _ => None,
     });
     let now = jiff::Timestamp::now();
-    let found = read.filter_map(|(own, read)| match read {
+    let found = read.filter_map(|(endpoint, read)| match read {
         Ok(tls) => {
             let why = crate::certificate::remark(&tls, now)?;
-            let message = format!("the inbound endpoint `{}`: {why}", own.name);
-            Some(Diagnostic::warning("certificate-expires", message).at(own.span, "renew it"))
+            let message = format!("the inbound endpoint `{}`: {why}", endpoint.name);
+            Some(Diagnostic::warning("certificate-expires", message).at(endpoint.span, "renew it"))
         }
         Err(why) => {
-            let message = format!("the inbound endpoint `{}` cannot listen: {why}", own.name);
-            Some(Diagnostic::error("unusable-certificate", message).at(own.span, "this one is left out"))
+            let message = format!("the inbound endpoint `{}` cannot listen: {why}", endpoint.name);
+            Some(Diagnostic::error("unusable-certificate", message).at(endpoint.span, "this one is left out"))
         }
     });
     found.collect()
@@ -245,7 +247,7 @@ fn certificate(tls: &Tls, http2: bool, settings: &Settings) -> Result<ServerTls,
         Tls::OfBus => server_tls(settings, http2),
         Tls::Stores(stores) => {
             let tls = crate::certificate::of_stores(stores, http2)?;
-            let file = stores.keys.files.first().map(|own| own.display().to_string()).unwrap_or_default();
+            let file = stores.keys.files.first().map(|file| file.display().to_string()).unwrap_or_default();
             warn_of_expiry(&format!("the https inbound endpoint of {file}"), &tls);
             Ok(tls)
         }
@@ -318,7 +320,7 @@ pub fn server_tls(settings: &Settings, http2: bool) -> Result<ServerTls, String>
         client_roots: tls.client_roots.clone(),
         client_verify,
         http1_only,
-        more: tls.hosts.iter().map(|own| (own.certificate.clone(), own.key.clone())).collect(),
+        more: tls.hosts.iter().map(|host| (host.certificate.clone(), host.key.clone())).collect(),
         rules: TlsRules {
             versions: tls.versions.clone(),
             ciphers: tls.ciphers.clone(),

@@ -23,14 +23,14 @@ pub struct Loaded {
     pub flawed: Flawed,
 }
 
-/// What is in force while a configuration is loaded that is to take its place.
+/// What is in force while the configuration that is to replace it is loaded.
 #[derive(Clone, Copy)]
 pub struct InForce<'a> {
     /// The configuration.
     pub good: &'a LastGood,
     /// An artifact whose new version is faulty stays as it is there.
     pub mixes: bool,
-    /// Leaves out of a plan what it can be known of that it will not run: a port that is taken.
+    /// Leaves out of a plan what cannot run here, such as an endpoint whose port is taken.
     pub leave_out: &'a dyn Fn(&mut Plan),
 }
 
@@ -52,7 +52,7 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
         fetch,
         check_only: services.settings.check_only,
         sources: texts,
-        running: in_force.map(|own| own.good.running()).unwrap_or_default(),
+        running: in_force.map(|running| running.good.running()).unwrap_or_default(),
         ..Default::default()
     };
     let loaded = config::load(path, &options);
@@ -70,10 +70,10 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
         match in_force.mixes {
             true => faulty.extend(held),
             // All changes, or nothing.
-            false => found.extend(held.iter().map(|one| {
-                let name = one.name.as_deref().unwrap_or_default();
+            false => found.extend(held.iter().map(|library| {
+                let name = library.name.as_deref().unwrap_or_default();
                 Diagnostic::error("broken-library", format!("the archive of the library `{name}` is faulty"))
-                    .at(one.span, one.message.clone())
+                    .at(library.span, library.message.clone())
             })),
         }
     }
@@ -83,7 +83,7 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
     Loaded { flawed: loaded.flawed, ..settle(read, services, in_force) }
 }
 
-/// Compiles a configuration once more that was in force before what is now; `faulty`: what was left out of it.
+/// Compiles once more a configuration that was in force before; `faulty`: what was left out of it.
 pub fn again(
     good: &LastGood,
     mut faulty: Vec<FaultyArtifact>,
@@ -92,10 +92,10 @@ pub fn again(
 ) -> Loaded {
     // What could not listen then may do so now.
     let written = good.configuration().written();
-    let is_there = |one: &FaultyArtifact| {
-        written.iter().any(|own| own.kind == one.kind && Some(&own.name) == one.name.as_ref())
+    let is_there = |artifact: &FaultyArtifact| {
+        written.iter().any(|other| other.kind == artifact.kind && Some(&other.name) == artifact.name.as_ref())
     };
-    faulty.retain(|one| one.held || !is_there(one));
+    faulty.retain(|artifact| artifact.held || !is_there(artifact));
     let read = Read {
         configuration: good.again(last),
         sources: good.sources().clone(),
@@ -109,14 +109,14 @@ pub fn again(
 
 /// What a faulty artifact falls back on.
 fn last_of(in_force: Option<InForce<'_>>) -> Option<&LastGood> {
-    in_force.filter(|own| own.mixes).map(|own| own.good)
+    in_force.filter(|running| running.mixes).map(|running| running.good)
 }
 
 /// A configuration that was read, and is not compiled yet.
 struct Read {
     configuration: Configuration,
     sources: SourceMap,
-    /// Those of `sources` that are of the configuration before.
+    /// The files among `sources` that belong to the configuration before.
     old: SourceMap,
     faulty: Vec<FaultyArtifact>,
     found: Diagnostics,
@@ -133,17 +133,18 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         let mut texts = sources.clone();
         let files = configuration.files();
         texts.retain(|file| old.get(file).is_none() || files.contains(&file));
-        let mut all = found.clone();
-        let mut plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
-        if let Some(in_force) = in_force.filter(|own| own.mixes) {
+        let mut findings = found.clone();
+        let mut plan =
+            flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut findings);
+        if let Some(in_force) = in_force.filter(|running| running.mixes) {
             (in_force.leave_out)(&mut plan);
         }
-        let unknown = unknown_values(&all);
-        let errors = all.iter().skip(so_far).filter(|one| one.severity == Severity::Error);
+        let unknown = unknown_values(&findings);
+        let errors = findings.iter().skip(so_far).filter(|one| one.severity == Severity::Error);
         let errors: Vec<Diagnostic> = errors.filter(|one| !unknown.has(one)).cloned().collect();
         let failed = plan.faulty.get(read..).unwrap_or_default();
         let held = last.map(|last| {
-            let named = all.iter().skip(so_far).filter(|one| is_of_a_document(one));
+            let named = findings.iter().skip(so_far).filter(|one| is_of_a_document(one));
             let named = named.filter_map(|one| Some((one.span()?, sources.text(one.span()?), &one.message)));
             let unchanged = failed.iter().filter_map(|one| {
                 // A sequence of the registry is known by its key only.
@@ -184,53 +185,55 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         }
         let held = last.map(|last| configuration.fall_back(&mut failed, &sources, last, false));
         if held.is_none_or(|held| held.is_empty()) {
-            break (plan, all, failed);
+            break (plan, findings, failed);
         }
         found.extend(errors);
-        faulty.extend(failed.into_iter().filter(|one| one.held));
+        faulty.extend(failed.into_iter().filter(|artifact| artifact.held));
     };
     let artifacts = configuration.artifacts();
     let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
     let good = good.standing_for(&plan.faulty, last);
     let unknown = unknown_values(&found);
-    let mut known = Diagnostics::new();
-    known.extend(found.into_iter().filter(|one| !unknown.has(one)));
-    let found = once(known, &plan);
+    let mut rest = Diagnostics::new();
+    rest.extend(found.into_iter().filter(|finding| !unknown.has(finding)));
+    let found = once(rest, &plan);
     Loaded { plan, found, artifacts, good, not_read, flawed: Flawed::default() }
 }
 
 /// Libraries that are left out since another one has their name. Operations that are executed here are taken from no library.
 fn beside(configuration: &Configuration) -> Vec<Diagnostic> {
-    let own = |name: &str| {
-        let is_of_it = |operation: &str| operation.strip_prefix(name).is_some_and(|own| own.starts_with('.'));
+    let is_connector = |name: &str| {
+        let is_of_it =
+            |operation: &str| operation.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         connectors::definitions().any(|definition| is_of_it(definition.name))
     };
-    let libraries = configuration.libraries.iter().filter(|library| !own(&library.name));
+    let libraries = configuration.libraries.iter().filter(|library| !is_connector(&library.name));
     let beside = libraries.flat_map(|library| library.beside.iter().map(move |place| (library, *place)));
-    let said = beside.map(|(library, place)| {
+    let clashes = beside.map(|(library, place)| {
         let message = format!("two libraries are named `{}`, and they differ", library.name);
         Diagnostic::warning("duplicate-key", message)
             .at(place, "this one is left out, with all its operations")
             .at(library.place, "this one counts")
     });
-    said.collect()
+    clashes.collect()
 }
 
-/// The places of values that only the machine has that runs the configuration.
+/// The places of values that are known only where the configuration runs.
 struct UnknownValues(HashSet<Span>);
 
 impl UnknownValues {
-    /// Whether this is said of such a value, as if it were what stands there.
-    fn has(&self, one: &Diagnostic) -> bool {
-        one.rule != UNRESOLVED && one.span().is_some_and(|span| self.0.contains(&span))
+    /// Whether a finding is about such a value, and not about its absence.
+    fn has(&self, finding: &Diagnostic) -> bool {
+        finding.rule != UNRESOLVED && finding.span().is_some_and(|span| self.0.contains(&span))
     }
 }
 
 const UNRESOLVED: &str = "unresolved-value";
 
-/// The values that are not there and need not be (`busbar check`): what they would be is known nowhere here.
+/// Values that are absent and may be (`busbar check`): they are known only where the configuration runs.
 fn unknown_values(found: &Diagnostics) -> UnknownValues {
-    let absent = found.iter().filter(|one| one.rule == UNRESOLVED && one.severity == Severity::Warning);
+    let absent =
+        found.iter().filter(|finding| finding.rule == UNRESOLVED && finding.severity == Severity::Warning);
     UnknownValues(absent.filter_map(Diagnostic::span).collect())
 }
 
@@ -240,7 +243,7 @@ fn spoilt(configuration: &Configuration, errors: &[Diagnostic]) -> Option<usize>
     archives.position(|archive| errors.iter().any(|error| spoils(error) && is_in(error, &archive.files)))
 }
 
-/// Lets documents be what they were that a place names at which something is wrong; `suspects`: the place, the text, and why.
+/// Keeps the previous versions of documents that a faulty place names; `suspects`: the place, the text, and why.
 fn hold_documents(
     configuration: &mut Configuration,
     suspects: &[(Span, &str, &String)],
@@ -286,8 +289,10 @@ impl Loaded {
     /// Whether anything can reach a flow: a proxy service, an API, or a sequence of its own.
     pub fn can_serve(&self) -> bool {
         let plan = &self.plan;
-        let own = |list| plan.list(list).span.file != FileId::BUILT_IN;
-        !plan.proxies().is_empty() || !plan.apis().is_empty() || plan.sequences().any(|(_, list)| own(list))
+        let is_written = |list| plan.list(list).span.file != FileId::BUILT_IN;
+        !plan.proxies().is_empty()
+            || !plan.apis().is_empty()
+            || plan.sequences().any(|(_, list)| is_written(list))
     }
 
     /// What is found within the flows of artifacts that are left out for their frame, by `rules` as well: `busbar check` says
@@ -304,19 +309,19 @@ impl Loaded {
         }
         let whole = self.good.configuration().with_flawed(&self.flawed);
         let registry = registry();
-        let mut all = Diagnostics::new();
+        let mut findings = Diagnostics::new();
         let sources = (*self.plan.sources).clone();
-        flow::compile(&whole, sources, self.plan.faulty.clone(), &registry, services, &mut all);
-        all.extend(rules(&whole, &registry));
+        flow::compile(&whole, sources, self.plan.faulty.clone(), &registry, services, &mut findings);
+        findings.extend(rules(&whole, &registry));
         let unknown = unknown_values(&self.found);
-        let mut said: HashSet<(&str, Span)> =
-            self.found.iter().filter_map(|one| Some((one.rule, one.span()?))).collect();
-        for one in &all {
-            let Some(span) = one.span() else { continue };
+        let mut reported: HashSet<(&str, Span)> =
+            self.found.iter().filter_map(|finding| Some((finding.rule, finding.span()?))).collect();
+        for finding in &findings {
+            let Some(span) = finding.span() else { continue };
             let within =
                 |place: &Span| place.file == span.file && place.start <= span.start && span.end <= place.end;
-            if places.iter().any(within) && !unknown.has(one) && said.insert((one.rule, span)) {
-                found.push(one.clone());
+            if places.iter().any(within) && !unknown.has(finding) && reported.insert((finding.rule, span)) {
+                found.push(finding.clone());
             }
         }
         found
@@ -388,7 +393,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let loaded = load(&path, &Services::new(Client::new(ClientLimits::default())), None, None);
         std::fs::remove_file(&path).unwrap();
-        let found = loaded.found.iter().map(|one| (one.rule, one.message.clone())).collect();
+        let found = loaded.found.iter().map(|finding| (finding.rule, finding.message.clone())).collect();
         (found, loaded.can_serve())
     }
 
@@ -434,7 +439,7 @@ mod tests {
         std::fs::remove_dir_all(&root).unwrap();
         let names: Vec<&str> = loaded.plan.sequences().map(|(name, _)| name).collect();
         assert!(names.contains(&"own") && names.contains(&"fine") && !names.contains(&"good"), "{names:?}");
-        let rules: Vec<&str> = loaded.found.iter().map(|own| own.rule).collect();
+        let rules: Vec<&str> = loaded.found.iter().map(|finding| finding.rule).collect();
         assert_eq!(
             rules,
             ["unknown-mediator", "faulty-archive", "unsupported-mediator"],
@@ -506,33 +511,33 @@ mod tests {
             let tested = flow::testing::configuration(&registry, &text);
             let mut found = tested.found.clone();
             found.sort();
-            let names = artifacts.iter().filter_map(|one| one.strip_prefix("<proxy name='"));
+            let names = artifacts.iter().filter_map(|artifact| artifact.strip_prefix("<proxy name='"));
             for name in names.filter_map(|rest| rest.split('\'').next()) {
                 let headers = [("Content-Type", "text/plain")];
-                let answer = tested.ask("POST", &format!("/services/{name}"), &headers, "hello");
-                found.push(format!("{name}: {} {}", answer.status, answer.body));
+                let response = tested.ask("POST", &format!("/services/{name}"), &headers, "hello");
+                found.push(format!("{name}: {} {}", response.status, response.body));
             }
             found
         };
         let mut order: Vec<usize> = (0..artifacts.len()).collect();
         let expected = observed(&order);
-        for answer in [
+        for line in [
             "Sequence: 200 inner",
             "Entry: 200 entry",
             "Template: 200 template",
             "Call: 200 hello",
             "Group: 200 hello",
         ] {
-            assert!(expected.iter().any(|one| one == answer), "{answer}: {expected:#?}");
+            assert!(expected.iter().any(|expectation| expectation == line), "{line}: {expected:#?}");
         }
-        for answer in [
+        for line in [
             "OfEntry: 200 hello",
             "Faulty: 200 failed",
             "Missing: 200 failed",
             "Named: 200 inner",
             "Straight: 200 hello",
         ] {
-            assert!(expected.iter().any(|one| one == answer), "{answer}: {expected:#?}");
+            assert!(expected.iter().any(|expectation| expectation == line), "{line}: {expected:#?}");
         }
         let mut state = 88_172_645_463_325_252_u64;
         for _ in 0..40 {

@@ -28,8 +28,8 @@ fn of_address_space(text: &str) -> Option<usize> {
 
 /// The smallest bound of the group that `/proc/self/cgroup` names and those above it.
 fn of_group(text: &str) -> Option<usize> {
-    let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let below = Path::new(own.trim_start_matches('/'));
+    let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let below = Path::new(group.trim_start_matches('/'));
     let bound = |group: &Path| {
         let file = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
         std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok()

@@ -17,9 +17,9 @@ pub struct ForwardProxy {
     pub patterns: Vec<String>,
     /// `host:port`; absent, or `direct`: these hosts are reached without a proxy.
     pub address: Option<String>,
-    /// Who asks.
+    /// The user at the proxy.
     pub user: Option<String>,
-    /// With what password.
+    /// Its password.
     pub password: Option<Hidden>,
 }
 
@@ -42,36 +42,36 @@ pub fn routes(settings: &[ForwardProxy]) -> Result<Vec<Route>, String> {
     settings.iter().map(route).collect()
 }
 
-fn route(own: &ForwardProxy) -> Result<Route, String> {
-    let what = match own.address.as_deref() {
+fn route(settings: &ForwardProxy) -> Result<Route, String> {
+    let shown_address = match settings.address.as_deref() {
         Some(address) => diagnostics::without_credentials(address),
         None => "without an address".into(),
     };
-    let fail = |why: String| format!("proxy {what}: {why}");
+    let fail = |why: String| format!("proxy {shown_address}: {why}");
     let mut hosts: Vec<Hosts> = Vec::new();
-    for written in own.hosts.iter().flat_map(|hosts| hosts.split('|')) {
+    for written in settings.hosts.iter().flat_map(|hosts| hosts.split('|')) {
         let written = written.trim();
         if !written.is_empty() {
             hosts.push(Hosts::Written(written.to_owned()));
         }
     }
-    for pattern in &own.patterns {
+    for pattern in &settings.patterns {
         let pattern = if pattern == "*" { ".*" } else { pattern };
         let compiled = Pattern::compile(pattern).map_err(|why| fail(format!("`{pattern}`: {why}")))?;
         hosts.push(Hosts::Pattern(compiled));
     }
-    if own.hosts.is_empty() && own.patterns.is_empty() {
+    if settings.hosts.is_empty() && settings.patterns.is_empty() {
         hosts.push(Hosts::Written("*".to_owned()));
     }
-    let authorization = match (&own.user, &own.password) {
+    let authorization = match (&settings.user, &settings.password) {
         (None, None) => None,
         (Some(user), password) => {
-            let both = format!("{user}:{}", password.as_ref().map_or("", |own| &own.0));
+            let both = format!("{user}:{}", password.as_ref().map_or("", |password| &password.0));
             Some(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both)))
         }
         (None, Some(_)) => return Err(fail("a password without a user".to_owned())),
     };
-    let proxy = match own.address.as_deref().map(str::trim) {
+    let proxy = match settings.address.as_deref().map(str::trim) {
         None | Some("direct") => None,
         Some(address) => {
             let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
@@ -88,7 +88,7 @@ fn route(own: &ForwardProxy) -> Result<Route, String> {
 
 /// What the settings of a server say: those of its first `deployment.toml`, else of `axis2.xml`.
 pub fn of_server(server: &Server) -> Vec<ForwardProxy> {
-    let toml = server.tables().next().map(of_toml).filter(|own| !own.is_empty());
+    let toml = server.tables().next().map(of_toml).filter(|proxies| !proxies.is_empty());
     toml.or_else(|| server.axis2().map(of_axis2)).unwrap_or_default()
 }
 
@@ -105,9 +105,9 @@ fn text(value: &toml::Value) -> Option<String> {
 
 fn list(value: Option<&toml::Value>) -> Vec<String> {
     match value {
-        Some(toml::Value::Array(all)) => all.iter().filter_map(text).collect(),
+        Some(toml::Value::Array(list)) => list.iter().filter_map(text).collect(),
         Some(value) => text(value)
-            .map(|own| own.split([',', '|']).map(|one| one.trim().to_owned()).collect())
+            .map(|text| text.split([',', '|']).map(|host| host.trim().to_owned()).collect())
             .unwrap_or_default(),
         None => Vec::new(),
     }
@@ -115,30 +115,30 @@ fn list(value: Option<&toml::Value>) -> Vec<String> {
 
 fn of_toml(table: &toml::Table) -> Vec<ForwardProxy> {
     let http = |key: &str| table.get("transport")?.get("http")?.get(key);
-    let mut all = Vec::new();
+    let mut proxies = Vec::new();
     if let Some(toml::Value::Array(profiles)) = http("proxy_profile") {
         for profile in profiles {
-            let own = |name: &str| profile.get(name).and_then(text);
-            all.extend(of_profile(
+            let value = |name: &str| profile.get(name).and_then(text);
+            proxies.extend(of_profile(
                 list(profile.get("target_hosts")),
                 list(profile.get("bypass_hosts")),
-                [own("proxy_host"), own("proxy_port"), own("proxy_username"), own("proxy_password")],
+                [value("proxy_host"), value("proxy_port"), value("proxy_username"), value("proxy_password")],
             ));
         }
     }
     if let Some(sender) = http("sender") {
-        let own = |name: &str| sender.get(name).and_then(text);
-        all.extend(of_sender(
+        let value = |name: &str| sender.get(name).and_then(text);
+        proxies.extend(of_sender(
             list(sender.get("non_proxy_hosts")),
-            [own("proxy_host"), own("proxy_port"), own("proxy_username"), own("proxy_password")],
+            [value("proxy_host"), value("proxy_port"), value("proxy_username"), value("proxy_password")],
         ));
     }
-    all
+    proxies
 }
 
 fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
-    let mut all = Vec::new();
-    let Some(root) = document.document_element() else { return all };
+    let mut proxies = Vec::new();
+    let Some(root) = document.document_element() else { return proxies };
     let is = |node: &xml::NodeId, name: &str| document.local(*node) == name;
     let named = |node: xml::NodeId, name: &str| {
         document
@@ -153,33 +153,39 @@ fn of_axis2(document: &xml::Document) -> Vec<ForwardProxy> {
     let sender = document
         .children(root)
         .find(|node| is(node, "transportSender") && document.attribute(*node, "", "name") == Some("http"));
-    let Some(sender) = sender else { return all };
+    let Some(sender) = sender else { return proxies };
     if let Some(profiles) = named(sender, "proxyProfiles") {
         for profile in document.children(profiles).filter(|node| is(node, "profile")) {
-            let own = |name: &str| document.children(profile).find(|node| is(node, name)).and_then(written);
+            let child_text =
+                |name: &str| document.children(profile).find(|node| is(node, name)).and_then(written);
             let names = |name: &str| {
-                let text = own(name).unwrap_or_default();
+                let text = child_text(name).unwrap_or_default();
                 text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
             };
-            all.extend(of_profile(
+            proxies.extend(of_profile(
                 names("targetHosts"),
                 names("bypass"),
-                [own("proxyHost"), own("proxyPort"), own("proxyUserName"), own("proxyPassword")],
+                [
+                    child_text("proxyHost"),
+                    child_text("proxyPort"),
+                    child_text("proxyUserName"),
+                    child_text("proxyPassword"),
+                ],
             ));
         }
     }
-    let own = |name: &str| named(sender, name).and_then(written);
-    let bypassed = own("http.nonProxyHosts").into_iter().collect();
-    all.extend(of_sender(
+    let value = |name: &str| named(sender, name).and_then(written);
+    let bypassed = value("http.nonProxyHosts").into_iter().collect();
+    proxies.extend(of_sender(
         bypassed,
         [
-            own("http.proxyHost"),
-            own("http.proxyPort"),
-            own("http.proxy.username"),
-            own("http.proxy.password"),
+            value("http.proxyHost"),
+            value("http.proxyPort"),
+            value("http.proxy.username"),
+            value("http.proxy.password"),
         ],
     ));
-    all
+    proxies
 }
 
 /// Host, port, user, password.
@@ -214,13 +220,13 @@ fn of_parts([host, port, user, password]: Parts) -> Option<ForwardProxy> {
 mod tests {
     use super::*;
 
-    fn shown(all: &[ForwardProxy]) -> Vec<String> {
-        let one = |own: &ForwardProxy| {
-            let hosts = [own.hosts.join(","), own.patterns.join(",")].concat();
-            let user = own.user.as_ref().map(|user| format!(" as {user}")).unwrap_or_default();
-            format!("{hosts} -> {}{user}", own.address.as_deref().unwrap_or("direct"))
+    fn shown(proxies: &[ForwardProxy]) -> Vec<String> {
+        let line = |settings: &ForwardProxy| {
+            let hosts = [settings.hosts.join(","), settings.patterns.join(",")].concat();
+            let user = settings.user.as_ref().map(|user| format!(" as {user}")).unwrap_or_default();
+            format!("{hosts} -> {}{user}", settings.address.as_deref().unwrap_or("direct"))
         };
-        all.iter().map(one).collect()
+        proxies.iter().map(line).collect()
     }
 
     #[test]
@@ -256,11 +262,11 @@ mod tests {
             </profile></parameter></transportSender></axisconfig>"#;
         let document =
             xml::Document::parse(axis2.as_bytes().to_vec(), &xml::ParseOptions::trusted()).unwrap();
-        let all = of_axis2(&document);
-        assert_eq!(shown(&all)[..2], wanted[..2]);
-        assert_eq!(shown(&all)[2..], ["localhost|*.inner -> direct", " -> p:3128"]);
-        assert_eq!(routes(&all).unwrap().len(), 4);
-        assert!(!format!("{all:?}").contains('s') || !format!("{all:?}").contains("\"s\""));
+        let proxies = of_axis2(&document);
+        assert_eq!(shown(&proxies)[..2], wanted[..2]);
+        assert_eq!(shown(&proxies)[2..], ["localhost|*.inner -> direct", " -> p:3128"]);
+        assert_eq!(routes(&proxies).unwrap().len(), 4);
+        assert!(!format!("{proxies:?}").contains('s') || !format!("{proxies:?}").contains("\"s\""));
     }
 
     #[test]
@@ -271,15 +277,15 @@ mod tests {
             ("u@p:1", None, "expected host:port"),
             ("p:1", Some("x"), "a password without a user"),
         ] {
-            let own = ForwardProxy {
+            let settings = ForwardProxy {
                 address: Some(address.to_owned()),
-                password: password.map(|own| Hidden(own.to_owned())),
+                password: password.map(|password| Hidden(password.to_owned())),
                 ..ForwardProxy::default()
             };
-            let said = routes(&[own]).err().unwrap_or_default();
-            assert!(said.contains(why), "{address}: {said}");
+            let error = routes(&[settings]).err().unwrap_or_default();
+            assert!(error.contains(why), "{address}: {error}");
         }
-        let own = ForwardProxy { patterns: vec!["(".to_owned()], ..ForwardProxy::default() };
-        assert!(routes(&[own]).is_err());
+        let settings = ForwardProxy { patterns: vec!["(".to_owned()], ..ForwardProxy::default() };
+        assert!(routes(&[settings]).is_err());
     }
 }

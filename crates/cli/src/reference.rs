@@ -82,19 +82,19 @@ fn every_mediator_is_described() {
         assert!(definition.attributes.iter().all(|one| !one.meaning.is_empty()), "{name}: attributes");
         let tops = page.inside.iter().filter(|inside| !inside.way().contains('/'));
         let described: BTreeSet<&str> = tops.map(Inside::name).collect();
-        let known: BTreeSet<&str> = match definition.children {
+        let children: BTreeSet<&str> = match definition.children {
             Children::Elements(names) => {
                 names.iter().copied().filter(|name| !matches!(*name, "*" | "#mediators" | "text()")).collect()
             }
             _ => BTreeSet::new(),
         };
-        assert_eq!(described, known, "{name}: `inside` and `children` differ");
-        for (configuration, said) in page.refused {
+        assert_eq!(described, children, "{name}: `inside` and `children` differ");
+        for (configuration, child) in page.refused {
             let (_, found) = compiled(&fragment(configuration));
             let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
-            assert!(messages.iter().any(|m| m.contains(said)), "{name}: {configuration}: {messages:?}");
+            assert!(messages.iter().any(|m| m.contains(child)), "{name}: {configuration}: {messages:?}");
         }
-        let checked = !page.refused.is_empty() || (definition.attributes.is_empty() && known.is_empty());
+        let checked = !page.refused.is_empty() || (definition.attributes.is_empty() && children.is_empty());
         assert!(checked, "{name}: `refused` is not written");
     }
 }
@@ -207,16 +207,16 @@ fn page(definition: &Definition) -> String {
     let _ = write!(page, "\n## Syntax\n\n```text\n{}```\n", syntax(definition));
     if !definition.attributes.is_empty() {
         page += "\n## Attributes\n\n| attribute | values | default | meaning |\n|---|---|---|---|\n";
-        for one in definition.attributes {
-            let _ = writeln!(page, "| `{}` | {}", one.name, columns(one));
+        for attribute in definition.attributes {
+            let _ = writeln!(page, "| `{}` | {}", attribute.name, columns(attribute));
         }
     }
     if !about.inside.is_empty() {
         page += "\n## Elements inside\n\n| element | attribute | values | default | meaning |\n|---|---|---|---|---|\n";
         for inside in about.inside {
             let _ = writeln!(page, "| `{}` | | | | {} |", inside.way(), cell(inside.meaning));
-            for one in inside.attributes {
-                let _ = writeln!(page, "| | `{}` | {}", one.name, columns(one));
+            for attribute in inside.attributes {
+                let _ = writeln!(page, "| | `{}` | {}", attribute.name, columns(attribute));
             }
         }
     }
@@ -250,8 +250,8 @@ fn errors(definition: &Definition, page: &mut String) {
     let about = &definition.page;
     if !about.refused.is_empty() {
         *page += "\n## Errors when the configuration loads\n\n| configuration | error |\n|---|---|\n";
-        for (configuration, said) in about.refused {
-            let _ = writeln!(page, "| `{}` | {} |", cell(configuration), cell(said));
+        for (configuration, reason) in about.refused {
+            let _ = writeln!(page, "| `{}` | {} |", cell(configuration), cell(reason));
         }
     }
     if about.needs.is_empty() {
@@ -270,14 +270,14 @@ fn errors(definition: &Definition, page: &mut String) {
 
 /// The example: configuration, commands, answers.
 fn run(case: &Case, name: &str, page: &mut String) {
-    let here =
+    let with_ports =
         |text: &str| text.replace("127.0.0.1:@PORT:esb@", "localhost:8280").replace("@PORT:esb@", "8280");
     let text = std::fs::read_to_string(case.folder.join("config.xml")).unwrap_or_default();
     let _ = write!(
         page,
         "\n## Example\n\n{}\n\n```xml {name}.xml\n{}\n```\n",
         case.spec.title,
-        here(text.trim())
+        with_ports(text.trim())
     );
     let _ = write!(page, "\nSaved as `{name}.xml`:\n\n```console play\n$ busbar run {name}.xml\n```\n");
     for step in &case.spec.steps {
@@ -290,11 +290,11 @@ fn run(case: &Case, name: &str, page: &mut String) {
         }
         let _ = write!(command, " http://localhost:8280{}", request.path.as_deref().unwrap_or("/"));
         for (name, value) in &request.headers {
-            let _ = write!(command, " -H '{name}: {}'", here(value.as_str().unwrap_or_default()));
+            let _ = write!(command, " -H '{name}: {}'", with_ports(value.as_str().unwrap_or_default()));
         }
         if !body.is_empty() {
             assert!(!body.contains('\''), "{name}: a quote in a body cannot be shown as a command");
-            let _ = write!(command, " -d '{}'", here(&body));
+            let _ = write!(command, " -d '{}'", with_ports(&body));
         }
         let comment = step.comment.as_str().unwrap_or_default();
         let mut lead = comment.to_owned();
@@ -307,7 +307,7 @@ fn run(case: &Case, name: &str, page: &mut String) {
             };
         }
         let _ = write!(page, "\n{lead}{}", if lead.is_empty() { "" } else { "\n\n" });
-        let answer = here(&answer(expect));
+        let answer = with_ports(&answer(expect));
         let answer = if answer.is_empty() { answer } else { answer.trim().to_owned() + "\n" };
         let _ = write!(page, "```console play\n$ {command}\n{answer}```\n");
         for (name, value) in expect.headers.iter().filter(|(_, value)| !value.starts_with('~')) {
@@ -328,7 +328,7 @@ fn text_of(content: &Content) -> String {
 fn answer(expect: &Expect) -> String {
     let same = expect.same_bytes.as_ref().map(text_of);
     let json = expect.json.as_ref().map(serde_json::Value::to_string);
-    let element = expect.body_xml.as_ref().and_then(|all| all.first().cloned());
+    let element = expect.body_xml.as_ref().and_then(|elements| elements.first().cloned());
     expect.text.clone().or(same).or(expect.xml.clone()).or(element).or(json).unwrap_or_default()
 }
 
@@ -357,21 +357,22 @@ struct Shape {
 fn element(shape: &Shape, way: &str, inside: &[Inside], indent: &str, out: &mut String) {
     let attributes: Vec<String> = shape.attributes.iter().map(attribute).collect();
     let one_line = format!("{indent}<{}", shape.name);
-    let width: usize = attributes.iter().map(|one| one.len() + 1).sum();
+    let width: usize = attributes.iter().map(|attribute| attribute.len() + 1).sum();
     *out += &one_line;
     let separator = if one_line.len() + width > 100 {
         format!("\n{indent}{}", " ".repeat(shape.name.len() + 2))
     } else {
         " ".to_owned()
     };
-    for (nth, one) in attributes.iter().enumerate() {
+    for (nth, attribute) in attributes.iter().enumerate() {
         *out += if nth == 0 { " " } else { &separator };
-        *out += one;
+        *out += attribute;
     }
-    let children = inside.iter().filter(|one| {
-        one.way()
+    let children = inside.iter().filter(|child| {
+        child
+            .way()
             .strip_prefix(way)
-            .is_some_and(|rest| rest.len() > one.name().len() - 1 && rest == one.name())
+            .is_some_and(|rest| rest.len() > child.name().len() - 1 && rest == child.name())
     });
     let children: Vec<&Inside> = children.collect();
     let Shape { name, content, occurrence, .. } = shape;
@@ -397,8 +398,8 @@ fn element(shape: &Shape, way: &str, inside: &[Inside], indent: &str, out: &mut 
     }
 }
 
-fn attribute(one: &Attribute) -> String {
-    let value = match one.values {
+fn attribute(attribute: &Attribute) -> String {
+    let value = match attribute.values {
         Values::Text => "text".to_owned(),
         Values::Boolean => "true|false".to_owned(),
         Values::Integer => "number".to_owned(),
@@ -407,13 +408,13 @@ fn attribute(one: &Attribute) -> String {
         Values::Key => "key".to_owned(),
         Values::Regex => "regex".to_owned(),
     };
-    let written = format!("{}=\"{value}\"", one.name);
-    if one.required { written } else { format!("[{written}]") }
+    let written = format!("{}=\"{value}\"", attribute.name);
+    if attribute.required { written } else { format!("[{written}]") }
 }
 
 /// The columns behind the name: values, default, meaning.
-fn columns(one: &Attribute) -> String {
-    let values = match one.values {
+fn columns(attribute: &Attribute) -> String {
+    let values = match attribute.values {
         Values::Text => "text".to_owned(),
         Values::Boolean => "`true`, `false`".to_owned(),
         Values::Integer => "whole number".to_owned(),
@@ -424,12 +425,12 @@ fn columns(one: &Attribute) -> String {
         Values::Key => "text, or `{expression}`".to_owned(),
         Values::Regex => "regular expression".to_owned(),
     };
-    let default = match (one.required, one.default) {
+    let default = match (attribute.required, attribute.default) {
         (true, _) => "required".to_owned(),
         (false, "") => String::new(),
         (false, default) => format!("`{}`", cell(default)),
     };
-    format!("{} | {default} | {} |", cell(&values), cell(one.meaning))
+    format!("{} | {default} | {} |", cell(&values), cell(attribute.meaning))
 }
 
 /// Text in a cell of a table.

@@ -41,7 +41,7 @@ pub struct Reloader {
     switches: Switches,
     /// Locked for as long as a reload takes: whoever asks for one waits for the one before.
     in_force: Mutex<InForce>,
-    /// Those that were in force, for whoever looks.
+    /// The generations that were in force, for the admin address.
     history: Mutex<History>,
     /// The bus stops, and nothing new comes into force. Locked while something does.
     stops: Mutex<bool>,
@@ -51,7 +51,7 @@ pub struct Reloader {
 struct InForce {
     good: LastGood,
     settings: Settings,
-    /// Those that were read last and can be used.
+    /// The last settings that were read and can be used.
     latest: Settings,
     /// A number for the settings and the files that they name.
     read: u64,
@@ -60,7 +60,7 @@ struct InForce {
 }
 
 impl Reloader {
-    /// For a bus that has begun with this configuration, which was read when `seen` was there.
+    /// For a bus that starts with this configuration; `seen`: the state of its files when it was read.
     pub fn new(
         start: Start,
         bus: Arc<Bus>,
@@ -104,8 +104,9 @@ impl Reloader {
             return Ok(format!("the rollback to generation {number} holds: nothing has changed since"));
         }
         in_force.seen = seen;
-        let services = renewed.as_ref().map_or_else(|| self.bus.services(), |own| Arc::clone(&own.services));
-        let settings = renewed.as_ref().map_or(&in_force.latest, |own| &own.settings);
+        let services =
+            renewed.as_ref().map_or_else(|| self.bus.services(), |renewed| Arc::clone(&renewed.services));
+        let settings = renewed.as_ref().map_or(&in_force.latest, |renewed| &renewed.settings);
         let loaded = match holds {
             Some(_) => Ok(again(&in_force.good, self.bus.plan().faulty.clone(), &in_force.good, &services)),
             None => {
@@ -115,14 +116,14 @@ impl Reloader {
                 read(&self.start, &services, Some(last))
             }
         };
-        // Files may be touched and be the same: what is in them counts.
+        // Files may be touched without a change: their content counts.
         let is_same = renewed.is_none();
-        let said =
+        let outcome =
             loaded.and_then(|loaded| self.put(loaded, services, renewed, &mut in_force, cause, is_same));
-        if holds.is_none() && said.is_ok() {
+        if holds.is_none() && outcome.is_ok() {
             lock(&self.history).read_anew();
         }
-        said.map(|said| format!("reloaded: {said}")).map_err(|why| {
+        outcome.map(|summary| format!("reloaded: {summary}")).map_err(|why| {
             lock(&self.history).refused(cause, &why);
             format!("not reloaded: {why}; the old configuration goes on serving")
         })
@@ -154,15 +155,15 @@ impl Reloader {
         let (artifacts, generation) = (counted(loaded.plan.artifacts(), "artifact"), loaded.plan.generation);
         let good = loaded.good;
         let changes = in_force.good.changes(&good);
-        let mut said = format!("{artifacts}, generation {generation}: {changes}");
+        let mut summary = format!("{artifacts}, generation {generation}: {changes}");
         report(&loaded.plan);
         let held = loaded.plan.faulty.iter().filter(|faulty| faulty.held).count();
         let left_out = loaded.plan.faulty.len() - held;
         if held > 0 {
-            said += &format!(", {held} faulty and still in force as before");
+            summary += &format!(", {held} faulty and still in force as before");
         }
         if left_out > 0 {
-            said += &format!(", {left_out} faulty and left out");
+            summary += &format!(", {left_out} faulty and left out");
         }
         self.switches.restore(&loaded.plan);
         lock(&self.history).add(&loaded.plan, &good, changes, cause, is_same);
@@ -171,7 +172,7 @@ impl Reloader {
         in_force.good = good;
         self.bus.swap(loaded.plan, services);
         self.listeners.follow(prepared, &self.bus);
-        Ok(said)
+        Ok(summary)
     }
 
     /// What lies there now, the registry that is in force included.
@@ -191,12 +192,12 @@ impl Reloader {
         seen.differs(&in_force.seen, is_ours)
     }
 
-    /// The bus stops: what is being put in force now is the last.
+    /// The bus stops: what comes into force now is the last.
     pub fn stop(&self) {
         *lock(&self.stops) = true;
     }
 
-    /// Whether it does.
+    /// Whether the bus stops.
     pub fn stops(&self) -> bool {
         *lock(&self.stops)
     }
@@ -206,8 +207,8 @@ impl Reloader {
         let until = Instant::now() + Duration::from_secs(1);
         loop {
             match self.in_force.try_lock() {
-                Ok(own) => return Some(own),
-                Err(TryLockError::Poisoned(own)) => return Some(own.into_inner()),
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => return None,
                 Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
             }
@@ -232,7 +233,7 @@ impl Reloader {
             let why = format!("values from outside that generation {number} was read with are others now");
             return Err(NotRolledBack::Failed(why));
         };
-        // What lies there now is what the rollback holds against.
+        // The rollback holds until the files differ from their state now.
         let seen = look_with(&self.start, &in_force.good);
         let services = self.bus.services();
         let loaded = again(&whole, target.faulty.clone(), &in_force.good, &services);
@@ -248,10 +249,10 @@ impl Reloader {
         if self.start.strict && loaded.found.errors() > 0 {
             return Err(failed("something of it is faulty by now, and --strict is given".to_owned()));
         }
-        let said = self.put(loaded, services, None, &mut in_force, cause, false).map_err(failed)?;
+        let summary = self.put(loaded, services, None, &mut in_force, cause, false).map_err(failed)?;
         in_force.seen = seen;
         Ok(format!(
-            "rolled back to generation {number}: {said}; that holds until the configuration changes again"
+            "rolled back to generation {number}: {summary}; that holds until the configuration changes again"
         ))
     }
 
@@ -296,7 +297,7 @@ impl Reloader {
             server.set_tls(tls);
         }
         tracing::info!(target: "busbar::reload", "settings and certificates were read again");
-        // What needs a restart stays different until there is one.
+        // A setting that needs a restart counts as different until there is one.
         in_force.settings.written.clone_from(&settings.written);
         in_force.read = read;
         in_force.latest = settings;
@@ -347,7 +348,7 @@ fn fingerprint(settings: &Settings) -> u64 {
         settings.profile.iter().flat_map(|profile| [&profile.roots, &profile.certificate, &profile.key]),
     );
     let lists = tls.revoked.iter().chain(settings.profile.iter().flat_map(|profile| &profile.revoked));
-    let hosts = tls.hosts.iter().flat_map(|own| [&own.certificate, &own.key]);
+    let hosts = tls.hosts.iter().flat_map(|host| [&host.certificate, &host.key]);
     let mut hasher = DefaultHasher::new();
     settings.written.to_string().hash(&mut hasher);
     settings.system.hash(&mut hasher);
@@ -377,15 +378,17 @@ pub fn read(
         return Err(format!("{path} has {errors} error{s} and --strict is given"));
     }
     // If a directory cannot be listed, its artifacts are unknown, not removed: keep the old plan.
-    let is_unknown = |one: &&Diagnostic, last: &LastGood| match one.rule {
-        "no-configuration" => one.span().is_none(),
-        "unreadable-directory" => one
+    let is_unknown = |finding: &&Diagnostic, last: &LastGood| match finding.rule {
+        "no-configuration" => finding.span().is_none(),
+        "unreadable-directory" => finding
             .span()
             .and_then(|span| loaded.plan.sources.get(span.file))
             .is_some_and(|directory| last.has_below(Path::new(directory.path()))),
         _ => false,
     };
-    if let Some(unread) = last.and_then(|last| loaded.found.iter().find(|one| is_unknown(one, last.good))) {
+    if let Some(unread) =
+        last.and_then(|last| loaded.found.iter().find(|finding| is_unknown(finding, last.good)))
+    {
         return Err(unread.message.clone());
     }
     if errors > 0 && !loaded.can_serve() {

@@ -26,20 +26,20 @@ const ROUND: Duration = Duration::from_secs(20);
 pub type Ask = dyn Fn(&str, &Validators) -> Result<Answer, String> + Send + Sync;
 
 /// All that was read, for the process.
-static READ: Resources = Resources { known: Mutex::new(None), wake: Condvar::new() };
+static READ: Resources = Resources { cache: Mutex::new(None), wake: Condvar::new() };
 
 /// See the module.
 struct Resources {
-    known: Mutex<Option<Known>>,
+    cache: Mutex<Option<Cache>>,
     wake: Condvar,
 }
 
-/// What is known, by URL.
+/// The resources, by URL.
 #[derive(Default)]
-struct Known {
+struct Cache {
     resources: HashMap<String, Resource>,
     bytes: usize,
-    /// Those that a server verifies with.
+    /// The TLS profiles that servers are verified with.
     tls: Option<Arc<TlsProfiles>>,
 }
 
@@ -51,7 +51,7 @@ struct Resource {
     next: Option<Instant>,
     /// It was named when a configuration was loaded: what is made of it has to be made anew.
     compiled: bool,
-    /// It could not be read, and that was said.
+    /// It could not be read, and that was logged.
     failing: bool,
 }
 
@@ -82,9 +82,9 @@ pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
 }
 
 impl OfLoad {
-    /// Asks with `ask` for what is not known; later with these profiles.
+    /// Reads with `ask` what is not in the cache; it is read again with these profiles.
     pub fn new(ask: Arc<Ask>, tls: &Arc<TlsProfiles>) -> OfLoad {
-        lock(&READ.known).get_or_insert_default().tls = Some(Arc::clone(tls));
+        lock(&READ.cache).get_or_insert_default().tls = Some(Arc::clone(tls));
         OfLoad { ask }
     }
 }
@@ -92,9 +92,9 @@ impl OfLoad {
 impl config::KeptResources for OfLoad {
     fn read(&self, url: &str, cachable: Option<Duration>, waits: bool) -> Result<Option<Arc<[u8]>>, String> {
         let unread = {
-            let mut known = lock(&READ.known);
-            let known = known.get_or_insert_default();
-            match known.resources.get_mut(url) {
+            let mut guard = lock(&READ.cache);
+            let cache = guard.get_or_insert_default();
+            match cache.resources.get_mut(url) {
                 Some(resource) => {
                     resource.cachable = cachable;
                     resource.compiled |= waits;
@@ -104,9 +104,9 @@ impl config::KeptResources for OfLoad {
                     }
                 }
                 None => {
-                    known.make_room();
+                    cache.make_room();
                     let resource = Resource::new("it is being read", cachable, waits);
-                    known.resources.insert(url.to_owned(), resource);
+                    cache.resources.insert(url.to_owned(), resource);
                     READ.wake.notify_all();
                     "it is being read".to_owned()
                 }
@@ -116,10 +116,10 @@ impl config::KeptResources for OfLoad {
             return Err(unread);
         }
         let answer = (self.ask)(url, &Validators::default());
-        let mut known = lock(&READ.known);
-        let known = known.get_or_insert_default();
-        known.take(url, answer);
-        match known.resources.get(url).map(|resource| &resource.state) {
+        let mut guard = lock(&READ.cache);
+        let cache = guard.get_or_insert_default();
+        cache.take(url, answer);
+        match cache.resources.get(url).map(|resource| &resource.state) {
             Some(State::Read(bytes)) => Ok(bytes.clone()),
             Some(State::Unread(why)) => Err(why.clone()),
             None => Err("there are more resources than fit into memory".to_owned()),
@@ -147,8 +147,8 @@ impl Resource {
     }
 }
 
-impl Known {
-    /// Forgets what only messages have named, where there is too much; then all.
+impl Cache {
+    /// Makes room: first without what only messages have named, then without everything.
     fn make_room(&mut self) {
         if self.resources.len() < MAX_COUNT && self.bytes < MAX_BYTES {
             return;
@@ -160,7 +160,7 @@ impl Known {
         self.bytes = self.resources.values().map(Resource::size).sum();
     }
 
-    /// Takes an answer. Whether what is there now is another thing that a configuration was made of.
+    /// Stores an answer; whether a resource that the configuration was compiled with has changed.
     fn take(&mut self, url: &str, answer: Result<Answer, String>) -> bool {
         let Some(resource) = self.resources.get_mut(url) else { return false };
         let before = resource.size();
@@ -186,7 +186,7 @@ impl Known {
         let again = if failed {
             Some(lease.unwrap_or(ROUND).max(SHORTEST))
         } else {
-            lease.map(|own| own.max(SHORTEST))
+            lease.map(|lease| lease.max(SHORTEST))
         };
         resource.next = again.and_then(|again| Instant::now().checked_add(again));
         let mut differs = false;
@@ -247,12 +247,12 @@ pub fn follow(changed: impl Fn() -> bool + Send + 'static) -> std::io::Result<()
 
 /// Asks for these. Whether something is another thing.
 fn ask_again(due: Vec<(String, Validators)>) -> bool {
-    let Some(tls) = lock(&READ.known).get_or_insert_default().tls.clone() else { return false };
+    let Some(tls) = lock(&READ.cache).get_or_insert_default().tls.clone() else { return false };
     let ask = within(ROUND, &tls);
     let mut differs = false;
     for (url, validators) in due {
         let answer = ask(&url, &validators);
-        differs |= lock(&READ.known).get_or_insert_default().take(&url, answer);
+        differs |= lock(&READ.cache).get_or_insert_default().take(&url, answer);
     }
     differs
 }
@@ -260,12 +260,12 @@ fn ask_again(due: Vec<(String, Validators)>) -> bool {
 impl Resources {
     /// Waits until some are due, and says which.
     fn wait(&self) -> Vec<(String, Validators)> {
-        let mut guard = lock(&self.known);
+        let mut guard = lock(&self.cache);
         loop {
             let now = Instant::now();
-            let known = guard.get_or_insert_default();
+            let cache = guard.get_or_insert_default();
             let is_due = |resource: &Resource| resource.next.is_some_and(|next| next <= now);
-            let due: Vec<_> = known
+            let due: Vec<_> = cache
                 .resources
                 .iter()
                 .filter(|(_, resource)| is_due(resource))
@@ -274,7 +274,7 @@ impl Resources {
             if !due.is_empty() {
                 return due;
             }
-            let next = known.resources.values().filter_map(|resource| resource.next).min();
+            let next = cache.resources.values().filter_map(|resource| resource.next).min();
             guard = match next {
                 Some(next) => {
                     let wait = next.saturating_duration_since(now);
@@ -298,12 +298,12 @@ mod tests {
     /// What fails leaves what was, what is gone does not; what was named by messages only changes no configuration.
     #[test]
     fn what_cannot_be_read_stays_as_it_was() {
-        let mut known = Known::default();
-        let text = |known: &Known| match &known.resources["u"].state {
+        let mut cache = Cache::default();
+        let text = |cache: &Cache| match &cache.resources["u"].state {
             State::Read(bytes) => bytes.as_deref().map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
             State::Unread(why) => Some(format!("({why})")),
         };
-        known.resources.insert("u".to_owned(), Resource::new("unread", Some(Duration::ZERO), true));
+        cache.resources.insert("u".to_owned(), Resource::new("unread", Some(Duration::ZERO), true));
         for (answer, is_other, then) in [
             (Err("refused".to_owned()), false, Some("(refused)")),
             (content("one"), true, Some("one")),
@@ -316,25 +316,25 @@ mod tests {
             (Err("refused".to_owned()), false, None),
             (content("four"), true, Some("four")),
         ] {
-            assert_eq!(known.take("u", answer), is_other);
-            assert_eq!(text(&known).as_deref(), then);
-            assert_eq!(known.bytes, then.filter(|text| !text.starts_with('(')).map_or(0, str::len));
-            assert!(known.resources["u"].next.is_some_and(|next| next > Instant::now()), "never at once");
+            assert_eq!(cache.take("u", answer), is_other);
+            assert_eq!(text(&cache).as_deref(), then);
+            assert_eq!(cache.bytes, then.filter(|text| !text.starts_with('(')).map_or(0, str::len));
+            assert!(cache.resources["u"].next.is_some_and(|next| next > Instant::now()), "never at once");
         }
-        known.resources.insert("m".to_owned(), Resource::new("unread", None, false));
-        assert!(known.resources["m"].next.is_some(), "what a message names is read soon");
-        assert!(!known.take("m", content("by a message")));
-        assert!(known.resources["m"].next.is_none(), "kept for ever");
+        cache.resources.insert("m".to_owned(), Resource::new("unread", None, false));
+        assert!(cache.resources["m"].next.is_some(), "what a message names is read soon");
+        assert!(!cache.take("m", content("by a message")));
+        assert!(cache.resources["m"].next.is_none(), "kept for ever");
     }
 
     #[test]
     fn what_messages_name_is_bounded() {
-        let mut known = Known::default();
-        known.resources.insert("u".to_owned(), Resource::new("unread", None, true));
+        let mut cache = Cache::default();
+        cache.resources.insert("u".to_owned(), Resource::new("unread", None, true));
         for n in 0..3 * MAX_COUNT {
-            known.make_room();
-            known.resources.insert(n.to_string(), Resource::new("unread", None, false));
+            cache.make_room();
+            cache.resources.insert(n.to_string(), Resource::new("unread", None, false));
         }
-        assert!(known.resources.len() <= MAX_COUNT && known.resources.contains_key("u"));
+        assert!(cache.resources.len() <= MAX_COUNT && cache.resources.contains_key("u"));
     }
 }

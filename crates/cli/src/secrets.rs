@@ -58,7 +58,7 @@ fn alias(text: &str) -> Option<&str> {
 fn names_any(value: &Value) -> bool {
     match value {
         Value::String(text) => alias(text).is_some(),
-        Value::Array(all) => all.iter().any(names_any),
+        Value::Array(list) => list.iter().any(names_any),
         Value::Table(table) => table.values().any(names_any),
         _ => false,
     }
@@ -66,14 +66,14 @@ fn names_any(value: &Value) -> bool {
 
 /// Puts secrets in the place of their names, everywhere but in `[vault]`. Gives those that cannot be had: the setting, and why.
 pub fn fill_in(settings: &mut Table, configuration: &Path) -> Vec<String> {
-    if !settings.iter().any(|(name, own)| name != "vault" && names_any(own)) {
+    if !settings.iter().any(|(name, value)| name != "vault" && names_any(value)) {
         return Vec::new();
     }
-    let own = settings.get("vault").cloned().map(Vault::deserialize);
+    let vault_settings = settings.get("vault").cloned().map(Vault::deserialize);
     let mut engine = flow::Settings::default();
-    let opened = match own {
+    let opened = match vault_settings {
         None => Ok(()),
-        Some(Ok(own)) => open(&own, &mut engine),
+        Some(Ok(vault_settings)) => open(&vault_settings, &mut engine),
         Some(Err(error)) => Err(error.to_string()),
     };
     // A file is a configuration too; what WSO2 keeps beside it is in its directory.
@@ -83,13 +83,13 @@ pub fn fill_in(settings: &mut Table, configuration: &Path) -> Vec<String> {
         flow::vault::Vault::new(engine.vault_directory, engine.docker_secrets, engine.vault_key, root)
             .with_sealed(engine.vault_sealed);
     let mut missing = Vec::new();
-    for (name, own) in settings.iter_mut().filter(|(name, _)| *name != "vault") {
+    for (name, value) in settings.iter_mut().filter(|(name, _)| *name != "vault") {
         replace(
             name,
-            own,
+            value,
             &mut |alias| {
                 opened.clone()?;
-                vault.look_up(alias, None, None).map_err(|own| own.why)
+                vault.look_up(alias, None, None).map_err(|refused| refused.why)
             },
             &mut missing,
         );
@@ -111,10 +111,10 @@ fn replace(
                 Err(why) => missing.push(format!("{name}: {why}")),
             }
         }
-        Value::Array(all) => all.iter_mut().for_each(|own| replace(name, own, look_up, missing)),
+        Value::Array(list) => list.iter_mut().for_each(|item| replace(name, item, look_up, missing)),
         Value::Table(table) => {
-            for (key, own) in table {
-                replace(&format!("{name}.{key}"), own, look_up, missing);
+            for (key, value) in table {
+                replace(&format!("{name}.{key}"), value, look_up, missing);
             }
         }
         _ => {}

@@ -76,11 +76,11 @@ impl Keys {
         ];
         for (name, both, certificate) in sides {
             let key = KeyPair::generate_for(&PKCS_RSA_SHA256).map_err(failed)?;
-            let mut asked = CertificateParams::default();
-            asked.distinguished_name = DistinguishedName::new();
-            asked.distinguished_name.push(DnType::CommonName, name);
-            asked.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-            let made = asked.self_signed(&key).map_err(failed)?.pem();
+            let mut parameters = CertificateParams::default();
+            parameters.distinguished_name = DistinguishedName::new();
+            parameters.distinguished_name.push(DnType::CommonName, name);
+            parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+            let made = parameters.self_signed(&key).map_err(failed)?.pem();
             write(both, &format!("{}{made}", key.serialize_pem()))?;
             write(certificate, &made)?;
         }
@@ -132,15 +132,15 @@ impl Client {
             .ok_or("there is no policy in its entry")?;
         let policy = Policy::parse(xml::to_string(&document, policy).as_bytes())?;
         let store = |path: &Path| KeyStore::read(&read(path)?, "", None);
-        let (mut own, bus) = (store(&keys.client)?, store(&keys.bus_certificate)?);
+        let (mut client_store, bus) = (store(&keys.client)?, store(&keys.bus_certificate)?);
         let trust = Trust::new(&bus, &[])?;
-        let identity = own.identities.first().cloned().ok_or("the client has no key")?;
-        let peer = bus.certificates.first().map(|(_, own)| Arc::clone(own));
-        own.add(bus);
+        let identity = client_store.identities.first().cloned().ok_or("the client has no key")?;
+        let peer = bus.certificates.first().map(|(_, certificate)| Arc::clone(certificate));
+        client_store.add(bus);
         Ok(Client(Side {
             role: Role::Initiator,
             policy: Arc::new(policy),
-            store: Arc::new(own),
+            store: Arc::new(client_store),
             trust: Arc::new(trust),
             own: Some(identity),
             peer,
@@ -164,12 +164,12 @@ impl Client {
     ///
     /// # Errors
     /// It is not secured as the policy asks for; what it is instead is part of the text.
-    pub fn open(&self, asked: &mut Asked, answer: &[u8]) -> Result<Vec<u8>, String> {
+    pub fn open(&self, asked: &mut Asked, response: &[u8]) -> Result<Vec<u8>, String> {
         let no = |why: &dyn std::fmt::Display| {
-            let shown: String = String::from_utf8_lossy(answer).chars().take(300).collect();
+            let shown: String = String::from_utf8_lossy(response).chars().take(300).collect();
             format!("the answer is not secured as the policy asks for: {why}: {shown}")
         };
-        let document = Document::parse(answer.to_vec(), &self.0.parse).map_err(|why| no(&why))?;
+        let document = Document::parse(response.to_vec(), &self.0.parse).map_err(|why| no(&why))?;
         let opened =
             within(|environment| security::open(document, &self.0, &mut asked.exchange, environment))
                 .map_err(|why| no(&why))?;
@@ -200,11 +200,11 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 /// The key is none of RSA.
 pub fn bare_rsa(keys: &Keys, rounds: u32) -> Result<(Duration, Duration), String> {
     let store = KeyStore::read(&read(&keys.bus)?, "", None)?;
-    let own: &Arc<Identity> = store.identities.first().ok_or("there is no private key")?;
+    let identity: &Arc<Identity> = store.identities.first().ok_or("there is no private key")?;
     let (session, text) = (Secret::new(vec![7; 32]), b"what is signed");
-    let public = &own.certificate.public;
+    let public = &identity.certificate.public;
     let sealed = public.encrypt(Transport::Oaep, &session).ok_or("the key encrypts nothing")?;
-    let signature = own.key.sign(Digest::Sha1, text).ok_or("the key signs nothing")?;
+    let signature = identity.key.sign(Digest::Sha1, text).ok_or("the key signs nothing")?;
     let quickest = |work: &dyn Fn() -> bool| {
         let mut quickest = Duration::MAX;
         for _ in 0..rounds.max(1) {
@@ -216,8 +216,8 @@ pub fn bare_rsa(keys: &Keys, rounds: u32) -> Result<(Duration, Duration), String
         }
         Ok(quickest)
     };
-    let decrypted = quickest(&|| own.key.decrypt(Transport::Oaep, &sealed).is_some())?;
-    let signed = quickest(&|| own.key.sign(Digest::Sha1, text).is_some())?;
+    let decrypted = quickest(&|| identity.key.decrypt(Transport::Oaep, &sealed).is_some())?;
+    let signed = quickest(&|| identity.key.sign(Digest::Sha1, text).is_some())?;
     let encrypted = quickest(&|| public.encrypt(Transport::Oaep, &session).is_some())?;
     let verified = quickest(&|| public.is_signed(Digest::Sha1, text, &signature))?;
     Ok((decrypted + signed, encrypted + verified))
@@ -241,11 +241,11 @@ mod tests {
         let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");
         let client = Client::new(&keys, &round).unwrap();
         let order = bench::messages::order_message(1024, &bench::messages::Variant::default());
-        let mut asked = client.secure(&order).unwrap();
-        let text = String::from_utf8(asked.bytes.clone()).unwrap();
+        let mut request = client.secure(&order).unwrap();
+        let text = String::from_utf8(request.bytes.clone()).unwrap();
         assert!(text.contains("EncryptedData") && text.contains("SignatureValue"), "{text}");
         assert!(!text.contains("buyStocks"), "{text}");
-        let why = client.open(&mut asked, &order).unwrap_err();
+        let why = client.open(&mut request, &order).unwrap_err();
         assert!(why.contains("not secured"), "{why}");
         let (private, public) = bare_rsa(&keys, 2).unwrap();
         assert!(private > public && public > Duration::ZERO);

@@ -43,7 +43,7 @@ enum Axis2 {
 impl Server {
     /// Reads the settings of the server at `path`.
     pub fn read(path: &Path) -> Server {
-        let directories = directories(path).iter().map(|own| Directory::read(own)).collect();
+        let directories = directories(path).iter().map(|directory| Directory::read(directory)).collect();
         Server { path: path.to_owned(), directories }
     }
 
@@ -63,37 +63,37 @@ impl Server {
 
     /// The `axis2.xml` of the first directory that has one.
     pub fn axis2(&self) -> Option<&Document> {
-        self.directories.iter().find(|own| !matches!(own.axis2, Axis2::Absent))?.axis2.document()
+        self.directories.iter().find(|directory| !matches!(directory.axis2, Axis2::Absent))?.axis2.document()
     }
 
     /// The tunables, under the names of `[wso2]`; those of property files before those of `deployment.toml`.
     pub fn tunables(&self) -> toml::Table {
-        let own = |key: &Key| {
+        let setting = |key: &Key| {
             let name = if key.of_toml { tunable(&key.name) } else { &key.name };
             let is_given = !key.of_toml || !key.value.as_str().is_some_and(is_filled_in);
             (is_given && is_honoured(name)).then(|| (name.to_owned(), key.value.clone()))
         };
-        self.keys().filter_map(own).collect()
+        self.keys().filter_map(setting).collect()
     }
 
     /// What is for `[http]`, by its names here; that of `deployment.toml` last.
     pub fn http(&self) -> toml::Table {
         let given = self.keys().filter(|key| !key.value.as_str().is_some_and(is_filled_in));
-        let own = |key: &Key| {
+        let setting = |key: &Key| {
             let (.., name, translate) = translation(&key.name)?;
             Some(((*name).to_owned(), translate(&key.value)?))
         };
-        given.filter_map(own).collect()
+        given.filter_map(setting).collect()
     }
 
     /// The properties of the Java machine, for flows that ask for them.
     pub fn system(&self) -> BTreeMap<String, String> {
-        let own = |key: &Key| {
+        let setting = |key: &Key| {
             let name = key.name.strip_prefix(SYSTEM).filter(|_| key.of_toml)?;
             let text = key.value.as_str().map_or_else(|| key.value.to_string(), str::to_owned);
             (!is_filled_in(&text)).then(|| (name.to_owned(), text))
         };
-        self.keys().filter_map(own).collect()
+        self.keys().filter_map(setting).collect()
     }
 
     /// How bodies of types are read that nothing else tells, by builders: `[[custom_message_builders]]` of `deployment.toml`, then the
@@ -107,8 +107,8 @@ impl Server {
         let toml = |table: &toml::Table| table.get("server")?.get("hot_deployment")?.as_bool();
         let axis2 = |document: &Document| {
             let mut children = document.children(document.document_element()?);
-            let own = children.find(|node| is_parameter(document, *node, "hotdeployment"))?;
-            document.string_value(own).trim().parse().ok()
+            let parameter = children.find(|node| is_parameter(document, *node, "hotdeployment"))?;
+            document.string_value(parameter).trim().parse().ok()
         };
         self.tables().find_map(toml).or_else(|| self.documents().find_map(axis2))
     }
@@ -118,14 +118,15 @@ impl Server {
     pub fn users(&self) -> Vec<(String, String)> {
         let mut found: Vec<(String, String)> = Vec::new();
         for apis in self.tables().filter_map(|table| table.get("internal_apis")) {
-            let enabled = apis.get("file_user_store").and_then(|own| own.get("enable"));
-            if enabled.is_some_and(|own| own.as_bool() == Some(false)) {
+            let enabled = apis.get("file_user_store").and_then(|store| store.get("enable"));
+            if enabled.is_some_and(|enable| enable.as_bool() == Some(false)) {
                 continue;
             }
-            for own in apis.get("users").and_then(toml::Value::as_array).into_iter().flatten() {
-                let text = |name: &str| own.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
+            for entry in apis.get("users").and_then(toml::Value::as_array).into_iter().flatten() {
+                let text =
+                    |name: &str| entry.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
                 let (Some(name), Some(password)) = (text("name"), text("password")) else { continue };
-                let is_known = found.iter().any(|(own, _)| own == name);
+                let is_known = found.iter().any(|(user, _)| user == name);
                 if !is_known && !is_filled_in(name) && !is_filled_in(password) {
                     found.push((name.to_owned(), password.to_owned()));
                 }
@@ -138,7 +139,8 @@ impl Server {
     pub fn priorities(&self) -> Option<PathBuf> {
         let toml = |table: &toml::Table| {
             let listener = table.get("transport")?.get("http")?.get("listener")?;
-            let custom = listener.get("parameter").and_then(|own| own.get("priorityConfigFile"));
+            let custom =
+                listener.get("parameter").and_then(|parameters| parameters.get("priorityConfigFile"));
             custom.or_else(|| listener.get("priority_config_file"))?.as_str().map(str::to_owned)
         };
         let axis2 = |document: &Document| {
@@ -147,8 +149,8 @@ impl Server {
                     && matches!(document.attribute(*node, "", "name"), Some("http" | "https"))
             });
             let mut parameters = receivers.flat_map(|receiver| document.children(receiver));
-            let own = parameters.find(|node| is_parameter(document, *node, "priorityConfigFile"))?;
-            Some(document.string_value(own).trim().to_owned())
+            let parameter = parameters.find(|node| is_parameter(document, *node, "priorityConfigFile"))?;
+            Some(document.string_value(parameter).trim().to_owned())
         };
         let named = self.tables().find_map(toml).or_else(|| self.documents().find_map(axis2))?;
         (!named.is_empty()).then(|| self.path.join(named))
@@ -177,15 +179,15 @@ impl Directory {
     fn kinds(&self) -> Vec<(String, Kind)> {
         let mut found = Vec::new();
         let custom = self.toml.as_ref().and_then(|table| table.get("custom_message_builders")?.as_array());
-        for own in custom.into_iter().flatten() {
-            let text = |name: &str| own.get(name)?.as_str();
+        for entry in custom.into_iter().flatten() {
+            let text = |name: &str| entry.get(name)?.as_str();
             found.extend(text("content_type").zip(text("class").and_then(read_by)).map(named));
         }
-        let axis2 = self.axis2.document().and_then(|own| Some((own, own.document_element()?)));
+        let axis2 = self.axis2.document().and_then(|document| Some((document, document.document_element()?)));
         if let Some((document, root)) = axis2 {
             let builders = document.children(root).filter(|node| document.local(*node) == "messageBuilders");
-            for own in builders.flat_map(|node| document.children(node)) {
-                let text = |name: &str| document.attribute(own, "", name);
+            for builder in builders.flat_map(|node| document.children(node)) {
+                let text = |name: &str| document.attribute(builder, "", name);
                 found.extend(text("contentType").zip(text("class").and_then(read_by)).map(named));
             }
         }
@@ -200,7 +202,7 @@ impl Axis2 {
             return Axis2::Absent;
         };
         Document::parse(bytes, &xml::ParseOptions::trusted())
-            .map_or(Axis2::Broken, |own| Axis2::Read(Box::new(own)))
+            .map_or(Axis2::Broken, |document| Axis2::Read(Box::new(document)))
     }
 
     fn document(&self) -> Option<&Document> {

@@ -268,7 +268,7 @@ pub(crate) fn translation(
     key: &str,
 ) -> Option<&'static (&'static str, &'static str, &'static str, Translate)> {
     let property = VERBATIM.iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key);
-    HTTP.iter().find(|(toml, own, ..)| *toml == key || *own == property)
+    HTTP.iter().find(|(toml, name, ..)| *toml == key || *name == property)
 }
 
 fn truth(value: &toml::Value) -> Option<bool> {
@@ -280,15 +280,15 @@ fn same(value: &toml::Value) -> Option<toml::Value> {
 }
 
 fn opposite(value: &toml::Value) -> Option<toml::Value> {
-    truth(value).map(|own| toml::Value::Boolean(!own))
+    truth(value).map(|value| toml::Value::Boolean(!value))
 }
 
 fn kept_headers(value: &toml::Value) -> Option<toml::Value> {
     let text = match value {
-        toml::Value::Array(all) => all.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(","),
+        toml::Value::Array(list) => list.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(","),
         value => value.as_str()?.to_owned(),
     };
-    let named = |own: &&str| text.split(',').any(|name| name.trim().eq_ignore_ascii_case(own));
+    let named = |item: &&str| text.split(',').any(|name| name.trim().eq_ignore_ascii_case(item));
     Some(KEPT.iter().copied().filter(named).map(toml::Value::from).collect::<Vec<_>>().into())
 }
 
@@ -381,15 +381,16 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
         if is_toml {
             flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
         }
-        let is_shipped = |own: &Written| {
-            let value = flat.iter().find(|(key, _)| *key == own.key).and_then(|(_, value)| value.as_str());
-            SHIPPED.iter().any(|(key, shipped)| *key == own.key && value == Some(*shipped))
+        let is_shipped = |written: &Written| {
+            let value =
+                flat.iter().find(|(key, _)| *key == written.key).and_then(|(_, value)| value.as_str());
+            SHIPPED.iter().any(|(key, shipped)| *key == written.key && value == Some(*shipped))
         };
         let (shipped, decided): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_shipped);
-        let place = |own: &Written| Span::new(file, own.at.start, own.at.end);
-        found.extend(decided.iter().map(|own| finding(own, is_toml).at(place(own), "")));
+        let place = |written: &Written| Span::new(file, written.at.start, written.at.end);
+        found.extend(decided.iter().map(|written| finding(written, is_toml).at(place(written), "")));
         if let Some(first) = shipped.first() {
-            let names: Vec<_> = shipped.iter().map(|own| format!("`{}`", own.key)).collect();
+            let names: Vec<_> = shipped.iter().map(|written| format!("`{}`", written.key)).collect();
             let message =
                 format!("not needed here, with the values that every new project has: {}", names.join(", "));
             found.push(Diagnostic::new("server-setting", Severity::Note, message).at(place(first), ""));
@@ -418,11 +419,11 @@ fn without_secrets(text: &str, keys: &[Written]) -> String {
     blanked
 }
 
-fn finding(own: &Written, is_toml: bool) -> Diagnostic {
-    let key = own.key.as_str();
+fn finding(written: &Written, is_toml: bool) -> Diagnostic {
+    let key = written.key.as_str();
     let fate = match if is_toml { fate(key) } else { property_fate(key) } {
         Fate::Honoured(_)
-            if own.is_filled_in
+            if written.is_filled_in
                 && (is_honoured(tunable(key))
                     || translation(key).is_some()
                     || key.starts_with(SYSTEM)
@@ -477,16 +478,16 @@ fn toml_keys(text: &str) -> Result<Vec<Written>, toml::de::Error> {
             } else {
                 format!("{prefix}.{}", name.get_ref())
             };
-            let own = name.span();
+            let span = name.span();
             // `a.b.c = 1` is one key.
-            let between = text.get(before.end..own.start).unwrap_or("\n");
+            let between = text.get(before.end..span.start).unwrap_or("\n");
             let is_dotted = !before.is_empty() && between.trim_matches([' ', '\t', '"', '\'']) == ".";
-            let at = if is_dotted { before.start..own.end } else { own };
-            let is_table = |one: &toml::Spanned<DeValue<'_>>| one.get_ref().is_table();
+            let at = if is_dotted { before.start..span.end } else { span };
+            let is_table = |entry: &toml::Spanned<DeValue<'_>>| entry.get_ref().is_table();
             match value.get_ref() {
                 DeValue::Table(inside) => add(text, &key, inside, at, keys),
-                DeValue::Array(all) if !all.is_empty() && all.iter().all(is_table) => {
-                    for inside in all.iter().filter_map(|one| one.get_ref().as_table()) {
+                DeValue::Array(entries) if !entries.is_empty() && entries.iter().all(is_table) => {
+                    for inside in entries.iter().filter_map(|entry| entry.get_ref().as_table()) {
                         add(text, &key, inside, at.clone(), keys);
                     }
                 }
@@ -499,7 +500,7 @@ fn toml_keys(text: &str) -> Result<Vec<Written>, toml::de::Error> {
     }
     let mut keys = Vec::new();
     add(text, "", DeTable::parse(text)?.get_ref(), 0..0, &mut keys);
-    keys.sort_by_key(|own| own.at.start);
+    keys.sort_by_key(|key| key.at.start);
     Ok(keys)
 }
 
@@ -551,17 +552,19 @@ mod tests {
         .unwrap();
         let mut sources = SourceMap::new();
         let found = report(&root, std::slice::from_ref(&toml), &mut sources);
-        let own = Server::read(&root).users();
+        let users = Server::read(&root).users();
         std::fs::write(&toml, format!("[internal_apis.file_user_store]\nenable = false\n{text}")).unwrap();
         let off = Server::read(&root).users();
         let set =
             crate::settings::Settings::load(&root, None, &["http.users.alice=mine".to_owned()]).unwrap();
         std::fs::remove_dir_all(&root).unwrap();
-        assert_eq!(own, [("alice".to_owned(), "opensesame".to_owned())]);
+        assert_eq!(users, [("alice".to_owned(), "opensesame".to_owned())]);
         assert_eq!(off, [("alice".to_owned(), "other".to_owned())]);
         assert_eq!(set.http.users.0["alice"], "mine");
-        let shown: Vec<String> =
-            found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
+            .collect();
         for wanted in [
             "note `internal_apis.users.user.name` is read: a user",
             "warning `internal_apis.users.user.is_admin` has no effect",
@@ -569,8 +572,10 @@ mod tests {
         ] {
             assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
         }
-        let text: String =
-            found.iter().map(|own| diagnostics::render::human(own, &sources, Default::default())).collect();
+        let text: String = found
+            .iter()
+            .map(|finding| diagnostics::render::human(finding, &sources, Default::default()))
+            .collect();
         assert!(!text.contains("opensesame"), "{text}");
     }
 
@@ -608,9 +613,14 @@ mod tests {
         assert_eq!(table["http.socket.timeout"].as_integer(), Some(7000));
         let shown: Vec<String> = found
             .iter()
-            .map(|own| {
-                let place = own.span().unwrap().place(&sources);
-                format!("{} {} {}", place.rsplit('/').next().unwrap(), own.severity.as_str(), own.message)
+            .map(|finding| {
+                let place = finding.span().unwrap().place(&sources);
+                format!(
+                    "{} {} {}",
+                    place.rsplit('/').next().unwrap(),
+                    finding.severity.as_str(),
+                    finding.message
+                )
             })
             .collect();
         for wanted in [
@@ -639,8 +649,10 @@ mod tests {
         assert!(shown.iter().any(broken), "{shown:#?}");
         assert_eq!(shown.len(), 21, "{shown:#?}");
         // Nobody reads a password in the line that a finding is about.
-        let rendered: String =
-            found.iter().map(|own| diagnostics::render::human(own, &sources, Default::default())).collect();
+        let rendered: String = found
+            .iter()
+            .map(|finding| diagnostics::render::human(finding, &sources, Default::default()))
+            .collect();
         assert!(rendered.contains("password = ***"), "{rendered}");
         assert!(!rendered.contains("hidden") && !rendered.contains("hunter2"), "{rendered}");
     }
@@ -662,7 +674,7 @@ mod tests {
             [passthru_properties]\n'http.server.preserve' = false\n'http.connection.disable.keepalive' = '$env{X}'\n";
         std::fs::write(&toml, text).unwrap();
         let load = |set: &[String]| crate::settings::Settings::load(&root, None, set).unwrap().http;
-        let (own, set) = (load(&[]), load(&["http.correlation_header=mine".to_owned()]));
+        let (of_server, set) = (load(&[]), load(&["http.correlation_header=mine".to_owned()]));
         let (found, system) = (report(&root, &[toml], &mut SourceMap::new()), Server::read(&root).system());
         std::fs::write(
             root.join("conf/axis2.xml"),
@@ -676,11 +688,21 @@ mod tests {
         assert_eq!(system, ["mine.port=7", "my.host=h"]);
         let named = |name: &str, kind| (name.to_owned(), kind);
         assert_eq!(kinds, [named("application/x-own", Kind::Json), named("text/html", Kind::Text)]);
-        assert!(own.preserve_user_agent && !own.preserve_server && own.keep_alive && !own.list_services);
-        assert_eq!((own.correlation_header.as_str(), set.correlation_header.as_str()), ("X-Trace", "mine"));
-        assert_eq!(own.preserve_headers, ["Server"], "deployment.toml counts");
-        let shown: Vec<_> =
-            found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        assert!(
+            of_server.preserve_user_agent
+                && !of_server.preserve_server
+                && of_server.keep_alive
+                && !of_server.list_services
+        );
+        assert_eq!(
+            (of_server.correlation_header.as_str(), set.correlation_header.as_str()),
+            ("X-Trace", "mine")
+        );
+        assert_eq!(of_server.preserve_headers, ["Server"], "deployment.toml counts");
+        let shown: Vec<_> = found
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
+            .collect();
         for wanted in [
             "note `transport.http.correlation_header_name` is honoured, unless `[http]` is set in busbar.toml",
             "note `transport.http.preserve_http_headers` is honoured, unless `[http]` is set in busbar.toml",
@@ -703,8 +725,10 @@ mod tests {
         std::fs::write(&toml, text).unwrap();
         let found = report(&root, &[toml], &mut SourceMap::new());
         std::fs::remove_dir_all(&root).unwrap();
-        let shown: Vec<_> =
-            found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        let shown: Vec<_> = found
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
+            .collect();
         assert_eq!(
             shown,
             [

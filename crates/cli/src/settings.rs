@@ -55,7 +55,7 @@ pub struct Settings {
     pub log: Log,
     /// Tunables of WSO2 under their own names (`'synapse.global_timeout_interval' = 120000`).
     pub wso2: toml::Table,
-    /// Names that nobody knows, each with the one that may be meant.
+    /// Unknown names, each with the nearest name that there is.
     #[serde(skip)]
     remarks: Vec<String>,
     /// Secrets that settings name and that cannot be had: the setting, and why.
@@ -422,7 +422,7 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(10);
 const LARGEST_BUFFER: usize = 16 << 20;
 
 impl Limits {
-    /// Values that are of their type, and that no bus could serve with.
+    /// Values of the right type that no bus could serve with.
     fn check(&self) -> Result<(), String> {
         if self.connections == Some(0) {
             return Err("limits.connections: 0 lets nobody in; expected 1 or more".to_owned());
@@ -437,7 +437,7 @@ impl Limits {
 }
 
 impl Deploy {
-    /// Values that are of their type, and of no use.
+    /// Values of the right type that have no use.
     fn check(&self) -> Result<(), String> {
         for (name, time) in [("interval", self.interval), ("quiet", self.quiet)] {
             if time.is_some_and(|time| time.0 < SHORTEST_LOOK) {
@@ -452,7 +452,7 @@ impl Deploy {
 }
 
 impl Settings {
-    /// Names that nobody knows, each with the one that may be meant.
+    /// Unknown names, each with the nearest name that there is.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -477,11 +477,11 @@ impl Settings {
                     environment.push((format!("{section}.{key}"), value));
                 }
                 _ if SINGLE.contains(&&*name) => environment.push((name, value)),
-                // Passwords of the vault are no settings, which somebody could print.
+                // Passwords of the vault are not settings: somebody could print those.
                 _ if ["vault_password", "vault_new_password"].contains(&&*name) => {}
                 _ if section.is_none()
                     && NOT_SETTINGS.iter().any(|other| {
-                        // `fuzz_seconds` and `simulation_runs` belong to `fuzz` and `simulation`.
+                        // `fuzz_seconds` and `simulation_runs` are variables of `fuzz` and `simulation`.
                         name.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
                     }) => {}
                 _ => remarks.push(unknown_variable(&written)),
@@ -518,7 +518,7 @@ impl Settings {
                 http.entry(name).or_insert(value);
             }
         }
-        // What was written keeps the names: it is compared, and shown.
+        // The settings as written keep the names of the secrets: they are compared and shown.
         let mut filled = table.clone();
         let missing = crate::secrets::fill_in(&mut filled, configuration);
         let mut settings = Settings::deserialize(filled)
@@ -555,12 +555,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What is different in `new` and is read at the start only, by its name.
+    /// The settings that differ in `new` and are read only at the start, by name.
     pub fn needs_restart(&self, new: &Settings) -> Vec<String> {
         let mut changed = Vec::new();
         changes(&self.written, &new.written, "", &mut changed);
-        changed
-            .retain(|name| START_ONLY.iter().any(|own| name == own || name.starts_with(&format!("{own}."))));
+        changed.retain(|name| {
+            START_ONLY.iter().any(|section| name == section || name.starts_with(&format!("{section}.")))
+        });
         changed
     }
 }
@@ -600,8 +601,8 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
             (Some(toml::Value::Table(old)), Some(toml::Value::Table(new))) => {
                 changes(old, new, &format!("{name}."), changed);
             }
-            (Some(toml::Value::Table(one)), None) | (None, Some(toml::Value::Table(one))) => {
-                changes(one, &toml::Table::new(), &format!("{name}."), changed);
+            (Some(toml::Value::Table(table)), None) | (None, Some(toml::Value::Table(table))) => {
+                changes(table, &toml::Table::new(), &format!("{name}."), changed);
             }
             (old, new) if old != new => changed.push(name),
             _ => {}
@@ -636,7 +637,7 @@ fn unknown_variable(written: &str) -> String {
     let sections = sections.chain([(String::new(), SINGLE)]);
     let name = |section: &str, name: &str| format!("BUSBAR_{section}{name}").to_ascii_uppercase();
     let names: Vec<String> =
-        sections.flat_map(|(section, names)| names.iter().map(move |own| name(&section, own))).collect();
+        sections.flat_map(|(section, names)| names.iter().map(move |field| name(&section, field))).collect();
     let message = format!("the environment variable {written} is not known and has no effect");
     remark(message, written, names.iter().map(String::as_str))
 }
@@ -660,7 +661,7 @@ fn names_of(section: &str) -> &'static [&'static str] {
 
 /// The names of the settings of a section.
 fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
-    /// Learns what a struct asks for, and has nothing for it.
+    /// Collects the names of the fields that a struct asks for, and gives it no values.
     struct Asked<'a>(&'a mut &'static [&'static str]);
 
     impl<'de> serde::Deserializer<'de> for Asked<'_> {
@@ -726,9 +727,10 @@ fn put(table: &mut toml::Table, key: &str, value: &str) {
             let rest: Vec<&str> = std::iter::once(part).chain(parts).collect();
             let (table, name) = match rest.as_slice() {
                 ["wso2", rest @ ..] if !rest.is_empty() => {
-                    let own = table.entry("wso2").or_insert_with(|| toml::Value::Table(toml::Table::new()));
-                    match own {
-                        toml::Value::Table(own) => (own, rest.join(".")),
+                    let section =
+                        table.entry("wso2").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                    match section {
+                        toml::Value::Table(section) => (section, rest.join(".")),
                         _ => return,
                     }
                 }
@@ -775,7 +777,7 @@ mod tests {
         assert!(!settings.http.keep_alive && settings.wso2.contains_key("synapse.threads.core"));
         for (bad, part) in [
             ("limits.idel=1s", "idel"),
-            ("limits.idle=soon", "no time"),
+            ("limits.idle=soon", "not a time"),
             ("limits.drain=9223372036854775807s", "too long"),
             ("limits.drain=9223372036854775807", "too long"),
             ("limits.body=18446744073709551615", "too large"),
@@ -807,7 +809,7 @@ mod tests {
         std::fs::write(&file, "[wso2]\n'synapse.global_timout_interval' = 1").unwrap();
         let remarks = Settings::load(&folder, None, &[]).unwrap().remarks().to_vec();
         assert!(
-            remarks.iter().any(|own| own.contains("did you mean `synapse.global_timeout_interval`?")),
+            remarks.iter().any(|remark| remark.contains("did you mean `synapse.global_timeout_interval`?")),
             "{remarks:?}"
         );
         for section in SECTIONS {
@@ -815,7 +817,7 @@ mod tests {
         }
         assert!(unknown_variable("BUSBAR_LIMTS_IDLE").contains("did you mean `BUSBAR_LIMITS_IDLE`?"));
         assert!(unknown_variable("BUSBAR_LIMIT_REGISTRY_SIZE").contains("`BUSBAR_LIMITS_REGISTRY_SIZE`?"));
-        // A line of a file may have a password.
+        // A line of the file may hold a password.
         std::fs::write(&file, "[http.users]\nme = 'hunter2").unwrap();
         let error = Settings::load(&folder, None, &[]).unwrap_err();
         assert!(error.contains("busbar.toml:2:") && !error.contains("hunter2"), "{error}");

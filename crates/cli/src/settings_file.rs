@@ -36,7 +36,7 @@ fn errors<T: DeserializeOwned>(text: &str) -> Vec<(usize, String)> {
         return broken.iter().map(|error| (at(error), error.message().to_owned())).collect();
     }
     let mut found = Vec::new();
-    // The reader stops at the first error: without what that is about, it comes to the next one.
+    // The reader stops at the first error. Without that entry it goes on to the next one.
     while found.len() < MOST
         && let Err(error) = T::deserialize(Deserializer::from(table.clone()))
     {
@@ -50,7 +50,7 @@ fn errors<T: DeserializeOwned>(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Takes out the entry that is written at a place, and gives its name (`limits.idle`).
+/// Removes the entry that is written at a place, and returns its name (`limits.idle`).
 fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> Option<String> {
     let mut whole = None;
     for (key, value) in table.iter_mut() {
@@ -117,14 +117,14 @@ mod tests {
         assert!(found[2].starts_with("4: `limits.idle`: "), "{}", found[2]);
         assert_eq!(found[3], "6: there is no setting `listn`; did you mean `listen`?");
         assert!(errors::<Settings>("workers = 2\n[wso2]\n'a.b' = 1\n").is_empty());
-        // What is no TOML.
+        // A text that is not TOML.
         assert!(!errors::<Settings>("workers = \n[limits\n").is_empty());
         for (name, shown) in [
             ("tls.password", "expected a string"),
             ("tls.key", "invalid type: integer `7`, expected a string"),
         ] {
-            let said = sentence(name, "invalid type: integer `7`, expected a string");
-            assert_eq!(said, format!("`{name}`: {shown}"));
+            let text = sentence(name, "invalid type: integer `7`, expected a string");
+            assert_eq!(text, format!("`{name}`: {shown}"));
         }
     }
 }

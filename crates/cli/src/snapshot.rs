@@ -69,7 +69,7 @@ impl Snapshot {
         };
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => {
-                // Who swaps a link tells the directory that it is in.
+                // A link that is replaced shows in the directory that it is in.
                 if path.is_symlink() {
                     looked.snapshot.directories.push(parent.to_owned());
                 }
@@ -92,7 +92,8 @@ impl Snapshot {
 
     /// Looks at the registry too, where it lies elsewhere.
     pub fn with_registry(self, root: Option<&Path>) -> Snapshot {
-        let Some(root) = root.filter(|root| !self.directories.iter().any(|own| own == root)) else {
+        let Some(root) = root.filter(|root| !self.directories.iter().any(|directory| directory == root))
+        else {
             return self;
         };
         let mut looked = Looking { snapshot: self, ..Looking::default() };
@@ -100,7 +101,7 @@ impl Snapshot {
         looked.snapshot
     }
 
-    /// Whether a file has come, gone or changed since; those of which `is_ours` says so do not count.
+    /// Whether a file has come, gone or changed since; changes that `is_ours` accepts do not count.
     pub fn differs(&self, before: &Snapshot, is_ours: impl Fn(&Path) -> bool) -> bool {
         let is_theirs = |(path, _): &(&PathBuf, _)| !is_ours(path);
         self.stamps != before.stamps
@@ -123,9 +124,9 @@ struct Looking {
 
 impl Looking {
     fn directory(&mut self, path: &Path, metadata: &Metadata) {
-        let own = (metadata.dev(), metadata.ino());
+        let inode = (metadata.dev(), metadata.ino());
         // A link may lead back.
-        if self.within.len() >= MAX_DEPTH || self.within.contains(&own) {
+        if self.within.len() >= MAX_DEPTH || self.within.contains(&inode) {
             return;
         }
         self.snapshot.directories.push(path.to_owned());
@@ -136,7 +137,7 @@ impl Looking {
                 return;
             }
         };
-        self.within.push(own);
+        self.within.push(inode);
         for entry in entries.flatten() {
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
@@ -149,7 +150,7 @@ impl Looking {
         self.within.pop();
     }
 
-    /// What a link leads to counts, not the link.
+    /// The target of a link counts, not the link.
     fn entry(&mut self, path: &Path) {
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => self.directory(path, &metadata),
@@ -157,7 +158,7 @@ impl Looking {
         }
     }
 
-    /// Something that may not be there.
+    /// A file or directory that may be absent.
     fn perhaps(&mut self, path: &Path) {
         if path.symlink_metadata().is_ok() {
             self.entry(path);
@@ -170,12 +171,12 @@ impl Looking {
 
     fn stamp(&mut self, path: &Path, found: std::io::Result<Metadata>) {
         let stamp = match found {
-            Ok(of) => Stamp::File(
-                (of.mtime(), of.mtime_nsec()),
-                (of.ctime(), of.ctime_nsec()),
-                of.len(),
-                of.dev(),
-                of.ino(),
+            Ok(metadata) => Stamp::File(
+                (metadata.mtime(), metadata.mtime_nsec()),
+                (metadata.ctime(), metadata.ctime_nsec()),
+                metadata.len(),
+                metadata.dev(),
+                metadata.ino(),
             ),
             Err(error) => Stamp::Unknown(error.kind()),
         };
@@ -236,7 +237,7 @@ mod tests {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "1").unwrap();
             assert_eq!(changes(&mut before), expected, "{name}");
-            // Another file of the same length, one time ago.
+            // Another file of the same length, with the same time.
             fs::write(root.join("new"), "2").unwrap();
             changes(&mut before);
             fs::rename(root.join("new"), root.join(name)).unwrap();

@@ -24,10 +24,10 @@ pub struct Switches {
     decided: Mutex<Decided>,
 }
 
-/// What somebody has decided about, whether it is there now or not.
+/// The decisions, whether the artifact is there now or not.
 #[derive(Default)]
 struct Decided {
-    /// Held, so that the state of one that goes is found when it comes back.
+    /// Held, so that an artifact that is removed and comes back has its state again.
     artifacts: Vec<(Identity, Arc<Activation>)>,
     /// Addresses of named endpoints that are off.
     endpoints: Vec<Identity>,
@@ -37,7 +37,7 @@ struct Decided {
 struct Kept {
     version: u32,
     artifacts: Vec<Artifact>,
-    /// Those that are off.
+    /// The endpoints that are off.
     endpoints: Vec<Endpoint>,
 }
 
@@ -61,7 +61,7 @@ struct Endpoint {
 
 impl Switches {
     /// Reads the file that the settings name, else that of the service manager, for artifacts that find their state in `states`. What cannot
-    /// be read is said in the log, and counts for nothing.
+    /// be read is logged, and is ignored.
     pub fn read(file: Option<&Path>, states: &States) -> Switches {
         let given = || {
             let directories = std::env::var_os("STATE_DIRECTORY")?;
@@ -78,17 +78,17 @@ impl Switches {
             Kept::default()
         });
         let mut decided = Decided::default();
-        for own in kept.artifacts {
-            let Some(kind) = ArtifactKind::of_element(&own.kind) else { continue };
-            let identity = Identity::of(kind, &own.name);
+        for artifact in kept.artifacts {
+            let Some(kind) = ArtifactKind::of_element(&artifact.kind) else { continue };
+            let identity = Identity::of(kind, &artifact.name);
             let activation: Arc<Activation> = states.get(&identity);
-            let written = Written { on: own.written, definition: own.definition };
-            activation.restore(Decision { on: own.on, written });
+            let written = Written { on: artifact.written, definition: artifact.definition };
+            activation.restore(Decision { on: artifact.on, written });
             decided.artifacts.push((identity, activation));
         }
-        let part = |own: Endpoint| {
-            let artifact = Identity::of(ArtifactKind::Endpoint, &own.name);
-            if own.part.is_empty() { artifact } else { artifact.part(&own.part) }
+        let part = |endpoint: Endpoint| {
+            let artifact = Identity::of(ArtifactKind::Endpoint, &endpoint.name);
+            if endpoint.part.is_empty() { artifact } else { artifact.part(&endpoint.part) }
         };
         decided.endpoints = kept.endpoints.into_iter().map(part).collect();
         Switches { file, decided: Mutex::new(decided) }
@@ -110,13 +110,13 @@ impl Switches {
     /// Holds what was decided about the artifacts of the plan in force, and writes it down; `false` where nothing is kept.
     ///
     /// # Errors
-    /// The file cannot be written: it is what it was.
+    /// The file cannot be written: it stays as it was.
     pub fn keep(&self, plan: &Plan) -> Result<bool, String> {
-        // Whoever decides at the same time writes after this, and then knows both.
+        // Who decides meanwhile writes after this, and has both decisions.
         let mut decided = lock(&self.decided);
         for (kind, name, activation) in activations(plan) {
             let identity = Identity::of(kind, name);
-            decided.artifacts.retain(|(own, _)| *own != identity);
+            decided.artifacts.retain(|(decided_identity, _)| *decided_identity != identity);
             if activation.decision().is_some() {
                 decided.artifacts.push((identity, Arc::clone(activation)));
             }
@@ -124,7 +124,7 @@ impl Switches {
         for leaf in plan.endpoints().flat_map(|(_, endpoint)| endpoint.leaves()) {
             let identity = leaf.identity();
             // Groups may share members.
-            decided.endpoints.retain(|own| own != &**identity);
+            decided.endpoints.retain(|endpoint| endpoint != &**identity);
             if identity.kind == ArtifactKind::Endpoint && leaf.state() == "off" {
                 decided.endpoints.push(Identity::clone(identity));
             }
@@ -135,8 +135,10 @@ impl Switches {
             let (kind, name) = (identity.kind.element().to_owned(), identity.artifact.to_string());
             Some(Artifact { kind, name, on, written: written.on, definition: written.definition })
         };
-        let endpoint =
-            |one: &Identity| Endpoint { name: one.artifact.to_string(), part: one.part.to_string() };
+        let endpoint = |identity: &Identity| Endpoint {
+            name: identity.artifact.to_string(),
+            part: identity.part.to_string(),
+        };
         let kept = Kept {
             version: VERSION,
             artifacts: decided.artifacts.iter().filter_map(artifact).collect(),
@@ -147,7 +149,7 @@ impl Switches {
         Ok(true)
     }
 
-    /// Whether this is the file, however the path is written.
+    /// Whether a path is that of the file, however it is written.
     pub fn is_kept_in(&self, path: &Path) -> bool {
         self.file.as_ref().is_some_and(|file| file.file_name() == path.file_name() && *file == resolved(path))
     }
@@ -156,23 +158,27 @@ impl Switches {
 /// All that can be started and stopped.
 fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Activation>)> {
     use ArtifactKind::{Api, DataService, EventSource, InboundEndpoint, MessageProcessor, Proxy, Task};
-    let proxies = plan.proxies().iter().map(|own| {
+    let proxies = plan.proxies().iter().map(|proxy| {
         // The services of event sources are among them.
-        let kind = if plan.event_source(&own.name).is_some() {
+        let kind = if plan.event_source(&proxy.name).is_some() {
             EventSource
-        } else if plan.data_service(&own.name).is_some() {
+        } else if plan.data_service(&proxy.name).is_some() {
             DataService
         } else {
             Proxy
         };
-        (kind, own.name.as_str(), &own.activation)
+        (kind, proxy.name.as_str(), &proxy.activation)
     });
-    let apis = plan.apis().iter().map(|own| (Api, own.name.as_str(), &own.activation));
-    let tasks = plan.tasks().iter().map(|own| (Task, own.name.as_str(), &own.activation));
-    let processors =
-        plan.processors().iter().map(|own| (MessageProcessor, own.name.as_str(), &own.activation));
-    let inbound =
-        plan.inbound_endpoints().iter().map(|own| (InboundEndpoint, own.name.as_str(), &own.activation));
+    let apis = plan.apis().iter().map(|api| (Api, api.name.as_str(), &api.activation));
+    let tasks = plan.tasks().iter().map(|task| (Task, task.name.as_str(), &task.activation));
+    let processors = plan
+        .processors()
+        .iter()
+        .map(|processor| (MessageProcessor, processor.name.as_str(), &processor.activation));
+    let inbound = plan
+        .inbound_endpoints()
+        .iter()
+        .map(|endpoint| (InboundEndpoint, endpoint.name.as_str(), &endpoint.activation));
     proxies.chain(apis).chain(tasks).chain(processors).chain(inbound)
 }
 
@@ -187,7 +193,7 @@ fn followed(path: &Path, depth: u8) -> PathBuf {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(parent.canonicalize().ok()?.join(path.file_name()?))
     };
-    // A link that leads nowhere yet: what it names is the file, not the link.
+    // The target of a link may not be there yet: it is the file, not the link.
     let link = path.read_link().ok().filter(|_| path.canonicalize().is_err() && depth > 0);
     if let Some(target) = link {
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -196,7 +202,7 @@ fn followed(path: &Path, depth: u8) -> PathBuf {
     path.canonicalize().ok().or_else(directory).unwrap_or_else(|| path.to_path_buf())
 }
 
-/// The file is replaced as a whole, so what is no file must not stand there.
+/// The file is replaced as a whole, so a device or a pipe must not stand there.
 fn check(file: &Path) -> Result<(), String> {
     match file.metadata() {
         Ok(found) if !found.is_file() => Err(format!("`{}` is not a regular file", file.display())),

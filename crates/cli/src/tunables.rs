@@ -7,7 +7,7 @@ use message::regex::{Pattern, Search};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Puts a value where it belongs.
+/// Puts a value into the settings.
 type Set = fn(&mut Settings, i64);
 
 /// Names that are honoured, with what they set.
@@ -18,7 +18,7 @@ const HONOURED: &[(&str, Set)] = &[
     ("synapse.sal.endpoints.sesssion.timeout.default", |settings, value| {
         settings.session_timeout = milliseconds(value);
     }),
-    // -1 is what WSO2 has for none.
+    // WSO2 writes -1 for none.
     ("synapse.global_endpoint_suspend_duration", |settings, value| {
         settings.suspension.initial = Some(value).filter(|&value| value >= 0);
     }),
@@ -43,41 +43,47 @@ type Switch = fn(&mut Mapping, &str) -> Result<(), String>;
 
 /// The switches of the JSON mapping.
 const MAPPING: &[(&str, Switch)] = &[
-    ("synapse.commons.json.preserve.namespace", |own, text| flag(&mut own.preserve_namespace, text)),
-    ("synapse.commons.json.output.enableNSDeclarations", |own, text| {
-        flag(&mut own.namespace_declarations, text)
+    ("synapse.commons.json.preserve.namespace", |mapping, text| flag(&mut mapping.preserve_namespace, text)),
+    ("synapse.commons.json.output.enableNSDeclarations", |mapping, text| {
+        flag(&mut mapping.namespace_declarations, text)
     }),
-    ("synapse.commons.json.output.namespaceSepChar", |own, text| {
+    ("synapse.commons.json.output.namespaceSepChar", |mapping, text| {
         let mut characters = text.chars();
-        own.namespace_separator = match (characters.next(), characters.next()) {
+        mapping.namespace_separator = match (characters.next(), characters.next()) {
             (Some(only), None) => only,
             _ => return Err("expected one character".to_owned()),
         };
         Ok(())
     }),
-    ("synapse.commons.json.output.autoPrimitive", |own, text| flag(&mut own.auto_primitive, text)),
-    ("synapse.commons.json.output.disableAutoPrimitive.regex", |own, text| {
-        own.string_pattern = Some(Pattern::compile(text).map_err(no_regex)?);
+    ("synapse.commons.json.output.autoPrimitive", |mapping, text| flag(&mut mapping.auto_primitive, text)),
+    ("synapse.commons.json.output.disableAutoPrimitive.regex", |mapping, text| {
+        mapping.string_pattern = Some(Pattern::compile(text).map_err(no_regex)?);
         Ok(())
     }),
-    ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceRegex", |own, text| {
-        let replacement = own.string_mark.take().map(|(_, replacement)| replacement).unwrap_or_default();
-        own.string_mark = Some((Search::compile(text).map_err(no_regex)?, replacement));
+    ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceRegex", |mapping, text| {
+        let replacement = mapping.string_mark.take().map(|(_, replacement)| replacement).unwrap_or_default();
+        mapping.string_mark = Some((Search::compile(text).map_err(no_regex)?, replacement));
         Ok(())
     }),
-    ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceSequence", |own, text| {
-        if let Some((_, replacement)) = &mut own.string_mark {
+    ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceSequence", |mapping, text| {
+        if let Some((_, replacement)) = &mut mapping.string_mark {
             text.clone_into(replacement);
         }
         Ok(())
     }),
-    ("synapse.commons.json.output.jsonoutAutoArray", |own, text| flag(&mut own.auto_array, text)),
-    ("synapse.commons.json.output.jsonoutMultiplePI", |own, text| flag(&mut own.reads_multiple, text)),
-    ("synapse.commons.json.output.xmloutMultiplePI", |own, text| flag(&mut own.writes_multiple, text)),
-    ("synapse.json.to.xml.processing.instruction.enabled", |own, text| flag(&mut own.writes_multiple, text)),
-    ("synapse.commons.enableXmlNilReadWrite", |own, text| flag(&mut own.nil, text)),
-    ("synapse.commons.enableXmlNullForEmptyElement", |own, text| flag(&mut own.empty_is_null, text)),
-    ("synapse.commons.json.buildValidNCNames", |own, text| flag(&mut own.valid_names, text)),
+    ("synapse.commons.json.output.jsonoutAutoArray", |mapping, text| flag(&mut mapping.auto_array, text)),
+    ("synapse.commons.json.output.jsonoutMultiplePI", |mapping, text| {
+        flag(&mut mapping.reads_multiple, text)
+    }),
+    ("synapse.commons.json.output.xmloutMultiplePI", |mapping, text| {
+        flag(&mut mapping.writes_multiple, text)
+    }),
+    ("synapse.json.to.xml.processing.instruction.enabled", |mapping, text| {
+        flag(&mut mapping.writes_multiple, text)
+    }),
+    ("synapse.commons.enableXmlNilReadWrite", |mapping, text| flag(&mut mapping.nil, text)),
+    ("synapse.commons.enableXmlNullForEmptyElement", |mapping, text| flag(&mut mapping.empty_is_null, text)),
+    ("synapse.commons.json.buildValidNCNames", |mapping, text| flag(&mut mapping.valid_names, text)),
 ];
 
 fn flag(field: &mut bool, text: &str) -> Result<(), String> {
@@ -86,7 +92,7 @@ fn flag(field: &mut bool, text: &str) -> Result<(), String> {
 }
 
 fn no_regex(why: String) -> String {
-    format!("it is no regular expression: {why}")
+    format!("it is not a regular expression: {why}")
 }
 
 /// The switches of the JSON mapping.
@@ -95,7 +101,7 @@ fn no_regex(why: String) -> String {
 /// A value that cannot be read, with its name.
 pub fn mapping(table: &toml::Table) -> Result<Mapping, String> {
     let mut mapping = Mapping::default();
-    // In the order above: a replacement needs its expression.
+    // In the order above: a replacement needs its expression first.
     for (name, set) in MAPPING {
         let text = match table.get(*name) {
             None => continue,
@@ -112,21 +118,21 @@ type Part = fn(&mut Cors, &str) -> Result<(), String>;
 
 /// What answers of APIs say to other origins.
 const CORS: &[(&str, Part)] = &[
-    ("synapse.rest.CORSConfig.enabled", |own, text| {
+    ("synapse.rest.CORSConfig.enabled", |cors, text| {
         let mut enabled = true;
         flag(&mut enabled, text)?;
-        own.disabled = !enabled;
+        cors.disabled = !enabled;
         Ok(())
     }),
-    ("synapse.rest.CORSConfig.Access-Control-Allow-Origin", |own, text| {
-        own.origins =
-            text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned).collect();
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Origin", |cors, text| {
+        cors.origins =
+            text.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(str::to_owned).collect();
         Ok(())
     }),
-    ("synapse.rest.CORSConfig.Access-Control-Allow-Headers", |own, text| header(&mut own.headers, text)),
-    ("synapse.rest.CORSConfig.Access-Control-Allow-Methods", |own, text| header(&mut own.methods, text)),
-    ("synapse.rest.CORSConfig.Access-Control-Allow-Credentials", |own, text| {
-        flag(&mut own.credentials, text)
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Headers", |cors, text| header(&mut cors.headers, text)),
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Methods", |cors, text| header(&mut cors.methods, text)),
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Credentials", |cors, text| {
+        flag(&mut cors.credentials, text)
     }),
 ];
 
@@ -170,7 +176,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ),
     ("synapse.xpath.var.extensions", "has no effect, because variables written in Java cannot run here"),
     ("synapse.legacy.xpath.behaviour", "has no effect: parameters of templates keep their types"),
-    ("synapse.jsonpath.ignore.not.found.error", "has no effect: enrich that removes nothing is no error"),
+    ("synapse.jsonpath.ignore.not.found.error", "has no effect: enrich that removes nothing is not an error"),
     ("synapse.mediators.access.control", "has no effect: busbar check tells what a configuration uses"),
     ("exclude.payload.details.from.error", "is not needed: errors name positions, not what stands there"),
     ("synapse.artifact.versioned.deployment", "has no effect: names of artifacts are not versioned"),
@@ -260,11 +266,11 @@ fn milliseconds(value: i64) -> Duration {
 /// A switch that is neither `true` nor `false`, with its name.
 pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String> {
     for (name, value) in table {
-        if let Some((_, field)) = SWITCHES.iter().find(|(known, _)| known == name) {
+        if let Some((_, field)) = SWITCHES.iter().find(|(setting, _)| setting == name) {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             flag(field(settings), text.trim()).map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
         }
-        if let Some((_, set)) = CORS.iter().find(|(known, _)| known == name) {
+        if let Some((_, set)) = CORS.iter().find(|(setting, _)| setting == name) {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             set(Arc::make_mut(&mut settings.cors), text.trim())
                 .map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
@@ -280,7 +286,8 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
             toml::Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
-        if let (Some((_, set)), Some(number)) = (HONOURED.iter().find(|(known, _)| known == name), number) {
+        if let (Some((_, set)), Some(number)) = (HONOURED.iter().find(|(setting, _)| setting == name), number)
+        {
             set(settings, number);
         }
     }
@@ -290,20 +297,20 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
 /// What becomes of a tunable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It counts.
+    /// It is honoured.
     Honoured(&'static str),
     /// A setting of this bus does the same.
     Mapped(&'static str),
     /// There is nothing to tune.
     NotNeeded(&'static str),
-    /// What it is for is not there.
+    /// What it tunes does not exist here.
     NoEffect(&'static str),
     /// No such name is documented.
     Unknown,
 }
 
 impl Fate {
-    /// Goes on behind the name.
+    /// The name goes on behind this prefix.
     pub fn text(self) -> &'static str {
         match self {
             Fate::Honoured(text) | Fate::Mapped(text) | Fate::NotNeeded(text) | Fate::NoEffect(text) => text,
@@ -314,10 +321,12 @@ impl Fate {
 
 /// What becomes of a tunable of this name.
 pub fn fate(name: &str) -> Fate {
-    let honoured = HONOURED.iter().map(|(own, _)| *own);
-    let honoured =
-        honoured.chain(SWITCHES.iter().map(|(own, _)| *own)).chain(MAPPING.iter().map(|(own, _)| *own));
-    if honoured.chain(CORS.iter().map(|(own, _)| *own)).chain([FACTOR]).any(|own| own == name) {
+    let honoured = HONOURED.iter().map(|(setting, _)| *setting);
+    let honoured = honoured
+        .chain(SWITCHES.iter().map(|(setting, _)| *setting))
+        .chain(MAPPING.iter().map(|(setting, _)| *setting));
+    if honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]).any(|setting| setting == name)
+    {
         return Fate::Honoured("is honoured");
     }
     match NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
@@ -328,17 +337,20 @@ pub fn fate(name: &str) -> Fate {
     }
 }
 
-/// All names, those of families without what follows.
+/// All names; of families, their prefixes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let honoured = HONOURED.iter().map(|(own, _)| *own).chain(SWITCHES.iter().map(|(own, _)| *own));
-    let honoured = honoured.chain(CORS.iter().map(|(own, _)| *own)).chain([FACTOR]);
-    honoured.chain(MAPPING.iter().map(|(own, _)| *own)).chain(NOT_NEEDED.iter().map(|(own, _)| *own))
+    let honoured =
+        HONOURED.iter().map(|(setting, _)| *setting).chain(SWITCHES.iter().map(|(setting, _)| *setting));
+    let honoured = honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]);
+    honoured
+        .chain(MAPPING.iter().map(|(setting, _)| *setting))
+        .chain(NOT_NEEDED.iter().map(|(setting, _)| *setting))
 }
 
-/// What is to be said about those that are not honoured.
+/// The findings about those that are not honoured.
 pub fn report(table: &toml::Table) -> Vec<(String, Fate)> {
-    let all = table.keys().map(|name| (name.clone(), fate(name)));
-    all.filter(|(_, fate)| !matches!(fate, Fate::Honoured(_))).collect()
+    let fates = table.keys().map(|name| (name.clone(), fate(name)));
+    fates.filter(|(_, fate)| !matches!(fate, Fate::Honoured(_))).collect()
 }
 
 #[cfg(test)]
@@ -367,8 +379,8 @@ mod tests {
         }
         for (value, wanted) in [("true", Some(true)), ("'false'", Some(false)), ("'on'", None)] {
             let table = format!("'synapse.xpath.dom.failover.enabled' = {value}").parse().unwrap();
-            let own = apply(&table, &mut settings).map(|()| settings.xpath_failover);
-            assert_eq!(own.ok(), wanted, "{value}");
+            let failover = apply(&table, &mut settings).map(|()| settings.xpath_failover);
+            assert_eq!(failover.ok(), wanted, "{value}");
             assert!(super::report(&table).is_empty());
         }
         let table: toml::Table = "'synapse.rest.CORSConfig.enabled' = false\n\
@@ -388,10 +400,14 @@ mod tests {
              'synapse.commons.json.json.output.disableAutoPrimitive.customReplaceSequence' = '-'\n\
              'synapse.commons.json.json.output.disableAutoPrimitive.customReplaceRegex' = '@@'",
         );
-        let own = mapping(&switches).unwrap();
-        assert!(!own.auto_primitive && own.namespace_separator == ':' && own.empty_is_null);
+        let json_mapping = mapping(&switches).unwrap();
+        assert!(
+            !json_mapping.auto_primitive
+                && json_mapping.namespace_separator == ':'
+                && json_mapping.empty_is_null
+        );
         assert_eq!(
-            own.string_mark.map(|(pattern, with)| pattern.replace_all("@@x", &with)),
+            json_mapping.string_mark.map(|(pattern, with)| pattern.replace_all("@@x", &with)),
             Some(Ok("-x".into()))
         );
         assert!(report(&switches).is_empty());

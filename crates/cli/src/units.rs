@@ -18,7 +18,7 @@ impl TryFrom<toml::Value> for Time {
     type Error = String;
 
     fn try_from(value: toml::Value) -> Result<Time, String> {
-        let error = || format!("`{value}` is no time: expected e.g. 250ms, 30s, 5m");
+        let error = || format!("`{value}` is not a time: expected e.g. 250ms, 30s, 5m");
         let text = match &value {
             toml::Value::Integer(milliseconds) => {
                 let milliseconds = u64::try_from(*milliseconds).map_err(|_| error())?;
@@ -58,7 +58,7 @@ impl TryFrom<toml::Value> for Size {
     type Error = String;
 
     fn try_from(value: toml::Value) -> Result<Size, String> {
-        let error = || format!("`{value}` is no size: expected e.g. 16384, 64k, 10m");
+        let error = || format!("`{value}` is not a size: expected e.g. 16384, 64k, 10m");
         let text = match &value {
             toml::Value::Integer(bytes) => {
                 return Size::bounded(&value, usize::try_from(*bytes).map_err(|_| error())?);

@@ -7,8 +7,8 @@
 use crate::snapshot::Snapshot;
 use std::time::{Duration, Instant};
 
-/// Longest wait for rest, in times of `quiet`: where files never cease to change, those of a moment are taken, and what of them
-/// is faulty is held back artifact by artifact.
+/// Longest wait for rest, in times of `quiet`: where files never cease to change, the files of one moment are read, and what is faulty among
+/// them is held back artifact by artifact.
 const RESTLESS: u32 = 20;
 
 /// At most one part in so many of the time is spent on taking changes, and at most so long nothing is taken.
@@ -25,8 +25,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches, on a thread of its own, until the process ends or `take` says that it is over. `look` says what is there,
-    /// `differs` whether something is other than what was taken last. `take` takes it.
+    /// Watches, on a thread of its own, until the process ends or `take` says that it is over. `look` takes a snapshot, `differs` says whether
+    /// it differs from the one that was taken last, `take` reads the configuration.
     ///
     /// # Errors
     /// There is no thread.
@@ -108,7 +108,7 @@ mod linux {
         /// `None`: the system tells nothing.
         inotify: Option<OwnedFd>,
         watched: HashSet<i32>,
-        /// Something could not be watched, and that was said.
+        /// Something could not be watched, and that was logged.
         is_incomplete: bool,
     }
 
@@ -133,7 +133,7 @@ mod linux {
             }
         }
 
-        /// Watches these directories and no others. One that is another directory by now is watched anew. Whether there are some that were
+        /// Watches these directories and no others. One that was replaced is watched anew. Returns whether there are some that were
         /// not watched before.
         pub fn follow(&mut self, directories: &[PathBuf]) -> bool {
             let Some(inotify) = &self.inotify else { return false };
@@ -150,7 +150,7 @@ mod linux {
             let mut failed = None;
             for directory in directories {
                 match inotify::add_watch(inotify, directory, flags) {
-                    Ok(own) => _ = watched.insert(own),
+                    Ok(watch) => _ = watched.insert(watch),
                     // It is gone meanwhile, which was told.
                     Err(Errno::NOENT | Errno::NOTDIR) => {}
                     Err(error) => failed = Some(error),
@@ -166,14 +166,14 @@ mod linux {
             has_new
         }
 
-        /// What was told so far is known.
+        /// Drops the changes that were told so far.
         pub fn forget(&mut self) {
             let Some(inotify) = &self.inotify else { return };
             let mut buffer = [0; 4096];
             while matches!(rustix::io::read(inotify, &mut buffer), Ok(1..) | Err(Errno::INTR)) {}
         }
 
-        /// Waits until something is told, at most for this time.
+        /// Waits until a change is told, at most for this time.
         pub fn wait(&mut self, most: Duration) {
             let Some(inotify) = &self.inotify else { return std::thread::sleep(most) };
             let until = Timespec::try_from(most).ok();

@@ -26,16 +26,16 @@ fn recorder() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
             let noted = noted.clone();
             std::thread::spawn(move || {
                 stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-                let (mut own, mut piece, mut quiet) = (Vec::new(), [0; 4096], 0);
-                // Until nothing comes any more: a body that is cut off is part of it.
+                let (mut bytes, mut piece, mut quiet) = (Vec::new(), [0; 4096], 0);
+                // Until nothing comes for a while: a body that is cut off belongs to it.
                 while quiet < 2 {
                     match stream.read(&mut piece) {
-                        Ok(n @ 1..) => own.extend_from_slice(&piece[..n]),
+                        Ok(n @ 1..) => bytes.extend_from_slice(&piece[..n]),
                         Ok(_) => break,
-                        Err(_) => quiet += usize::from(own.windows(4).any(|part| part == b"\r\n\r\n")),
+                        Err(_) => quiet += usize::from(bytes.windows(4).any(|part| part == b"\r\n\r\n")),
                     }
                 }
-                noted.lock().unwrap().extend_from_slice(&own);
+                noted.lock().unwrap().extend_from_slice(&bytes);
                 let _ = stream
                     .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood");
             });
@@ -60,12 +60,12 @@ fn raw(address: &str, wire: &[u8]) -> String {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     // What is refused may be closed before all of it is written.
     let _ = stream.write_all(wire);
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     let mut piece = [0; 4096];
     while let Ok(n @ 1..) = stream.read(&mut piece) {
-        answer.extend_from_slice(&piece[..n]);
+        response.extend_from_slice(&piece[..n]);
     }
-    String::from_utf8_lossy(&answer).into_owned()
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 fn good(bus: &Process) {
@@ -94,11 +94,11 @@ fn nothing_is_smuggled_in_http1() {
     let mut try_it = |service: &str, head: &str, body: &str| {
         for behind in ["", SMUGGLED] {
             let wire = head.replace("PATH", &format!("/services/{service}")) + body + behind;
-            let answer = raw(bus.http(), wire.as_bytes());
-            let status: u16 = answer.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
-            assert!((400..600).contains(&status), "{wire:?}: {answer}\n{}", bus.stderr());
-            let answers = answer.lines().filter(|line| line.starts_with("HTTP/1.1 ")).count();
-            assert_eq!(answers, 1, "{wire:?}: {answer}");
+            let response = raw(bus.http(), wire.as_bytes());
+            let status: u16 = response.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
+            assert!((400..600).contains(&status), "{wire:?}: {response}\n{}", bus.stderr());
+            let answers = response.lines().filter(|line| line.starts_with("HTTP/1.1 ")).count();
+            assert_eq!(answers, 1, "{wire:?}: {response}");
             is_clean(&seen, &wire);
             refused += 1;
         }
@@ -231,7 +231,7 @@ fn nothing_is_smuggled_from_http2() {
         ("content-type", "text/plain"),
     ];
     let with = |more: &[(&'static str, &'static str)]| {
-        let replaced = |name: &str| more.iter().any(|(own, _)| *own == name && name.starts_with(':'));
+        let replaced = |name: &str| more.iter().any(|(field, _)| *field == name && name.starts_with(':'));
         let mut fields: Vec<_> = base.iter().copied().filter(|(name, _)| !replaced(name)).collect();
         // Pseudo fields first.
         fields.splice(0..0, more.iter().copied().filter(|(name, _)| name.starts_with(':')));
@@ -282,11 +282,11 @@ fn nothing_is_smuggled_from_http2() {
         let mut stream = TcpStream::connect(bus.http()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let _ = stream.write_all(&wire);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
         // The status 200 is one byte of the table.
-        let headers = answer.windows(9).position(|at| at[3] == 1 && at[5..] == [0, 0, 0, 1]);
-        let status = headers.and_then(|at| answer.get(at + 9));
+        let headers = response.windows(9).position(|at| at[3] == 1 && at[5..] == [0, 0, 0, 1]);
+        let status = headers.and_then(|at| response.get(at + 9));
         assert_ne!(status, Some(&0x88), "{more:?}");
         is_clean(&seen, &format!("{more:?}"));
     }
@@ -308,13 +308,13 @@ fn heads_have_bounds() {
         ("x".repeat(10 << 20), 400),
         ("\r\n".repeat(5 << 20), 400),
     ] {
-        let answer = raw(bus.http(), head.as_bytes());
+        let response = raw(bus.http(), head.as_bytes());
         let begun = &head[..40];
-        // One that goes on writing may lose the answer to a reset, and nothing else.
-        let is_it =
-            answer.starts_with(&format!("HTTP/1.1 {status} ")) || (head.len() > 1 << 20 && answer.is_empty());
-        let other_refusal = head.len() > 1 << 20 && answer.starts_with("HTTP/1.1 4");
-        assert!(is_it || other_refusal, "{begun}: {answer}");
+        // One that goes on writing may lose the response to a reset, but nothing else.
+        let is_it = response.starts_with(&format!("HTTP/1.1 {status} "))
+            || (head.len() > 1 << 20 && response.is_empty());
+        let other_refusal = head.len() > 1 << 20 && response.starts_with("HTTP/1.1 4");
+        assert!(is_it || other_refusal, "{begun}: {response}");
     }
     good(&bus);
 }
@@ -335,7 +335,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Clients that say, send or take as little as possible hold their connections for no longer than the deadlines, and nobody else up.
+/// Clients that send or receive as little as possible hold their connections no longer than the deadlines, and delay nobody else.
 #[test]
 fn slow_clients_have_deadlines() {
     let (backend, _) = recorder();
@@ -369,11 +369,11 @@ fn slow_clients_have_deadlines() {
     }
     for (streams, status) in [(&mut heads, "HTTP/1.1 408 "), (&mut bodies, "HTTP/1.1 4"), (&mut silent, "")] {
         for stream in streams.iter_mut() {
-            let mut answer = Vec::new();
-            let _ = stream.read_to_end(&mut answer);
-            let answer = String::from_utf8_lossy(&answer);
+            let mut response = Vec::new();
+            let _ = stream.read_to_end(&mut response);
+            let response = String::from_utf8_lossy(&response);
             // What is still written when the answer has been sent may reset the connection.
-            assert!(answer.starts_with(status) || answer.is_empty(), "{answer}");
+            assert!(response.starts_with(status) || response.is_empty(), "{response}");
         }
     }
     good(&bus);
@@ -396,9 +396,9 @@ fn slow_clients_have_deadlines() {
     drop((heads, bodies, silent));
     until("connections of clients that take nothing are open", || open() == 0);
     for stream in &mut deaf {
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        assert!(answer.len() < 32 << 20, "{}", answer.len());
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        assert!(response.len() < 32 << 20, "{}", response.len());
     }
     assert!(begun.elapsed() < Duration::from_secs(90), "{:?}", begun.elapsed());
 }
@@ -509,9 +509,9 @@ fn what_a_message_brings_is_no_template() {
             let mut stream = TcpStream::connect(bus.http()).unwrap();
             let more = "Connection: close\r\nContent-Type: application/json\r\n";
             let path = format!("/services/{name}");
-            let (status, _, answer) =
+            let (status, _, response) =
                 support::exchange(&mut stream, "POST", &path, body.as_bytes(), more).unwrap();
-            let text = String::from_utf8(answer).unwrap();
+            let text = String::from_utf8(response).unwrap();
             assert_eq!(status, 200, "{name} {value}: {text}");
             if name == "Xml" {
                 let escaped = value.replace('&', "&amp;").replace('<', "&lt;");
@@ -547,9 +547,9 @@ fn keys_do_not_lead_elsewhere() {
     let read = |key: &str| {
         let mut stream = TcpStream::connect(bus.http()).unwrap();
         let more = format!("Connection: close\r\nX-Key: {key}\r\n");
-        let (_, _, answer) =
+        let (_, _, response) =
             support::exchange(&mut stream, "POST", "/services/Keys", b"<a/>", &more).unwrap();
-        String::from_utf8(answer).unwrap()
+        String::from_utf8(response).unwrap()
     };
     let mut readable = 0;
     for key in ["in/open.txt", "conf:in/open.txt", "gov:in/open.txt", "conf:/in/open.txt"] {
@@ -647,9 +647,9 @@ fn documents_cost_no_more_than_they_may() {
         let mut stream = TcpStream::connect(bus.http()).unwrap();
         let more = format!("Connection: close\r\nContent-Type: {kind}\r\n");
         let path = format!("/services/{service}");
-        let (status, _, answer) =
+        let (status, _, response) =
             support::exchange(&mut stream, "POST", &path, body.as_bytes(), &more).unwrap();
-        (status, String::from_utf8_lossy(&answer).into_owned())
+        (status, String::from_utf8_lossy(&response).into_owned())
     };
     let many = |count: usize, make: &dyn Fn(usize) -> String| (0..count).map(make).collect::<String>();
     let laughs =
@@ -679,14 +679,17 @@ fn documents_cost_no_more_than_they_may() {
         ("two roots", "<a/><b/>".to_owned()),
     ];
     for (what, document) in &refused {
-        let (status, answer) = post("Xml", "application/xml", document);
+        let (status, response) = post("Xml", "application/xml", document);
         assert!((400..600).contains(&status), "{what}: {status}");
-        assert!(!answer.contains("root:") && answer.len() < 10_000, "{what}: {answer}");
+        assert!(!response.contains("root:") && response.len() < 10_000, "{what}: {response}");
         good(&bus);
     }
     let include = "<a xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='file:///etc/passwd' parse='text'/></a>";
-    let (status, answer) = post("Xml", "application/xml", include);
-    assert!(status == 200 && answer.contains("href=") && !answer.contains("root:"), "{status} {answer}");
+    let (status, response) = post("Xml", "application/xml", include);
+    assert!(
+        status == 200 && response.contains("href=") && !response.contains("root:"),
+        "{status} {response}"
+    );
     let (status, _) = post("Xml", "application/xml", &format!("<a>{}</a>", "<b/>".repeat(200_000)));
     assert_eq!(status, 200, "{}", bus.stderr());
     for (what, document, is_refused) in [

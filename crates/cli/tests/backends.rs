@@ -25,10 +25,10 @@ impl Backend {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (well, checks) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
-        let own = (Arc::clone(&well), Arc::clone(&checks));
+        let shared = (Arc::clone(&well), Arc::clone(&checks));
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
-                let (well, checks) = (Arc::clone(&own.0), Arc::clone(&own.1));
+                let (well, checks) = (Arc::clone(&shared.0), Arc::clone(&shared.1));
                 std::thread::spawn(move || {
                     let mut head = String::new();
                     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -138,7 +138,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     };
     a.is_checked(1);
     assert_eq!((of_group(), answer(&bus, "Alone")), ("aaabbb".to_owned(), "a".to_owned()));
-    // It is not well any more: the group goes on with the other one, and messages for it alone fault at once.
+    // It is down: the group goes on with the other one, and messages for it alone fault at once.
     a.well.store(false, Relaxed);
     eventually("A is taken out", || state() == "suspended");
     assert_eq!((of_group(), answer(&bus, "Alone")), ("bbbbbb".to_owned(), "303001".to_owned()));
@@ -157,12 +157,12 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     ] {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
-    // A reload knows what was known.
+    // A reload keeps the states of backends.
     configure(&path, &artifacts("<property name='health.check.failures' value='3'/>"));
     bus.signal("HUP");
     bus.says("reloaded: ", 1);
     assert_eq!((state(), answer(&bus, "Alone")), ("suspended".to_owned(), "303001".to_owned()));
-    // It is well again.
+    // It is up again.
     a.well.store(true, Relaxed);
     eventually("A is back", || state() == "active");
     assert_eq!((of_group(), answer(&bus, "Alone")), ("aaabbb".to_owned(), "a".to_owned()));
@@ -172,10 +172,10 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     let lines = |what: &str| bus.stderr().matches(what).count();
     let out = lines("the endpoint gets no messages any more");
     assert_eq!((out, lines(again)), (1, 1), "{}", bus.stderr());
-    // What is suspended by a failure, or by hand, need not wait for the end of that.
+    // A good check ends a suspension that a failure or an operator began.
     admin(&bus, "POST", "/artifacts/endpoint/A/suspend");
     eventually("A is active before its 30 s are over", || state() == "active");
-    // What is off is not asked, and stays off.
+    // An endpoint that is off is not checked, and stays off.
     admin(&bus, "POST", "/artifacts/endpoint/A/stop");
     let checks = a.checks.load(Relaxed);
     b.is_checked(3);
@@ -183,7 +183,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     assert_eq!(state(), "off");
     admin(&bus, "POST", "/artifacts/endpoint/A/start");
     a.is_checked(1);
-    // Checks end with what asked for them, and what they have said goes with them.
+    // Checks end with the endpoint that asks for them, and their results go with them.
     a.well.store(false, Relaxed);
     eventually("A is taken out again", || state() == "suspended");
     let plain = format!("<endpoint name='A'><address uri='http://{}/service'/></endpoint>", a.address);
@@ -200,7 +200,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
 #[test]
 fn checks_do_not_wait_for_messages_that_hang() {
     let well = Arc::new(AtomicBool::new(true));
-    let own = Arc::clone(&well);
+    let healthy = Arc::clone(&well);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -209,7 +209,7 @@ fn checks_do_not_wait_for_messages_that_hang() {
             let mut line = String::new();
             let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
             if line.starts_with("GET /health") {
-                let status = if own.load(Relaxed) { "200 OK" } else { "503 Down" };
+                let status = if healthy.load(Relaxed) { "200 OK" } else { "503 Down" };
                 let head = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
                 let _ = stream.write_all(head.as_bytes());
             } else {
@@ -242,7 +242,7 @@ fn checks_do_not_wait_for_messages_that_hang() {
     eventually("it is back", || endpoint(&bus, "A")["state"] == "active");
 }
 
-/// What messages have found ends with a good check, also where it only marked the endpoint for a suspension.
+/// A good check ends what messages have found, even where that only marked the endpoint for a suspension.
 #[test]
 fn a_timeout_of_an_endpoint_ends_with_a_good_check() {
     let backend = Backend::new("a");
@@ -280,7 +280,7 @@ fn wrong_properties_of_health_checks_are_found() {
         ),
     ];
     let mut artifacts: String =
-        all.iter().map(|(name, own, _)| address(name, &format!("{path}{own}"))).collect();
+        all.iter().map(|(name, properties, _)| address(name, &format!("{path}{properties}"))).collect();
     artifacts += &address("Nothing", &property("interval", "5000"));
     artifacts += &address("Slow", &[path.clone(), property("timeout", "10001")].concat());
     artifacts +=
@@ -289,7 +289,7 @@ fn wrong_properties_of_health_checks_are_found() {
         &format!("<endpoint name='Dynamic'><http uri-template='http://{{uri.var.h}}/'/>{path}</endpoint>");
     let file = configuration("health-checks-wrong", &artifacts);
     let out = support::busbar(&["check", file.to_str().unwrap()]);
-    let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let output = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     let more = [
         "`health.check.path` says what is asked for",
         "a health check may take 10001 ms, longer than the 10000 ms from one to the next",
@@ -297,7 +297,7 @@ fn wrong_properties_of_health_checks_are_found() {
         "only fixed http and https addresses are",
     ];
     for wanted in all.iter().map(|(_, _, wanted)| *wanted).chain(more) {
-        assert!(said.contains(wanted), "{wanted}\n{said}");
+        assert!(output.contains(wanted), "{wanted}\n{output}");
     }
 }
 

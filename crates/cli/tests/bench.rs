@@ -26,7 +26,7 @@ fn bench(arguments: &[&str]) -> Output {
     Command::new(BUSBAR).arg("bench").args(arguments).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned()
 }
 
@@ -113,15 +113,15 @@ fn the_generator_agrees_with_wrk_and_ab() {
 
     let output =
         Command::new("ab").args(["-q", "-k", "-c", "5", "-n", "200", "-p", &body, &url]).output().unwrap();
-    let text = said(&output);
+    let text = printed(&output);
     assert!(text.contains("Complete requests:      200"), "{text}");
     let line = text.lines().find(|line| line.trim_start().starts_with("50%")).unwrap();
     let ab: f64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
-    // ab sends as many more as it has connections when it is through.
+    // ab sends up to one request more for each connection.
     assert!((200..=205).contains(&count.swap(0, Relaxed)));
 
     let output = Command::new("wrk").args(["-t1", "-c5", "-d1s", "--latency", &url]).output().unwrap();
-    let text = said(&output);
+    let text = printed(&output);
     let requests = text.lines().find_map(|line| line.trim().split_once(" requests in ")).unwrap().0;
     let requests: u64 = requests.parse().unwrap();
     let counted = count.swap(0, Relaxed);
@@ -160,7 +160,7 @@ fn ten_thousand_connections_from_one_thread() {
         "--json",
     ]);
     let found: serde_json::Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output)));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output)));
     assert_eq!((found["right"].as_u64(), found["failed"].as_u64()), (Some(requests), Some(0)), "{found}");
     fs::remove_dir_all(body.parent().unwrap()).unwrap();
 }
@@ -190,7 +190,11 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
     ];
     for (arguments, want) in cases {
         let output = bench(arguments);
-        assert!(!output.status.success() && said(&output).contains(want), "{arguments:?}: {}", said(&output));
+        assert!(
+            !output.status.success() && printed(&output).contains(want),
+            "{arguments:?}: {}",
+            printed(&output)
+        );
     }
     fs::remove_dir_all(Path::new(&file).parent().unwrap()).unwrap();
 }
@@ -223,12 +227,12 @@ fn an_installation_is_a_peer_by_its_path() {
         "--out",
         out.to_str().unwrap(),
     ]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let found = results(&out);
     let name = "WSO2 Micro Integrator 4.4.0";
     let cells = cells(&found, name);
     // Two scenarios, two sizes, three numbers of clients.
-    assert_eq!(cells.len(), 12, "{}", said(&output));
+    assert_eq!(cells.len(), 12, "{}", printed(&output));
     assert!(cells.iter().all(|cell| cell["right"].as_u64() > Some(0)), "{cells:?}");
     // The kernel counts processor time in steps, so that a measurement as short as these may have none.
     assert!(cells.iter().any(|cell| cell["cpu"].as_f64() > Some(0.0)), "{cells:?}");
@@ -280,14 +284,14 @@ fn peers_that_fail_are_lines_of_the_report() {
     }
     arguments.extend(["--out", out.to_str().unwrap()]);
     let output = bench(&arguments);
-    let text = said(&output);
+    let text = printed(&output);
     assert!(!output.status.success(), "answers were missing: {text}");
     let found = results(&out);
     let absent = found[0]["absent"].to_string();
     for line in [
         "wrong does not answer DirectProxy",
         "it cannot start",
-        "no-such-peer is no peer",
+        "no-such-peer is not a peer",
         "dies has ended after",
         "there is a system 'wrong' already",
     ] {
@@ -428,7 +432,7 @@ fn a_report_that_cannot_be_written_goes_to_the_temporary_folder() {
         .env("TMPDIR", &temporary)
         .output()
         .unwrap();
-    let text = said(&output);
+    let text = printed(&output);
     assert!(!output.status.success() && text.contains("the report is in "), "{text}");
     let other = text.split("the report is in ").nth(1).unwrap().trim();
     assert!(
@@ -453,7 +457,7 @@ fn a_profile_names_the_steps_of_a_flow() {
         "--out",
         out.to_str().unwrap(),
     ]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let found = results(&out);
     let profiles = found[0]["profiles"].as_array().unwrap();
     let of = |scenario: &str| profiles.iter().find(|one| one["scenario"] == scenario).unwrap();
@@ -477,7 +481,7 @@ fn a_profile_names_the_steps_of_a_flow() {
 fn a_plan_says_what_it_would_take_and_measures_nothing() {
     let out = folder("plan");
     let output = bench(&["all", "--alone", "--plan", "--out", out.to_str().unwrap()]);
-    let text = said(&output);
+    let text = printed(&output);
     assert!(output.status.success() && text.contains("all of it: about "), "{text}");
     for part in [
         "budgets",
@@ -515,7 +519,7 @@ fn results_of_other_machines_are_taken_with_a_warning() {
     let path = |name: &str| work.join(name).display().to_string();
     let out = path("out");
     let output = bench(&["report", &path("a"), &path("b"), "--out", &out]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     assert!(fs::read_to_string(work.join("out/report.md")).unwrap().contains("of different machines"));
     let output = bench(&["report", &path("a"), "--out", &out]);
     assert!(
@@ -523,6 +527,6 @@ fn results_of_other_machines_are_taken_with_a_warning() {
             && !fs::read_to_string(work.join("out/report.md")).unwrap().contains("of different machines")
     );
     let output = bench(&["report", &path("broken"), "--out", &out]);
-    assert!(!output.status.success() && said(&output).contains("broken"), "{}", said(&output));
+    assert!(!output.status.success() && printed(&output).contains("broken"), "{}", printed(&output));
     fs::remove_dir_all(work).unwrap();
 }

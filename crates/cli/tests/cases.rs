@@ -40,8 +40,8 @@ fn cases() {
     let report = run(&suites, &program, jobs, &only, &ledger).expect("the cases can be read");
 
     let everything = only.is_empty() && matches!(program, Program::Busbar(_));
-    let known = if everything { ledger.of(&names) } else { Ledger::default() };
-    say(&report.failures(&known));
+    let expected = if everything { ledger.of(&names) } else { Ledger::default() };
+    say(&report.failures(&expected));
     say(&report.summary());
     if let Some(file) = env("BUSBAR_CASE_REPORT") {
         std::fs::write(file, report.json_lines()).expect("the report can be written");
@@ -53,7 +53,7 @@ fn cases() {
         std::fs::write(&file, now.merge(&ledger).write()).expect("the ledger can be written");
         say(&format!("written: {}", file.display()));
     } else {
-        let changes = now.changes(&known);
+        let changes = now.changes(&expected);
         assert!(
             changes.is_empty(),
             "the outcome differs from tests/ledger/cases.txt:\n{}",

@@ -138,7 +138,7 @@ fn serve(mut stream: TcpStream, seen: &Seen) -> Option<()> {
         }
         let part = element(&text, "part");
         let shown = part.as_ref().map(|part| format!("<part>{part}</part>")).unwrap_or_default();
-        let answer = format!("<reply><by>m</by><id>{id}</id>{shown}</reply>");
+        let response = format!("<reply><by>m</by><id>{id}</id>{shown}</reply>");
         // Before it is sent: it was dealt with, whatever becomes of the answer.
         seen.delivered.lock().unwrap().insert(match part {
             Some(part) => format!("{id}/{part}"),
@@ -146,9 +146,9 @@ fn serve(mut stream: TcpStream, seen: &Seen) -> Option<()> {
         });
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nX-Id: {id}\r\nSet-Cookie: JSESSIONID=m-{id}\r\nContent-Length: {}\r\n\r\n",
-            answer.len()
+            response.len()
         );
-        stream.write_all((head + &answer).as_bytes()).ok()?;
+        stream.write_all((head + &response).as_bytes()).ok()?;
     }
 }
 
@@ -202,9 +202,9 @@ fn client(address: &str, number: u64, mut random: Random, over: &AtomicBool, cou
         }
         let wrong = |what: String| counts.wrong.lock().unwrap().push(format!("{id} ({service:?}): {what}"));
         match exchange(&mut stream, "POST", service.path(), body.as_bytes(), &fields) {
-            Ok((status, head, answer)) => {
+            Ok((status, head, response)) => {
                 counts.answers.fetch_add(1, Relaxed);
-                let text = String::from_utf8_lossy(&answer);
+                let text = String::from_utf8_lossy(&response);
                 match service.judge(&id, parts, status, &text) {
                     Err(why) => wrong(why),
                     Ok(()) if service.good_status().contains(&status) => {
@@ -315,10 +315,10 @@ fn nobody_is_left_without_an_answer_in_chaos() {
             let body = service.body("good", 2, 10);
             let fields = format!("Connection: close\r\nX-Id: good\r\n{}", service.fields());
             let mut stream = TcpStream::connect(&address).unwrap();
-            let (status, _, answer) =
+            let (status, _, response) =
                 exchange(&mut stream, "POST", service.path(), body.as_bytes(), &fields).unwrap();
             if !service.good_status().contains(&status) {
-                return Err(format!("{service:?} answers {status} {}", String::from_utf8_lossy(&answer)));
+                return Err(format!("{service:?} answers {status} {}", String::from_utf8_lossy(&response)));
             }
         }
         Ok(())
@@ -382,8 +382,8 @@ fn named(log: &str) -> HashSet<&str> {
         told.extend(id(line, "failed = ").into_iter().chain(message(line)).map(|(from, to)| &line[from..to]));
     }
     let taken = log.lines().filter_map(|line| Some((id(line, "taken = ")?, message(line)?, line)));
-    let known = taken.filter(|(_, message, line)| told.contains(&line[message.0..message.1]));
-    let known: Vec<&str> = known.map(|(id, _, line)| &line[id.0..id.1]).collect();
-    told.extend(known);
+    let related = taken.filter(|(_, message, line)| told.contains(&line[message.0..message.1]));
+    let ids: Vec<&str> = related.map(|(id, _, line)| &line[id.0..id.1]).collect();
+    told.extend(ids);
     told
 }

@@ -27,17 +27,17 @@ fn what_only_the_machine_that_runs_it_has_may_be_absent() {
     let found: Vec<serde_json::Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let rules = |severity: &str| {
-        let all = found.iter().filter(|own| own["severity"] == severity);
-        all.map(|own| own["rule"].as_str().unwrap_or_default()).collect::<Vec<_>>()
+        let all = found.iter().filter(|finding| finding["severity"] == severity);
+        all.map(|finding| finding["rule"].as_str().unwrap_or_default()).collect::<Vec<_>>()
     };
-    // What an expression cannot have costs the step a fault, and not the artifact its life.
+    // A value that an expression cannot have faults the step; the artifact stays in force.
     let absent = "unresolved-value";
     let warnings = [absent, absent, "unknown-secret", "unknown-template", "unknown-secret", absent];
     assert_eq!(rules("warning"), warnings, "{lines}");
     assert_eq!(rules("error"), ["unresolved-value"], "{lines}");
 }
 
-/// What such a value would be is known nowhere: it is not found to be wrong as well.
+/// Such a value is known nowhere, so no rule may find fault with it.
 #[test]
 fn absent_values_are_not_wrong_ones() {
     let path = configuration(
@@ -176,7 +176,7 @@ fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
         let output = check(&path, &["--strict"]);
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && shown.contains(" 0 errors, 0 warnings"), "{shown}");
-        // Notes name what is no configuration: the README beside the example.
+        // Notes name what is not part of the configuration: the README beside the example.
         let lines = check(&path, &["--format", "json"]).stdout;
         assert!(String::from_utf8_lossy(&lines).lines().all(|line| line.contains("\"severity\":\"note\"")));
     }
@@ -229,7 +229,7 @@ fn fixes_change_what_is_certain_and_no_other_byte() {
     let output = check(&path, &["--fix"]);
     let shown = String::from_utf8_lossy(&output.stdout);
     let after = std::fs::read_to_string(&path).expect("read");
-    // `sned` is no certain spelling of anything, and rules look at what can run: the sequence is left out.
+    // `sned` resembles several names, and rules look at what can run: the sequence is left out.
     let without_rules = mended.replace(" scope=\"axis2\"", "").replace("= 'true'\"", "= true\"");
     assert_eq!(after, without_rules, "{shown}");
     assert_eq!(output.status.code(), Some(1), "`sned` is still there: {shown}");
@@ -264,8 +264,8 @@ fn what_cannot_be_fixed_is_said() {
     for (path, why) in [(&read_only, "it is read-only"), (&utf16, "it is not in UTF-8")] {
         let before = std::fs::read(path).expect("read");
         let output = check(path, &["--fix"]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(&format!("not changed: {why}")), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(&format!("not changed: {why}")), "{stderr}");
         assert_eq!((output.status.code(), std::fs::read(path).expect("read")), (Some(1), before));
     }
 }
@@ -346,9 +346,9 @@ fn findings_of_data_services_have_their_places() {
         let at = written.find(place).expect(place);
         let line = written[..at].matches('\n').count() + 1;
         let column = at - written[..at].rfind('\n').map_or(0, |end| end + 1) + 1;
-        let is_there = found.iter().any(|own| {
-            let label = &own["labels"][0];
-            own["rule"] == rule && label["line"] == line as u64 && label["column"] == column as u64
+        let is_there = found.iter().any(|finding| {
+            let label = &finding["labels"][0];
+            finding["rule"] == rule && label["line"] == line as u64 && label["column"] == column as u64
         });
         assert!(is_there, "{rule} at {line}:{column}: {lines}");
     }
@@ -370,11 +370,11 @@ fn errors_of_the_frame_hide_nothing_within() {
     let found: Vec<serde_json::Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     for name in ["sned", "lgo", "respnod"] {
-        let said = found.iter().filter(|one| {
+        let reported = found.iter().filter(|one| {
             one["rule"] == "unknown-mediator"
                 && one["message"].as_str().is_some_and(|text| text.contains(name))
         });
-        assert_eq!(said.count(), 1, "{name}: {lines}");
+        assert_eq!(reported.count(), 1, "{name}: {lines}");
     }
     assert_eq!(output.status.code(), Some(1));
 }

@@ -1,4 +1,4 @@
-//! Steps that compute for long, seen from outside: they stand in nobody's way, they end at their deadline, and with their
+//! Steps that compute for long, seen from outside: they hold up nobody else, and end at their deadline or with their
 //! client.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -65,16 +65,16 @@ fn begin(address: &str, service: &str, body: &str) -> TcpStream {
 #[test]
 fn long_steps_stand_in_nobodys_way_and_end_with_their_clients() {
     let more =
-        ["script_time=600s", "compute_wait=600s", "compute_threads=2"].map(|own| format!("limits.{own}"));
-    let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
+        ["script_time=600s", "compute_wait=600s", "compute_threads=2"].map(|limit| format!("limits.{limit}"));
+    let set: Vec<&str> = more.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
     let bus = Process::run(&configuration("compute-long", &artifacts()), &set);
     let body = body();
     for service in LONG {
         // So many that each worker and each compute thread has some.
         let begun: Vec<TcpStream> = (0..16).map(|_| begin(bus.http(), service, &body)).collect();
         for _ in 0..32 {
-            let (status, _, answer) = ask(bus.http(), "POST", "/services/Direct", b"<a/>").unwrap();
-            assert_eq!((status, answer.as_slice()), (200, &b"<a/>"[..]), "{service}");
+            let (status, _, response) = ask(bus.http(), "POST", "/services/Direct", b"<a/>").unwrap();
+            assert_eq!((status, response.as_slice()), (200, &b"<a/>"[..]), "{service}");
         }
         // Their clients go away: the threads are free for others.
         drop(begun);
@@ -99,12 +99,12 @@ fn long_steps_fault_at_their_deadline() {
 
 #[test]
 fn what_finds_no_thread_is_shed() {
-    let more =
-        ["script_time=600s", "compute_wait=100ms", "compute_threads=1"].map(|own| format!("limits.{own}"));
-    let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
+    let more = ["script_time=600s", "compute_wait=100ms", "compute_threads=1"]
+        .map(|limit| format!("limits.{limit}"));
+    let set: Vec<&str> = more.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
     let bus = Process::run(&configuration("compute-shed", &artifacts()), &set);
     let begun = begin(bus.http(), "Script", "<a/>");
-    // Whichever comes second waits in vain.
+    // The one that comes second gets no thread in time.
     let (first, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();
     let (second, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();
     assert_eq!(second, 503, "{first}");

@@ -103,7 +103,7 @@ fn copying(name: &str) -> (PathBuf, PathBuf) {
 /// Waits until a copy is under way.
 fn under_way(root: &Path) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    let begun = || std::fs::read_dir(root.join("out")).is_ok_and(|mut own| own.next().is_some());
+    let begun = || std::fs::read_dir(root.join("out")).is_ok_and(|mut entries| entries.next().is_some());
     while !begun() {
         assert!(Instant::now() < deadline, "nothing is copied");
         std::thread::sleep(Duration::from_millis(5));
@@ -166,7 +166,10 @@ fn files_that_are_read_count_as_held() {
     assert_eq!((one, body.len()), (200, 24 << 20));
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..20)
-            .map(|_| scope.spawn(|| support::ask(process.http(), "GET", "/r", b"").map_or(0, |own| own.0)))
+            .map(|_| {
+                scope
+                    .spawn(|| support::ask(process.http(), "GET", "/r", b"").map_or(0, |response| response.0))
+            })
             .collect();
         clients.into_iter().map(|client| client.join().unwrap()).collect()
     });

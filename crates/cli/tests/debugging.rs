@@ -61,11 +61,11 @@ fn run(bus: &Process, command: &str) -> String {
     };
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let path = format!("/{path}");
-    let answer = match headers.as_str() {
+    let response = match headers.as_str() {
         "" => ask(address, method, &path, body.as_bytes()),
         headers => support::exchange(&mut stream, method, &path, body.as_bytes(), headers),
     };
-    String::from_utf8(answer.unwrap().2).unwrap()
+    String::from_utf8(response.unwrap().2).unwrap()
 }
 
 fn words(command: &str) -> Vec<String> {
@@ -107,8 +107,8 @@ fn the_page_shows_what_the_program_prints() {
         };
         if line == "```text wire" {
             bus.says("to client | <price>", 1);
-            let said = bus.stderr();
-            let wire = said.lines().filter(|line| line.contains(" busbar::wire "));
+            let log = bus.stderr();
+            let wire = log.lines().filter(|line| line.contains(" busbar::wire "));
             wire.for_each(|line| written += &format!("{}\n", line.replace(&port, "8280")));
         }
         for command in block.iter().filter_map(|line| line.strip_prefix("$ ")) {

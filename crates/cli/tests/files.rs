@@ -67,7 +67,7 @@ impl Places {
             ("transport.PollInterval".to_owned(), "50ms".to_owned()),
         ];
         for (name, value) in parameters {
-            all.retain(|(own, _)| own != name);
+            all.retain(|(path, _)| path != name);
             let value = value.replace("@in@", &self.uri("in")).replace("@out@", &self.uri("out"));
             let value = value.replace("@done@", &self.uri("done")).replace("@failed@", &self.uri("failed"));
             all.push(((*name).to_owned(), value));
@@ -451,7 +451,7 @@ fn a_stop_waits_for_the_file_that_is_in_work() {
     assert_eq!(bus.wait(), Some(0));
     assert_eq!(places.names("in"), ["b.txt", "c.txt"], "{}", bus.stderr());
     assert_eq!(places.names("out").len(), 1);
-    // One that does not wait releases it.
+    // A bus that does not wait for the flow releases the file.
     let mut bus = Process::run(
         &configuration("files-stop", &places.proxy(&[], &sequence)),
         &["--set", "limits.drain=100ms"],
@@ -488,16 +488,16 @@ fn sizes_ages_counts_and_orders() {
     let bus = Process::run(&configuration("files-choice", &places.proxy(&parameters, sequence)), &[]);
     bus.says("took = c.txt", 1);
     until("those that may be taken are", &bus, || places.names("in") == ["large.txt", "old.txt"]);
-    let said = bus.stderr();
-    let at = |name: &str| said.find(&format!("took = {name}.txt")).unwrap();
-    assert!(at("d") < at("b") && at("b") < at("c") && at("c") < at("a"), "{said}");
+    let log = bus.stderr();
+    let at = |name: &str| log.find(&format!("took = {name}.txt")).unwrap();
+    assert!(at("d") < at("b") && at("b") < at("c") && at("c") < at("a"), "{log}");
     until("a look without them", &bus, || facts(&bus, "proxy/P")["passed_over"]["age"] == 1);
     assert_eq!(facts(&bus, "proxy/P")["passed_over"]["too_large"], 1);
 }
 
 #[test]
 fn a_file_that_may_not_be_read() {
-    // Whoever is root may read anything.
+    // root may read any file.
     if rustix::process::geteuid().is_root() {
         return;
     }
@@ -644,7 +644,7 @@ fn a_message_does_not_choose_another_directory() {
         assert_ne!(named(name), 200, "{name}: {}", bus.stderr());
     }
     assert_eq!(places.names("out"), ["a", "below"], "{}", bus.stderr());
-    // The endpoint is not blamed for that.
+    // The endpoint is not suspended for that.
     for name in ["/below/x.xml", "good.xml"] {
         assert_eq!(named(name), 200, "{name}: {}", bus.stderr());
         until("it is written", &bus, || places.read(&format!("out/{name}")) == "<a/>");

@@ -34,11 +34,11 @@ fn backend(delay: Duration) -> SocketAddr {
                     std::thread::sleep(delay);
                     let first = head.lines().next().unwrap();
                     let to_head = if first.starts_with("HEAD ") { "" } else { first };
-                    let answer = format!(
+                    let response = format!(
                         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{to_head}",
                         first.len()
                     );
-                    if stream.write_all(answer.as_bytes()).is_err() {
+                    if stream.write_all(response.as_bytes()).is_err() {
                         return;
                     }
                 }
@@ -103,23 +103,23 @@ fn h2spec_passes_but_for_explained_cases() {
     let port = bus.http().rsplit_once(':').unwrap().1;
     let arguments = ["-h", "127.0.0.1", "-p", port, "-P", "/services/Slow", "--timeout", "5"];
     let out = Command::new(program).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&out.stdout).into_owned();
-    let summary = said.lines().rev().find(|line| line.contains(" tests, ")).unwrap_or_default().to_owned();
+    let output = String::from_utf8_lossy(&out.stdout).into_owned();
+    let summary = output.lines().rev().find(|line| line.contains(" tests, ")).unwrap_or_default().to_owned();
     let passed = summary.split(", ").find_map(|part| part.strip_suffix(" passed")).unwrap_or("0").to_owned();
-    let failures = said.split_once("Failures:").map_or("", |(_, rest)| rest);
+    let failures = output.split_once("Failures:").map_or("", |(_, rest)| rest);
     let mut now: Vec<&str> =
         failures.lines().map(str::trim).filter_map(|line| line.strip_prefix("× ")).collect();
     now.sort_unstable();
     let ledger = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ledger/h2spec.txt");
     let ledger = std::fs::read_to_string(ledger).unwrap();
-    let mut known: Vec<&str> = ledger
+    let mut expected: Vec<&str> = ledger
         .lines()
         .filter(|line| !line.starts_with('#') && line.contains(" | "))
         .filter_map(|line| line.split(" | ").next())
         .collect();
-    known.sort_unstable();
+    expected.sort_unstable();
     let wanted = ledger.lines().find_map(|line| line.strip_suffix(" passed")).unwrap();
-    assert_eq!((now, passed.as_str()), (known, wanted), "{failures}\n{summary}\n{}", bus.stderr());
+    assert_eq!((now, passed.as_str()), (expected, wanted), "{failures}\n{summary}\n{}", bus.stderr());
 }
 
 /// Where only WebSockets are opened, HTTP/2 is not offered: who could do both opens one.
@@ -141,7 +141,7 @@ fn ports_of_websockets_speak_http1() {
     let path = configuration("h2-ws", &format!("<sequence name='S'><respond/></sequence>{endpoints}"));
     let bus = Process::run(&path, &[]);
     let asked = |protocol: &str, version: &str| {
-        let (_, port) = ports.iter().find(|own| own.0 == protocol).unwrap();
+        let (_, port) = ports.iter().find(|entry| entry.0 == protocol).unwrap();
         let scheme = if matches!(protocol, "wss" | "https") { "https" } else { "http" };
         let url = format!("{scheme}://127.0.0.1:{port}/x");
         let out = Command::new("curl")
@@ -196,9 +196,9 @@ fn h2load_and_curl_run_without_error() {
             &url,
         ];
         let out = Command::new("h2load").args(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&out.stdout).into_owned();
-        assert!(said.contains("20000 succeeded, 0 failed, 0 errored, 0 timeout"), "{said}");
-        assert!(said.contains("20000 2xx"), "{said}");
+        let output = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(output.contains("20000 succeeded, 0 failed, 0 errored, 0 timeout"), "{output}");
+        assert!(output.contains("20000 2xx"), "{output}");
     } else {
         skipped("h2load is absent (nghttp2-client)");
     }
@@ -229,9 +229,9 @@ fn h2load_and_curl_run_without_error() {
             url,
         ];
         let out = Command::new("curl").args(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&out.stdout).into_owned();
-        assert_eq!(said.trim_start_matches('x'), format!("{version} 200"), "{how} {url}");
-        assert_eq!(said.len() - said.trim_start_matches('x').len(), 20_000);
+        let output = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert_eq!(output.trim_start_matches('x'), format!("{version} 200"), "{how} {url}");
+        assert_eq!(output.len() - output.trim_start_matches('x').len(), 20_000);
     }
 }
 
@@ -257,8 +257,8 @@ fn an_answer_before_the_body_reaches_curl() {
                     .args(["-H", "Content-Type: text/xml", "--data-binary", &data, &url])
                     .output()
                     .unwrap();
-                let said = String::from_utf8_lossy(&out.stdout).into_owned();
-                assert_eq!((out.status.code(), said.as_str()), (Some(0), wanted), "{how} {path}");
+                let output = String::from_utf8_lossy(&out.stdout).into_owned();
+                assert_eq!((out.status.code(), output.as_str()), (Some(0), wanted), "{how} {path}");
             }
         }
     }
@@ -288,12 +288,12 @@ fn backends_are_spoken_to_as_their_endpoints_say() {
     let bus = Process::run(&path, &["--config", settings.to_str().unwrap()]);
     let body = vec![b'<'; 100_000];
     for name in ["Prior", "Offered", "Declined", "Declined", "Plain"] {
-        let (status, _, answer) =
+        let (status, _, response) =
             support::ask(bus.http(), "POST", &format!("/services/{name}"), &body).unwrap();
-        assert_eq!((status, answer.len()), (200, body.len()), "{name}: {}", bus.stderr());
+        assert_eq!((status, response.len()), (200, body.len()), "{name}: {}", bus.stderr());
     }
-    let metrics = |own: &Process| {
-        let (_, _, text) = support::ask(own.field("admin"), "GET", "/metrics", b"").unwrap();
+    let metrics = |process: &Process| {
+        let (_, _, text) = support::ask(process.field("admin"), "GET", "/metrics", b"").unwrap();
         let text = String::from_utf8(text).unwrap();
         let of = |listener: &str| {
             let name = format!("busbar_listener_http2_connections{{listener=\"{listener}\"}} ");
@@ -328,11 +328,11 @@ fn websocket_backend() -> SocketAddr {
                         }
                     }
                     let asks = head.windows(18).any(|part| part == b"Upgrade: websocket");
-                    let answer: &[u8] = match asks {
+                    let response: &[u8] = match asks {
                         true => b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n",
                         false => b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n",
                     };
-                    if stream.write_all(answer).await.is_err() {
+                    if stream.write_all(response).await.is_err() {
                         return;
                     }
                     while let Ok(n @ 1..) = stream.read(&mut piece).await {
@@ -436,8 +436,13 @@ fn proxies_are_used_as_the_settings_say() {
     for (name, wanted) in
         [("Behind", "POST http://backend.example:81/a HTTP/1.1"), ("Direct", "POST /b HTTP/1.1")]
     {
-        let (status, _, answer) =
+        let (status, _, response) =
             support::ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
-        assert_eq!((status, String::from_utf8(answer).unwrap().as_str()), (200, wanted), "{}", bus.stderr());
+        assert_eq!(
+            (status, String::from_utf8(response).unwrap().as_str()),
+            (200, wanted),
+            "{}",
+            bus.stderr()
+        );
     }
 }

@@ -52,10 +52,15 @@ fn listeners_come_and_go_with_reloads() {
     drop(taken);
     reload(&bus, &path, &[endpoint("A", one, 2), endpoint("B", two, 1), endpoint("Busy", busy, 1)], 1);
     let versions = [one, two, busy].map(version);
-    assert_eq!(versions, ["2", "1", "1"].map(|own| Some(own.to_owned())), "{}", bus.stderr());
+    assert_eq!(
+        versions,
+        ["2", "1", "1"].map(|version_text| Some(version_text.to_owned())),
+        "{}",
+        bus.stderr()
+    );
     // The ports change hands; one is given up.
     reload(&bus, &path, &[endpoint("A", two, 3), endpoint("B", one, 2)], 2);
-    assert_eq!([one, two].map(version), ["2", "3"].map(|own| Some(own.to_owned())));
+    assert_eq!([one, two].map(version), ["2", "3"].map(|version_text| Some(version_text.to_owned())));
     assert!(closes(busy));
     // Two of one port: the second is faulty.
     reload(&bus, &path, &[endpoint("A", one, 4), endpoint("B", one, 4)], 3);
@@ -161,8 +166,12 @@ fn requests_with_a_priority_go_first() {
         let (_, _, page) =
             support::ask(bus.field("admin"), "GET", "/artifacts/priority-executor", b"").unwrap();
         let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
-        let own = &page["http.priorities"];
-        assert_eq!((&own["running"], &own["queues"][1]["waiting"]), (&1.into(), &1.into()), "{page}");
+        let priorities = &page["http.priorities"];
+        assert_eq!(
+            (&priorities["running"], &priorities["queues"][1]["waiting"]),
+            (&1.into(), &1.into()),
+            "{page}"
+        );
         let (_, _, metrics) = support::ask(bus.field("admin"), "GET", "/metrics", b"").unwrap();
         let metrics = String::from_utf8(metrics).unwrap();
         for wanted in [
@@ -313,10 +322,10 @@ fn key_stores_of_java_are_used() {
         let shown = ["--cacert", "server.pem", "--cert", "client.pem", "--key", "client.key"];
         assert_eq!(curl(checked, &shown), "200", "{kind}: {}", bus.stderr());
         assert_eq!(curl(wrong, &["-k"]), "000", "{kind}");
-        let said = bus.stderr();
+        let log = bus.stderr();
         assert!(
-            said.contains("`Wrong`") && said.contains("password") && !said.contains("secret<"),
-            "{kind}: {said}"
+            log.contains("`Wrong`") && log.contains("password") && !log.contains("secret<"),
+            "{kind}: {log}"
         );
         let checked = String::from_utf8(busbar(&["check", path.to_str().unwrap()]).stdout).unwrap();
         assert!(checked.contains("unusable-certificate"), "{checked}");

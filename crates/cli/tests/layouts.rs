@@ -73,10 +73,12 @@ fn a_migration_is_reported() {
         .as_array()
         .expect("a list")
         .iter()
-        .map(|own| format!("{} {}", own["name"].as_str().unwrap_or(""), own["status"].as_str().unwrap_or("")))
+        .map(|entry| {
+            format!("{} {}", entry["name"].as_str().unwrap_or(""), entry["status"].as_str().unwrap_or(""))
+        })
         .collect();
     for wanted in ["A runs", "Jms cannot_run", "Java cannot_run", "odd differs"] {
-        assert!(statuses.iter().any(|own| own == wanted), "{wanted}: {statuses:?}");
+        assert!(statuses.iter().any(|status| status == wanted), "{wanted}: {statuses:?}");
     }
     assert_eq!(report["summary"]["runs"], 1, "{report}");
     assert_eq!(report["artifact_coverage"], 0.5);

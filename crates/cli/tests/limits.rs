@@ -237,8 +237,8 @@ fn what_is_shed_makes_room_for_the_others() {
     std::thread::scope(|scope| {
         for _ in 0..clients {
             scope.spawn(|| match ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap() {
-                (200, _, answer) => {
-                    assert_eq!(String::from_utf8_lossy(&answer), parts.to_string());
+                (200, _, response) => {
+                    assert_eq!(String::from_utf8_lossy(&response), parts.to_string());
                     served.fetch_add(1, Ordering::Relaxed);
                 }
                 (503, head, _) => {
@@ -273,10 +273,10 @@ fn what_a_split_holds_does_not_depend_on_its_parts() {
     std::thread::scope(|scope| {
         for _ in 0..10 {
             scope.spawn(|| {
-                let (status, head, answer) =
+                let (status, head, response) =
                     ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap();
                 assert_eq!(status, 200, "{head}");
-                assert_eq!(answer, b"5000");
+                assert_eq!(response, b"5000");
             });
         }
     });

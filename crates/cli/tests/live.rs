@@ -302,7 +302,7 @@ fn generations_are_listed_compared_and_rolled_back_to() {
     assert_eq!(versions(), "1 1 404");
     assert_eq!(json(&bus, "GET", "/generations")["rolled_back_to"], 1);
     assert_eq!(of(4)["cause"], "rollback to 1");
-    // Who rotates logs does not end that.
+    // Log rotation (SIGHUP) does not end a rollback.
     bus.signal("HUP");
     bus.says("the rollback to generation 1 holds", 1);
     assert_eq!(versions(), "1 1 404");
@@ -340,7 +340,7 @@ fn generations_are_listed_compared_and_rolled_back_to() {
     assert_eq!(json(&bus, "GET", "/generations")["generations"].as_array().unwrap().len(), 4);
 }
 
-/// Who rotates logs every day does not push what somebody changed out of the list.
+/// Daily log rotation does not push changes out of the list of generations.
 #[test]
 fn the_same_configuration_read_again_is_listed_once() {
     let root = directory("again");
@@ -410,8 +410,8 @@ fn a_rollback_beside_a_reload_that_hangs_is_refused() {
     fs::write(root.join("local-entries/k.xml"), entry).unwrap();
     let (_held, _) = silent.accept().unwrap();
     let began = Instant::now();
-    let (status, said) = admin(&bus, "POST", "/generations/1/rollback");
-    assert!(status == 409 && said.contains("a reload is in progress"), "{status} {said}");
+    let (status, response) = admin(&bus, "POST", "/generations/1/rollback");
+    assert!(status == 409 && response.contains("a reload is in progress"), "{status} {response}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     assert_eq!(version(&bus, "A"), "2");
 }
@@ -446,21 +446,21 @@ fn a_rollback_has_the_documents_that_it_had() {
     put(&root, "A", says);
     fs::write(&resource, "one").unwrap();
     let bus = Process::watching(&root, &QUICK);
-    let answer = || String::from_utf8(ask(bus.http(), "POST", "/services/A", b"<a/>").unwrap().2).unwrap();
-    assert_eq!(answer(), "one");
+    let response = || String::from_utf8(ask(bus.http(), "POST", "/services/A", b"<a/>").unwrap().2).unwrap();
+    assert_eq!(response(), "one");
     fs::write(&resource, "two").unwrap();
     eventually(&bus, "the document", || in_force(&bus) == 2);
-    assert_eq!(answer(), "two");
+    assert_eq!(response(), "two");
     assert_eq!(json(&bus, "GET", "/generations/2")["documents"][0], "gov:t.txt");
     assert!(admin(&bus, "GET", "/generations/2/diff").1.contains("-one\n+two\n"));
     json(&bus, "POST", "/generations/1/rollback");
-    assert_eq!(answer(), "one");
+    assert_eq!(response(), "one");
     a_while();
-    assert_eq!(answer(), "one", "it holds: {}", bus.stderr());
+    assert_eq!(response(), "one", "it holds: {}", bus.stderr());
     fs::remove_file(&resource).unwrap();
     eventually(&bus, "the end of the rollback", || in_force(&bus) == 4);
     json(&bus, "POST", "/generations/1/rollback");
-    assert_eq!(answer(), "one", "{}", bus.stderr());
+    assert_eq!(response(), "one", "{}", bus.stderr());
 }
 
 const SWITCHED: &str = "<definitions xmlns='http://ws.apache.org/ns/synapse'>
@@ -736,11 +736,11 @@ fn thirty_swaps_under_load_lose_nothing() {
                     let (began, mut count) = (Instant::now(), 0);
                     while !done.load(Ordering::Relaxed) {
                         let body = format!("<n>{client} {count}</n>");
-                        let (status, head, answer) =
+                        let (status, head, response) =
                             exchange(&mut open, "POST", &format!("/services/{name}"), body.as_bytes(), "")
                                 .expect("an answer");
                         if status == 200 {
-                            assert_eq!(answer, body.as_bytes(), "{name}: {head}");
+                            assert_eq!(response, body.as_bytes(), "{name}: {head}");
                         }
                         *statuses.entry((name, status)).or_default() += 1;
                         count += 1;

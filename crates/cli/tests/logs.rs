@@ -254,10 +254,12 @@ fn every_line_is_an_object_with_the_format_json() {
         "busbar::reload",
         "busbar::start",
     ] {
-        assert!(lines.iter().any(|(own, _)| own == target), "no line of {target}:\n{text}");
+        assert!(lines.iter().any(|(category, _)| category == target), "no line of {target}:\n{text}");
     }
-    let found =
-        lines.iter().find(|(own, value)| own == "busbar::config" && value["level"] == "ERROR").unwrap();
+    let found = lines
+        .iter()
+        .find(|(category, value)| category == "busbar::config" && value["level"] == "ERROR")
+        .unwrap();
     assert!(found.1["place"].as_str().unwrap().contains("logs-json.xml:"), "{}", found.1);
     assert_eq!(found.1["rule"], "unknown-mediator");
 
@@ -272,7 +274,9 @@ fn every_line_is_an_object_with_the_format_json() {
         let output = busbar(&[&["run", path.to_str().unwrap(), "--admin", "127.0.0.1:0"], more].concat());
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(
-            objects(&stderr).iter().any(|(own, value)| own == "busbar::start" && value["level"] == "ERROR"),
+            objects(&stderr)
+                .iter()
+                .any(|(category, value)| category == "busbar::start" && value["level"] == "ERROR"),
             "{stderr}"
         );
         assert_eq!(output.status.code(), Some(1));

@@ -65,9 +65,9 @@ fn a_trace_shows_each_step_and_what_it_did() {
     assert!(status == 404 && wrong["error"].as_str().unwrap().contains("did you mean `Quote`?"), "{wrong}");
     assert_eq!(json(&bus, "PUT", "/trace/Quote"), (200, serde_json::json!({ "traced": ["Quote"] })));
     let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
-    let answer =
+    let response =
         exchange(&mut stream, "POST", "/services/Quote", IBM, "Authorization: Bearer s3cret\r\n").unwrap();
-    assert_eq!(answer.0, 200);
+    assert_eq!(response.0, 200);
     assert_eq!(ask(bus.http(), "POST", "/services/Other", b"<a/>").unwrap().0, 200);
 
     let trace = last(&bus);
@@ -234,7 +234,7 @@ fn the_wire_log_shows_heads_and_bodies_without_secrets() {
     assert_eq!(json(&bus, "PUT", "/wire/Nobody").0, 404);
     assert_eq!(exchange(&mut stream, "POST", "/services/Quote", IBM, secret).unwrap().0, 200);
     bus.says("to client | HTTP/1.1 200 OK\\r\\n", 1);
-    let said = bus.stderr();
+    let log = bus.stderr();
     for part in [
         "from client | POST /services/Quote HTTP/1.1\\r\\n",
         "Authorization: ***",
@@ -245,18 +245,18 @@ fn the_wire_log_shows_heads_and_bodies_without_secrets() {
         "service=Quote",
         "message_id=urn:uuid:",
     ] {
-        assert!(said.contains(part), "{part}:\n{said}");
+        assert!(log.contains(part), "{part}:\n{log}");
     }
-    assert!(!said.contains("s3cret") && !said.contains("t0ken"), "{said}");
+    assert!(!log.contains("s3cret") && !log.contains("t0ken"), "{log}");
     json(&bus, "DELETE", "/wire/Quote");
     let before = bus.stderr().matches("busbar::wire").count();
 
     // A large body is shown in part, and arrives whole.
     assert_eq!(json(&bus, "PUT", "/wire/Other").0, 200);
     let large = vec![b'x'; 300_000];
-    let answer =
+    let response =
         exchange(&mut stream, "POST", "/services/Other", &large, "Content-Type: text/plain\r\n").unwrap();
-    assert_eq!((answer.0, answer.2.len()), (200, large.len()));
+    assert_eq!((response.0, response.2.len()), (200, large.len()));
     bus.says("more bytes", 1);
     assert!(bus.stderr().matches("busbar::wire").count() > before);
     assert!(bus.stderr().lines().all(|line| line.len() < 4000));

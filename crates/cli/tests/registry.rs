@@ -26,17 +26,17 @@ fn server(documents: &Documents) -> (String, Arc<Mutex<Vec<String>>>) {
             let tag = head.iter().find_map(|line| line.strip_prefix("If-None-Match: ")).map(str::to_owned);
             noted.lock().expect("no panic").push(format!("{path} {}", tag.as_deref().unwrap_or("-")));
             let document = documents.lock().expect("no panic").get(&path).cloned();
-            let answer = match document {
+            let response = match document {
                 None => "404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
                 Some(None) => "500 Broken\r\nContent-Length: 0\r\n\r\n".to_owned(),
-                Some(Some((own, _))) if tag.as_ref() == Some(&own) => {
-                    format!("304 Not Modified\r\nETag: {own}\r\n\r\n")
+                Some(Some((etag, _))) if tag.as_ref() == Some(&etag) => {
+                    format!("304 Not Modified\r\nETag: {etag}\r\n\r\n")
                 }
-                Some(Some((own, text))) => {
-                    format!("200 OK\r\nETag: {own}\r\nContent-Length: {}\r\n\r\n{text}", text.len())
+                Some(Some((etag, text))) => {
+                    format!("200 OK\r\nETag: {etag}\r\nContent-Length: {}\r\n\r\n{text}", text.len())
                 }
             };
-            let _ = stream.write_all(format!("HTTP/1.1 {answer}").as_bytes());
+            let _ = stream.write_all(format!("HTTP/1.1 {response}").as_bytes());
         }
     });
     (address, asked)
@@ -101,7 +101,7 @@ fn a_registry_on_another_server_is_followed() {
             .lock()
             .expect("no panic")
             .iter()
-            .any(|own| own == "/root/a.xsl \"two\"" || own == "/root/a.xsl \"one\"")
+            .any(|line| line == "/root/a.xsl \"two\"" || line == "/root/a.xsl \"one\"")
     );
     // What cannot be read is used as it was, also by a configuration that is loaded anew.
     put("/root/a.xsl", None);

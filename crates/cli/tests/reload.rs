@@ -57,7 +57,7 @@ fn a_faulty_artifact_stays_as_it_was_while_others_change() {
     }
     assert!(bus.stderr().contains("the proxy service `A` stays in force as it was: there is no mediator"));
     assert!(bus.stderr().contains("the proxy service `C` is left out: there is no mediator"));
-    // A configuration that is not there is not one that is empty.
+    // A configuration that is absent is not an empty one.
     std::fs::remove_file(&path).unwrap();
     bus.signal("HUP");
     bus.says("not reloaded: ", 1);
@@ -134,7 +134,7 @@ fn what_is_for_nobody_is_not_found_and_what_is_faulty_is_not_available() {
     let bus = Process::run(&path, &[]);
     assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 503);
     assert_eq!(ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 500);
-    // One's own goes on as it is written.
+    // A sequence of the user's stays as it is written.
     configure(&path, "<sequence name='main'><drop/></sequence>");
     reload(&bus, 1);
     assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 202);
@@ -223,16 +223,17 @@ fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
     assert_eq!(in_force(), "2 2 two");
     // Back to what it was, and to what it is.
     for (number, wanted) in [(1, "1 1 one"), (refused.len() + 2, "2 2 two")] {
-        let (status, said) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
-        assert_eq!((status, in_force().as_str()), (200, wanted), "{said}");
+        let (status, response) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
+        assert_eq!((status, in_force().as_str()), (200, wanted), "{response}");
     }
     // At a start there is nothing to fall back on: what is known of the archive is not available.
     drop(bus);
     for bytes in &refused[1..] {
         std::fs::write(&car, bytes).unwrap();
         std::fs::create_dir_all(root.join("proxy-services")).unwrap();
-        let own = proxy("Own", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
-        std::fs::write(root.join("proxy-services/own.xml"), own).unwrap();
+        let definition =
+            proxy("Own", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
+        std::fs::write(root.join("proxy-services/own.xml"), definition).unwrap();
         let bus = Process::run(&root, &[]);
         assert_eq!(["A", "B"].map(|name| version(&bus, name)), ["503", "503"], "{}", bus.stderr());
         let (_, listed) = admin(&bus, "GET", "/artifacts");
@@ -363,7 +364,7 @@ fn a_directory_that_cannot_be_listed_is_not_empty() {
     let sequence = "<sequence xmlns='http://ws.apache.org/ns/synapse' name='own'><drop/></sequence>";
     std::fs::write(root.join("sequences/own.xml"), sequence).unwrap();
     let bus = Process::run(&root, &[]);
-    // Whoever runs the test may list whatever is there: this is a directory on a disk that is away.
+    // root may list any directory; this stands for a directory on a disk that is away.
     std::fs::rename(&proxies, root.join("away")).unwrap();
     std::os::unix::fs::symlink("/nonexistent", &proxies).unwrap();
     bus.signal("HUP");
@@ -434,16 +435,16 @@ fn a_broken_document_stays_as_it_was() {
         std::fs::write(path, text).unwrap();
     };
     let namespace = "xmlns='http://ws.apache.org/ns/synapse'";
-    let sheet = |said: &str| {
+    let sheet = |template: &str| {
         format!(
             "<x:stylesheet version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'><x:import href='gov:module.xsl'/>\
-             <x:template match='/'><said><x:call-template name='{said}'/></said></x:template></x:stylesheet>"
+             <x:template match='/'><said><x:call-template name='{template}'/></said></x:template></x:stylesheet>"
         )
     };
-    let module = |said: &str| {
+    let module = |text: &str| {
         format!(
             "<x:stylesheet version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
-             <x:template name='say'>{said}</x:template></x:stylesheet>"
+             <x:template name='say'>{text}</x:template></x:stylesheet>"
         )
     };
     write("registry/governance/sheet.xsl", &sheet("say"));
@@ -491,16 +492,19 @@ fn a_broken_document_stays_as_it_was() {
     let bus = Process::run(&root, &[]);
     let in_force = || {
         let names = ["Sheet", "Steps", "Schema", "Policy", "Template", "Published"];
-        let mut said = names.map(|name| {
+        let mut answers = names.map(|name| {
             let (status, _, body) = ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
             format!("{status} {}", String::from_utf8_lossy(&body))
         });
-        said[5] += &version(&bus, "Script");
-        said
+        answers[5] += &version(&bus, "Script");
+        answers
     };
     let good = in_force();
     assert!(good[0].contains("one"), "{good:?}: {}", bus.stderr());
-    assert!(good.iter().all(|own| own.starts_with("200") && !own.contains("Fault")), "{good:?}");
+    assert!(
+        good.iter().all(|response| response.starts_with("200") && !response.contains("Fault")),
+        "{good:?}"
+    );
     for (number, (path, text, why)) in [
         ("registry/governance/sheet.xsl", sheet("nothing"), "`gov:sheet.xsl`"),
         ("registry/governance/module.xsl", "<x".to_owned(), "`gov:module.xsl`"),
@@ -573,16 +577,16 @@ fn asked(stream: &mut Secured) -> std::io::Result<String> {
     stream.write_all(
         b"POST /services/P HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
     )?;
-    let mut answer = Vec::new();
-    while !answer.ends_with(b"<a/>") {
+    let mut response = Vec::new();
+    while !response.ends_with(b"<a/>") {
         let mut piece = [0; 1024];
         let count = stream.read(&mut piece)?;
         if count == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        answer.extend(&piece[..count]);
+        response.extend(&piece[..count]);
     }
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    Ok(String::from_utf8_lossy(&response).into_owned())
 }
 
 /// Connections go on with the certificate that they began with, new ones get the new one.
@@ -622,7 +626,7 @@ fn certificates_that_expire_are_reported() {
         rcgen::date_time_ymd(i32::from(day.year()), day.month().unsigned_abs(), day.day().unsigned_abs())
     };
     let january = |year| rcgen::date_time_ymd(year, 1, 1);
-    for (name, from, to, said) in [
+    for (name, from, to, reason) in [
         (
             "ended",
             january(2001),
@@ -662,11 +666,11 @@ fn certificates_that_expire_are_reported() {
             &path,
             &["--set", &format!("tls.certificate={pem}"), "--set", &format!("tls.key={key}")],
         );
-        match said {
-            Some(said) => {
-                assert!(found.contains("warning[certificate-expires]") && found.contains(said), "{found}");
+        match reason {
+            Some(reason) => {
+                assert!(found.contains("warning[certificate-expires]") && found.contains(reason), "{found}");
                 // The listener, and the inbound endpoint.
-                bus.says(said, 2);
+                bus.says(reason, 2);
             }
             None => {
                 assert!(!found.contains("certificate"), "{found}");
@@ -783,12 +787,16 @@ fn reloads_under_load_lose_nothing() {
                     while !done.load(Ordering::Relaxed) {
                         let body = format!("<n>{name}{count}</n>");
                         let path = format!("/services/{name}");
-                        let (status, head, answer) =
+                        let (status, head, response) =
                             exchange(&mut open, "POST", &path, body.as_bytes(), "").expect("an answer");
                         if status == 404 {
                             assert_eq!(name, "Coming");
                         } else {
-                            assert_eq!((status, answer.as_slice()), (200, body.as_bytes()), "{name}: {head}");
+                            assert_eq!(
+                                (status, response.as_slice()),
+                                (200, body.as_bytes()),
+                                "{name}: {head}"
+                            );
                             let version =
                                 head.split("X-Version: ").nth(1).unwrap().split("\r\n").next().unwrap();
                             let version: usize = version.parse().unwrap();

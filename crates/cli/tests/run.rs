@@ -99,11 +99,11 @@ fn sighup_swaps_the_configuration_without_a_failed_request() {
                 let mut last = 0;
                 while !done.load(Ordering::Relaxed) {
                     let body = b"<load/>";
-                    let answer = match thread % 2 {
+                    let response = match thread % 2 {
                         0 => exchange(&mut open, "POST", "/services/P", body, ""),
                         _ => ask(bus.http(), "POST", "/services/P", body),
                     };
-                    let (status, head, came) = answer.expect("an answer");
+                    let (status, head, came) = response.expect("an answer");
                     assert_eq!((status, came.as_slice()), (200, &body[..]), "{head}");
                     let version = head.split("X-Version: ").nth(1).unwrap().split("\r\n").next().unwrap();
                     let version: usize = version.parse().unwrap();
@@ -243,9 +243,9 @@ fn large_bodies_go_on_from_a_file() {
         ("Copied", &huge, 413),
         ("Copied", &large, 200),
     ] {
-        let (status, head, answer) = ask(bus.http(), "POST", &format!("/services/{proxy}"), body).unwrap();
+        let (status, head, response) = ask(bus.http(), "POST", &format!("/services/{proxy}"), body).unwrap();
         assert_eq!(status, wanted, "{proxy}: {head}");
-        assert!(status != 200 || answer == *body, "{proxy}: {} bytes of {}", answer.len(), body.len());
+        assert!(status != 200 || response == *body, "{proxy}: {} bytes of {}", response.len(), body.len());
     }
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "files have no names");
     let bus = Process::run(&path, &spilling[..2]);
@@ -286,13 +286,13 @@ fn answers_later() -> String {
         let behind =
             |text: &str, tag: &str| text.split_once(tag).unwrap().1.split('<').next().unwrap().to_owned();
         let to = behind(message.split_once("ReplyTo").unwrap().1, "Address>");
-        let answer = format!(
+        let response = format!(
             "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Header><a:RelatesTo \
              xmlns:a='http://www.w3.org/2005/08/addressing'>{}</a:RelatesTo></s:Header><s:Body><late/></s:Body></s:Envelope>",
             behind(&message, "MessageID>")
         );
         let (host, path) = to.strip_prefix("http://").unwrap().split_once('/').unwrap();
-        assert_eq!(ask(host, "POST", &format!("/{path}"), answer.as_bytes()).unwrap().0, 202);
+        assert_eq!(ask(host, "POST", &format!("/{path}"), response.as_bytes()).unwrap().0, 202);
     });
     address
 }

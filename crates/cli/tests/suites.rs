@@ -61,8 +61,8 @@ fn check(tool: &str, ledger: &str) {
         }
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledger").join(ledger);
-    let known = std::fs::read_to_string(&file).unwrap_or_default();
-    let reasons: BTreeMap<&str, &str> = known.lines().filter_map(|line| line.split_once('\t')).collect();
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    let reasons: BTreeMap<&str, &str> = committed.lines().filter_map(|line| line.split_once('\t')).collect();
     let is_beyond =
         |id: &str| reasons.get(id).is_some_and(|reason| BEYOND.iter().any(|begin| reason.starts_with(begin)));
     let counted = |without: bool| -> String {
@@ -89,7 +89,7 @@ fn check(tool: &str, ledger: &str) {
         .collect();
     let gone: Vec<&&str> = reasons.keys().filter(|id| !failed.contains_key(**id)).collect();
     assert!(new.is_empty() && gone.is_empty(), "fail now: {new:#?}\npass now: {gone:#?}");
-    assert_eq!(known.lines().take(2).collect::<Vec<_>>().join("\n"), head);
+    assert_eq!(committed.lines().take(2).collect::<Vec<_>>().join("\n"), head);
 }
 
 #[test]

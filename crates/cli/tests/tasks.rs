@@ -23,9 +23,9 @@ fn slow() -> (String, Arc<AtomicUsize>) {
                 while stream.read(&mut head).is_ok_and(|length| length > 0) {
                     counted.fetch_add(1, Ordering::Relaxed);
                     std::thread::sleep(Duration::from_secs(1));
-                    let answer =
+                    let response =
                         b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok";
-                    if stream.write_all(answer).is_err() {
+                    if stream.write_all(response).is_err() {
                         break;
                     }
                 }

@@ -97,7 +97,7 @@ impl Client {
         Some((head[0], payload))
     }
 
-    fn said(&mut self) -> String {
+    fn receive_text(&mut self) -> String {
         let (first, payload) = self.receive().unwrap();
         assert_eq!(first, 0x81);
         String::from_utf8(payload).unwrap()
@@ -138,7 +138,7 @@ fn messages_run_through_the_sequence() {
     let mut bus = Process::run(&configuration("websocket-frames", &artifacts), &[]);
     let mut client = Client::open(echo, "/any");
     client.text("hello");
-    assert_eq!(client.said(), "hello");
+    assert_eq!(client.receive_text(), "hello");
     // Binary stays binary, and large ones are whole.
     let large: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
     for payload in [&b"\x00\xFF"[..], &large] {
@@ -152,10 +152,10 @@ fn messages_run_through_the_sequence() {
     client.send(0x89, b"there?");
     assert_eq!(client.receive().unwrap(), (0x8A, b"there?".to_vec()));
     client.send(0x80, b" three");
-    assert_eq!(client.said(), "one t\u{fc} three");
+    assert_eq!(client.receive_text(), "one t\u{fc} three");
     // What is sent without waiting is answered in order.
     (0..200).for_each(|n| client.text(&format!("n{n}")));
-    (0..200).for_each(|n| assert_eq!(client.said(), format!("n{n}")));
+    (0..200).for_each(|n| assert_eq!(client.receive_text(), format!("n{n}")));
     // An empty one says nothing, and has no answer.
     client.text("");
     client.send(0x88, &[0x03, 0xE8, b'b', b'y', b'e']);
@@ -167,9 +167,9 @@ fn messages_run_through_the_sequence() {
         "X-Who: me\r\nSec-WebSocket-Protocol: other, synapse(contentType='application/json')\r\n",
     );
     assert!(head.contains("Sec-WebSocket-Protocol: synapse(contentType='application/json')\r\n"), "{head}");
-    assert_eq!(client.said(), r#"{"path": "/rooms/1"}"#);
+    assert_eq!(client.receive_text(), r#"{"path": "/rooms/1"}"#);
     client.text(r#"{"n": 7}"#);
-    assert_eq!(client.said(), r#"{"got": 7, "by": "me"}"#);
+    assert_eq!(client.receive_text(), r#"{"got": 7, "by": "me"}"#);
     client.send(0x88, &[0x0F, 0xA0, b'd', b'o', b'n', b'e']);
     assert_eq!(client.closed(), 4000);
     let begun = Instant::now();
@@ -204,7 +204,7 @@ fn what_is_refused_is_a_response() {
     let (mut client, head) = Client::ask(open, "/", "Sec-WebSocket-Protocol: chat, other\r\n");
     assert!(head.contains("Sec-WebSocket-Protocol: chat\r\n"), "{head}");
     client.text("x");
-    assert_eq!(client.said(), "x");
+    assert_eq!(client.receive_text(), "x");
 }
 
 /// Whoever breaks the protocol, or says too much, is told why at the end; others go on.
@@ -237,7 +237,7 @@ fn what_breaks_the_protocol_ends_with_a_code() {
     client.0.write_all(&[0x81, 0xFE, 0xFF]).unwrap();
     drop(client);
     other.text("still here");
-    assert_eq!(other.said(), "still here");
+    assert_eq!(other.receive_text(), "still here");
 }
 
 /// What was said before a goodbye is done; a stop says goodbye behind the answer that is on its way.
@@ -284,7 +284,7 @@ fn nothing_that_was_said_is_lost() {
     std::thread::sleep(Duration::from_millis(150));
     bus.signal("TERM");
     go.send(()).unwrap();
-    assert_eq!(client.said(), "done");
+    assert_eq!(client.receive_text(), "done");
     assert_eq!(client.closed(), 1001);
     assert_eq!(bus.wait(), Some(0), "{}", bus.stderr());
 }
@@ -324,7 +324,7 @@ fn ten_thousand_are_answered() {
         let begun = Instant::now();
         clients.iter_mut().for_each(|client| client.text(&format!("round {round}")));
         for client in &mut clients {
-            assert_eq!(client.said(), format!("round {round}"));
+            assert_eq!(client.receive_text(), format!("round {round}"));
         }
         println!("notice: {count} were answered in {:?}", begun.elapsed());
     }
@@ -396,7 +396,7 @@ fn floods_take_no_memory() {
     bus.says("messages hold as much memory as they may", 1);
     let mut client = Client::open(port, "/");
     client.text("still here");
-    assert_eq!(client.said(), "still here");
+    assert_eq!(client.receive_text(), "still here");
 }
 
 /// What answers one client is said to those of its path that the level says; one that does not listen is closed, and nobody waits for it.
@@ -419,19 +419,19 @@ fn answers_are_said_to_all_of_a_path() {
     let mut room: Vec<Client> = (0..3).map(|_| Client::open(all, "/rooms/1?who=x")).collect();
     let mut elsewhere = Client::open(all, "/rooms/2");
     room[1].text("hello");
-    room.iter_mut().for_each(|client| assert_eq!(client.said(), "hello"));
+    room.iter_mut().for_each(|client| assert_eq!(client.receive_text(), "hello"));
     elsewhere.text("alone");
-    assert_eq!(elsewhere.said(), "alone");
+    assert_eq!(elsewhere.receive_text(), "alone");
     let mut room: Vec<Client> = (0..3).map(|_| Client::open(others, "/r")).collect();
     room[0].text("from 0");
-    assert_eq!((room[1].said(), room[2].said()), ("from 0".to_owned(), "from 0".to_owned()));
+    assert_eq!((room[1].receive_text(), room[2].receive_text()), ("from 0".to_owned(), "from 0".to_owned()));
     // The first one hears nothing of its own, and what others say it hears.
     room[1].send(0x82, b"\x01");
     assert_eq!((room[0].receive().unwrap(), room[2].receive().unwrap()), ((0x82, vec![1]), (0x82, vec![1])));
     let mut last = room.pop().unwrap();
     last.send(0x88, &[0x03, 0xE8]);
     assert_eq!(last.closed(), 1000);
-    room.iter_mut().for_each(|client| assert_eq!(client.said(), r#"{"left": "/r"}"#));
+    room.iter_mut().for_each(|client| assert_eq!(client.receive_text(), r#"{"left": "/r"}"#));
     // One that reads nothing: the others go on, and it learns why it is closed.
     let mut deaf = Client::open(others, "/r");
     let large = vec![b'x'; 200_000];
@@ -448,7 +448,7 @@ fn answers_are_said_to_all_of_a_path() {
     }
     // Where it takes nothing at all, there is no time for the last word.
     assert!(codes.is_empty() || codes == [1008], "{codes:?}");
-    room.iter_mut().for_each(|client| assert_eq!(client.said(), r#"{"left": "/r"}"#));
+    room.iter_mut().for_each(|client| assert_eq!(client.receive_text(), r#"{"left": "/r"}"#));
     bus.signal("TERM");
     room.iter_mut().for_each(|client| assert_eq!(client.receive().unwrap().0, 0x88));
     drop((room, elsewhere));
@@ -469,12 +469,12 @@ fn a_reload_goes_on_with_what_is_open() {
     let bus = Process::run(&path, &[]);
     let mut client = Client::open(port, "/");
     client.text("x");
-    assert_eq!(client.said(), "one");
+    assert_eq!(client.receive_text(), "one");
     support::configure(&path, &says("two"));
     bus.signal("HUP");
     bus.says("reloaded", 1);
     client.text("x");
-    assert_eq!(client.said(), "two");
+    assert_eq!(client.receive_text(), "two");
     support::configure(&path, "<sequence name='Other'/>");
     bus.signal("HUP");
     bus.says("reloaded", 2);

@@ -77,9 +77,9 @@ fn what_is_refused_leaves_nothing() {
     ] {
         let folder = Folder::new("refused", &template);
         let done = folder.run(more);
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(1), "{template}");
-        assert!(said.contains(message), "{template}: {said}");
+        assert!(stderr.contains(message), "{template}: {stderr}");
         assert_eq!(folder.files(), Vec::<String>::new(), "{template}");
         assert!(!Path::new(&folder.0).join("../outside.xml").exists());
     }

@@ -88,9 +88,9 @@ pub(crate) enum Arriving {
 }
 
 impl Arriving {
-    /// `known`: the bytes that it is compared with.
-    pub(crate) fn new(check: &Check, known: Option<&[u8]>) -> Arriving {
-        match (check, known) {
+    /// `expected`: the bytes that it is compared with.
+    pub(crate) fn new(check: &Check, expected: Option<&[u8]>) -> Arriving {
+        match (check, expected) {
             (Check::Status(_), _) => Arriving::Counted(0),
             (_, Some(_)) => Arriving::Same(0),
             (_, None) => Arriving::Held(Vec::new()),
@@ -98,16 +98,16 @@ impl Arriving {
     }
 
     /// Takes a piece of the body.
-    pub(crate) fn take(&mut self, bytes: &[u8], known: Option<&[u8]>) -> Result<(), String> {
+    pub(crate) fn take(&mut self, bytes: &[u8], expected: Option<&[u8]>) -> Result<(), String> {
         match self {
             Arriving::Counted(count) => *count += bytes.len(),
             Arriving::Same(count) => {
-                let known = known.unwrap_or_default();
-                let rest = &known[(*count).min(known.len())..];
+                let expected = expected.unwrap_or_default();
+                let rest = &expected[(*count).min(expected.len())..];
                 if rest.len() >= bytes.len() && rest[..bytes.len()] == *bytes {
                     *count += bytes.len();
                 } else {
-                    let mut held = known[..*count].to_vec();
+                    let mut held = expected[..*count].to_vec();
                     held.extend_from_slice(bytes);
                     *self = Arriving::Held(held);
                 }
@@ -125,7 +125,7 @@ impl Arriving {
     pub(crate) fn finish(
         self,
         check: &Check,
-        known: Option<&[u8]>,
+        expected: Option<&[u8]>,
         right: Option<&[u8]>,
         status: u16,
         fields: &Fields<'_>,
@@ -135,10 +135,10 @@ impl Arriving {
             Check::Echo | Check::Bytes(_) => right_status(status, 200)?,
             Check::Predicate(head, _) => head(status, fields)?,
         }
-        let known = known.unwrap_or_default();
+        let expected = expected.unwrap_or_default();
         let body = match self {
-            Arriving::Same(count) if count == known.len() => return Ok(None),
-            Arriving::Same(count) => known[..count].to_vec(),
+            Arriving::Same(count) if count == expected.len() => return Ok(None),
+            Arriving::Same(count) => expected[..count].to_vec(),
             Arriving::Held(body) => body,
             Arriving::Counted(_) => Vec::new(),
         };
@@ -146,8 +146,8 @@ impl Arriving {
             Check::Predicate(..) if right.is_some_and(|right| *right == *body) => Ok(None),
             Check::Predicate(_, is_right) => is_right(&body).map(|()| Some(body.into())),
             _ => {
-                let at = known.iter().zip(&body).take_while(|(a, b)| a == b).count();
-                let (want, got) = (known.len(), body.len());
+                let at = expected.iter().zip(&body).take_while(|(a, b)| a == b).count();
+                let (want, got) = (expected.len(), body.len());
                 let rest = excerpt(&body[at..]);
                 Err(format!("the body differs from byte {at} on ({got} bytes instead of {want}): {rest}"))
             }
@@ -162,15 +162,15 @@ mod tests {
 
     fn check(
         check: &Check,
-        known: Option<&[u8]>,
+        expected: Option<&[u8]>,
         status: u16,
         pieces: &[&[u8]],
     ) -> Result<Option<Arc<[u8]>>, String> {
-        let mut arriving = Arriving::new(check, known);
+        let mut arriving = Arriving::new(check, expected);
         for piece in pieces {
-            arriving.take(piece, known)?;
+            arriving.take(piece, expected)?;
         }
-        arriving.finish(check, known, None, status, &[])
+        arriving.finish(check, expected, None, status, &[])
     }
 
     #[test]
@@ -203,12 +203,12 @@ mod tests {
             if body.starts_with(b"a") { Ok(()) } else { Err("no a".to_owned()) }
         };
         let predicate = Check::Predicate(Arc::new(|_, _| Ok(())), Arc::new(right));
-        let known = check(&predicate, None, 200, &[b"ab"]).unwrap().unwrap();
-        assert_eq!((&*known, ASKED.load(Relaxed)), (&b"ab"[..], 1));
-        assert_eq!(check(&predicate, Some(&known), 200, &[b"a", b"b"]), Ok(None));
+        let accepted = check(&predicate, None, 200, &[b"ab"]).unwrap().unwrap();
+        assert_eq!((&*accepted, ASKED.load(Relaxed)), (&b"ab"[..], 1));
+        assert_eq!(check(&predicate, Some(&accepted), 200, &[b"a", b"b"]), Ok(None));
         assert_eq!(ASKED.load(Relaxed), 1);
-        assert_eq!(&*check(&predicate, Some(&known), 200, &[b"ac"]).unwrap().unwrap(), b"ac");
-        assert!(check(&predicate, Some(&known), 200, &[b"b"]).is_err());
+        assert_eq!(&*check(&predicate, Some(&accepted), 200, &[b"ac"]).unwrap().unwrap(), b"ac");
+        assert!(check(&predicate, Some(&accepted), 200, &[b"b"]).is_err());
         assert_eq!(ASKED.load(Relaxed), 3);
         // Those that began before a body was found right are compared with it when they end.
         let mut arriving = Arriving::new(&predicate, None);

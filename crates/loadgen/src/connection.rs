@@ -81,7 +81,7 @@ impl Link {
             match tls.reader().read(buffer) {
                 Ok(count) => return Ok(Some(count)),
                 Err(error) if error.kind() == WouldBlock => {}
-                // A server that closes without saying goodbye.
+                // A server that closes without a close_notify.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(0)),
                 Err(error) => return Err(error),
             }
@@ -124,11 +124,11 @@ pub(crate) struct Exchange {
     pub(crate) outgoing: Outgoing,
     written: usize,
     arriving: Arriving,
-    known: Option<Known>,
+    expected: Option<Expected>,
 }
 
 /// What the body of an answer is compared with.
-enum Known {
+enum Expected {
     Sent,
     Bytes(Arc<[u8]>),
 }
@@ -142,11 +142,11 @@ impl Exchange {
         prepared: &Prepared,
         outgoing: Outgoing,
     ) -> Exchange {
-        let known = match &prepared.check {
+        let expected = match &prepared.check {
             Check::Status(_) => None,
-            Check::Echo => Some(Known::Sent),
-            Check::Bytes(bytes) => Some(Known::Bytes(Arc::clone(bytes))),
-            Check::Predicate(..) => prepared.right.clone().map(Known::Bytes),
+            Check::Echo => Some(Expected::Sent),
+            Check::Bytes(bytes) => Some(Expected::Bytes(Arc::clone(bytes))),
+            Check::Predicate(..) => prepared.right.clone().map(Expected::Bytes),
         };
         let mut exchange = Exchange {
             due,
@@ -156,18 +156,18 @@ impl Exchange {
             outgoing,
             written: 0,
             arriving: Arriving::Counted(0),
-            known,
+            expected,
         };
-        exchange.arriving = Arriving::new(&prepared.check, compared(&exchange.known, &exchange.outgoing));
+        exchange.arriving = Arriving::new(&prepared.check, compared(&exchange.expected, &exchange.outgoing));
         exchange
     }
 }
 
-fn compared<'a>(known: &'a Option<Known>, outgoing: &'a Outgoing) -> Option<&'a [u8]> {
-    match known {
+fn compared<'a>(expected: &'a Option<Expected>, outgoing: &'a Outgoing) -> Option<&'a [u8]> {
+    match expected {
         None => None,
-        Some(Known::Sent) => Some(&outgoing.bytes[outgoing.body..]),
-        Some(Known::Bytes(bytes)) => Some(bytes),
+        Some(Expected::Sent) => Some(&outgoing.bytes[outgoing.body..]),
+        Some(Expected::Bytes(bytes)) => Some(bytes),
     }
 }
 
@@ -237,9 +237,9 @@ impl Connection {
             if sent.is_ok() && !may_read {
                 return Step::Waits;
             }
-            let known = compared(&exchange.known, &exchange.outgoing);
+            let expected = compared(&exchange.expected, &exchange.outgoing);
             let arriving = &mut exchange.arriving;
-            let mut take = |bytes: &[u8]| arriving.take(bytes, known);
+            let mut take = |bytes: &[u8]| arriving.take(bytes, expected);
             let whole = loop {
                 let count = match link.receive(scratch) {
                     Ok(Some(0)) if self.reader.close() => break true,
@@ -248,14 +248,14 @@ impl Connection {
                         if let Err(error) = &sent {
                             return Step::Failed(kind(error, self.was_open), error.to_string());
                         }
-                        let what = if self.reader.is_empty() {
+                        let stage = if self.reader.is_empty() {
                             "before the answer"
                         } else {
                             "in the middle of the answer"
                         };
                         return Step::Failed(
                             ErrorKind::Closed,
-                            format!("the server closed the connection {what}"),
+                            format!("the server closed the connection {stage}"),
                         );
                     }
                     Ok(Some(count)) => count,
@@ -268,7 +268,7 @@ impl Connection {
                 match self.reader.take(&scratch[..count], prepared.is_head, &mut take) {
                     Ok(Reading::Whole) => break true,
                     Ok(Reading::Partial) => {}
-                    Err(what) => return Step::Failed(ErrorKind::Protocol, what),
+                    Err(reason) => return Step::Failed(ErrorKind::Protocol, reason),
                 }
             };
             match sent {
@@ -292,13 +292,13 @@ impl Connection {
             return Step::Waits;
         }
         let arriving = std::mem::replace(&mut exchange.arriving, Arriving::Counted(0));
-        let (status, known) = (self.reader.status, compared(&exchange.known, &exchange.outgoing));
+        let (status, expected) = (self.reader.status, compared(&exchange.expected, &exchange.outgoing));
         let verdict = match prepared.check {
             Check::Predicate(..) => {
                 let right = prepared.right.as_deref();
-                self.reader.fields(|fields| arriving.finish(&prepared.check, known, right, status, fields))
+                self.reader.fields(|fields| arriving.finish(&prepared.check, expected, right, status, fields))
             }
-            _ => arriving.finish(&prepared.check, known, None, status, &[]),
+            _ => arriving.finish(&prepared.check, expected, None, status, &[]),
         };
         let verdict = verdict.map(|right| {
             if right.is_some() {

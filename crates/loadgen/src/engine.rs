@@ -170,7 +170,7 @@ impl<'a> Engine<'a> {
         self.outcome.unfinished = self
             .connections
             .iter()
-            .filter(|place| place.exchange.as_ref().is_some_and(|one| one.measured))
+            .filter(|place| place.exchange.as_ref().is_some_and(|exchange| exchange.measured))
             .count() as u64
             + self.backlog.iter().filter(|due| **due >= self.start).count() as u64;
         self.outcome.errors.sort_by_key(|errors| errors.kind);
@@ -366,7 +366,7 @@ impl<'a> Engine<'a> {
                 Some(_) => self.connections[slot].step(&mut self.requests, &mut self.scratch, may_read),
                 None => match self.connect(slot) {
                     Ok(()) => self.connections[slot].step(&mut self.requests, &mut self.scratch, false),
-                    Err(what) => Step::Failed(ErrorKind::Connect, what),
+                    Err(reason) => Step::Failed(ErrorKind::Connect, reason),
                 },
             };
             if matches!(step, Step::Waits) {
@@ -383,13 +383,13 @@ impl<'a> Engine<'a> {
                     }
                     self.answered(&exchange, verdict, received, now);
                 }
-                Step::Failed(kind, what) => {
+                Step::Failed(kind, reason) => {
                     place.link = None;
                     if kind == ErrorKind::Connect {
                         place.rests_until = Some(now + REST);
                         self.resting += 1;
                     }
-                    self.failed(&exchange, kind, what, now);
+                    self.failed(&exchange, kind, reason, now);
                 }
             }
             if !self.begin(slot, now) {
@@ -426,14 +426,14 @@ impl<'a> Engine<'a> {
                 self.outcome.latency.record(latency);
                 self.outcome.service.record(service);
             }
-            Err(what) => self.outcome.error(ErrorKind::Wrong, || what),
+            Err(reason) => self.outcome.error(ErrorKind::Wrong, || reason),
         }
     }
 
-    fn failed(&mut self, exchange: &Exchange, kind: ErrorKind, what: String, now: Instant) {
+    fn failed(&mut self, exchange: &Exchange, kind: ErrorKind, reason: String, now: Instant) {
         if self.counts(exchange, now) {
             self.over += 1;
-            self.outcome.error(kind, || what);
+            self.outcome.error(kind, || reason);
         }
     }
 
@@ -441,11 +441,12 @@ impl<'a> Engine<'a> {
     fn expire(&mut self, now: Instant) {
         for slot in 0..self.connections.len() {
             let place = &mut self.connections[slot];
-            let is_late = |one: &mut Exchange| now.saturating_duration_since(one.begun) >= self.plan.timeout;
+            let is_late =
+                |exchange: &mut Exchange| now.saturating_duration_since(exchange.begun) >= self.plan.timeout;
             if let Some(exchange) = place.exchange.take_if(is_late) {
                 place.link = None;
-                let what = format!("no whole answer in {} s", self.plan.timeout.as_secs_f64());
-                self.failed(&exchange, ErrorKind::Timeout, what, now);
+                let reason = format!("no whole answer in {} s", self.plan.timeout.as_secs_f64());
+                self.failed(&exchange, ErrorKind::Timeout, reason, now);
                 self.supply(slot, now);
             }
         }
@@ -482,8 +483,11 @@ impl<'a> Engine<'a> {
         let done = match warming {
             true => part(self.plan.warm_up),
             false => {
-                let requests =
-                    self.plan.extent.requests.map_or(0.0, |all| self.over as f64 / all.max(1) as f64);
+                let requests = self
+                    .plan
+                    .extent
+                    .requests
+                    .map_or(0.0, |requests| self.over as f64 / requests.max(1) as f64);
                 self.plan.extent.duration.map_or(0.0, part).max(requests)
             }
         };

@@ -168,23 +168,23 @@ impl Outcome {
         samples.iter().map(|sample| sample.resident).max()
     }
 
-    pub(crate) fn error(&mut self, kind: ErrorKind, what: impl FnOnce() -> String) {
+    pub(crate) fn error(&mut self, kind: ErrorKind, reason: impl FnOnce() -> String) {
         match self.errors.iter_mut().find(|errors| errors.kind == kind) {
             Some(errors) => errors.count += 1,
-            None => self.errors.push(Errors { kind, count: 1, first: what() }),
+            None => self.errors.push(Errors { kind, count: 1, first: reason() }),
         }
     }
 
     /// All of it as JSON; times in milliseconds.
     pub fn json(&self) -> serde_json::Value {
         let latency = |latency: &Latency| {
-            let mut all = serde_json::Map::new();
-            all.insert("mean".into(), round(latency.mean()).into());
-            all.insert("deviation".into(), round(latency.deviation()).into());
+            let mut figures = serde_json::Map::new();
+            figures.insert("mean".into(), round(latency.mean()).into());
+            figures.insert("deviation".into(), round(latency.deviation()).into());
             for percent in PERCENTILES {
-                all.insert(format!("p{percent}"), round(latency.percentile(percent)).into());
+                figures.insert(format!("p{percent}"), round(latency.percentile(percent)).into());
             }
-            all
+            figures
         };
         let processes = self.processes.iter().map(|(process, samples)| {
             serde_json::json!({

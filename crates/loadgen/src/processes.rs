@@ -45,13 +45,13 @@ impl Process {
 
     /// Nanoseconds of each thread, from the scheduler.
     fn threads(&self) -> Option<Duration> {
-        let mut all = 0;
+        let mut nanoseconds = 0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.id)).ok()?.flatten() {
             // A thread may end meanwhile.
             let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) else { continue };
-            all += text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+            nanoseconds += text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
         }
-        (all > 0).then(|| Duration::from_nanos(all))
+        (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
     }
 
     /// Hundredths of a second, of the process.
@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn this_process_is_seen_and_none_is_not() {
-        let own = Process { name: "test".into(), id: std::process::id() };
-        let before = own.usage().expect("this process");
+        let process = Process { name: "test".into(), id: std::process::id() };
+        let before = process.usage().expect("this process");
         assert!(before.resident > 100_000, "{before:?}");
         let mut sum = 0_u64;
-        while own.usage().expect("this process").cpu <= before.cpu {
+        while process.usage().expect("this process").cpu <= before.cpu {
             sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(1));
         }
-        assert!(own.ticks().is_some());
+        assert!(process.ticks().is_some());
         assert_eq!(Process { name: "none".into(), id: u32::MAX }.usage(), None);
     }
 }

@@ -155,7 +155,7 @@ impl Prepared {
         let target = request.target.as_deref().unwrap_or(&url.target);
         let is_line = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
         if !is_line(&request.method) || !is_line(target) || request.method.is_empty() {
-            return Err(format!("'{} {target}' is no request line", request.method));
+            return Err(format!("'{} {target}' is not a request line", request.method));
         }
         let mut head = format!("{} {target} HTTP/1.1\r\n", request.method);
         if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -163,9 +163,9 @@ impl Prepared {
         }
         for (name, value) in &request.headers {
             if name.is_empty() || !is_line(name) || name.contains(':') || value.contains(['\r', '\n', '\0']) {
-                return Err(format!("'{name}: {value}' is no header field"));
+                return Err(format!("'{name}: {value}' is not a header field"));
             }
-            if OURS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            if OURS.iter().any(|field| name.eq_ignore_ascii_case(field)) {
                 return Err(format!("'{name}' is written by the generator itself"));
             }
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -253,15 +253,15 @@ mod tests {
     fn what_is_no_request_is_refused() {
         let url = "http://h/".parse().unwrap();
         let refused = |request: Request| Prepared::new(&request, &url, true).is_err();
-        let one = request("", false);
-        assert!(refused(Request { method: "A B".into(), ..one.clone() }));
-        assert!(refused(Request { target: Some("/a b".into()), ..one.clone() }));
-        assert!(refused(Request { headers: vec![("a".into(), "b\r\nc: d".into())], ..one.clone() }));
-        assert!(refused(Request { headers: vec![("a:".into(), "b".into())], ..one.clone() }));
+        let good = request("", false);
+        assert!(refused(Request { method: "A B".into(), ..good.clone() }));
+        assert!(refused(Request { target: Some("/a b".into()), ..good.clone() }));
+        assert!(refused(Request { headers: vec![("a".into(), "b\r\nc: d".into())], ..good.clone() }));
+        assert!(refused(Request { headers: vec![("a:".into(), "b".into())], ..good.clone() }));
         for name in ["Content-Length", "transfer-encoding", "Connection"] {
-            assert!(refused(Request { headers: vec![(name.into(), "3".into())], ..one.clone() }), "{name}");
+            assert!(refused(Request { headers: vec![(name.into(), "3".into())], ..good.clone() }), "{name}");
         }
-        let virtual_host = Request { headers: vec![("host".into(), "other".into())], ..one };
+        let virtual_host = Request { headers: vec![("host".into(), "other".into())], ..good };
         assert_eq!(
             text(&virtual_host, true, 1),
             "POST /p HTTP/1.1\r\nhost: other\r\nContent-Length: 0\r\n\r\n"

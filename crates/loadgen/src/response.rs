@@ -161,7 +161,7 @@ impl Reader {
                 let value = field.value.trim_ascii();
                 if field.name.eq_ignore_ascii_case("content-length") {
                     let number = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
-                    content_length = Some(number.ok_or("the Content-Length is no number")?);
+                    content_length = Some(number.ok_or("the Content-Length is not a number")?);
                 } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
                     chunked = value.to_ascii_lowercase().ends_with(b"chunked");
                 } else if field.name.eq_ignore_ascii_case("connection") {

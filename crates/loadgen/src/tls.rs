@@ -41,7 +41,7 @@ impl Tls {
     }
 
     pub(crate) fn connection(&self, host: &str) -> Result<ClientConnection, String> {
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| format!("{host} is no host name"))?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| format!("{host} is not a host name"))?;
         ClientConnection::new(Arc::clone(&self.0), name).map_err(|error| error.to_string())
     }
 }

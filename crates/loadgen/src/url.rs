@@ -53,7 +53,7 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Url, String> {
         let (scheme, rest) =
-            text.split_once("://").ok_or_else(|| format!("'{text}' is no http or https URL"))?;
+            text.split_once("://").ok_or_else(|| format!("'{text}' is not an http or https URL"))?;
         let https = match scheme.to_ascii_lowercase().as_str() {
             "http" => false,
             "https" => true,

@@ -62,7 +62,7 @@ impl Regex {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a regular expression.
     pub fn new(pattern: &str) -> Result<Regex, Box<Error>> {
         let few = RegexBuilder::new(pattern).backtrack_limit(FEW).build().map_err(Box::new)?;
         Ok(Regex(Arc::new(Engines { few, many: OnceLock::new() })))
@@ -108,16 +108,16 @@ impl Regex {
             not_inline().map_err(stopped)?;
         }
         let (began, inline, mut exact) = (Instant::now(), is_inline(), false);
-        let mut all = self.0.few.captures_iter(text);
+        let mut captures = self.0.few.captures_iter(text);
         // Where the search has come to.
         let (mut done, mut again) = (0, None);
         for count in 1.. {
-            let found = match all.next() {
+            let found = match captures.next() {
                 Some(Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded))) if !exact => {
                     exact = true;
                     // Nothing is found there once more.
                     again = (count > 1).then_some(done);
-                    all = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
+                    captures = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
                     continue;
                 }
                 Some(Err(error)) => return Err(Failure::Engine(Box::new(error)).into()),
@@ -185,7 +185,7 @@ mod tests {
                 let expected: Vec<_> = regex
                     .engine()
                     .captures_iter(text)
-                    .map(|own| own.unwrap().get(0).unwrap().range())
+                    .map(|captures| captures.unwrap().get(0).unwrap().range())
                     .collect();
                 let mut found = Vec::new();
                 let result: Result<(), Failure> = regex.for_each(text, |captures| {

@@ -185,19 +185,19 @@ mod tests {
     fn next(text: &str, after: &str, zone: &TimeZone, count: usize) -> Vec<String> {
         let cron = Cron::parse(text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
         let mut at: Timestamp = after.parse().expect("an instant");
-        let mut all = Vec::new();
-        while let Some(found) = cron.next(at, zone).filter(|_| all.len() < count) {
+        let mut times = Vec::new();
+        while let Some(found) = cron.next(at, zone).filter(|_| times.len() < count) {
             assert!(found > at, "{text}");
             at = found;
             let shown = found.to_zoned(zone.clone());
-            all.push(shown.strftime("%F %a %T %:z").to_string());
+            times.push(shown.strftime("%F %a %T %:z").to_string());
         }
-        all
+        times
     }
 
     fn utc(text: &str, count: usize) -> Vec<String> {
-        let all = next(text, "2026-01-15T10:30:15Z", &TimeZone::UTC, count);
-        all.into_iter().map(|one| one.trim_end_matches(" +00:00").to_owned()).collect()
+        let times = next(text, "2026-01-15T10:30:15Z", &TimeZone::UTC, count);
+        times.into_iter().map(|time| time.trim_end_matches(" +00:00").to_owned()).collect()
     }
 
     #[test]

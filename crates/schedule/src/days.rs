@@ -39,11 +39,11 @@ impl Days {
             length: first.days_in_month().unsigned_abs().into(),
             first: first.weekday().to_sunday_zero_offset().unsigned_abs().into(),
         };
-        let all = match self {
+        let days = match self {
             Days::OfMonth(terms) => terms.iter().fold(0, |days, term| days | month.of_month(*term)),
             Days::OfWeek(terms) => terms.iter().fold(0, |days, term| days | month.of_week(*term)),
         };
-        all & (bit(month.length + 1) - 2)
+        days & (bit(month.length + 1) - 2)
     }
 }
 

@@ -278,7 +278,7 @@ mod tests {
             let now = clocks.pass(pass);
             assert_eq!(schedule.turn(now, busy), wanted, "after {pass} s");
         }
-        // Setting the clock on the wall is nothing to it.
+        // Setting the wall clock does not affect it.
         let now = clocks.set(-86_400);
         assert_eq!(schedule.turn(now, false), wait(5));
     }

@@ -22,7 +22,7 @@ fn store(name: &str) -> KeyStore {
     KeyStore::read(format!("{}{pem}", key.serialize_pem()).as_bytes(), "", None).unwrap()
 }
 
-fn side(role: Role, own: &KeyStore, other: &KeyStore) -> Side {
+fn side(role: Role, keys: &KeyStore, other: &KeyStore) -> Side {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/round/local-entries/SecureOrders.xml");
     let entry = Document::parse(std::fs::read(path).unwrap(), &ParseOptions::trusted()).unwrap();
     let policy = entry.descendants(Document::ROOT).find(|&node| entry.local(node) == "Policy").unwrap();
@@ -30,14 +30,14 @@ fn side(role: Role, own: &KeyStore, other: &KeyStore) -> Side {
     let peer = Arc::clone(&other.identities[0].certificate);
     let mut trusted = KeyStore::default();
     trusted.certificates.push(("other".to_owned(), Arc::clone(&peer)));
-    let mut all = own.clone();
+    let mut all = keys.clone();
     all.add(trusted.clone());
     Side {
         role,
         policy: Arc::new(policy),
         store: Arc::new(all),
         trust: Arc::new(Trust::new(&trusted, &[]).unwrap()),
-        own: own.identities.first().cloned(),
+        own: keys.identities.first().cloned(),
         peer: (role == Role::Initiator).then_some(peer),
         parse: ParseOptions::default(),
     }
@@ -60,11 +60,11 @@ fn message(size: usize) -> String {
 }
 
 fn quickest(all: &[Duration]) -> f64 {
-    all.iter().min().map_or(0.0, |own| own.as_secs_f64() * 1e6)
+    all.iter().min().map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
 fn main() {
-    let rounds: usize = std::env::args().nth(1).map_or(300, |own| own.parse().unwrap());
+    let rounds: usize = std::env::args().nth(1).map_or(300, |text| text.parse().unwrap());
     let (client, service) = (store("client"), store("service"));
     let (asking, answering) =
         (side(Role::Initiator, &client, &service), side(Role::Recipient, &service, &client));
@@ -76,13 +76,13 @@ fn main() {
         secure: true,
         client_certificate: false,
     };
-    let own = answering.own.as_ref().unwrap();
-    let sealed = own.certificate.public.encrypt(Transport::Oaep, &Secret::new(vec![7; 32])).unwrap();
+    let identity = answering.own.as_ref().unwrap();
+    let sealed = identity.certificate.public.encrypt(Transport::Oaep, &Secret::new(vec![7; 32])).unwrap();
     let mut operations = Vec::new();
     for _ in 0..rounds {
         let began = Instant::now();
-        own.key.decrypt(Transport::Oaep, &sealed).unwrap();
-        own.key.sign(Digest::Sha1, b"what is signed").unwrap();
+        identity.key.decrypt(Transport::Oaep, &sealed).unwrap();
+        identity.key.sign(Digest::Sha1, b"what is signed").unwrap();
         operations.push(began.elapsed());
     }
     let bare = quickest(&operations);
@@ -97,7 +97,7 @@ fn main() {
             busbar_security::secure(&mut document, &asking, &mut asked, &around).unwrap();
             let request = xml::to_string(&document, Document::ROOT).into_bytes();
             drop(document);
-            let answer = plain.clone().into_bytes();
+            let response = plain.clone().into_bytes();
 
             let began = Instant::now();
             let document = Document::parse(request, &answering.parse).unwrap();
@@ -107,7 +107,7 @@ fn main() {
             let done = began.elapsed();
             drop(open);
             let began = Instant::now();
-            let mut document = Document::parse(answer, &answering.parse).unwrap();
+            let mut document = Document::parse(response, &answering.parse).unwrap();
             busbar_security::secure(&mut document, &answering, &mut exchange, &around).unwrap();
             let mut out = Vec::with_capacity(document.source().len() * 2 + 8192);
             xml::write(&document, Document::ROOT, &WriteOptions::default(), &mut out);

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// A secret that is wiped when it is let go of.
+/// A secret that is overwritten when it is dropped.
 pub type Secret = Zeroizing<Vec<u8>>;
 
 /// A digest.
@@ -69,12 +69,12 @@ impl Digest {
     }
 }
 
-fn uri_of<T: Copy + PartialEq>(table: &[(T, &'static str)], own: T) -> &'static str {
-    table.iter().find(|(one, _)| *one == own).map_or("", |(_, uri)| uri)
+fn uri_of<T: Copy + PartialEq>(table: &[(T, &'static str)], algorithm: T) -> &'static str {
+    table.iter().find(|(entry, _)| *entry == algorithm).map_or("", |(_, uri)| uri)
 }
 
 fn by_uri<T: Copy>(table: &[(T, &'static str)], uri: &str) -> Option<T> {
-    table.iter().find(|(_, one)| *one == uri).map(|(own, _)| *own)
+    table.iter().find(|(_, entry)| *entry == uri).map(|(algorithm, _)| *algorithm)
 }
 
 /// SHA-1 of some bytes, for thumbprints.
@@ -116,7 +116,7 @@ impl Signing {
     }
 }
 
-/// The public half of a key of RSA, read once.
+/// An RSA public key, parsed once.
 pub struct PublicKey {
     /// SubjectPublicKeyInfo.
     der: Vec<u8>,
@@ -136,7 +136,7 @@ impl PublicKey {
         }
     }
 
-    /// Whether a signature was made of these bytes with the private half.
+    /// Whether these bytes were signed with the private key.
     pub fn is_signed(&self, how: Digest, bytes: &[u8], value: &[u8]) -> bool {
         // Keys of 1024 bits are read only where a certificate with one is trusted by itself, which `keys` decides.
         let algorithm: &'static dyn VerificationAlgorithm = match how {
@@ -156,12 +156,12 @@ impl PublicKey {
             Transport::Rsa15 => {
                 let key = self.pkcs1.get_or_init(|| Pkcs1PublicEncryptingKey::new(key()?).ok()).as_ref()?;
                 let mut room = vec![0; key.ciphertext_size()];
-                key.encrypt(secret, &mut room).ok().map(|own| own.to_vec())
+                key.encrypt(secret, &mut room).ok().map(|cipher| cipher.to_vec())
             }
             Transport::Oaep => {
                 let key = self.oaep.get_or_init(|| OaepPublicEncryptingKey::new(key()?).ok()).as_ref()?;
                 let mut room = vec![0; key.ciphertext_size()];
-                key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|own| own.to_vec())
+                key.encrypt(&OAEP_SHA1_MGF1SHA1, secret, &mut room, None).ok().map(|cipher| cipher.to_vec())
             }
         }
     }
@@ -182,7 +182,7 @@ pub fn mac(how: Digest, secret: &[u8], bytes: &[u8]) -> Vec<u8> {
     hmac::sign(&hmac_key(how, secret), bytes).as_ref().to_vec()
 }
 
-/// Whether it is their HMAC. A shortened one is not.
+/// Whether a value is the HMAC of these bytes. A shortened one is not.
 pub fn is_mac(how: Digest, secret: &[u8], bytes: &[u8], value: &[u8]) -> bool {
     hmac::verify(&hmac_key(how, secret), bytes, value).is_ok()
 }
@@ -277,7 +277,7 @@ impl Cipher {
         matches!(self, Cipher::Aes128Gcm | Cipher::Aes192Gcm | Cipher::Aes256Gcm)
     }
 
-    /// Length of what stands before the cipher text: its initialization vector.
+    /// Length of what comes before the cipher text: the initialization vector.
     pub(crate) fn vector_length(self) -> usize {
         match self {
             Cipher::TripleDes => 8,
@@ -322,21 +322,21 @@ impl Cipher {
             rand::fill(vector).ok()?;
             let mut before = <[u8; 8]>::try_from(&*vector).ok()?;
             for chunk in text.chunks_exact_mut(8) {
-                chunk.iter_mut().zip(before).for_each(|(own, with)| *own ^= with);
-                let mut own = Block::<TdesEde3>::from(<[u8; 8]>::try_from(&*chunk).ok()?);
-                cipher.encrypt_block(&mut own);
-                before.copy_from_slice(&own);
-                chunk.copy_from_slice(&own);
+                chunk.iter_mut().zip(before).for_each(|(byte, with)| *byte ^= with);
+                let mut block = Block::<TdesEde3>::from(<[u8; 8]>::try_from(&*chunk).ok()?);
+                cipher.encrypt_block(&mut block);
+                before.copy_from_slice(&block);
+                chunk.copy_from_slice(&block);
             }
             return Some(());
         }
         let key = EncryptingKey::cbc(self.block_key(key)?).ok()?;
-        let DecryptionContext::Iv128(own) = key.encrypt(text).ok()? else { return None };
-        vector.copy_from_slice(own.as_ref());
+        let DecryptionContext::Iv128(iv) = key.encrypt(text).ok()? else { return None };
+        vector.copy_from_slice(iv.as_ref());
         Some(())
     }
 
-    /// The plain text. `None` says nothing of why there is none.
+    /// The plain text. `None` does not say why there is none.
     pub fn decrypt(self, key: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let mut data = sealed.to_vec();
         let plain = self.decrypt_in_place(key, &mut data)?;
@@ -362,18 +362,18 @@ impl Cipher {
             let cipher = TdesEde3::new_from_slice(key).ok()?;
             let mut before = <[u8; 8]>::try_from(&*vector).ok()?;
             for chunk in sealed.chunks_exact_mut(8) {
-                let own = <[u8; 8]>::try_from(&*chunk).ok()?;
-                let mut one = Block::<TdesEde3>::from(own);
-                cipher.decrypt_block(&mut one);
-                chunk.iter_mut().zip(one.iter().zip(before)).for_each(|(to, (a, b))| *to = a ^ b);
-                before = own;
+                let block = <[u8; 8]>::try_from(&*chunk).ok()?;
+                let mut plain = Block::<TdesEde3>::from(block);
+                cipher.decrypt_block(&mut plain);
+                chunk.iter_mut().zip(plain.iter().zip(before)).for_each(|(to, (a, b))| *to = a ^ b);
+                before = block;
             }
         } else {
             let vector = FixedLength::from(<[u8; 16]>::try_from(&*vector).ok()?);
             let key = DecryptingKey::cbc(self.block_key(key)?).ok()?;
             key.decrypt(sealed, DecryptionContext::Iv128(vector)).ok()?;
         }
-        // Of the padding only the last byte says something (ISO 10126).
+        // Only the last byte of the padding has a meaning (ISO 10126).
         let padding = usize::from(*sealed.last()?);
         if padding == 0 || padding > block {
             return None;
@@ -402,14 +402,14 @@ impl Transport {
 
     /// By its URI.
     pub fn of(uri: &str) -> Option<Transport> {
-        [Transport::Rsa15, Transport::Oaep].into_iter().find(|own| own.uri() == uri)
+        [Transport::Rsa15, Transport::Oaep].into_iter().find(|transport| transport.uri() == uri)
     }
 }
 
 /// Random bytes.
 ///
 /// # Panics
-/// The system has none, without which nothing can be made secure.
+/// The system has no source of random numbers, without which nothing can be secured.
 pub fn random(length: usize) -> Secret {
     let mut out = Secret::new(vec![0; length]);
     rand::fill(&mut out).expect("the system gives random numbers");
@@ -443,20 +443,20 @@ mod tests {
 
     #[test]
     fn derived_keys_are_a_stretch_of_one_stream() {
-        let all = p_sha1(b"secret", b"seed", 0, 100);
+        let stream = p_sha1(b"secret", b"seed", 0, 100);
         for (offset, length) in [(0, 16), (16, 24), (40, 60), (20, 20)] {
-            assert_eq!(*p_sha1(b"secret", b"seed", offset, length), all[offset..offset + length]);
+            assert_eq!(*p_sha1(b"secret", b"seed", offset, length), stream[offset..offset + length]);
         }
-        assert_ne!(p_sha1(b"other", b"seed", 0, 100), all);
+        assert_ne!(p_sha1(b"other", b"seed", 0, 100), stream);
     }
 
     #[test]
     fn every_algorithm_is_found_by_its_uri() {
-        for (own, uri) in Digest::URIS {
-            assert_eq!((Digest::of(uri), own.uri()), (Some(own), uri));
+        for (digest, uri) in Digest::URIS {
+            assert_eq!((Digest::of(uri), digest.uri()), (Some(digest), uri));
         }
-        for (own, uri) in Signing::URIS {
-            assert_eq!((Signing::of(uri), own.uri()), (Some(own), uri));
+        for (signing, uri) in Signing::URIS {
+            assert_eq!((Signing::of(uri), signing.uri()), (Some(signing), uri));
         }
         assert_eq!(Signing::of("http://www.w3.org/2000/09/xmldsig#dsa-sha1"), None);
     }

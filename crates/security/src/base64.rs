@@ -14,11 +14,11 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
 pub(crate) fn decode_to(text: &str, out: &mut Vec<u8>) -> Option<()> {
     // Nothing that is not a blank is below one.
     if text.bytes().fold(false, |any, byte| any | (byte <= b' ')) {
-        let mut own = Vec::with_capacity(text.len());
+        let mut compact = Vec::with_capacity(text.len());
         for run in text.as_bytes().split(u8::is_ascii_whitespace) {
-            own.extend_from_slice(run);
+            compact.extend_from_slice(run);
         }
-        return append(&own, out);
+        return append(&compact, out);
     }
     append(text.as_bytes(), out)
 }

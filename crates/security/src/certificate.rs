@@ -1,4 +1,4 @@
-//! X.509 certificates: what of them WS-Security speaks about. Whether a path leads to somebody who is trusted is decided by
+//! X.509 certificates, as far as WS-Security refers to them. Whether a path leads to a trusted authority is decided by
 //! webpki ([`crate::keys::Trust`]).
 
 use crate::algorithm::{PublicKey, sha1};
@@ -50,12 +50,12 @@ impl Certificate {
     /// Reads one.
     ///
     /// # Errors
-    /// It is none, or has no key of RSA.
+    /// It is not a certificate, or has no RSA key.
     pub fn read(der: &[u8]) -> Result<Certificate, &'static str> {
         if der.len() > LARGEST {
             return Err("the certificate is too large");
         }
-        parse(der).ok_or("this is no X.509 certificate with a key of RSA")
+        parse(der).ok_or("this is not an X.509 certificate with a key of RSA")
     }
 
     /// Whether it is valid at a time.
@@ -68,12 +68,12 @@ impl Certificate {
         self.not_after
     }
 
-    /// Whether its key may sign messages. A certificate that does not say for what its key is may not.
+    /// Whether its key may sign messages. A certificate without a key usage does not allow it.
     pub fn may_sign(&self) -> bool {
         self.usage.is_some_and(|usage| usage & DIGITAL_SIGNATURE != 0)
     }
 
-    /// Whether keys may be encrypted for it. One that does not say for what its key is may be used.
+    /// Whether keys may be encrypted for it. A certificate without a key usage allows it.
     pub fn may_encipher(&self) -> bool {
         self.usage.is_none_or(|usage| usage & KEY_ENCIPHERMENT != 0)
     }
@@ -81,7 +81,7 @@ impl Certificate {
     /// Whether it is the one of this issuer with this serial number (a decimal number).
     pub fn is_of(&self, issuer: &str, serial: &str) -> bool {
         let Some(serial) = of_decimal(serial) else { return false };
-        // The sign is not looked at: certificates with negative serial numbers are those that forgot the zero.
+        // The sign is ignored: a certificate with a negative serial number lacks the leading zero.
         trimmed(&self.serial) == trimmed(&serial) && {
             let mut wanted = name_parts(issuer);
             wanted.sort();
@@ -101,42 +101,42 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 fn parse(der: &[u8]) -> Option<Certificate> {
-    let mut all = Der(der);
-    let mut outer = all.enter(SEQUENCE)?;
-    if !all.is_empty() {
+    let mut input = Der(der);
+    let mut outer = input.enter(SEQUENCE)?;
+    if !input.is_empty() {
         return None;
     }
-    let mut own = outer.enter(SEQUENCE)?;
-    _ = own.value(0xa0);
-    let serial = own.value(INTEGER)?.own.to_vec();
-    _ = own.value(SEQUENCE)?;
-    let issuer = own.value(SEQUENCE)?;
-    let mut validity = own.enter(SEQUENCE)?;
+    let mut body = outer.enter(SEQUENCE)?;
+    _ = body.value(0xa0);
+    let serial = body.value(INTEGER)?.content.to_vec();
+    _ = body.value(SEQUENCE)?;
+    let issuer = body.value(SEQUENCE)?;
+    let mut validity = body.enter(SEQUENCE)?;
     let not_before = time(validity.any()?)?;
     let not_after = time(validity.any()?)?;
-    let subject = own.value(SEQUENCE)?;
-    let public = own.value(SEQUENCE)?;
+    let subject = body.value(SEQUENCE)?;
+    let public = body.value(SEQUENCE)?;
     let mut info = public.inside();
-    let algorithm = info.enter(SEQUENCE)?.value(OID)?.own;
-    let (&[0], key) = info.value(BIT_STRING)?.own.split_first_chunk::<1>()? else { return None };
+    let algorithm = info.enter(SEQUENCE)?.value(OID)?.content;
+    let (&[0], key) = info.value(BIT_STRING)?.content.split_first_chunk::<1>()? else { return None };
     if algorithm != RSA_ENCRYPTION || serial.is_empty() || serial.len() > 40 {
         return None;
     }
-    let modulus = Der(key).enter(SEQUENCE)?.value(INTEGER)?.own;
+    let modulus = Der(key).enter(SEQUENCE)?.value(INTEGER)?.content;
     let modulus = trimmed(modulus);
     let bits = modulus.len() * 8 - modulus.first().map_or(0, |first| first.leading_zeros() as usize);
     let (mut usage, mut key_identifier) = (None, None);
-    _ = own.value(0x81);
-    _ = own.value(0x82);
-    if let Some(mut extensions) = own.enter(0xa3).and_then(|mut own| own.enter(SEQUENCE)) {
+    _ = body.value(0x81);
+    _ = body.value(0x82);
+    if let Some(mut extensions) = body.enter(0xa3).and_then(|mut tagged| tagged.enter(SEQUENCE)) {
         while let Some(mut extension) = extensions.enter(SEQUENCE) {
-            let oid = extension.value(OID)?.own;
+            let oid = extension.value(OID)?.content;
             _ = extension.value(0x01);
             let mut value = extension.enter(OCTETS)?;
             match oid {
-                [0x55, 0x1d, 0x0e] => key_identifier = Some(value.value(OCTETS)?.own.to_vec()),
+                [0x55, 0x1d, 0x0e] => key_identifier = Some(value.value(OCTETS)?.content.to_vec()),
                 [0x55, 0x1d, 0x0f] => {
-                    let (_, bits) = value.value(BIT_STRING)?.own.split_first()?;
+                    let (_, bits) = value.value(BIT_STRING)?.content.split_first()?;
                     let byte = |at: usize| u16::from(bits.get(at).copied().unwrap_or(0));
                     usage = Some(byte(0) << 8 | byte(1));
                 }
@@ -163,7 +163,7 @@ fn parse(der: &[u8]) -> Option<Certificate> {
 }
 
 fn time(value: Value<'_>) -> Option<Timestamp> {
-    let text = std::str::from_utf8(value.own).ok()?;
+    let text = std::str::from_utf8(value.content).ok()?;
     let text = text.strip_suffix('Z')?;
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -179,7 +179,7 @@ fn time(value: Value<'_>) -> Option<Timestamp> {
         format!("{}-{}-{}", part(0, 4), part(4, 6), part(6, 8)),
         format!("{}:{}:{}", part(8, 10), part(10, 12), part(12, 14)),
     );
-    // The end of time that certificates without one have.
+    // The date that stands for no end.
     if date.starts_with("9999") {
         return Some(Timestamp::MAX);
     }
@@ -210,18 +210,20 @@ fn name(value: Value<'_>) -> Option<(String, Vec<(String, String)>)> {
     while let Some(mut set) = sets.enter(SET) {
         let mut rdn = String::new();
         while let Some(mut attribute) = set.enter(SEQUENCE) {
-            let oid = attribute.value(OID)?.own;
+            let oid = attribute.value(OID)?.content;
             let value = attribute.any()?;
-            let kind = TYPES.iter().find(|(_, own)| *own == oid).map(|(name, _)| (*name).to_owned());
+            let kind =
+                TYPES.iter().find(|(_, known_oid)| *known_oid == oid).map(|(name, _)| (*name).to_owned());
             let text = match value.tag {
                 // UTF8String, PrintableString, IA5String, NumericString, VisibleString.
-                0x0c | 0x12 | 0x13 | 0x16 | 0x1a => String::from_utf8_lossy(value.own).into_owned(),
+                0x0c | 0x12 | 0x13 | 0x16 | 0x1a => String::from_utf8_lossy(value.content).into_owned(),
                 0x1e => {
-                    let units = value.own.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
-                    char::decode_utf16(units).map(|own| own.unwrap_or('\u{fffd}')).collect()
+                    let units =
+                        value.content.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+                    char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect()
                 }
-                // Latin-1, as everybody reads T61String.
-                _ => value.own.iter().map(|&byte| char::from(byte)).collect(),
+                // Latin-1, which is how everybody reads T61String.
+                _ => value.content.iter().map(|&byte| char::from(byte)).collect(),
             };
             let kind = kind.unwrap_or_else(|| dotted(oid));
             if !rdn.is_empty() {
@@ -335,8 +337,8 @@ fn of_decimal(text: &str) -> Option<Vec<u8>> {
         // Two's complement, as DER has it.
         let mut carry = true;
         for byte in out.iter_mut().rev() {
-            let (own, over) = (!*byte).overflowing_add(u8::from(carry));
-            (*byte, carry) = (own, over);
+            let (sum, over) = (!*byte).overflowing_add(u8::from(carry));
+            (*byte, carry) = (sum, over);
         }
     }
     Some(out)

@@ -8,7 +8,7 @@ pub(crate) const OID: u8 = 0x06;
 pub(crate) const SEQUENCE: u8 = 0x30;
 pub(crate) const SET: u8 = 0x31;
 
-/// What is left to be read.
+/// The bytes that are left to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 
@@ -16,15 +16,15 @@ pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub(crate) tag: u8,
-    /// What is in it.
-    pub(crate) own: &'a [u8],
+    /// Its content.
+    pub(crate) content: &'a [u8],
     /// With its tag and length.
     pub(crate) whole: &'a [u8],
 }
 
 impl<'a> Value<'a> {
     pub(crate) fn inside(self) -> Der<'a> {
-        Der(self.own)
+        Der(self.content)
     }
 }
 
@@ -33,10 +33,10 @@ impl<'a> Der<'a> {
         self.0.is_empty()
     }
 
-    /// The next value; `None`: there is none, or it is not as DER has it.
+    /// The next value; `None`: there is none, or it is not DER.
     pub(crate) fn any(&mut self) -> Option<Value<'a>> {
-        let all = self.0;
-        let (&tag, rest) = all.split_first()?;
+        let input = self.0;
+        let (&tag, rest) = input.split_first()?;
         if tag & 0x1f == 0x1f {
             return None;
         }
@@ -46,14 +46,14 @@ impl<'a> Der<'a> {
             0x81..=0x84 => {
                 let count = usize::from(first & 0x7f);
                 let bytes = rest.get(..count)?;
-                let length = bytes.iter().fold(0usize, |all, &byte| all << 8 | usize::from(byte));
+                let length = bytes.iter().fold(0usize, |length, &byte| length << 8 | usize::from(byte));
                 (length, &rest[count..])
             }
             _ => return None,
         };
-        let own = rest.get(..length)?;
+        let content = rest.get(..length)?;
         self.0 = &rest[length..];
-        Some(Value { tag, own, whole: &all[..all.len() - self.0.len()] })
+        Some(Value { tag, content, whole: &input[..input.len() - self.0.len()] })
     }
 
     /// The next value, if it has this tag; else nothing is read.
@@ -73,12 +73,13 @@ impl<'a> Der<'a> {
 
     /// A small number.
     pub(crate) fn number(&mut self) -> Option<u32> {
-        let bytes = self.value(INTEGER)?.own;
+        let bytes = self.value(INTEGER)?.content;
         let significant = match bytes {
             [0, rest @ ..] => rest,
-            all => all,
+            whole => whole,
         };
-        (significant.len() <= 4).then(|| significant.iter().fold(0, |all, &byte| all << 8 | u32::from(byte)))
+        (significant.len() <= 4)
+            .then(|| significant.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
     }
 }
 

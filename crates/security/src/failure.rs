@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// What the other side is told. What exactly was wrong it never is: the difference between a bad padding, a bad key and a bad
-/// signature is what attacks on encryption are made of.
+/// What the other side is told. It never learns what exactly was wrong: the difference between a bad padding, a bad key and a bad
+/// signature is what attacks on encryption need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The header is not what the policy asks for, something cannot be decrypted, a signature is none.
+    /// The header is not what the policy asks for, something cannot be decrypted, or a signature is wrong.
     Invalid,
-    /// Everything is in order, but for who it says it is.
+    /// All is in order but the identity of the sender.
     Authentication,
 }
 
@@ -27,7 +27,7 @@ impl Failure {
         Failure { kind: Kind::Invalid, why: why.into() }
     }
 
-    /// The sender is not who it says.
+    /// The sender is not who it claims to be.
     pub fn authentication(why: impl Into<String>) -> Failure {
         Failure { kind: Kind::Authentication, why: why.into() }
     }

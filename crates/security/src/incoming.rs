@@ -1,8 +1,8 @@
 //! Messages that come in: the security header is read, what is encrypted decrypted, the signature verified, and all of it held
 //! against the policy.
 //!
-//! What is signed is known by its node, never by its id: the body that the flow sees is the very node that was digested. Whatever fails,
-//! the other side learns only that something did, and a key that cannot be decrypted is replaced by a random one, so that it takes as long.
+//! What is signed is identified by its node, never by its id: the body that the flow sees is the very node that was digested. Whatever fails,
+//! the other side learns only that something failed, and a key that cannot be decrypted is replaced by a random one, so that it takes as long.
 
 use crate::algorithm::{Cipher, Digest, Secret, Signing, Transport, is_mac, p_sha1, random, sha1};
 use crate::base64;
@@ -24,13 +24,13 @@ use xml::{Document, NodeId, NodeKind};
 const MOST: usize = 64;
 /// How deep references to tokens may lead to one another.
 const DEEPEST: usize = 4;
-/// How many times larger than the message all that is digested may be, and what may come on top of it.
+/// How many times larger than the message the digested bytes may be, and how many may come on top of that.
 const AMPLIFIED: usize = 4;
 const SPARE: usize = 1 << 20;
 /// Longest derived key, and how far into the stream it may begin.
 const LONGEST_DERIVED: usize = 256;
 
-/// A message that is in order.
+/// A message that was accepted.
 #[derive(Debug)]
 pub struct Opened {
     /// The envelope without its security header, decrypted.
@@ -121,7 +121,7 @@ pub fn open(
     Ok(Opened { document, user, signer })
 }
 
-/// The header that is for us.
+/// The header for this node, the ultimate receiver.
 fn security_header(document: &Document, places: Places) -> Result<Option<NodeId>, Failure> {
     let soap = document.namespace(places.root);
     let Some(header) = places.header else { return Ok(None) };
@@ -151,7 +151,7 @@ type IsCertificate<'a> = dyn Fn(&Certificate) -> bool + 'a;
 /// A signature that was verified.
 struct Signature {
     value: Vec<u8>,
-    /// Who made it, unless it is of a key that both sides have.
+    /// Who made it; `None`: its key is one that both sides have.
     certificate: Option<Arc<Certificate>>,
 }
 
@@ -175,7 +175,7 @@ struct Work<'a> {
     budget: usize,
     secrets: HashMap<NodeId, Option<Secret>>,
     signed: HashSet<NodeId>,
-    /// Elements that were encrypted (`true`), or of which all that is in them was (`false`).
+    /// Elements that were encrypted as a whole (`true`), or whose content was (`false`).
     encrypted: HashSet<(NodeId, bool)>,
     signature: Option<Signature>,
     timestamp: Option<(NodeId, Timestamp, Timestamp)>,
@@ -183,11 +183,11 @@ struct Work<'a> {
     confirmations: Vec<(NodeId, Option<Vec<u8>>)>,
     decrypted: usize,
     key_ciphers: Vec<Vec<u8>>,
-    /// There may be comments.
+    /// Comments are allowed.
     commented: bool,
 }
 
-/// What is wrong with everything that is encrypted: the log does not tell more either, so that no timing of it does.
+/// One error for everything that cannot be decrypted: the log does not tell more either, so that no timing of it does.
 fn undecryptable() -> Failure {
     Failure::invalid("something in the message cannot be decrypted")
 }
@@ -203,7 +203,7 @@ impl Work<'_> {
             .into_iter()
             .filter(|&child| self.document.is_element(child, namespace, local));
         let first = found.next();
-        // Two of a kind are a puzzle, not a message.
+        // Two elements of one kind are ambiguous.
         first.filter(|_| found.next().is_none())
     }
 
@@ -218,13 +218,15 @@ impl Work<'_> {
         }
         let document = &self.document;
         let mut found = None;
-        // Of XML Signature and XML Encryption without a namespace; an `Id` of the application is none of ours.
+        // Ids of XML Signature and XML Encryption have no namespace; an `Id` of the application does not count.
         for namespace in [WSU, ""] {
             let Some(name) = document.find_name(namespace, "Id") else { continue };
             let (mut from, end) = (0, document.node_count());
-            while let Some(own) = document.named_in(from, end, NodeKind::Attribute, name) {
-                from = own.index() + 1;
-                let Some(node) = document.parent(own).filter(|_| document.text(own) == id) else { continue };
+            while let Some(attribute) = document.named_in(from, end, NodeKind::Attribute, name) {
+                from = attribute.index() + 1;
+                let Some(node) = document.parent(attribute).filter(|_| document.text(attribute) == id) else {
+                    continue;
+                };
                 let is_ours = namespace == WSU || matches!(document.namespace(node), DS | XENC);
                 if is_ours && document.root_of(node) == Document::ROOT && found.replace(node).is_some() {
                     return Err(Failure::invalid(format!("two elements have the id {}", shortened(id))));
@@ -241,25 +243,25 @@ impl Work<'_> {
         }
     }
 
-    /// Everything in the header, in order. What is decrypted takes the place of what was encrypted, and has its turn.
+    /// Processes everything in the header, in order. What is decrypted takes the place of the encrypted element and is processed in turn.
     fn header(&mut self) -> Result<(), Failure> {
         let mut done = HashSet::new();
         let mut order: Vec<NodeId> = Vec::new();
         loop {
-            let all = elements(&self.document, self.security);
-            if all.len() > MOST {
+            let children = elements(&self.document, self.security);
+            if children.len() > MOST {
                 return Err(Failure::invalid("the wsse:Security header has too many elements"));
             }
-            let next = all.iter().find(|node| {
+            let next = children.iter().find(|node| {
                 !done.contains(*node) && !self.document.is_element(**node, XENC, "EncryptedData")
             });
             let Some(&node) = next else {
-                if all.iter().any(|&node| self.document.is_element(node, XENC, "EncryptedData")) {
+                if children.iter().any(|&node| self.document.is_element(node, XENC, "EncryptedData")) {
                     return Err(Failure::invalid(
                         "something in the wsse:Security header is encrypted with no known key",
                     ));
                 }
-                order.extend(all);
+                order.extend(children);
                 break;
             };
             done.insert(node);
@@ -295,7 +297,7 @@ impl Work<'_> {
                     None => None,
                     Some(value) => Some(
                         base64::decode(value)
-                            .ok_or_else(|| Failure::invalid("a SignatureConfirmation is no Base64"))?,
+                            .ok_or_else(|| Failure::invalid("a SignatureConfirmation is not Base64"))?,
                     ),
                 };
                 self.confirmations.push((node, value));
@@ -310,7 +312,7 @@ impl Work<'_> {
             }
             (XENC, "ReferenceList") => self.reference_list(node, None),
             (DS, "Signature") => self.verify(node),
-            // Read where something refers to them.
+            // Read when something refers to them.
             (WSSE, "BinarySecurityToken" | "SecurityTokenReference")
             | (WSC_2005 | WSC_13, "DerivedKeyToken") => Ok(()),
             (_, local) => Err(Failure::invalid(format!(
@@ -324,21 +326,22 @@ impl Work<'_> {
         let config = &self.side.policy.config;
         let part = |local: &str| match self.child(node, WSU, local) {
             None => Ok(None),
-            Some(own) => {
-                let wrong = || Failure::invalid(format!("{local} of the timestamp is no time"));
-                time(&self.text(own)).ok_or_else(wrong).map(Some)
+            Some(node) => {
+                let wrong = || Failure::invalid(format!("{local} of the timestamp is not a time"));
+                time(&self.text(node)).ok_or_else(wrong).map(Some)
             }
         };
         let created = part("Created")?
             .ok_or_else(|| Failure::invalid("the timestamp does not say when it was made"))?;
         let (ttl, skew) = (SignedDuration::from_secs(config.ttl), SignedDuration::from_secs(config.skew));
-        let ends = created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is no time"))?;
-        let expires = part("Expires")?.map_or(ends, |own| own.min(ends));
+        let ends =
+            created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is not a time"))?;
+        let expires = part("Expires")?.map_or(ends, |expiry| expiry.min(ends));
         let now = self.environment.now;
-        if created > later(now, skew) {
+        if created > after(now, skew) {
             return Err(Failure::invalid("the timestamp was made in the future"));
         }
-        if later(expires, skew) < now {
+        if after(expires, skew) < now {
             return Err(Failure::invalid("the message has expired"));
         }
         if self.timestamp.replace((node, created, expires)).is_some() {
@@ -347,10 +350,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The key in an `EncryptedKey`; `None`: it cannot be decrypted, which nobody is told now.
+    /// The key in an `EncryptedKey`; `None`: it cannot be decrypted, which shows only later.
     fn encrypted_key(&mut self, node: NodeId) -> Result<Option<Secret>, Failure> {
-        if let Some(known) = self.secrets.get(&node) {
-            return Ok(known.clone());
+        if let Some(secret) = self.secrets.get(&node) {
+            return Ok(secret.clone());
         }
         if self.secrets.len() >= 8 {
             return Err(Failure::invalid("the message has too many keys"));
@@ -362,9 +365,9 @@ impl Work<'_> {
         let how = Transport::of(algorithm)
             .filter(|how| *how == self.side.policy.suite.transport)
             .ok_or_else(|| wrong("its algorithm is not that of the suite"))?;
-        for own in elements(&self.document, method) {
-            let uri = self.document.attribute(own, "", "Algorithm").unwrap_or_default();
-            let fits = match (self.document.namespace(own), self.document.local(own)) {
+        for child in elements(&self.document, method) {
+            let uri = self.document.attribute(child, "", "Algorithm").unwrap_or_default();
+            let fits = match (self.document.namespace(child), self.document.local(child)) {
                 (DS, "DigestMethod") => Digest::of(uri) == Some(Digest::Sha1),
                 (XENC11, "MGF") => uri == "http://www.w3.org/2009/xmlenc11#mgf1sha1",
                 _ => false,
@@ -381,7 +384,7 @@ impl Work<'_> {
         self.key_ciphers.push(cipher.clone());
         if self.side.role == Role::Recipient && matches!(self.side.policy.binding, Binding::Symmetric { .. })
         {
-            self.exchange.secret = secret.clone().map(|own| (own, sha1(&cipher)));
+            self.exchange.secret = secret.clone().map(|secret| (secret, sha1(&cipher)));
         }
         self.secrets.insert(node, secret.clone());
         Ok(secret)
@@ -398,11 +401,11 @@ impl Work<'_> {
     /// The private key that a reference means.
     fn identity(&self, reference: NodeId) -> Result<Arc<Identity>, Failure> {
         let is_it = self.certificate_reference(reference, 0)?;
-        let own = self.side.store.identities.iter().find(|own| is_it(&own.certificate));
-        own.cloned().ok_or_else(|| Failure::invalid("a key is encrypted for somebody else"))
+        let identity = self.side.store.identities.iter().find(|identity| is_it(&identity.certificate));
+        identity.cloned().ok_or_else(|| Failure::invalid("a key is encrypted for somebody else"))
     }
 
-    /// What a reference says of a certificate.
+    /// What a reference says about a certificate.
     fn certificate_reference(
         &self,
         reference: NodeId,
@@ -413,12 +416,12 @@ impl Work<'_> {
         if depth > DEEPEST {
             return Err(unknown());
         }
-        let all = elements(document, reference);
-        let &[own] = all.as_slice() else { return Err(unknown()) };
-        match (document.namespace(own), document.local(own)) {
+        let children = elements(document, reference);
+        let &[form] = children.as_slice() else { return Err(unknown()) };
+        match (document.namespace(form), document.local(form)) {
             (WSSE, "KeyIdentifier") => {
-                let value = base64::decode(&self.text(own)).ok_or_else(unknown)?;
-                match document.attribute(own, "", "ValueType").unwrap_or_default() {
+                let value = base64::decode(&self.text(form)).ok_or_else(unknown)?;
+                match document.attribute(form, "", "ValueType").unwrap_or_default() {
                     THUMBPRINT => Ok(Box::new(move |certificate| certificate.thumbprint[..] == value[..])),
                     SKI => Ok(Box::new(move |certificate| certificate.key_identifier == value)),
                     X509_V3 => Ok(Box::new(move |certificate| certificate.der == value)),
@@ -426,19 +429,21 @@ impl Work<'_> {
                 }
             }
             (DS, "X509Data") => {
-                let part = self.child(own, DS, "X509IssuerSerial").ok_or_else(unknown)?;
-                let text = |local: &str| self.child(part, DS, local).map(|own| self.text(own).into_owned());
+                let part = self.child(form, DS, "X509IssuerSerial").ok_or_else(unknown)?;
+                let text = |local: &str| {
+                    self.child(part, DS, local).map(|certificate| self.text(certificate).into_owned())
+                };
                 let issuer = text("X509IssuerName").ok_or_else(unknown)?;
                 let serial = text("X509SerialNumber").ok_or_else(unknown)?;
                 Ok(Box::new(move |certificate| certificate.is_of(&issuer, &serial)))
             }
             (WSSE, "Reference") => {
-                let token = self.by_reference(document.attribute(own, "", "URI"))?;
+                let token = self.by_reference(document.attribute(form, "", "URI"))?;
                 let (der, _) = self.token(token)?;
                 Ok(Box::new(move |certificate| certificate.der == der))
             }
             (WSSE, "Embedded") => {
-                let token = self.child(own, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
+                let token = self.child(form, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
                 let (der, _) = self.token(token)?;
                 Ok(Box::new(move |certificate| certificate.der == der))
             }
@@ -450,24 +455,24 @@ impl Work<'_> {
     fn token(&self, node: NodeId) -> Result<(Vec<u8>, Vec<Vec<u8>>), Failure> {
         let wrong = |why: &str| Failure::invalid(format!("wsse:BinarySecurityToken: {why}"));
         if !self.document.is_element(node, WSSE, "BinarySecurityToken") {
-            return Err(Failure::invalid("a reference leads to something that is no token"));
+            return Err(Failure::invalid("a reference leads to something that is not a token"));
         }
-        if self.document.attribute(node, "", "EncodingType").is_some_and(|own| own != BASE64) {
+        if self.document.attribute(node, "", "EncodingType").is_some_and(|encoding| encoding != BASE64) {
             return Err(wrong("it is encoded in an unknown way"));
         }
-        let der = base64::decode(&self.text(node)).ok_or_else(|| wrong("it is no Base64"))?;
+        let der = base64::decode(&self.text(node)).ok_or_else(|| wrong("it is not Base64"))?;
         match self.document.attribute(node, "", "ValueType").unwrap_or_default() {
             X509_V3 => Ok((der, Vec::new())),
             PKI_PATH => {
                 use crate::der::{Der, SEQUENCE};
                 let mut path = Vec::new();
-                let mut all = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is no path"))?;
-                while let Some(own) = all.any().filter(|_| path.len() < 8) {
-                    path.push(own.whole.to_vec());
+                let mut certificates = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is not a path"))?;
+                while let Some(certificate) = certificates.any().filter(|_| path.len() < 8) {
+                    path.push(certificate.whole.to_vec());
                 }
-                // Who is certified comes last.
-                let own = path.pop().ok_or_else(|| wrong("it is no path"))?;
-                Ok((own, path))
+                // The certificate of the subject comes last.
+                let signer = path.pop().ok_or_else(|| wrong("it is not a path"))?;
+                Ok((signer, path))
             }
             _ => Err(wrong("it is of an unknown kind")),
         }
@@ -480,11 +485,11 @@ impl Work<'_> {
             return Err(unknown());
         }
         let document = &self.document;
-        let all = elements(document, reference);
-        let &[own] = all.as_slice() else { return Err(unknown()) };
-        match (document.namespace(own), document.local(own)) {
+        let children = elements(document, reference);
+        let &[form] = children.as_slice() else { return Err(unknown()) };
+        match (document.namespace(form), document.local(form)) {
             (WSSE, "Reference") => {
-                let token = self.by_reference(document.attribute(own, "", "URI"))?;
+                let token = self.by_reference(document.attribute(form, "", "URI"))?;
                 match (document.namespace(token), document.local(token)) {
                     (WSSE, "BinarySecurityToken") => {
                         let (der, between) = self.token(token)?;
@@ -495,8 +500,8 @@ impl Work<'_> {
                     _ => Err(unknown()),
                 }
             }
-            (WSSE, "KeyIdentifier") if document.attribute(own, "", "ValueType") == Some(KEY_SHA1) => {
-                let wanted = base64::decode(&self.text(own)).ok_or_else(unknown)?;
+            (WSSE, "KeyIdentifier") if document.attribute(form, "", "ValueType") == Some(KEY_SHA1) => {
+                let wanted = base64::decode(&self.text(form)).ok_or_else(unknown)?;
                 match &self.exchange.secret {
                     Some((secret, digest))
                         if digest[..] == wanted[..] && self.side.role == Role::Initiator =>
@@ -507,17 +512,17 @@ impl Work<'_> {
                 }
             }
             (WSSE, "Embedded") => {
-                let token = self.child(own, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
+                let token = self.child(form, WSSE, "BinarySecurityToken").ok_or_else(unknown)?;
                 let (der, between) = self.token(token)?;
                 Ok(Key::Certificate(der, between))
             }
-            (WSSE, "KeyIdentifier") if document.attribute(own, "", "ValueType") == Some(X509_V3) => {
-                Ok(Key::Certificate(base64::decode(&self.text(own)).ok_or_else(unknown)?, Vec::new()))
+            (WSSE, "KeyIdentifier") if document.attribute(form, "", "ValueType") == Some(X509_V3) => {
+                Ok(Key::Certificate(base64::decode(&self.text(form)).ok_or_else(unknown)?, Vec::new()))
             }
             _ => {
                 let is_it = self.certificate_reference(reference, depth)?;
                 let found = self.side.trust.find(&*is_it);
-                let der = found.map(|own| own.der.clone());
+                let der = found.map(|certificate| certificate.der.clone());
                 der.map(|der| Key::Certificate(der, Vec::new()))
                     .ok_or_else(|| Failure::invalid("the certificate that is referred to is not known here"))
             }
@@ -529,7 +534,7 @@ impl Work<'_> {
         let namespace = self.document.namespace(node).to_owned();
         let reference = self.child(node, WSSE, "SecurityTokenReference").ok_or_else(wrong)?;
         let part =
-            |local: &str| self.child(node, &namespace, local).map(|own| self.text(own).trim().to_owned());
+            |local: &str| self.child(node, &namespace, local).map(|child| self.text(child).trim().to_owned());
         let number = |text: Option<String>, default: usize| match text {
             None => Ok(default),
             Some(text) => text.parse::<usize>().map_err(|_| wrong()),
@@ -537,7 +542,7 @@ impl Work<'_> {
         let length = number(part("Length"), 32)?;
         let offset = match part("Generation") {
             Some(text) => {
-                text.parse::<usize>().ok().and_then(|own| own.checked_mul(length)).ok_or_else(wrong)?
+                text.parse::<usize>().ok().and_then(|blocks| blocks.checked_mul(length)).ok_or_else(wrong)?
             }
             None => number(part("Offset"), 0)?,
         };
@@ -547,7 +552,7 @@ impl Work<'_> {
             return Err(wrong());
         }
         let algorithm = self.document.attribute(node, "", "Algorithm");
-        if algorithm.is_some_and(|own| !own.ends_with("/dk/p_sha1")) {
+        if algorithm.is_some_and(|uri| !uri.ends_with("/dk/p_sha1")) {
             return Err(wrong());
         }
         let Key::Secret(secret) = self.resolve(reference, depth + 1)? else { return Err(wrong()) };
@@ -559,15 +564,15 @@ impl Work<'_> {
 
     /// Decrypts all that a list refers to.
     fn reference_list(&mut self, list: NodeId, key: Option<&Key>) -> Result<(), Failure> {
-        for own in elements(&self.document, list) {
-            if !self.document.is_element(own, XENC, "DataReference") {
+        for entry in elements(&self.document, list) {
+            if !self.document.is_element(entry, XENC, "DataReference") {
                 return Err(Failure::invalid("a list of what is encrypted refers to something else"));
             }
             self.decrypted += 1;
             if self.decrypted > MOST {
                 return Err(Failure::invalid("the message has too many encrypted parts"));
             }
-            let mut data = self.by_reference(self.document.attribute(own, "", "URI"))?;
+            let mut data = self.by_reference(self.document.attribute(entry, "", "URI"))?;
             if self.document.is_element(data, WSSE11, "EncryptedHeader") {
                 data = self.child(data, XENC, "EncryptedData").ok_or_else(undecryptable)?;
             }
@@ -595,7 +600,7 @@ impl Work<'_> {
     fn decrypt(&mut self, data: NodeId, secret: Option<Secret>) -> Result<(), Failure> {
         let document = &self.document;
         let method = self.child(data, XENC, "EncryptionMethod");
-        let uri = method.and_then(|own| document.attribute(own, "", "Algorithm")).unwrap_or_default();
+        let uri = method.and_then(|method| document.attribute(method, "", "Algorithm")).unwrap_or_default();
         let cipher = Cipher::of(uri)
             .filter(|cipher| *cipher == self.side.policy.suite.cipher)
             .ok_or_else(|| Failure::invalid("xenc:EncryptedData: its algorithm is not that of the suite"))?;
@@ -616,7 +621,7 @@ impl Work<'_> {
             .filter(|secret| secret.len() == cipher.key_length())
             .unwrap_or_else(|| random(cipher.key_length()));
         let sealed = self.cipher_text(data)?;
-        // Prefixes mean within what they mean here.
+        // Prefixes inside mean what they mean at that place.
         let mut buffer = before(document, parent, cipher.vector_length());
         let (head, at) = (buffer.len(), buffer.len() - cipher.vector_length());
         let began: Vec<u8> = buffer[at..].to_vec();
@@ -632,12 +637,12 @@ impl Work<'_> {
         let fragment = Document::parse(buffer, &self.side.parse).ok().ok_or_else(undecryptable)?;
         let wrapper = fragment.document_element().ok_or_else(undecryptable)?;
         let children: Vec<NodeId> = fragment.children(wrapper).collect();
-        let one = children.iter().filter(|&&own| fragment.kind(own) == NodeKind::Element).count();
-        if is_element && (one != 1 || children.len() != 1) {
+        let count = children.iter().filter(|&&child| fragment.kind(child) == NodeKind::Element).count();
+        if is_element && (count != 1 || children.len() != 1) {
             return Err(undecryptable());
         }
-        let alone = document.children(place).all(|own| {
-            own == old || document.kind(own) == NodeKind::Text && document.text(own).trim().is_empty()
+        let alone = document.children(place).all(|node| {
+            node == old || document.kind(node) == NodeKind::Text && document.text(node).trim().is_empty()
         });
         let was_signed = self.signed.contains(&old) || self.signed.contains(&data);
         self.commented |= commented;
@@ -695,11 +700,11 @@ impl Work<'_> {
     /// The prefixes of `InclusiveNamespaces` in a method or transform; nothing else may be in it.
     fn prefixes(&self, node: NodeId) -> Result<Vec<String>, Failure> {
         let mut out = Vec::new();
-        for own in elements(&self.document, node) {
-            if !self.document.is_element(own, EXC_C14N, "InclusiveNamespaces") {
+        for parameter in elements(&self.document, node) {
+            if !self.document.is_element(parameter, EXC_C14N, "InclusiveNamespaces") {
                 return Err(Failure::invalid("a transform has parameters that are not known here"));
             }
-            let list = self.document.attribute(own, "", "PrefixList").unwrap_or_default();
+            let list = self.document.attribute(parameter, "", "PrefixList").unwrap_or_default();
             out.extend(list.split_ascii_whitespace().take(MOST).map(str::to_owned));
         }
         Ok(out)
@@ -716,12 +721,12 @@ impl Work<'_> {
         if elements(&self.document, node).len() != 3 {
             return Err(wrong("it has something that is not known here"));
         }
-        let value = base64::decode(&self.text(value)).ok_or_else(|| wrong("its value is no Base64"))?;
+        let value = base64::decode(&self.text(value)).ok_or_else(|| wrong("its value is not Base64"))?;
         let reference = self
             .child(key, WSSE, "SecurityTokenReference")
             .ok_or_else(|| wrong("its key is not a token of the header"))?;
         let key = self.resolve(reference, 0)?;
-        // First whose it is: nothing is digested for somebody whom nobody knows.
+        // First the signer is checked: nothing is digested for an unknown one.
         let parts = elements(&self.document, info);
         let (&[canonical, method], references) =
             parts.split_first_chunk::<2>().ok_or_else(|| wrong("SignedInfo is not whole"))?;
@@ -769,8 +774,8 @@ impl Work<'_> {
             return Err(wrong("it is over nothing, or over too much"));
         }
         let references = references.to_vec();
-        for own in references {
-            self.reference(own)?;
+        for reference in references {
+            self.reference(reference)?;
         }
         self.signature = Some(Signature { value, certificate });
         Ok(())
@@ -786,7 +791,7 @@ impl Work<'_> {
             return Err(wrong("two are of the same element"));
         }
         let transforms = self.child(node, DS, "Transforms");
-        let transforms = transforms.map_or_else(Vec::new, |own| elements(&self.document, own));
+        let transforms = transforms.map_or_else(Vec::new, |transforms| elements(&self.document, transforms));
         let &[transform] = transforms.as_slice() else {
             return Err(wrong("its transform is not exclusive canonical form alone"));
         };
@@ -797,9 +802,9 @@ impl Work<'_> {
         let method = self.child(node, DS, "DigestMethod").ok_or_else(|| wrong("no DigestMethod"))?;
         let uri = self.document.attribute(method, "", "Algorithm").unwrap_or_default();
         let digest = Digest::of(uri)
-            .filter(|own| is_as_strong(*own, self.side.policy.suite.digest))
+            .filter(|digest| is_as_strong(*digest, self.side.policy.suite.digest))
             .ok_or_else(|| wrong("its digest is weaker than that of the suite"))?;
-        let value = self.child(node, DS, "DigestValue").and_then(|own| base64::decode(&self.text(own)));
+        let value = self.child(node, DS, "DigestValue").and_then(|value| base64::decode(&self.text(value)));
         let value = value.ok_or_else(|| wrong("no DigestValue"))?;
         let prefixes = self.prefixes(transform)?;
         let mut digested = digest.begin();
@@ -811,14 +816,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Whether the signature is over an element, or over something that it is in.
+    /// Whether the signature covers an element, or one that contains it.
     fn is_signed(&self, node: NodeId) -> bool {
         let mut at = Some(node);
-        while let Some(own) = at {
-            if self.signed.contains(&own) {
+        while let Some(node) = at {
+            if self.signed.contains(&node) {
                 return true;
             }
-            at = self.document.parent(own);
+            at = self.document.parent(node);
         }
         false
     }
@@ -828,16 +833,16 @@ impl Work<'_> {
             return true;
         }
         let mut at = self.document.parent(node);
-        while let Some(own) = at {
-            if self.encrypted.contains(&(own, false)) || self.encrypted.contains(&(own, true)) {
+        while let Some(node) = at {
+            if self.encrypted.contains(&(node, false)) || self.encrypted.contains(&(node, true)) {
                 return true;
             }
-            at = self.document.parent(own);
+            at = self.document.parent(node);
         }
         false
     }
 
-    /// Holds what was found against the policy; what has to be remembered of the message.
+    /// Checks what was found against the policy; returns what has to be remembered of the message.
     fn check(&mut self) -> Result<Marks, Failure> {
         let policy = &self.side.policy;
         let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
@@ -868,13 +873,14 @@ impl Work<'_> {
             |work| work.encrypted.contains(&(work.places.body, false)),
         )?;
         for selected in &policy.required {
-            if selected.elements(&self.document).is_none_or(|all| all.is_empty()) {
+            if selected.elements(&self.document).is_none_or(|nodes| nodes.is_empty()) {
                 return Err(Failure::invalid(format!("nothing is at {}", selected.source())));
             }
         }
         for selected in &policy.encrypted.contents {
-            let all = selected.elements(&self.document).unwrap_or_default();
-            if !all.iter().all(|node| self.encrypted.contains(&(*node, false)) || self.is_encrypted(*node)) {
+            let nodes = selected.elements(&self.document).unwrap_or_default();
+            if !nodes.iter().all(|node| self.encrypted.contains(&(*node, false)) || self.is_encrypted(*node))
+            {
                 return Err(Failure::invalid(format!("what is in {} is not encrypted", selected.source())));
             }
         }
@@ -885,7 +891,8 @@ impl Work<'_> {
         if self.side.role == Role::Recipient {
             self.check_user(message, &mut marks)?;
         }
-        let with_certificate = self.signature.as_ref().is_some_and(|own| own.certificate.is_some());
+        let with_certificate =
+            self.signature.as_ref().is_some_and(|signature| signature.certificate.is_some());
         if with_certificate || policy.user.is_some_and(|wanted| !wanted.without_password) {
             marks.of_somebody();
         }
@@ -919,9 +926,9 @@ impl Work<'_> {
             }
         }
         for selected in &parts.elements {
-            let all = selected.elements(&self.document);
-            let all = all.ok_or_else(|| missing(&format!("what is at {}", selected.source())))?;
-            if !all.into_iter().all(|node| is_done(self, node)) {
+            let nodes = selected.elements(&self.document);
+            let nodes = nodes.ok_or_else(|| missing(&format!("what is at {}", selected.source())))?;
+            if !nodes.into_iter().all(|node| is_done(self, node)) {
                 return Err(missing(&format!("what is at {}", selected.source())));
             }
         }
@@ -935,11 +942,11 @@ impl Work<'_> {
             return Err(wrong());
         }
         for (node, value) in &self.confirmations {
-            let known = match value {
+            let is_confirmed = match value {
                 None => sent.is_empty(),
                 Some(value) => sent.contains(value),
             };
-            if !known || !self.is_signed(*node) {
+            if !is_confirmed || !self.is_signed(*node) {
                 return Err(wrong());
             }
         }
@@ -949,7 +956,7 @@ impl Work<'_> {
     fn until(&self) -> Timestamp {
         let config = &self.side.policy.config;
         let window = SignedDuration::from_secs(config.ttl + 2 * config.skew + 1);
-        later(self.environment.now, window)
+        after(self.environment.now, window)
     }
 
     fn marks(&self) -> Marks {
@@ -957,7 +964,7 @@ impl Work<'_> {
         let until = self.until();
         match &self.signature {
             Some(signature) => marks.add("signature", &signature.value, until),
-            None => self.key_ciphers.iter().for_each(|own| marks.add("key", own, until)),
+            None => self.key_ciphers.iter().for_each(|cipher| marks.add("key", cipher, until)),
         }
         marks
     }
@@ -985,20 +992,20 @@ impl Work<'_> {
         let given = self.child(*node, WSSE, "Password");
         let given = given.ok_or_else(|| Failure::authentication("the UsernameToken has no password"))?;
         let kind = self.document.attribute(given, "", "Type").unwrap_or(TEXT);
-        let created = self.child(*node, WSU, "Created").map(|own| self.text(own).into_owned());
+        let created = self.child(*node, WSU, "Created").map(|created| self.text(created).into_owned());
         let nonce = self.child(*node, WSSE, "Nonce");
-        let nonce = nonce.map(|own| base64::decode(&self.text(own)).ok_or_else(no)).transpose()?;
+        let nonce = nonce.map(|nonce| base64::decode(&self.text(nonce)).ok_or_else(no)).transpose()?;
         if let Some(created) = &created {
             let config = &policy.config;
             let at = time(created).ok_or_else(no)?;
             let skew = SignedDuration::from_secs(config.skew);
-            let ends = later(later(at, SignedDuration::from_secs(config.ttl)), skew);
-            if at > later(self.environment.now, skew) || ends < self.environment.now {
+            let ends = after(after(at, SignedDuration::from_secs(config.ttl)), skew);
+            if at > after(self.environment.now, skew) || ends < self.environment.now {
                 return Err(Failure::authentication("the UsernameToken has expired"));
             }
         }
         // Compared even where there is no such user, so that it takes as long.
-        let known = password.is_some();
+        let is_user = password.is_some();
         let password = password.unwrap_or_else(|| random(16));
         let same = match kind {
             DIGEST if wanted.hashed => {
@@ -1010,9 +1017,9 @@ impl Work<'_> {
                 aws_lc_rs::constant_time::verify_slices_are_equal(&digest, &given).is_ok()
             }
             TEXT if !wanted.hashed => {
-                let (own, given) =
+                let (expected, given) =
                     (Digest::Sha256.hash(&password), Digest::Sha256.hash(self.text(given).as_bytes()));
-                aws_lc_rs::constant_time::verify_slices_are_equal(own.as_ref(), given.as_ref()).is_ok()
+                aws_lc_rs::constant_time::verify_slices_are_equal(expected.as_ref(), given.as_ref()).is_ok()
             }
             _ => {
                 return Err(Failure::authentication(
@@ -1020,7 +1027,7 @@ impl Work<'_> {
                 ));
             }
         };
-        if !same || !known {
+        if !same || !is_user {
             return Err(no());
         }
         if let Some(nonce) = nonce {
@@ -1029,7 +1036,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Headers that the signature does not cover are not seen by the flow: anybody may have put them there.
+    /// Removes headers that the signature does not cover: anybody may have put them there.
     fn drop_unsigned(&mut self) {
         let Some(header) = self.places.header else { return };
         for block in elements(&self.document, header) {
@@ -1039,11 +1046,11 @@ impl Work<'_> {
         }
     }
 
-    /// Comments are in no signature: anybody may have put them there, where a text has two pieces then.
+    /// Removes comments: no signature covers them, and one that anybody inserts splits a text in two.
     fn drop_comments(&mut self) {
         let document = &mut self.document;
-        let all = document.descendants(Document::ROOT);
-        let comments: Vec<NodeId> = all.filter(|&node| document.kind(node) == NodeKind::Comment).collect();
+        let nodes = document.descendants(Document::ROOT);
+        let comments: Vec<NodeId> = nodes.filter(|&node| document.kind(node) == NodeKind::Comment).collect();
         for comment in comments {
             let is_text = |node: &NodeId| document.kind(*node) == NodeKind::Text;
             let beside = (
@@ -1072,30 +1079,30 @@ impl Work<'_> {
 /// The label of derived keys that have none.
 pub(crate) const DEFAULT_LABEL: &str = "WS-SecureConversationWS-SecureConversation";
 
-fn is_as_strong(own: Digest, wanted: Digest) -> bool {
+fn is_as_strong(digest: Digest, wanted: Digest) -> bool {
     let rank = |digest: Digest| match digest {
         Digest::Sha1 => 0,
         Digest::Sha256 => 1,
         Digest::Sha384 => 2,
         Digest::Sha512 => 3,
     };
-    rank(own) >= rank(wanted)
+    rank(digest) >= rank(wanted)
 }
 
-fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
+fn after(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// A text of the message for the log.
+/// A text of the message, shortened for the log.
 fn shortened(text: &str) -> String {
-    let mut own: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
-    if own.len() < text.len() {
-        own.push('…');
+    let mut shown: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
     }
-    own
+    shown
 }
 
-/// The start tag of an element within which prefixes mean what they mean at a node, of so many bytes at least.
+/// The start tag of an element that declares the prefixes that are in scope at a node, of so many bytes at least.
 fn before(document: &Document, node: NodeId, least: usize) -> Vec<u8> {
     let mut text = b"<within".to_vec();
     document.each_in_scope_namespace(node, &mut |prefix, uri| {

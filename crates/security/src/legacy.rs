@@ -19,7 +19,7 @@ unsafe impl Sync for Sha1Signer {}
 
 impl Drop for Sha1Signer {
     fn drop(&mut self) {
-        // SAFETY: it came from `RSA_private_key_from_bytes`, and nobody has it any more.
+        // SAFETY: it came from `RSA_private_key_from_bytes`, and this is its only owner.
         unsafe { RSA_free(self.0.as_ptr()) }
     }
 }

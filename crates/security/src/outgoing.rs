@@ -36,7 +36,7 @@ pub fn secure(
     work.run()
 }
 
-/// What keys are made of, for one message.
+/// The material of keys, for one message.
 struct Work<'a> {
     document: &'a mut Document,
     places: Places,
@@ -45,7 +45,7 @@ struct Work<'a> {
     side: &'a Side,
     exchange: &'a mut Exchange,
     environment: &'a Environment<'a>,
-    /// Makes ids of this message unlike those of others.
+    /// Part of the ids of this message, which makes them unique.
     mark: String,
     ids: usize,
     to_sign: Vec<NodeId>,
@@ -53,12 +53,12 @@ struct Work<'a> {
     to_encrypt: Vec<(NodeId, bool)>,
 }
 
-/// A key that is used, and what refers to it.
+/// A key in use, and what refers to it.
 struct Used {
     secret: Secret,
     /// URI of the element in the message.
     uri: Option<String>,
-    /// SHA-1 of what it was encrypted to, where it is in another message.
+    /// SHA-1 of the encrypted key, where that is in another message.
     digest: Option<[u8; 20]>,
     value_type: Option<&'static str>,
 }
@@ -82,7 +82,7 @@ impl<'a> Work<'a> {
                 header
             }
         };
-        // One of before would be taken for ours.
+        // A header of before would be taken for this one.
         for block in elements(document, header) {
             if document.is_element(block, WSSE, "Security")
                 && document.attribute(block, &soap, "actor").is_none()
@@ -140,14 +140,15 @@ impl<'a> Work<'a> {
             Binding::Symmetric { protection } => self.symmetric(*protection)?,
             Binding::Transport { .. } | Binding::None => None,
         };
-        // What was encrypted is behind what says how.
+        // Encrypted data comes after the element that says how it is encrypted.
         if let Some(list) = secured {
-            let before = elements(self.document, self.security).into_iter().take_while(|own| *own != list);
+            let before =
+                elements(self.document, self.security).into_iter().take_while(|child| *child != list);
             let misplaced: Vec<NodeId> =
-                before.filter(|&own| self.document.is_element(own, XENC, "EncryptedData")).collect();
-            for own in misplaced {
-                self.document.detach(own);
-                self.document.insert_after(list, own);
+                before.filter(|&child| self.document.is_element(child, XENC, "EncryptedData")).collect();
+            for data in misplaced {
+                self.document.detach(data);
+                self.document.insert_after(list, data);
             }
         }
         if let (Layout::TimestampLast, Some(timestamp)) = (policy.layout, timestamp) {
@@ -221,20 +222,20 @@ impl<'a> Work<'a> {
                 let nonce = random(16);
                 let created = self.moment(self.environment.now);
                 let digest = sha1(&[&nonce, created.as_bytes(), &password].concat());
-                let own = self.leaf(node, "wsse", WSSE, "Password", &base64::encode(digest));
-                self.attribute(own, "Type", DIGEST);
-                let own = self.leaf(node, "wsse", WSSE, "Nonce", &base64::encode(&*nonce));
-                self.attribute(own, "EncodingType", BASE64);
+                let password = self.leaf(node, "wsse", WSSE, "Password", &base64::encode(digest));
+                self.attribute(password, "Type", DIGEST);
+                let child = self.leaf(node, "wsse", WSSE, "Nonce", &base64::encode(&*nonce));
+                self.attribute(child, "EncodingType", BASE64);
                 self.leaf(node, "wsu", WSU, "Created", &created);
             } else {
-                let own = self.leaf(node, "wsse", WSSE, "Password", &text);
-                self.attribute(own, "Type", TEXT);
+                let password = self.leaf(node, "wsse", WSSE, "Password", &text);
+                self.attribute(password, "Type", TEXT);
             }
         }
         if wanted.signed {
             self.to_sign.push(node);
         }
-        // Its password is nobody else's business, where there is something to encrypt it with.
+        // The password is confidential, so the token is encrypted where there is a key for it.
         if wanted.encrypted || self.side.policy.encrypts() {
             self.to_encrypt.push((node, true));
         }
@@ -244,7 +245,7 @@ impl<'a> Work<'a> {
     fn confirm(&mut self) {
         let values: Vec<Option<String>> = match self.exchange.signatures.as_slice() {
             [] => vec![None],
-            all => all.iter().map(|own| Some(base64::encode(own))).collect(),
+            signatures => signatures.iter().map(|signature| Some(base64::encode(signature))).collect(),
         };
         for value in values {
             let node = self.element(self.security, "wsse11", WSSE11, "SignatureConfirmation");
@@ -268,8 +269,8 @@ impl<'a> Work<'a> {
                 chosen.push((block, true));
             }
         }
-        for (all, whole) in [(&parts.elements, true), (&parts.contents, false)] {
-            for selected in all {
+        for (selections, whole) in [(&parts.elements, true), (&parts.contents, false)] {
+            for selected in selections {
                 let found = selected.elements(self.document).ok_or_else(|| {
                     Failure::invalid(format!("{} does not select elements", selected.source()))
                 })?;
@@ -279,9 +280,9 @@ impl<'a> Work<'a> {
         for (node, whole) in chosen {
             match sign {
                 true if !self.to_sign.contains(&node) => self.to_sign.push(node),
-                false if !self.to_encrypt.iter().any(|(own, _)| *own == node) => {
-                    // What is within another part that is encrypted is encrypted with that.
-                    let within = |outer: NodeId| self.document.descendants(outer).any(|own| own == node);
+                false if !self.to_encrypt.iter().any(|(target, _)| *target == node) => {
+                    // A part within another part that is encrypted is encrypted with that.
+                    let within = |outer: NodeId| self.document.descendants(outer).any(|inner| inner == node);
                     if !self.to_encrypt.iter().any(|(outer, _)| within(*outer)) {
                         self.to_encrypt.push((node, whole));
                     }
@@ -297,10 +298,11 @@ impl<'a> Work<'a> {
     }
 
     fn receiver(&self) -> Result<Arc<Certificate>, Failure> {
-        let asked = self.side.policy.config.encrypt_for.as_str();
-        let signer = (self.side.role == Role::Recipient && (asked == REQUEST_SIGNER || asked.is_empty()))
-            .then(|| self.exchange.signer.clone())
-            .flatten();
+        let encrypt_for = self.side.policy.config.encrypt_for.as_str();
+        let signer = (self.side.role == Role::Recipient
+            && (encrypt_for == REQUEST_SIGNER || encrypt_for.is_empty()))
+        .then(|| self.exchange.signer.clone())
+        .flatten();
         let found = signer.or_else(|| self.side.peer.clone());
         let found = found.ok_or_else(|| Failure::invalid("there is no certificate to encrypt for"))?;
         match found.is_valid_at(self.environment.now) && found.may_encipher() {
@@ -326,15 +328,15 @@ impl<'a> Work<'a> {
             }
             Reference::IssuerSerial => {
                 let data = self.element(reference, "ds", DS, "X509Data");
-                let own = self.element(data, "ds", DS, "X509IssuerSerial");
-                self.leaf(own, "ds", DS, "X509IssuerName", &certificate.issuer);
-                self.leaf(own, "ds", DS, "X509SerialNumber", &certificate.decimal_serial());
+                let serial = self.element(data, "ds", DS, "X509IssuerSerial");
+                self.leaf(serial, "ds", DS, "X509IssuerName", &certificate.issuer);
+                self.leaf(serial, "ds", DS, "X509SerialNumber", &certificate.decimal_serial());
                 return;
             }
         };
-        let own = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
-        self.attribute(own, "ValueType", kind);
-        self.attribute(own, "EncodingType", BASE64);
+        let identifier = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
+        self.attribute(identifier, "ValueType", kind);
+        self.attribute(identifier, "EncodingType", BASE64);
     }
 
     fn token(&mut self, parent: NodeId, certificate: &Certificate) -> NodeId {
@@ -450,7 +452,7 @@ impl<'a> Work<'a> {
         Ok((key, id, sha1(&cipher)))
     }
 
-    /// What is in the header lists what is encrypted, if there is anything.
+    /// A list in the header names what is encrypted, if there is anything.
     fn symmetric(&mut self, protection: Token) -> Result<Option<NodeId>, Failure> {
         let policy = Arc::clone(&self.side.policy);
         let master = match self.side.role {
@@ -555,10 +557,10 @@ impl<'a> Work<'a> {
         if value_type == Some(ENCRYPTED_KEY) {
             self.document.set_attribute(reference, "wsse11", WSSE11, "TokenType", ENCRYPTED_KEY);
         }
-        let own = self.element(reference, "wsse", WSSE, "Reference");
-        self.attribute(own, "URI", uri);
+        let token = self.element(reference, "wsse", WSSE, "Reference");
+        self.attribute(token, "URI", uri);
         if let Some(value_type) = value_type {
-            self.attribute(own, "ValueType", value_type);
+            self.attribute(token, "ValueType", value_type);
         }
     }
 
@@ -569,9 +571,9 @@ impl<'a> Work<'a> {
                 let reference = self.element(parent, "wsse", WSSE, "SecurityTokenReference");
                 self.document.set_attribute(reference, "wsse11", WSSE11, "TokenType", ENCRYPTED_KEY);
                 let value = base64::encode(digest.unwrap_or_default());
-                let own = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
-                self.attribute(own, "ValueType", KEY_SHA1);
-                self.attribute(own, "EncodingType", BASE64);
+                let identifier = self.leaf(reference, "wsse", WSSE, "KeyIdentifier", &value);
+                self.attribute(identifier, "ValueType", KEY_SHA1);
+                self.attribute(identifier, "EncodingType", BASE64);
             }
         }
     }
@@ -591,13 +593,13 @@ impl<'a> Work<'a> {
         let to_sign = std::mem::take(&mut self.to_sign);
         let mut references = Vec::with_capacity(to_sign.len());
         for node in to_sign {
-            let own = match self.document.is_element(node, XENC, "EncryptedData") {
+            let id = match self.document.is_element(node, XENC, "EncryptedData") {
                 true => self.document.attribute(node, "", "Id"),
                 false => self.document.attribute(node, WSU, "Id"),
             };
-            let id = match own {
+            let id = match id {
                 Some(id) if id.contains(&self.mark) => id.to_owned(),
-                // That of before may be another's too.
+                // Ids of before may belong to others too.
                 _ => self.name(node, "id"),
             };
             references.push((node, id));
@@ -607,10 +609,10 @@ impl<'a> Work<'a> {
         let id = self.new_id("SIG");
         self.attribute(signature, "Id", &id);
         let info = self.element(signature, "ds", DS, "SignedInfo");
-        let own = self.element(info, "ds", DS, "CanonicalizationMethod");
-        self.attribute(own, "Algorithm", EXC_C14N);
-        let own = self.element(info, "ds", DS, "SignatureMethod");
-        self.attribute(own, "Algorithm", how.uri());
+        let method = self.element(info, "ds", DS, "CanonicalizationMethod");
+        self.attribute(method, "Algorithm", EXC_C14N);
+        let method = self.element(info, "ds", DS, "SignatureMethod");
+        self.attribute(method, "Algorithm", how.uri());
         for (node, id) in references {
             let mut digested = digest.begin();
             self.canonical(node, &mut |piece| digested.update(piece));
@@ -618,10 +620,10 @@ impl<'a> Work<'a> {
             let reference = self.element(info, "ds", DS, "Reference");
             self.attribute(reference, "URI", &format!("#{id}"));
             let transforms = self.element(reference, "ds", DS, "Transforms");
-            let own = self.element(transforms, "ds", DS, "Transform");
-            self.attribute(own, "Algorithm", EXC_C14N);
-            let own = self.element(reference, "ds", DS, "DigestMethod");
-            self.attribute(own, "Algorithm", digest.uri());
+            let transform = self.element(transforms, "ds", DS, "Transform");
+            self.attribute(transform, "Algorithm", EXC_C14N);
+            let method = self.element(reference, "ds", DS, "DigestMethod");
+            self.attribute(method, "Algorithm", digest.uri());
             self.leaf(reference, "ds", DS, "DigestValue", &value);
         }
         let mut signed = Vec::new();
@@ -654,7 +656,7 @@ impl<'a> Work<'a> {
                         _ => xml::write(self.document, child, &options, &mut plain),
                     }
                 }
-                // Nothing is no secret, but whoever receives it looks for it.
+                // An empty value is not a secret, but the receiver looks for an encrypted one.
             }
             cipher
                 .encrypt_in_place(&used.secret, &mut plain)
@@ -687,17 +689,17 @@ impl<'a> Work<'a> {
                     }
                     false => _ = self.document.replace(node, data),
                 }
-                // What is signed later is what is encrypted.
-                if let Some(own) = self.to_sign.iter_mut().find(|own| **own == node) {
-                    *own = self
+                // What is signed after that is the encrypted form.
+                if let Some(signed) = self.to_sign.iter_mut().find(|signed| **signed == node) {
+                    *signed = self
                         .document
                         .parent(data)
                         .filter(|_| is_header && self.side.policy.wss11)
                         .unwrap_or(data);
                 }
             }
-            let own = self.element(list, "xenc", XENC, "DataReference");
-            self.attribute(own, "URI", &format!("#{id}"));
+            let entry = self.element(list, "xenc", XENC, "DataReference");
+            self.attribute(entry, "URI", &format!("#{id}"));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! WS-SecurityPolicy 1.1 and 1.2: what a policy asks of messages.
 //!
-//! What is not known is an error: a policy of which half is honoured secures nothing. Assertions of other languages than
+//! What is unknown is an error: a policy of which half is honoured secures nothing. Assertions about other things than
 //! security (addressing, MTOM) are left alone.
 
 use crate::algorithm::{Cipher, Digest, Transport};
@@ -17,9 +17,9 @@ const SP12: &str = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200702";
 const SP13: &str = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200802";
 /// WS-Policy.
 const WSP: [&str; 2] = ["http://schemas.xmlsoap.org/ws/2004/09/policy", "http://www.w3.org/ns/ws-policy"];
-/// Rampart's configuration.
+/// The configuration of Rampart.
 const RAMPART: &str = "http://ws.apache.org/rampart/policy";
-/// That of WSO2's servers.
+/// The configuration of WSO2's servers.
 const CARBON: &str = "http://www.wso2.org/products/carbon/security";
 
 /// Most parts, elements and tokens that a policy may name.
@@ -50,7 +50,7 @@ pub struct Policy {
     pub signed: Parts,
     /// What is encrypted.
     pub encrypted: Parts,
-    /// What has to be there.
+    /// Elements that have to be there.
     pub required: Vec<Arc<Selected>>,
     /// A token that says who the user is.
     pub user: Option<UserToken>,
@@ -64,30 +64,30 @@ pub struct Policy {
     pub config: Config,
     /// The namespace of derived keys.
     pub conversation: &'static str,
-    /// What of it is not looked at, for people.
+    /// Assertions that are ignored, for people.
     pub ignored: Vec<String>,
 }
 
 /// How messages are secured.
 #[derive(Debug)]
 pub enum Binding {
-    /// By nothing in them.
+    /// Messages are not secured.
     None,
     /// By the transport.
     Transport {
         /// With a certificate of the client.
         client_certificate: bool,
     },
-    /// By a pair of keys on either side.
+    /// By a key pair of each side.
     Asymmetric {
-        /// Of whoever asks.
+        /// The token of the initiator.
         initiator: Token,
-        /// Of whoever answers.
+        /// The token of the recipient.
         recipient: Token,
     },
-    /// By a key that whoever asks makes for whoever answers.
+    /// By a key that the initiator makes for the recipient.
     Symmetric {
-        /// Of whoever answers.
+        /// The token of the recipient.
         protection: Token,
     },
 }
@@ -142,7 +142,7 @@ pub enum Layout {
     TimestampLast,
 }
 
-/// The parts of a message that something is done to.
+/// The parts of a message to sign, to encrypt or to require.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// The body.
@@ -173,7 +173,7 @@ impl Parts {
             || self
                 .headers
                 .iter()
-                .any(|(own, name)| own == namespace && name.as_deref().is_none_or(|name| name == local))
+                .any(|(uri, name)| uri == namespace && name.as_deref().is_none_or(|name| name == local))
     }
 }
 
@@ -253,9 +253,15 @@ impl Suite {
             _ => return None,
         };
         // Those with GCM came later, and are of SHA-256 throughout.
-        let later = base.ends_with("GCM");
-        let of = |own: Digest| if later { Digest::Sha256 } else { own };
-        Some(Suite { digest: of(digest), signature: of(signature), cipher, transport, derived_signature })
+        let is_gcm = base.ends_with("GCM");
+        let digest_of = |digest: Digest| if is_gcm { Digest::Sha256 } else { digest };
+        Some(Suite {
+            digest: digest_of(digest),
+            signature: digest_of(signature),
+            cipher,
+            transport,
+            derived_signature,
+        })
     }
 }
 
@@ -316,13 +322,13 @@ impl Policy {
     /// Reads a policy.
     ///
     /// # Errors
-    /// It is none, or asks for something that cannot be had here.
+    /// It is not a policy, or asks for something that is not supported.
     pub fn parse(bytes: &[u8]) -> Result<Policy, String> {
         let document = Document::parse(bytes.to_vec(), &ParseOptions::default())
             .map_err(|why| format!("the policy is not well-formed: {why}"))?;
         let root = document.document_element().ok_or("the policy is empty")?;
         if !WSP.contains(&document.namespace(root)) || document.local(root) != "Policy" {
-            return Err(format!("this is no policy: its element is <{}>", document.qname(root)));
+            return Err(format!("this is not a policy: its element is <{}>", document.qname(root)));
         }
         let mut reader = Reader { document: &document, ignored: Vec::new() };
         let mut policy = Policy::empty();
@@ -452,8 +458,8 @@ impl Policy {
             "SignedEncryptedSupportingTokens" => self.supporting(reader, node, true, true)?,
             "Wss10" | "Wss11" => {
                 self.wss11 |= local == "Wss11";
-                for own in reader.assertions(node)? {
-                    match document.local(own) {
+                for assertion in reader.assertions(node)? {
+                    match document.local(assertion) {
                         "MustSupportRefThumbprint" => self.thumbprints = true,
                         "RequireSignatureConfirmation" => self.confirmation = true,
                         "MustSupportRefExternalURI" => {
@@ -464,7 +470,7 @@ impl Policy {
                     }
                 }
             }
-            // What an issuer of tokens is asked for; there is none here.
+            // A template for an issuer of tokens, which is not supported.
             "Trust10" | "Trust13" => {}
             "EndorsingSupportingTokens" | "SignedEndorsingSupportingTokens" => {
                 return Err(format!("{local}: signatures of signatures are not made here yet"));
@@ -479,14 +485,14 @@ impl Policy {
         let kind = document.local(node).to_owned();
         let (mut initiator, mut recipient, mut protection) = (None, None, None);
         let mut client_certificate = false;
-        for own in reader.assertions(node)? {
-            match document.local(own) {
-                "TransportToken" => client_certificate = reader.https(own)?,
-                "InitiatorToken" => initiator = Some(reader.token(own)?),
-                "RecipientToken" => recipient = Some(reader.token(own)?),
-                "ProtectionToken" => protection = Some(reader.token(own)?),
+        for assertion in reader.assertions(node)? {
+            match document.local(assertion) {
+                "TransportToken" => client_certificate = reader.https(assertion)?,
+                "InitiatorToken" => initiator = Some(reader.token(assertion)?),
+                "RecipientToken" => recipient = Some(reader.token(assertion)?),
+                "ProtectionToken" => protection = Some(reader.token(assertion)?),
                 "AlgorithmSuite" => {
-                    for name in reader.assertions(own)? {
+                    for name in reader.assertions(assertion)? {
                         match document.local(name) {
                             "XPath10" | "XPathFilter20" | "AbsXPath" => {}
                             name @ ("InclusiveC14N"
@@ -505,7 +511,7 @@ impl Policy {
                     }
                 }
                 "Layout" => {
-                    for name in reader.assertions(own)? {
+                    for name in reader.assertions(assertion)? {
                         self.layout = match document.local(name) {
                             "Strict" => Layout::Strict,
                             "Lax" => Layout::Lax,
@@ -532,7 +538,7 @@ impl Policy {
                 name => return Err(unknown(name)),
             }
         }
-        let missing = |what: &str| format!("{kind} has no {what}");
+        let missing = |part: &str| format!("{kind} has no {part}");
         self.binding = match kind.as_str() {
             "TransportBinding" => Binding::Transport { client_certificate },
             "AsymmetricBinding" => Binding::Asymmetric {
@@ -552,11 +558,11 @@ impl Policy {
         encrypted: bool,
     ) -> Result<(), String> {
         let document = reader.document;
-        for own in reader.assertions(node)? {
-            match document.local(own) {
+        for assertion in reader.assertions(node)? {
+            match document.local(assertion) {
                 "UsernameToken" if self.user.is_none() => {
                     let mut user = UserToken { hashed: false, without_password: false, signed, encrypted };
-                    for name in reader.assertions(own)? {
+                    for name in reader.assertions(assertion)? {
                         match document.local(name) {
                             "HashPassword" => user.hashed = true,
                             "NoPassword" => user.without_password = true,
@@ -578,7 +584,7 @@ impl Policy {
     }
 }
 
-/// Why tokens that others would have to issue are not taken.
+/// Why tokens of another issuer are not accepted.
 fn foreign(name: &str) -> Option<String> {
     let why = match name {
         "IssuedToken" | "SamlToken" => "tokens of a security token service (SAML) are not taken here",
@@ -598,31 +604,31 @@ impl Reader<'_> {
         self.document.children(node).filter(is_element).collect()
     }
 
-    /// The assertions in an element, whatever operators of WS-Policy are around them. Of alternatives the first one counts.
+    /// The assertions in an element, with the operators of WS-Policy resolved. Of alternatives the first one counts.
     fn assertions(&mut self, node: NodeId) -> Result<Vec<NodeId>, String> {
         let mut out = Vec::new();
         let mut waiting: Vec<NodeId> = self.elements(node).into_iter().rev().collect();
-        while let Some(own) = waiting.pop() {
-            if !WSP.contains(&self.document.namespace(own)) {
+        while let Some(assertion) = waiting.pop() {
+            if !WSP.contains(&self.document.namespace(assertion)) {
                 let optional = WSP.iter().any(|wsp| {
                     self.document
-                        .attribute(own, wsp, "Optional")
-                        .is_some_and(|own| own == "true" || own == "1")
+                        .attribute(assertion, wsp, "Optional")
+                        .is_some_and(|value| value == "true" || value == "1")
                 });
                 if optional {
-                    self.ignored.push(format!("{} (optional)", self.document.qname(own)));
+                    self.ignored.push(format!("{} (optional)", self.document.qname(assertion)));
                 } else {
-                    out.push(own);
+                    out.push(assertion);
                 }
                 if out.len() > MOST {
                     return Err("the policy has too many assertions".to_owned());
                 }
                 continue;
             }
-            match self.document.local(own) {
-                "Policy" | "All" => waiting.extend(self.elements(own).into_iter().rev()),
+            match self.document.local(assertion) {
+                "Policy" | "All" => waiting.extend(self.elements(assertion).into_iter().rev()),
                 "ExactlyOne" => {
-                    let alternatives = self.elements(own);
+                    let alternatives = self.elements(assertion);
                     if alternatives.len() > 1 {
                         self.ignored.push("alternatives behind the first one".to_owned());
                     }
@@ -639,12 +645,15 @@ impl Reader<'_> {
         let mut certificate = false;
         for token in self.assertions(node)? {
             if document.local(token) != "HttpsToken" {
-                return Err(format!("{} is no token of a transport: HttpsToken is", document.local(token)));
+                return Err(format!(
+                    "{} is not a token of a transport: HttpsToken is",
+                    document.local(token)
+                ));
             }
-            let asked = document.attribute(token, "", "RequireClientCertificate");
-            certificate |= asked.is_some_and(|own| own == "true" || own == "1");
-            for own in self.assertions(token)? {
-                match document.local(own) {
+            let required = document.attribute(token, "", "RequireClientCertificate");
+            certificate |= required.is_some_and(|value| value == "true" || value == "1");
+            for assertion in self.assertions(token)? {
+                match document.local(assertion) {
                     "RequireClientCertificate" => certificate = true,
                     name => return Err(format!("{name} of HttpsToken is not known here")),
                 }
@@ -656,9 +665,9 @@ impl Reader<'_> {
     /// The one token of a binding.
     fn token(&mut self, node: NodeId) -> Result<Token, String> {
         let document = self.document;
-        let what = document.local(node).to_owned();
-        let all = self.assertions(node)?;
-        let &[token] = all.as_slice() else { return Err(format!("{what} has not one token")) };
+        let kind = document.local(node).to_owned();
+        let tokens = self.assertions(node)?;
+        let &[token] = tokens.as_slice() else { return Err(format!("{kind} has not one token")) };
         match document.local(token) {
             "X509Token" => {}
             "SecureConversationToken" => {
@@ -666,7 +675,7 @@ impl Reader<'_> {
             }
             name => {
                 return Err(foreign(name)
-                    .unwrap_or_else(|| format!("{name} as {what} is not known here: X509Token is")));
+                    .unwrap_or_else(|| format!("{name} as {kind} is not known here: X509Token is")));
             }
         }
         let namespace = document.namespace(token);
@@ -678,39 +687,41 @@ impl Reader<'_> {
             "Always" | "" => Include::Always,
             name => return Err(format!("IncludeToken is {name}, which is not known here")),
         };
-        let mut own = Token { include, reference: None, derived: false };
+        let mut token_policy = Token { include, reference: None, derived: false };
         for name in self.assertions(token)? {
             match document.local(name) {
-                "RequireThumbprintReference" => own.reference = Some(Reference::Thumbprint),
-                "RequireIssuerSerialReference" => own.reference = Some(Reference::IssuerSerial),
-                "RequireKeyIdentifierReference" => own.reference = Some(Reference::KeyIdentifier),
-                "RequireEmbeddedTokenReference" => own.reference = Some(Reference::Embedded),
-                "RequireDerivedKeys" | "RequireExplicitDerivedKeys" => own.derived = true,
+                "RequireThumbprintReference" => token_policy.reference = Some(Reference::Thumbprint),
+                "RequireIssuerSerialReference" => token_policy.reference = Some(Reference::IssuerSerial),
+                "RequireKeyIdentifierReference" => token_policy.reference = Some(Reference::KeyIdentifier),
+                "RequireEmbeddedTokenReference" => token_policy.reference = Some(Reference::Embedded),
+                "RequireDerivedKeys" | "RequireExplicitDerivedKeys" => token_policy.derived = true,
                 "WssX509V3Token10" | "WssX509V3Token11" => {}
                 name => return Err(unknown(name)),
             }
         }
-        Ok(own)
+        Ok(token_policy)
     }
 
     fn parts(&mut self, node: NodeId, out: &mut Parts) -> Result<bool, String> {
         let document = self.document;
-        let all = self.elements(node);
-        for &own in &all {
-            match document.local(own) {
+        let children = self.elements(node);
+        for &assertion in &children {
+            match document.local(assertion) {
                 "Body" => out.body = true,
                 "Header" => {
                     let namespace = document
-                        .attribute(own, "", "Namespace")
+                        .attribute(assertion, "", "Namespace")
                         .ok_or("Header of SignedParts or EncryptedParts has no Namespace")?;
-                    out.headers
-                        .push((namespace.to_owned(), document.attribute(own, "", "Name").map(str::to_owned)));
+                    out.headers.push((
+                        namespace.to_owned(),
+                        document.attribute(assertion, "", "Name").map(str::to_owned),
+                    ));
                 }
                 "Attachments" => return Err("attachments are neither signed nor encrypted here".to_owned()),
                 name => return Err(unknown(name)),
             }
         }
-        Ok(!all.is_empty())
+        Ok(!children.is_empty())
     }
 
     fn selected(&mut self, node: NodeId) -> Result<Vec<Arc<Selected>>, String> {
@@ -722,12 +733,12 @@ impl Reader<'_> {
         }
         let document = self.document;
         let mut out = Vec::new();
-        for own in self.elements(node) {
-            if document.local(own) != "XPath" {
-                return Err(unknown(document.local(own)));
+        for child in self.elements(node) {
+            if document.local(child) != "XPath" {
+                return Err(unknown(document.local(child)));
             }
-            let source = document.string_value(own);
-            let scope = Scope(document, own);
+            let source = document.string_value(child);
+            let scope = Scope(document, child);
             let options = CompileOptions { namespaces: &scope, ..CompileOptions::default() };
             let expression = Expression::compile(source.trim(), &options)
                 .map_err(|why| format!("the expression `{}` is wrong: {why}", source.trim()))?;
@@ -739,11 +750,11 @@ impl Reader<'_> {
 
 fn rampart(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) -> Result<(), String> {
     let document = reader.document;
-    for own in reader.elements(node) {
-        let text = document.string_value(own).trim().to_owned();
-        let name = document.local(own);
+    for entry in reader.elements(node) {
+        let text = document.string_value(entry).trim().to_owned();
+        let name = document.local(entry);
         let seconds = || {
-            let number: Option<i64> = text.parse().ok().filter(|own| (0..=86_400).contains(own));
+            let number: Option<i64> = text.parse().ok().filter(|part| (0..=86_400).contains(part));
             number.ok_or_else(|| format!("{name} is `{text}`: expected seconds, 0 to 86400"))
         };
         match name {
@@ -754,9 +765,9 @@ fn rampart(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) -> Result
             "timestampMaxSkew" => config.skew = seconds()?,
             "timestampPrecisionInMilliseconds" => config.milliseconds = text != "false",
             "nonceLifeTime" => config.nonce_life = seconds()?,
-            "signatureCrypto" => config.signature_crypto = crypto(reader, own),
+            "signatureCrypto" => config.signature_crypto = crypto(reader, entry),
             "encryptionCrypto" | "encryptionCypto" | "decryptionCrypto" => {
-                config.encryption_crypto = crypto(reader, own);
+                config.encryption_crypto = crypto(reader, entry);
             }
             // Always so.
             "timestampStrict" => {}
@@ -780,15 +791,19 @@ fn crypto(reader: &Reader<'_>, node: NodeId) -> Crypto {
 
 fn carbon(reader: &mut Reader<'_>, node: NodeId, config: &mut Config) {
     let document = reader.document;
-    for own in document.descendants(node).collect::<Vec<_>>() {
-        if document.kind(own) != NodeKind::Element || document.local(own) != "property" {
+    for node in document.descendants(node).collect::<Vec<_>>() {
+        if document.kind(node) != NodeKind::Element || document.local(node) != "property" {
             continue;
         }
-        match document.attribute(own, "", "name") {
+        match document.attribute(node, "", "name") {
             Some("org.wso2.carbon.security.allowedroles") => {
-                let text = document.string_value(own);
-                config.roles =
-                    text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned).collect();
+                let text = document.string_value(node);
+                config.roles = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|user| !user.is_empty())
+                    .map(str::to_owned)
+                    .collect();
             }
             name => reader.ignored.push(name.unwrap_or_default().to_owned()),
         }

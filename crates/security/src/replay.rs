@@ -1,12 +1,12 @@
-//! What was seen already and must not come again: signature values and nonces, by their SHA-256.
+//! Values that were seen and must not come again: signature values and nonces, by their SHA-256.
 
 use crate::algorithm::Digest;
 use jiff::Timestamp;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-/// Most values that are kept of those who are known, and as many of others. Where there are more within their time, messages are refused: one
-/// that is forgotten could be replayed. Who has to show nothing takes no room from those who have.
+/// Most values that are kept of senders that have authenticated, and as many of others. Where more come within their time, messages are refused:
+/// one that is forgotten could be replayed. Who has not authenticated takes no room from those who have.
 const MOST: usize = if cfg!(test) { 1 << 8 } else { 1 << 20 };
 
 /// Values that must not come again before their time is over. One for the process, whatever is reloaded.
@@ -19,40 +19,40 @@ struct Seen {
     by_time: BTreeSet<(i64, [u8; 32])>,
 }
 
-/// What is to be remembered of a message, once all else is in order.
+/// The values to remember of a message, once all else is in order.
 #[derive(Debug, Default)]
 pub struct Marks {
-    own: Vec<([u8; 32], i64)>,
-    /// It is of somebody who has shown who it is.
-    known: bool,
+    digests: Vec<([u8; 32], i64)>,
+    /// The sender has authenticated.
+    is_authenticated: bool,
 }
 
 impl Marks {
-    /// The message is of somebody who has shown who it is: by a certificate or a password.
+    /// The sender has authenticated, by a certificate or a password.
     pub fn of_somebody(&mut self) {
-        self.known = true;
+        self.is_authenticated = true;
     }
 
     /// A value of a kind, and until when it must not come again.
     pub fn add(&mut self, kind: &str, value: &[u8], until: Timestamp) {
-        let mut all = kind.as_bytes().to_vec();
-        all.push(0);
-        all.extend_from_slice(value);
+        let mut kind_and_value = kind.as_bytes().to_vec();
+        kind_and_value.push(0);
+        kind_and_value.extend_from_slice(value);
         let mut digest = [0; 32];
-        digest.copy_from_slice(Digest::Sha256.hash(&all).as_ref());
-        self.own.push((digest, until.as_second()));
+        digest.copy_from_slice(Digest::Sha256.hash(&kind_and_value).as_ref());
+        self.digests.push((digest, until.as_second()));
     }
 }
 
 impl Replays {
-    /// Remembers what is to be remembered of a message; all of it, or nothing where one was there already.
+    /// Remembers the values of a message; all of them, or none where one was seen before.
     ///
     /// # Errors
     /// One was seen before, or there is no room for more.
     pub fn take(&self, marks: &Marks, now: Timestamp) -> Result<(), &'static str> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut both = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = now.as_second();
-        for seen in all.iter_mut() {
+        for seen in both.iter_mut() {
             while let Some(&(until, digest)) = seen.by_time.first()
                 && until < now
             {
@@ -60,16 +60,16 @@ impl Replays {
                 seen.until.remove(&digest);
             }
         }
-        // Of both: another service may take it for the message of somebody else.
-        let is_seen = |digest: &[u8; 32]| all.iter().any(|seen| seen.until.contains_key(digest));
-        if marks.own.iter().any(|(digest, _)| is_seen(digest)) {
+        // Looked for in both: another service may take the message for that of a sender of the other kind.
+        let is_seen = |digest: &[u8; 32]| both.iter().any(|seen| seen.until.contains_key(digest));
+        if marks.digests.iter().any(|(digest, _)| is_seen(digest)) {
             return Err("the message was here before");
         }
-        let seen = &mut all[usize::from(marks.known)];
-        if seen.until.len() + marks.own.len() > MOST {
+        let seen = &mut both[usize::from(marks.is_authenticated)];
+        if seen.until.len() + marks.digests.len() > MOST {
             return Err("there are too many messages to remember");
         }
-        for (digest, until) in &marks.own {
+        for (digest, until) in &marks.digests {
             seen.until.insert(*digest, *until);
             seen.by_time.insert((*until, *digest));
         }
@@ -92,7 +92,7 @@ mod tests {
         };
         assert!(replays.take(&marks(&["a"], 100), at(0)).is_ok());
         assert!(replays.take(&marks(&["a"], 100), at(1)).is_err());
-        // Nothing of a message is remembered that is refused.
+        // No value of a message that is refused is remembered.
         assert!(replays.take(&marks(&["b", "a"], 100), at(2)).is_err());
         assert!(replays.take(&marks(&["b"], 50), at(3)).is_ok());
         assert!(replays.take(&marks(&["a"], 200), at(100)).is_err());
@@ -104,10 +104,10 @@ mod tests {
     fn who_shows_nothing_takes_no_room_from_others() {
         let replays = Replays::default();
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let mark = |value: u32, known: bool| {
+        let mark = |value: u32, is_authenticated: bool| {
             let mut marks = Marks::default();
             marks.add("key", &value.to_be_bytes(), at(100));
-            if known {
+            if is_authenticated {
                 marks.of_somebody();
             }
             marks

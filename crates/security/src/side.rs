@@ -1,4 +1,4 @@
-//! One side of a conversation: what it has of keys and policies, and what one way leaves for the other.
+//! One side of a conversation: its keys and policies, and what a request leaves for its response.
 
 use crate::algorithm::Secret;
 use crate::certificate::Certificate;
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
-/// Who asks, and who answers.
+/// The client or the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends requests.
@@ -29,17 +29,17 @@ pub struct Side {
     pub policy: Arc<Policy>,
     /// Its keys, and certificates that others refer to.
     pub store: Arc<KeyStore>,
-    /// Whom it trusts.
+    /// The authorities and certificates that it trusts.
     pub trust: Arc<Trust>,
     /// The key that it signs with.
     pub own: Option<Arc<Identity>>,
-    /// For whom it encrypts; `None`: for whoever signed the request.
+    /// The certificate that it encrypts for; `None`: that of the signer of the request.
     pub peer: Option<Arc<Certificate>>,
     /// How documents are parsed.
     pub parse: xml::ParseOptions,
 }
 
-/// What one way of an exchange leaves for the other.
+/// What a message leaves for the one that answers it.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// Signature values of the request.
@@ -48,17 +48,17 @@ pub struct Exchange {
     pub signer: Option<Arc<Certificate>>,
     /// The key that whoever asks made (symmetric binding), and the SHA-1 of what it was encrypted to.
     pub(crate) secret: Option<(Secret, [u8; 20])>,
-    /// Who the user is.
+    /// The name of the user.
     pub user: Option<String>,
 }
 
-/// What is needed beside the message.
+/// What is needed besides the message.
 pub struct Environment<'a> {
     /// The time.
     pub now: Timestamp,
     /// The password of a user.
     pub password: &'a dyn Fn(&str) -> Option<Secret>,
-    /// What was seen before.
+    /// The values that were seen before.
     pub replays: &'a Replays,
     /// It came over https.
     pub secure: bool,
@@ -81,15 +81,15 @@ pub(crate) fn elements(document: &Document, node: NodeId) -> Vec<NodeId> {
 impl Places {
     /// Of a document. An envelope with something beside one header and one body is none.
     pub(crate) fn of(document: &Document) -> Result<Places, Failure> {
-        let none = || Failure::invalid("this is no SOAP envelope");
+        let none = || Failure::invalid("this is not a SOAP envelope");
         let root = document.document_element().ok_or_else(none)?;
         let soap = document.namespace(root);
         if !matches!(soap, SOAP11 | SOAP12) || document.local(root) != "Envelope" {
             return Err(none());
         }
-        let all = elements(document, root);
+        let children = elements(document, root);
         let is = |node: NodeId, local: &str| document.is_element(node, soap, local);
-        match *all.as_slice() {
+        match *children.as_slice() {
             [body] if is(body, "Body") => Ok(Places { root, header: None, body }),
             [header, body] if is(header, "Header") && is(body, "Body") => {
                 Ok(Places { root, header: Some(header), body })

@@ -22,7 +22,7 @@ fn user(assertion: &str, token: &str) -> String {
 
 fn policies() -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> =
-        (1..=8).map(|own| (format!("scenario {own}"), scenario(own))).collect();
+        (1..=8).map(|number| (format!("scenario {number}"), scenario(number))).collect();
     for binding in ["asymmetric", "references", "embedded", "symmetric", "derived"] {
         for order in ["<sp:SignBeforeEncrypting/>", "<sp:EncryptBeforeSigning/>"] {
             for parts in [ALL, BODY, ELEMENTS] {
@@ -114,13 +114,14 @@ fn both_sides_understand_each_other() {
             assert_eq!(text, plain(&parse(REQUEST)), "{name}");
         }
         assert_eq!(opened.user.as_deref(), client.policy.user.map(|_| "alice"), "{name}");
-        let answer =
+        let response =
             world.secure(ANSWER, &service, &mut answers).unwrap_or_else(|why| panic!("{name}: {why}"));
         if service.policy.encrypted.body {
-            assert!(!answer.contains("bought"), "{name}");
+            assert!(!response.contains("bought"), "{name}");
         }
-        let back =
-            world.open(&answer, &client, &mut asked).unwrap_or_else(|why| panic!("{name}: {why}\n{answer}"));
+        let back = world
+            .open(&response, &client, &mut asked)
+            .unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
         assert_eq!(
             plain(&back.document),
             plain(&parse(ANSWER)).replace("<soapenv:Header></soapenv:Header>", ""),
@@ -225,7 +226,11 @@ fn a_signed_body_that_was_moved_is_not_the_body() {
         let failure = world
             .open(&message, &service, &mut Exchange::default())
             .map(|opened| canonical(&opened.document));
-        assert_eq!(failure.as_ref().map_err(|own| own.kind), Err(Kind::Invalid), "{what}: {failure:?}");
+        assert_eq!(
+            failure.as_ref().map_err(|failure| failure.kind),
+            Err(Kind::Invalid),
+            "{what}: {failure:?}"
+        );
     }
     // Headers that are not signed are not seen.
     let opened =
@@ -268,7 +273,7 @@ fn a_certificate_that_is_not_for_signing_does_not_sign() {
         let mut service = side(Role::Recipient, &policy);
         let world = World::default();
         let request = world.secure(REQUEST, &client, &mut Exchange::default()).unwrap();
-        // Nobody trusts it yet.
+        // Its certificate is not trusted yet.
         assert!(world.open(&request, &service, &mut Exchange::default()).is_err());
         let trusted = KeyStore::read(other.certificate.as_bytes(), "", None).unwrap();
         service.trust = Arc::new(Trust::new(&trusted, &[]).unwrap());
@@ -280,9 +285,9 @@ fn a_certificate_that_is_not_for_signing_does_not_sign() {
 fn a_wrong_password_is_told_only_where_all_else_is_right() {
     let policy = scenario(8);
     let (mut client, service) = (side(Role::Initiator, &policy), side(Role::Recipient, &policy));
-    let mut own = busbar_security::Policy::parse(policy.as_bytes()).unwrap();
-    own.config.user = "mallory".to_owned();
-    client.policy = std::sync::Arc::new(own);
+    let mut policy = busbar_security::Policy::parse(policy.as_bytes()).unwrap();
+    policy.config.user = "mallory".to_owned();
+    client.policy = std::sync::Arc::new(policy);
     let world = World::default();
     let mut environment = world.environment();
     let any = |_: &str| Some(busbar_security::algorithm::Secret::new(b"guess".to_vec()));
@@ -361,7 +366,7 @@ fn certificates_are_those_of_an_authority_that_did_not_revoke_them() {
     }
 }
 
-/// Comments are in no signature: whoever puts one into a text does not cut it in two.
+/// No signature covers comments: one that is put into a text does not cut it in two.
 #[test]
 fn comments_are_not_seen() {
     for number in [2, 5] {

@@ -58,7 +58,7 @@ fn cipher_texts_of_others() {
 }
 
 fn contains(all: &[u8], part: &[u8]) -> bool {
-    all.windows(part.len()).any(|own| own == part)
+    all.windows(part.len()).any(|window| window == part)
 }
 
 fn parse(suite: &Suite, case: &Value) -> Result<Document, String> {
@@ -72,11 +72,11 @@ fn parse(suite: &Suite, case: &Value) -> Result<Document, String> {
 }
 
 fn find(document: &Document, from: NodeId, namespace: &str, local: &str) -> Option<NodeId> {
-    document.descendants(from).find(|&own| document.is_element(own, namespace, local))
+    document.descendants(from).find(|&node| document.is_element(node, namespace, local))
 }
 
 fn child(document: &Document, from: NodeId, namespace: &str, local: &str) -> Option<NodeId> {
-    document.children(from).find(|&own| document.is_element(own, namespace, local))
+    document.children(from).find(|&node| document.is_element(node, namespace, local))
 }
 
 fn octets(document: &Document, node: NodeId) -> Option<Vec<u8>> {
@@ -118,11 +118,12 @@ enum Key {
 /// The keys of a case: those of its files, else what its KeyInfo has.
 fn keys(suite: &Suite, case: &Value, document: &Document, signature: NodeId) -> Vec<Key> {
     let mut keys = Vec::new();
-    let certificate = |der: &[u8]| Certificate::read(der).ok().map(|own| Key::Public(Box::new(own.public)));
-    for own in case["keys"].as_array().into_iter().flatten() {
-        for file in own["files"].as_array().into_iter().flatten() {
+    let certificate =
+        |der: &[u8]| Certificate::read(der).ok().map(|certificate| Key::Public(Box::new(certificate.public)));
+    for entry in case["keys"].as_array().into_iter().flatten() {
+        for file in entry["files"].as_array().into_iter().flatten() {
             let bytes = suite.read(file.as_str().unwrap());
-            match own["type"].as_str().unwrap() {
+            match entry["type"].as_str().unwrap() {
                 "hmac-key" => keys.push(Key::Secret(bytes)),
                 kind if kind.contains("certificate") => keys.extend(certificate(&bytes)),
                 _ => {}
@@ -144,20 +145,20 @@ fn keys(suite: &Suite, case: &Value, document: &Document, signature: NodeId) -> 
 }
 
 /// DER: a value with its tag and length.
-fn sequence(own: &[u8], tag: u8) -> Vec<u8> {
-    let length = own.len();
+fn sequence(content: &[u8], tag: u8) -> Vec<u8> {
+    let length = content.len();
     let head = match length {
         0..=127 => vec![tag, length as u8],
         128..=255 => vec![tag, 0x81, length as u8],
         _ => vec![tag, 0x82, (length >> 8) as u8, length as u8],
     };
-    [head, own.to_vec()].concat()
+    [head, content.to_vec()].concat()
 }
 
-fn integer(own: &[u8]) -> Vec<u8> {
-    let own = &own[own.iter().position(|&byte| byte != 0).unwrap_or(0)..];
-    let zero: &[u8] = if own.first().is_some_and(|&byte| byte & 0x80 != 0) { &[0] } else { &[] };
-    sequence(&[zero, own].concat(), 2)
+fn integer(bytes: &[u8]) -> Vec<u8> {
+    let bytes = &bytes[bytes.iter().position(|&byte| byte != 0).unwrap_or(0)..];
+    let zero: &[u8] = if bytes.first().is_some_and(|&byte| byte & 0x80 != 0) { &[0] } else { &[] };
+    sequence(&[zero, bytes].concat(), 2)
 }
 
 fn verify(suite: &Suite, case: &Value) -> Result<(), String> {
@@ -191,7 +192,7 @@ fn verify(suite: &Suite, case: &Value) -> Result<(), String> {
         return Err("the signature value, with the keys that are read here".to_owned());
     }
     let references: Vec<NodeId> =
-        document.children(info).filter(|&own| document.is_element(own, DSIG, "Reference")).collect();
+        document.children(info).filter(|&node| document.is_element(node, DSIG, "Reference")).collect();
     if references.is_empty() {
         return Err("no reference".to_owned());
     }
@@ -205,27 +206,27 @@ fn digested(suite: &Suite, case: &Value, document: &Document, reference: NodeId)
     let mut is_enveloped = false;
     if let Some(transforms) = child(document, reference, DSIG, "Transforms") {
         for transform in
-            document.children(transforms).filter(|&own| document.is_element(own, DSIG, "Transform"))
+            document.children(transforms).filter(|&node| document.is_element(node, DSIG, "Transform"))
         {
-            let own = method(document, Some(transform))?;
-            match canonical(own) {
+            let algorithm = method(document, Some(transform))?;
+            match canonical(algorithm) {
                 Some(form) => options = with_prefixes(document, transform, form),
-                None if own == format!("{DSIG}enveloped-signature") => is_enveloped = true,
-                None => return Err(format!("the transform {own}")),
+                None if algorithm == format!("{DSIG}enveloped-signature") => is_enveloped = true,
+                None => return Err(format!("the transform {algorithm}")),
             }
         }
     }
     // A tree of its own, out of which the signature may be taken.
-    let mut own = parse(suite, case)?;
+    let mut copy = parse(suite, case)?;
     let target = match uri {
         Some("") => Document::ROOT,
         Some(uri) if uri.starts_with('#') && !uri.contains('(') => {
             let id = &uri[1..];
-            let named = |own: &Document, node: NodeId| {
-                own.attributes(node)
-                    .any(|one| own.local(one).eq_ignore_ascii_case("id") && own.string_value(one) == id)
+            let named = |tree: &Document, node: NodeId| {
+                tree.attributes(node)
+                    .any(|one| tree.local(one).eq_ignore_ascii_case("id") && tree.string_value(one) == id)
             };
-            let mut found = own.descendants(Document::ROOT).filter(|&node| named(&own, node));
+            let mut found = copy.descendants(Document::ROOT).filter(|&node| named(&copy, node));
             let first = found.next().ok_or("the element of a reference is not there")?;
             if found.next().is_some() {
                 return Err("two elements with one id".to_owned());
@@ -237,11 +238,11 @@ fn digested(suite: &Suite, case: &Value, document: &Document, reference: NodeId)
     // What `""` and `#id` name has no comments (XML Signature, 4.4.3.3).
     options.comments = false;
     if is_enveloped {
-        let signature = find(&own, Document::ROOT, DSIG, "Signature").ok_or("there is no signature")?;
-        own.detach(signature);
+        let signature = find(&copy, Document::ROOT, DSIG, "Signature").ok_or("there is no signature")?;
+        copy.detach(signature);
     }
     let mut bytes = Vec::new();
-    canonicalize(&own, target, &options, &mut bytes);
+    canonicalize(&copy, target, &options, &mut bytes);
     let how = method(document, child(document, reference, DSIG, "DigestMethod"))?;
     let digest = Digest::of(how).ok_or_else(|| format!("the digest {how}"))?;
     let value = child(document, reference, DSIG, "DigestValue").and_then(|node| octets(document, node));
@@ -271,10 +272,10 @@ fn decrypt(suite: &Suite, case: &Value) -> Result<Vec<u8>, String> {
             Some((transport, value(inner).ok_or("the encrypted key is none")?))
         }
     };
-    for own in case["keys"].as_array().into_iter().flatten() {
-        for file in own["files"].as_array().into_iter().flatten() {
+    for entry in case["keys"].as_array().into_iter().flatten() {
+        for file in entry["files"].as_array().into_iter().flatten() {
             let bytes = suite.read(file.as_str().unwrap());
-            match own["type"].as_str().unwrap() {
+            match entry["type"].as_str().unwrap() {
                 "aes-key" | "des-key" => keys.push(bytes),
                 "key-store" => {
                     let store = Document::parse(bytes, &ParseOptions::default())
@@ -288,7 +289,7 @@ fn decrypt(suite: &Suite, case: &Value) -> Result<Vec<u8>, String> {
                     let (transport, sealed) = transport.as_ref().ok_or("there is no encrypted key")?;
                     let der = pem(&bytes).unwrap_or(bytes);
                     let key = PrivateKey::read(&der).ok_or("the private key is not read here")?;
-                    keys.extend(key.decrypt(*transport, sealed).map(|own| own.to_vec()));
+                    keys.extend(key.decrypt(*transport, sealed).map(|secret| secret.to_vec()));
                 }
                 _ => {}
             }

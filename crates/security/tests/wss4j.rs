@@ -21,23 +21,23 @@ fn side(role: Role, directory: &Path, policy: &str) -> Side {
     assert_eq!((store.identities.len(), store.certificates.len()), (1, 1));
     let trust = Arc::new(Trust::new(&store, &[]).unwrap());
     let peer = (role == Role::Initiator).then(|| Arc::clone(store.certificate("service").unwrap()));
-    let own = store.identities.first().cloned();
+    let identity = store.identities.first().cloned();
     Side {
         role,
         policy: Arc::new(policy),
         store: Arc::new(store),
         trust,
-        own,
+        own: identity,
         peer,
         parse: Default::default(),
     }
 }
 
 /// Whether WSS4J found the signature of the request confirmed, where the policy asks for it.
-fn confirms(said: &str, signature: &str, side: &Side) -> bool {
+fn confirms(report: &str, signature: &str, side: &Side) -> bool {
     let signature = signature.trim();
     !side.policy.confirmation
-        || said.contains("confirmed=") && (signature.is_empty() || said.contains(signature))
+        || report.contains("confirmed=") && (signature.is_empty() || report.contains(signature))
 }
 
 #[test]
@@ -57,18 +57,18 @@ fn wss4j_and_this_understand_each_other() {
         let mut asked = Exchange::default();
         let request = world.secure(REQUEST, &client, &mut asked).unwrap();
         match java_service.ask("open", "-", &request) {
-            Ok((said, text)) => {
+            Ok((report, text)) => {
                 if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>")
-                    || client.policy.signed.body && !said.contains("Body")
+                    || client.policy.signed.body && !report.contains("Body")
                 {
-                    wrong.push(format!("{name}, request to WSS4J: {said}: {text}"));
+                    wrong.push(format!("{name}, request to WSS4J: {report}: {text}"));
                 }
             }
             Err(why) => wrong.push(format!("{name}, request to WSS4J: {why}\n{request}")),
         }
         // WSS4J answers that, and confirms its signature.
-        let answer = java_service.ask("secure", &format!("answer,{how}"), ANSWER);
-        match answer.map(|(_, text)| (world.open(&text, &client, &mut asked), text)) {
+        let response = java_service.ask("secure", &format!("answer,{how}"), ANSWER);
+        match response.map(|(_, text)| (world.open(&text, &client, &mut asked), text)) {
             Ok((Ok(opened), _))
                 if xml::to_string(&opened.document, xml::Document::ROOT).contains("bought") => {}
             Ok((opened, text)) => {
@@ -78,7 +78,7 @@ fn wss4j_and_this_understand_each_other() {
         }
         // WSS4J asks, this reads and answers, WSS4J reads that.
         let (value, request) = match java_client.ask("secure", how, REQUEST) {
-            Ok(own) => own,
+            Ok(envelope) => envelope,
             Err(why) => {
                 wrong.push(format!("{name}, WSS4J cannot ask: {why}"));
                 continue;
@@ -91,10 +91,10 @@ fn wss4j_and_this_understand_each_other() {
                 if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>") {
                     wrong.push(format!("{name}, request of WSS4J: {text}"));
                 }
-                let answer = world.secure(ANSWER, &service, &mut answers).unwrap();
-                match java_client.ask("open", "-", &answer) {
-                    Ok((said, text)) if text.contains("bought") && confirms(&said, &value, &client) => {}
-                    other => wrong.push(format!("{name}, answer to WSS4J: {other:?}\n{answer}")),
+                let response = world.secure(ANSWER, &service, &mut answers).unwrap();
+                match java_client.ask("open", "-", &response) {
+                    Ok((report, text)) if text.contains("bought") && confirms(&report, &value, &client) => {}
+                    other => wrong.push(format!("{name}, answer to WSS4J: {other:?}\n{response}")),
                 }
             }
             Err(why) => wrong.push(format!("{name}, request of WSS4J: {why}\n{request}")),

@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 
-/// A flood is said no more often than that.
-const SAID_AGAIN: Duration = Duration::from_secs(10);
+/// A flood is logged no more often than that.
+const REPORTED_AGAIN: Duration = Duration::from_secs(10);
 
-/// Those of all workers.
+/// The counts of all workers.
 #[derive(Default)]
 pub(crate) struct Addresses(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
     by_address: HashMap<IpAddr, usize>,
-    said: Option<Instant>,
+    reported: Option<Instant>,
     /// Refused since that.
     refused: u64,
 }
 
-/// The address has too many. So many were refused since it was said last, if it is to be said now.
+/// The address has too many connections. The number refused since the last log line, if one is due.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooMany(pub(crate) Option<u64>);
 
@@ -42,10 +42,10 @@ impl Addresses {
         }
         open.refused += 1;
         let now = clock::now();
-        if open.said.is_some_and(|said| now.saturating_duration_since(said) < SAID_AGAIN) {
+        if open.reported.is_some_and(|reported| now.saturating_duration_since(reported) < REPORTED_AGAIN) {
             return Err(TooMany(None));
         }
-        open.said = Some(now);
+        open.reported = Some(now);
         Err(TooMany(Some(std::mem::take(&mut open.refused))))
     }
 }
@@ -68,11 +68,11 @@ impl Drop for OfAddress {
     }
 }
 
-/// What counts as one address: of IPv6 the network of a site (64 bits), any address of which a client can choose.
+/// The network that counts as one address: of IPv6 that of a site (64 bits), within which a client can choose any address.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() >> 64 << 64)),
-        own => own,
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
+        v4 => v4,
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
         let addresses = Arc::<Addresses>::default();
         let enter = |address: &str| addresses.enter(address.parse().unwrap(), 2);
         let (one, two) = (enter("192.0.2.1").unwrap(), enter("::ffff:192.0.2.1").unwrap());
-        // Said once, and not for each.
+        // Logged once, not for each.
         assert_eq!(enter("192.0.2.1").err(), Some(TooMany(Some(1))));
         assert_eq!(enter("192.0.2.1").err(), Some(TooMany(None)));
         let _other = enter("192.0.2.2").unwrap();

@@ -72,9 +72,9 @@ impl Client {
             return self.send_http2(target, request, options).await;
         }
         if options.upgrade
-            && let Some(own) = target.for_upgrade()
+            && let Some(upgradable) = target.for_upgrade()
         {
-            return Box::pin(self.send(&own, request, options)).await;
+            return Box::pin(self.send(&upgradable, request, options)).await;
         }
         let fail = |kind, nothing_processed, body_intact| {
             self.pools.with_shard(|shard| {
@@ -347,8 +347,8 @@ enum Free {
     Connection(Box<Incoming>),
 }
 
-pub(crate) fn shortage(kind: io::ErrorKind, what: &'static str) -> SendErrorKind {
-    SendErrorKind::LocalShortage(Arc::new(io::Error::new(kind, what)))
+pub(crate) fn shortage(kind: io::ErrorKind, reason: &'static str) -> SendErrorKind {
+    SendErrorKind::LocalShortage(Arc::new(io::Error::new(kind, reason)))
 }
 
 pub(crate) fn unresolved(error: Arc<io::Error>) -> SendErrorKind {
@@ -391,8 +391,8 @@ fn head(
     if *method == Method::Connect {
         return Err("CONNECT asks for a tunnel, which is not spoken here");
     }
-    if let Method::Other(own) = method
-        && (own.is_empty() || !own.bytes().all(message::is_token_byte))
+    if let Method::Other(token) = method
+        && (token.is_empty() || !token.bytes().all(message::is_token_byte))
     {
         return Err("invalid method");
     }

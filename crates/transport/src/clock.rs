@@ -17,7 +17,7 @@ struct Turn {
 
 thread_local! {
     static TURN: Turn = const { Turn { of: Cell::new(0), now: Cell::new(None) } };
-    /// That of the task whose turn it is. Apart, because it is gone when the thread ends, and bodies may still be dropped then.
+    /// The alarm of the task whose turn it is. Separate, because it is gone when the thread ends, and bodies may still be dropped then.
     static ALARM: Cell<Option<Box<Alarm>>> = const { Cell::new(None) };
 }
 
@@ -37,7 +37,7 @@ pub fn now() -> Instant {
     })
 }
 
-/// Something was done that took its time: who asks next gets a new time.
+/// For after long work: the next caller reads the clock again.
 #[inline]
 pub fn passed() {
     TURN.with(|turn| turn.now.set(None));
@@ -60,18 +60,18 @@ pub(crate) fn turn<C, T>(connection: &C, alarm: &mut Option<Box<Alarm>>, poll: i
             *self.alarm = exchange(self.before.1.take());
         }
     }
-    let of = TURN.with(|turn| {
+    let before = TURN.with(|turn| {
         turn.now.set(None);
         turn.of.replace(std::ptr::from_ref(connection).addr())
     });
-    let _end = End { before: (of, exchange(alarm.take())), alarm };
+    let _end = End { before: (before, exchange(alarm.take())), alarm };
     poll()
 }
 
-/// Puts an alarm in force and gives the one that was.
+/// Puts an alarm in force and returns the previous one.
 #[inline]
 fn exchange(alarm: Option<Box<Alarm>>) -> Option<Box<Alarm>> {
-    ALARM.try_with(|own| own.replace(alarm)).ok().flatten()
+    ALARM.try_with(|slot| slot.replace(alarm)).ok().flatten()
 }
 
 /// Does something with the alarm of the task whose turn it is, if that is who is being polled.

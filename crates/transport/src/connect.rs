@@ -39,8 +39,8 @@ pub(crate) async fn connect(
     port: u16,
     descriptor: Descriptor,
 ) -> Result<(TcpStream, Descriptor), SendErrorKind> {
-    if let [one] = addresses {
-        let address = SocketAddr::new(*one, port);
+    if let [address] = addresses {
+        let address = SocketAddr::new(*address, port);
         let connected = TcpStream::connect(address).await;
         return connected
             .map(|stream| (stream, descriptor))
@@ -113,15 +113,15 @@ pub(crate) fn failure(error: io::Error, address: SocketAddr) -> SendErrorKind {
 /// The addresses with the families in turn, beginning with that of the first.
 fn in_turn(addresses: &[IpAddr]) -> Vec<IpAddr> {
     let first = addresses.first().is_some_and(IpAddr::is_ipv6);
-    let (one, other): (Vec<&IpAddr>, Vec<&IpAddr>) =
+    let (preferred, other): (Vec<&IpAddr>, Vec<&IpAddr>) =
         addresses.iter().partition(|address| address.is_ipv6() == first);
-    let (mut one, mut other) = (one.into_iter(), other.into_iter());
-    let mut all = Vec::with_capacity(addresses.len());
-    while all.len() < addresses.len() {
-        all.extend(one.next());
-        all.extend(other.next());
+    let (mut preferred, mut other) = (preferred.into_iter(), other.into_iter());
+    let mut ordered = Vec::with_capacity(addresses.len());
+    while ordered.len() < addresses.len() {
+        ordered.extend(preferred.next());
+        ordered.extend(other.next());
     }
-    all
+    ordered
 }
 
 /// Why an address was not connected to. Of several failures the last in this order is reported.
@@ -172,13 +172,13 @@ impl From<Failure> for SendErrorKind {
     }
 }
 
-/// Whether the system has told this process, and not the peer, that there is no more of something: AGAIN is for threads.
+/// Whether an error says that this process, not the peer, lacks something: AGAIN is for threads.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN))
 }
 
-/// Whether packets could be sent there: found out without a port of TCP.
+/// Whether there is a route to an address: found out without using a port of TCP.
 fn has_route(address: SocketAddr) -> bool {
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => ([0; 4], 0).into(),
@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn families_take_turns() {
-        let all = ["::1", "::2", "1.1.1.1", "::3", "2.2.2.2"].map(ip);
-        assert_eq!(in_turn(&all), ["::1", "1.1.1.1", "::2", "2.2.2.2", "::3"].map(ip));
+        let addresses = ["::1", "::2", "1.1.1.1", "::3", "2.2.2.2"].map(ip);
+        assert_eq!(in_turn(&addresses), ["::1", "1.1.1.1", "::2", "2.2.2.2", "::3"].map(ip));
         assert_eq!(in_turn(&[ip("1.1.1.1"), ip("::1")]), ["1.1.1.1", "::1"].map(ip));
         assert!(in_turn(&[]).is_empty());
     }
@@ -241,10 +241,10 @@ mod tests {
         full.bind(&address.into()).unwrap();
         full.listen(0).unwrap();
         let filling = (0..4).map(|_| {
-            let one = tcp();
-            one.set_nonblocking(true).unwrap();
-            let _ = one.connect(&address.into());
-            one
+            let socket = tcp();
+            socket.set_nonblocking(true).unwrap();
+            let _ = socket.connect(&address.into());
+            socket
         });
         let filling: Vec<_> = filling.collect();
         filling.into_iter().chain([full]).collect()
@@ -267,11 +267,11 @@ mod tests {
             table.lines().filter(sent).count()
         };
         let before = waiting();
-        let mut all: Vec<IpAddr> = deaf.iter().map(|address| ip(address)).collect();
-        all.push(ip("127.0.0.1"));
+        let mut addresses: Vec<IpAddr> = deaf.iter().map(|address| ip(address)).collect();
+        addresses.push(ip("127.0.0.1"));
         let mut most = 0;
         let (stream, _descriptor) = block_on(async {
-            let mut connecting = pin!(connect(&all, port, Descriptor::of_client()));
+            let mut connecting = pin!(connect(&addresses, port, Descriptor::of_client()));
             loop {
                 tokio::select! {
                     connected = &mut connecting => break connected.unwrap(),
@@ -285,22 +285,25 @@ mod tests {
 
     #[test]
     fn who_is_to_blame() {
-        let here: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let of = |errno: Errno| Failure::of(errno.into(), here);
+        let address: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let failure = |errno: Errno| Failure::of(errno.into(), address);
         for errno in
             [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL, Errno::AGAIN]
         {
-            assert!(matches!(SendErrorKind::from(of(errno)), SendErrorKind::LocalShortage(_)), "{errno:?}");
+            assert!(
+                matches!(SendErrorKind::from(failure(errno)), SendErrorKind::LocalShortage(_)),
+                "{errno:?}"
+            );
         }
         for errno in [Errno::CONNREFUSED, Errno::HOSTUNREACH, Errno::NETUNREACH, Errno::CONNRESET] {
-            assert!(matches!(SendErrorKind::from(of(errno)), SendErrorKind::Connect(_)), "{errno:?}");
+            assert!(matches!(SendErrorKind::from(failure(errno)), SendErrorKind::Connect(_)), "{errno:?}");
         }
-        assert!(matches!(SendErrorKind::from(of(Errno::TIMEDOUT)), SendErrorKind::ConnectTimeout));
+        assert!(matches!(SendErrorKind::from(failure(Errno::TIMEDOUT)), SendErrorKind::ConnectTimeout));
         // Of several the one that says the most.
-        let worst = of(Errno::NETUNREACH).or(Some(of(Errno::CONNREFUSED)));
+        let worst = failure(Errno::NETUNREACH).or(Some(failure(Errno::CONNREFUSED)));
         assert!(
             matches!(&worst, Failure::Backend(error) if error.kind() == io::ErrorKind::ConnectionRefused)
         );
-        assert!(matches!(of(Errno::CONNREFUSED).or(Some(of(Errno::MFILE))), Failure::Shortage(_)));
+        assert!(matches!(failure(Errno::CONNREFUSED).or(Some(failure(Errno::MFILE))), Failure::Shortage(_)));
     }
 }

@@ -545,14 +545,14 @@ impl Incoming {
     /// A client is watched behind its request, while it is answered and before its next request, by the same task: tokio is
     /// asked only once. What it was asked holds until there is something to read.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let known = self.watcher.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
-        if known && self.watched {
+        let is_registered = self.watcher.as_ref().is_some_and(|registered| registered.will_wake(cx.waker()));
+        if is_registered && self.watched {
             return Poll::Pending;
         }
         let ready = self.half.poll_ready(cx);
         // A task whose budget is used up is polled again at once, and tokio was not asked.
         self.watched = ready.is_pending() && self.conn.client.is_none() && coop::has_budget_remaining();
-        if self.watched && !known {
+        if self.watched && !is_registered {
             self.watcher = Some(cx.waker().clone());
         }
         ready

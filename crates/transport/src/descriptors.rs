@@ -38,7 +38,7 @@ impl Budget {
         let limit = getrlimit(Resource::Nofile).current;
         let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         // Listeners, event loops, logs and what was inherited.
-        let open = std::fs::read_dir("/proc/self/fd").map_or(64, |all| all.count());
+        let open = std::fs::read_dir("/proc/self/fd").map_or(64, |entries| entries.count());
         Budget::of(limit, open)
     }
 

@@ -31,33 +31,33 @@ const AWAY: u16 = 1001;
 const POLICY: u16 = 1008;
 const INTERNAL: u16 = 1011;
 
-/// Something to say, nothing, or that the conversation has failed ([`Failed`]).
+/// What to send, `None` for nothing, or that the conversation has failed ([`Failed`]).
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Option<Said>, Failed>> + Send + 'a>>;
 
 /// A message could not be answered: the WebSocket is closed with 1011 (internal error). Whoever says so has logged it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
-/// Who talks with the client of a WebSocket.
+/// The application behind a WebSocket.
 pub trait Dialogue: Send {
     /// Most bytes of a message of the client; beyond, the WebSocket is closed with 1009 (too big).
     fn largest(&self) -> usize;
 
-    /// Where others put what is said to the client.
+    /// The mailbox for messages of others to the client.
     fn mailbox(&self) -> Option<Arc<Mailbox>>;
 
-    /// What is said before the client has said anything.
+    /// The messages to send before the client has sent any.
     fn first(&mut self) -> Answering<'_>;
 
     /// Answers a message. It is dropped where the client goes away.
-    fn answer(&mut self, said: Said) -> Answering<'_>;
+    fn answer(&mut self, message: Said) -> Answering<'_>;
 
     /// It has ended; `close`: code and reason of the client, if it said goodbye (1005 where it gave no code). The connection counts as
     /// open until this is done.
     fn ended(self: Box<Self>, close: Option<(u16, String)>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// What waits to be said to one client.
+/// The messages that wait to be sent to one client.
 #[derive(Debug)]
 pub struct Mailbox {
     /// Most messages, and most bytes of them together.
@@ -74,7 +74,7 @@ struct Letters {
     reader: Option<Waker>,
 }
 
-/// The client takes too little of what is said to it: its WebSocket is closed with 1008.
+/// The client receives too slowly: its WebSocket is closed with 1008.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflown;
 
@@ -84,18 +84,18 @@ impl Mailbox {
         Mailbox { most: (messages, bytes), letters: Mutex::default() }
     }
 
-    /// Says something to the client.
+    /// Queues a message for the client.
     ///
     /// # Errors
     /// Too much is waiting already.
-    pub fn put(&self, said: Said) -> Result<(), Overflown> {
+    pub fn put(&self, message: Said) -> Result<(), Overflown> {
         let mut letters = lock(&self.letters);
-        let size = said.payload.len();
+        let size = message.payload.len();
         let fits = letters.waiting.is_empty()
             || (letters.waiting.len() < self.most.0 && letters.bytes.saturating_add(size) <= self.most.1);
         if fits && !letters.overflown {
             letters.bytes += size;
-            letters.waiting.push_back(said);
+            letters.waiting.push_back(message);
         } else {
             letters.overflown = true;
             (letters.waiting, letters.bytes) = (VecDeque::new(), 0);
@@ -106,7 +106,7 @@ impl Mailbox {
         if letters.overflown { Err(Overflown) } else { Ok(()) }
     }
 
-    /// Whether too much waits; if not, to be woken when that, or anything, is so.
+    /// Whether too much waits; if not, the task is woken when that is so, or when anything is queued.
     fn poll_overflown(&self, cx: &mut Context<'_>) -> Poll<Overflown> {
         let mut letters = lock(&self.letters);
         if letters.overflown {
@@ -123,13 +123,13 @@ impl Mailbox {
             return Poll::Ready(Err(Overflown));
         }
         match letters.waiting.pop_front() {
-            Some(said) => {
-                letters.bytes -= said.payload.len();
+            Some(message) => {
+                letters.bytes -= message.payload.len();
                 if letters.waiting.is_empty() {
-                    // One that was full once does not stay large.
+                    // A queue that was full once does not stay large.
                     letters.waiting = VecDeque::new();
                 }
-                Poll::Ready(Ok(said))
+                Poll::Ready(Ok(message))
             }
             None => {
                 letters.wake(cx);
@@ -140,9 +140,9 @@ impl Mailbox {
 }
 
 impl Letters {
-    /// Who reads is to be woken.
+    /// Registers the reader to be woken.
     fn wake(&mut self, cx: &Context<'_>) {
-        if !self.reader.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+        if !self.reader.as_ref().is_some_and(|registered| registered.will_wake(cx.waker())) {
             self.reader = Some(cx.waker().clone());
         }
     }
@@ -232,9 +232,9 @@ impl Opening {
 
 /// Why it ends.
 enum End {
-    /// The client said so.
+    /// The client sent a Close frame.
     Closed(Option<(u16, String)>),
-    /// What the client sends cannot be read on.
+    /// The client sent something that cannot be read.
     Broken(Broken),
     /// It is ended with this code.
     With(u16, &'static str),
@@ -242,10 +242,10 @@ enum End {
     Gone,
 }
 
-/// How far the answer to a goodbye is that the client said while its message is answered.
+/// How far the response to a Close frame is that came while a message was being answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goodbye {
-    /// The client has said none.
+    /// The client has not sent one.
     Unsaid,
     /// It is on its way.
     Begun,
@@ -264,13 +264,13 @@ struct Socket<'a> {
     mailbox: Option<Arc<Mailbox>>,
     /// What is being written, and whether it is ours: an answer or a goodbye.
     out: Option<(Writing, bool)>,
-    /// Ours, which is next.
-    own: Option<Writing>,
+    /// The next frame of ours.
+    queued: Option<Writing>,
     /// The ping that is answered when there is room.
     ping: Option<Vec<u8>>,
     goodbye: Goodbye,
     written: u64,
-    /// Since the client has said something, if only a ping.
+    /// Since the client has sent anything, if only a ping.
     idle: Timer,
     /// Since anything came of a message that has begun.
     pause: Timer,
@@ -316,7 +316,7 @@ pub(crate) async fn talk(
         reading: Reading::new(dialogue.largest()),
         mailbox: dialogue.mailbox(),
         out: None,
-        own: None,
+        queued: None,
         ping: None,
         goodbye: Goodbye::Unsaid,
         written: 0,
@@ -347,10 +347,10 @@ impl Socket<'_> {
         let (mut next, mut begun) = (None, false);
         loop {
             let mut answering = match next.take() {
-                Some(said) => dialogue.answer(said),
+                Some(message) => dialogue.answer(message),
                 None if !begun => dialogue.first(),
                 None => match self.next().await {
-                    Ok(said) => dialogue.answer(said),
+                    Ok(message) => dialogue.answer(message),
                     Err(end) => return end,
                 },
             };
@@ -373,7 +373,7 @@ impl Socket<'_> {
                 }
                 if next.is_none() && ended.is_none() {
                     match ready!(self.poll_next(cx)) {
-                        Ok(said) => next = Some(said),
+                        Ok(message) => next = Some(message),
                         Err(End::Gone) => return Poll::Ready(Err(End::Gone)),
                         // What was said before that is answered, if only for what it does.
                         Err(end) => {
@@ -391,7 +391,7 @@ impl Socket<'_> {
             drop(answering);
             let sent = match (answer, ended) {
                 (Err(end), _) | (Ok(_), Some(end)) => Err(end),
-                (Ok(Some(said)), None) => self.say(Writing::message(said)).await,
+                (Ok(Some(message)), None) => self.say(Writing::message(message)).await,
                 (Ok(None), None) => Ok(()),
             };
             if let Err(end) = sent {
@@ -402,7 +402,7 @@ impl Socket<'_> {
 
     /// Whether the connection is to end now; it is woken if that happens.
     fn is_cut(&mut self, cx: &mut Context<'_>) -> bool {
-        if !self.waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+        if !self.waker.as_ref().is_some_and(|registered| registered.will_wake(cx.waker())) {
             self.conn.polled_by(cx.waker());
             self.waker = Some(cx.waker().clone());
         }
@@ -451,7 +451,7 @@ impl Socket<'_> {
             let Some(event) = event else { continue };
             self.idle.clear();
             match event {
-                Event::Message(said) => return Poll::Ready(Ok(said)),
+                Event::Message(message) => return Poll::Ready(Ok(message)),
                 Event::Close(close) => return Poll::Ready(Err(End::Closed(close))),
                 Event::Ping(payload) => {
                     self.ping = Some(payload);
@@ -491,10 +491,10 @@ impl Socket<'_> {
                 }
                 continue;
             }
-            self.out = match (self.own.take(), self.ping.take()) {
-                (Some(own), ping) => {
+            self.out = match (self.queued.take(), self.ping.take()) {
+                (Some(frame), ping) => {
                     self.ping = ping;
-                    Some((own, true))
+                    Some((frame, true))
                 }
                 (None, Some(ping)) => Some((Writing::pong(ping), false)),
                 (None, None) => None,
@@ -512,16 +512,16 @@ impl Socket<'_> {
         }
     }
 
-    /// Writes something of ours.
+    /// Queues a frame of ours.
     async fn say(&mut self, writing: Writing) -> Result<(), End> {
-        self.own = Some(writing);
+        self.queued = Some(writing);
         poll_fn(|cx| {
             if self.is_cut(cx) {
                 return Poll::Ready(Err(End::Gone));
             }
             match self.poll_write(cx) {
                 // What others say may go on for ever.
-                Poll::Pending if self.own.is_none() && !matches!(self.out, Some((_, true))) => {
+                Poll::Pending if self.queued.is_none() && !matches!(self.out, Some((_, true))) => {
                     self.line.poll_flush(cx, self.limits.write).map_err(|_| End::Gone)
                 }
                 polled => polled,
@@ -535,7 +535,7 @@ impl Socket<'_> {
     fn begin_goodbye(&mut self, code: Option<u16>) {
         (self.mailbox, self.ping) = (None, None);
         self.reading.give_up();
-        self.own = Some(code.map_or_else(Writing::bare_close, |code| Writing::close(code, "")));
+        self.queued = Some(code.map_or_else(Writing::bare_close, |code| Writing::close(code, "")));
         self.goodbye = Goodbye::Begun;
     }
 
@@ -550,7 +550,7 @@ impl Socket<'_> {
             Poll::Ready(Err(_)) => true,
         };
         if done {
-            (self.out, self.own) = (None, None);
+            (self.out, self.queued) = (None, None);
             self.goodbye = Goodbye::Done;
         }
     }
@@ -566,14 +566,14 @@ impl Socket<'_> {
         };
         let linger = self.limits.linger;
         if self.goodbye != Goodbye::Unsaid {
-            let said = poll_fn(|cx| {
+            let goodbye = poll_fn(|cx| {
                 self.poll_goodbye(cx);
                 match self.goodbye == Goodbye::Done || self.is_cut(cx) {
                     true => Poll::Ready(()),
                     false => Poll::Pending,
                 }
             });
-            let _ = tokio::time::timeout(linger, said).await;
+            let _ = tokio::time::timeout(linger, goodbye).await;
             return close;
         }
         (self.mailbox, self.ping) = (None, None);
@@ -628,7 +628,7 @@ impl Socket<'_> {
 mod tests {
     use super::*;
 
-    fn said(payload: &'static str) -> Said {
+    fn text_message(payload: &'static str) -> Said {
         Said { is_text: true, payload: payload.into() }
     }
 
@@ -638,17 +638,17 @@ mod tests {
         let mailbox = Mailbox::new(3, 10);
         assert!(mailbox.poll_take(&mut cx).is_pending());
         // One alone may be larger than all.
-        mailbox.put(said("more than ten bytes")).unwrap();
-        assert_eq!(mailbox.put(said("a")), Err(Overflown));
+        mailbox.put(text_message("more than ten bytes")).unwrap();
+        assert_eq!(mailbox.put(text_message("a")), Err(Overflown));
         assert_eq!(mailbox.poll_take(&mut cx), Poll::Ready(Err(Overflown)));
         let mailbox = Mailbox::new(3, 10);
         for text in ["a", "b", "c"] {
-            mailbox.put(said(text)).unwrap();
+            mailbox.put(text_message(text)).unwrap();
         }
-        assert_eq!(mailbox.poll_take(&mut cx), Poll::Ready(Ok(said("a"))));
-        mailbox.put(said("12345678")).unwrap();
+        assert_eq!(mailbox.poll_take(&mut cx), Poll::Ready(Ok(text_message("a"))));
+        mailbox.put(text_message("12345678")).unwrap();
         for text in ["b", "c", "12345678"] {
-            assert_eq!(mailbox.poll_take(&mut cx), Poll::Ready(Ok(said(text))));
+            assert_eq!(mailbox.poll_take(&mut cx), Poll::Ready(Ok(text_message(text))));
         }
         assert!(mailbox.poll_take(&mut cx).is_pending());
     }

@@ -131,9 +131,9 @@ impl fmt::Display for SendErrorKind {
                 write!(f, "the backend reset the stream without a response ({})", reset_name(*code))
             }
             SendErrorKind::ResponseTimeout => f.write_str("no response in time"),
-            SendErrorKind::Protocol(what) => write!(f, "the response is not valid HTTP: {what}"),
+            SendErrorKind::Protocol(fault) => write!(f, "the response is not valid HTTP: {fault}"),
             SendErrorKind::RequestBody(e) => write!(f, "the request did not arrive whole: {e}"),
-            SendErrorKind::BadRequest(what) => write!(f, "the request cannot be sent: {what}"),
+            SendErrorKind::BadRequest(fault) => write!(f, "the request cannot be sent: {fault}"),
         }
     }
 }

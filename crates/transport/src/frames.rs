@@ -11,7 +11,7 @@ use message::memory::{self, Held, Shortage};
 pub struct Said {
     /// It is a text, and UTF-8; otherwise it is binary.
     pub is_text: bool,
-    /// What is said.
+    /// The payload.
     pub payload: Bytes,
 }
 
@@ -25,14 +25,14 @@ pub(crate) enum Event {
     /// To be answered with the same payload.
     Ping(Vec<u8>),
     Pong,
-    /// Code and reason, as far as they are given.
+    /// Code and reason, where they are given.
     Close(Option<(u16, String)>),
 }
 
 /// Why no more is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
-    /// Of the Close frame that says so.
+    /// The code for the Close frame.
     pub(crate) code: u16,
     pub(crate) why: &'static str,
 }
@@ -126,7 +126,7 @@ impl Reading {
             let into = match (frame.opcode, &mut self.message) {
                 (CONTINUATION..=BINARY, Some((_, message))) => {
                     if message.capacity() - message.len() < n {
-                        // As much again, so that a message of many pieces is not copied for each.
+                        // Twice as much, so that a message of many pieces is not copied for each.
                         let wanted = (message.len() + n).max(2 * message.len()).min(self.most);
                         self.held.try_grow(wanted)?;
                         message.reserve_exact(wanted - message.len());
@@ -199,7 +199,7 @@ impl Reading {
         Ok(Frame { opcode, is_last, mask, at: 0, left })
     }
 
-    /// A text is refused as soon as it is none, not at its end.
+    /// A text is refused at the first byte that is not UTF-8, not at its end.
     fn look_at_text(&mut self) -> Result<(), Broken> {
         let Some((true, message)) = &self.message else { return Ok(()) };
         match std::str::from_utf8(&message[self.valid..]) {
@@ -292,24 +292,24 @@ impl Writing {
     }
 
     /// A message in one frame.
-    pub(crate) fn message(said: Said) -> Writing {
-        Writing::new(if said.is_text { TEXT } else { BINARY }, said.payload)
+    pub(crate) fn message(message: Said) -> Writing {
+        Writing::new(if message.is_text { TEXT } else { BINARY }, message.payload)
     }
 
     pub(crate) fn pong(payload: Vec<u8>) -> Writing {
         Writing::new(PONG, payload.into())
     }
 
-    /// The end, with a code and why.
+    /// A Close frame, with a code and a reason.
     pub(crate) fn close(code: u16, why: &str) -> Writing {
         let mut payload = code.to_be_bytes().to_vec();
-        // No more than a control frame has room for, and no half of a character.
+        // A control frame holds no more; a character is not cut in two.
         let end = why.floor_char_boundary(CONTROL - 2);
         payload.extend_from_slice(&why.as_bytes()[..end]);
         Writing::new(CLOSE, payload.into())
     }
 
-    /// The answer to a goodbye that says nothing.
+    /// The response to a Close frame without a code.
     pub(crate) fn bare_close() -> Writing {
         Writing::new(CLOSE, Bytes::new())
     }
@@ -358,7 +358,7 @@ mod tests {
         Ok(events)
     }
 
-    fn said(is_text: bool, payload: &[u8]) -> Event {
+    fn message_event(is_text: bool, payload: &[u8]) -> Event {
         Event::Message(Said { is_text, payload: Bytes::copy_from_slice(payload) })
     }
 
@@ -379,13 +379,13 @@ mod tests {
         ]
         .concat();
         let wanted = [
-            said(true, "h\u{e9}llo".as_bytes()),
-            said(false, &large),
-            said(false, &large[..126]),
+            message_event(true, "h\u{e9}llo".as_bytes()),
+            message_event(false, &large),
+            message_event(false, &large[..126]),
             Event::Ping(b"ping".to_vec()),
             Event::Pong,
-            said(true, "tw\u{f6}".as_bytes()),
-            said(true, b""),
+            message_event(true, "tw\u{f6}".as_bytes()),
+            message_event(true, b""),
             Event::Close(Some((4000, "bye".to_owned()))),
         ];
         for piece in [1, 2, 3, 7, 4096, usize::MAX] {
@@ -427,19 +427,19 @@ mod tests {
             }
         }
         assert_eq!(read(&frame(0x88, b""), 1, 100).unwrap(), [Event::Close(None)]);
-        assert_eq!(read(&frame(0x82, &[0; 100]), 1, 100).unwrap(), [said(false, &[0; 100])]);
+        assert_eq!(read(&frame(0x82, &[0; 100]), 1, 100).unwrap(), [message_event(false, &[0; 100])]);
     }
 
     #[test]
     fn a_message_holds_what_has_come_of_it_and_nothing_when_it_is_gone() {
         let mut reading = Reading::new(1 << 30);
-        // It says that it is large, and is not believed.
+        // A length in a header reserves no memory.
         let wire = frame(0x02, &[0; 200_000]);
         reading.read(&wire[..14]).unwrap();
         assert_eq!(reading.held.bytes(), 0);
         reading.read(&wire[14..]).unwrap();
         assert!((200_000..500_000).contains(&reading.held.bytes()), "{}", reading.held.bytes());
-        // What comes between does not make it forget.
+        // Control frames between the pieces of a message do not break it.
         reading.read(&frame(0x89, b"ping")).unwrap();
         assert!(reading.held.bytes() >= 200_000);
         let (_, event) = reading.read(&frame(0x80, b"")).unwrap();

@@ -26,7 +26,7 @@ pub(crate) struct Places {
 }
 
 struct Backends {
-    known: HashMap<Target, Arc<Backend>>,
+    by_target: HashMap<Target, Arc<Backend>>,
     /// As many as that, before those without a connection are forgotten.
     most: usize,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Backend {
 /// The right to have a connection.
 pub(crate) struct Place {
     backend: Arc<Backend>,
-    /// None of an extra one: it is not among those that are counted.
+    /// `None`: an extra one, which is not counted.
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -52,25 +52,25 @@ pub(crate) struct Waiting {
 impl Places {
     pub(crate) fn new(most: usize, queue: usize) -> Places {
         let most = most.clamp(1, Semaphore::MAX_PERMITS);
-        let backends = Backends { known: HashMap::new(), most: KNOWN };
+        let backends = Backends { by_target: HashMap::new(), most: KNOWN };
         Places { most, queue, backends: Mutex::new(backends) }
     }
 
-    /// Those at one backend. Asked once for each connection, not for each request.
+    /// The places at one backend. Called once for each connection, not for each request.
     pub(crate) fn at(&self, target: &Target) -> Arc<Backend> {
         let mut backends = lock(&self.backends);
-        if let Some(backend) = backends.known.get(target) {
+        if let Some(backend) = backends.by_target.get(target) {
             return backend.clone();
         }
-        if backends.known.len() >= backends.most {
-            // Whoever has a place or waits for one shares in it.
-            backends.known.retain(|_, backend| Arc::strong_count(backend) > 1);
+        if backends.by_target.len() >= backends.most {
+            // Whoever has a place or waits for one holds a reference.
+            backends.by_target.retain(|_, backend| Arc::strong_count(backend) > 1);
             // Those in use are not looked through again for each one that is added.
-            backends.most = KNOWN.max(2 * backends.known.len());
+            backends.most = KNOWN.max(2 * backends.by_target.len());
         }
         let free = Arc::new(Semaphore::new(self.most));
         let backend = Arc::new(Backend { free, waiting: AtomicUsize::new(0) });
-        backends.known.insert(target.clone(), backend.clone());
+        backends.by_target.insert(target.clone(), backend.clone());
         backend
     }
 
@@ -108,11 +108,11 @@ impl Place {
 }
 
 impl Waiting {
-    /// The next place that becomes free; who waits longest is first.
+    /// Waits for the next free place; first come, first served.
     pub(crate) async fn place(&self) -> Place {
         match self.backend.free.clone().acquire_owned().await {
             Ok(permit) => Place { backend: self.backend.clone(), permit: Some(permit) },
-            // Only a semaphore that was closed says so, and this one never is.
+            // Only a closed semaphore fails, and this one is never closed.
             Err(_) => std::future::pending().await,
         }
     }
@@ -132,26 +132,26 @@ mod tests {
     fn places_and_the_queue_are_counted_by_who_has_them() {
         let places = Places::new(2, 1);
         let backend = places.at(&Target::http("a", 1));
-        let (one, two) = (backend.take().unwrap(), backend.take().unwrap());
-        assert!(backend.take().is_none() && !one.is_wanted());
+        let (first, two) = (backend.take().unwrap(), backend.take().unwrap());
+        assert!(backend.take().is_none() && !first.is_wanted());
         assert!(places.at(&Target::http("b", 1)).take().is_some(), "another backend has its own");
         let extra = backend.extra();
-        assert!(one.may_be_kept() && !extra.may_be_kept());
+        assert!(first.may_be_kept() && !extra.may_be_kept());
         drop(extra);
         assert!(backend.take().is_none(), "an extra one leaves no place behind");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let waiting = places.wait(&backend).unwrap();
-            assert!(places.wait(&backend).is_none() && one.is_wanted());
+            assert!(places.wait(&backend).is_none() && first.is_wanted());
             drop(two);
             let two = waiting.place().await;
             drop(waiting);
-            assert!(!one.is_wanted() && backend.take().is_none());
+            assert!(!first.is_wanted() && backend.take().is_none());
             // Who gives up waiting leaves nothing behind.
             let waiting = places.wait(&backend).unwrap();
             let gave_up = tokio::time::timeout(std::time::Duration::from_millis(5), waiting.place()).await;
             assert!(gave_up.is_err());
-            drop((waiting, one, two));
+            drop((waiting, first, two));
         });
         assert_eq!(backend.free.available_permits(), 2);
         assert_eq!(backend.waiting.load(Relaxed), 0);
@@ -159,6 +159,6 @@ mod tests {
         for n in 0..2 * KNOWN {
             places.at(&Target::http("c", n as u16));
         }
-        assert!(lock(&places.backends).known.len() <= KNOWN + 1);
+        assert!(lock(&places.backends).by_target.len() <= KNOWN + 1);
     }
 }

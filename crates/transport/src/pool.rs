@@ -107,10 +107,10 @@ impl Pools {
 
     /// The shard of this thread.
     pub(crate) fn shard(&self) -> Arc<Shard> {
-        let known = MINE.try_with(|mine| {
+        let mine = MINE.try_with(|mine| {
             mine.borrow().iter().find(|(id, _)| *id == self.id).map(|(_, shard)| shard.clone())
         });
-        if let Ok(Some(shard)) = known {
+        if let Ok(Some(shard)) = mine {
             return shard;
         }
         let shard = Arc::new(Shard {
@@ -307,7 +307,7 @@ impl ClientSide {
         ClientSide { shard, target, expires, place, _descriptor: descriptor }
     }
 
-    /// Where the connection leads.
+    /// The target of the connection.
     pub(crate) fn target(&self) -> &Target {
         &self.target
     }

@@ -1,6 +1,6 @@
-//! Names of hosts to addresses: asked for off the workers, remembered for a while.
+//! Resolves names of hosts: off the workers, with a cache.
 //!
-//! The resolver of the system waits as long as it likes, so it is asked on threads of its own, a few at a time. A name is
+//! The resolver of the system may block for as long as it likes, so it runs on threads of its own, a few at a time. A name is
 //! asked for once however many want it, and the others wait for that answer. Who waits does so under a deadline of its
 //! own, which ends the wait and not the question.
 
@@ -21,10 +21,10 @@ const WAITING: usize = 1024;
 /// Answers that are remembered.
 const REMEMBERED: usize = 4096;
 
-/// What a name stands for: at least one address, in the order of preference, or why it has none.
+/// The result for a name: at least one address, in the order of preference, or why there is none.
 pub(crate) type Found = Result<Arc<[IpAddr]>, Arc<io::Error>>;
 
-/// Who knows names. One for all workers.
+/// The resolver. One for all workers.
 pub(crate) struct Resolver {
     state: Mutex<State>,
     /// How long an answer is good for.
@@ -66,18 +66,18 @@ impl Resolver {
 
     /// The addresses of a name. An error of kind `QuotaExceeded`: too many questions wait already.
     pub(crate) async fn resolve(self: &Arc<Resolver>, name: &str) -> Found {
-        let mut answer = {
+        let mut outcome = {
             let mut state = lock(&self.state);
             match state.names.get(name) {
                 Some(Name::Known { found, until }) if Instant::now() < *until => return found.clone(),
-                // Closed without an answer only where a thread ended before its time.
-                Some(Name::Asked(answer)) if answer.has_changed().is_ok() => answer.clone(),
+                // Closed without a result only where a thread ended early.
+                Some(Name::Asked(receiver)) if receiver.has_changed().is_ok() => receiver.clone(),
                 _ => self.ask(&mut state, name)?,
             }
         };
         let interrupted = || Arc::new(io::Error::other("the question was given up"));
-        let answer = answer.wait_for(Option::is_some).await;
-        answer.ok().and_then(|found| (*found).clone()).unwrap_or_else(|| Err(interrupted()))
+        let outcome = outcome.wait_for(Option::is_some).await;
+        outcome.ok().and_then(|found| (*found).clone()).unwrap_or_else(|| Err(interrupted()))
     }
 
     fn ask(
@@ -102,7 +102,7 @@ impl Resolver {
         Ok(receiver)
     }
 
-    /// The life of a thread: questions until there are none.
+    /// The loop of a thread: resolves names until there are none.
     fn answer(&self, mut question: Question) {
         loop {
             let found = match (self.lookup)(&question.name) {
@@ -133,7 +133,7 @@ impl Resolver {
 }
 
 impl State {
-    /// Makes room for another answer.
+    /// Makes room for another result.
     fn forget(&mut self, now: Instant) {
         if self.names.len() < REMEMBERED {
             return;
@@ -143,7 +143,7 @@ impl State {
             Name::Asked(_) => true,
         });
         if self.names.len() >= REMEMBERED {
-            // Names without end: messages make them up. The others are asked for again.
+            // Messages may make up names without end. The others are resolved again.
             self.names.retain(|_, name| matches!(name, Name::Asked(_)));
         }
     }
@@ -184,14 +184,14 @@ mod tests {
         }
         block_on(async {
             let resolver = Resolver::with(LONG, Duration::ZERO, lookup);
-            let all: Vec<_> = (0..100)
+            let tasks: Vec<_> = (0..100)
                 .map(|_| {
                     let resolver = resolver.clone();
                     tokio::spawn(async move { resolver.resolve("good").await.unwrap().len() })
                 })
                 .collect();
-            for one in all {
-                assert_eq!(one.await.unwrap(), 1);
+            for task in tasks {
+                assert_eq!(task.await.unwrap(), 1);
             }
             assert_eq!(ASKED.swap(0, SeqCst), 1);
             // A failure is told to all who wait, and not kept here.
@@ -226,7 +226,7 @@ mod tests {
             let begun = Instant::now();
             assert!(resolver.resolve("fast").await.is_ok());
             assert!(begun.elapsed() < Duration::from_millis(200));
-            // The question that nobody waited for any more was answered all the same.
+            // The result for a name that nobody waits for any more is cached all the same.
             assert!(resolver.resolve("slow").await.is_ok());
         });
     }
@@ -239,15 +239,15 @@ mod tests {
         }
         block_on(async {
             let resolver = Resolver::with(LONG, LONG, lookup);
-            let all: Vec<_> = (0..3000)
+            let tasks: Vec<_> = (0..3000)
                 .map(|n| {
                     let resolver = resolver.clone();
                     tokio::spawn(async move { resolver.resolve(&format!("n{n}")).await })
                 })
                 .collect();
             let mut refused = 0;
-            for one in all {
-                match one.await.unwrap() {
+            for task in tasks {
+                match task.await.unwrap() {
                     Ok(_) => {}
                     Err(error) => {
                         assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);

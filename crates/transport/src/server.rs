@@ -260,15 +260,15 @@ impl Server {
     /// what is still open at the deadline.
     pub async fn drain(&self, deadline: Duration) -> Drained {
         drop(lock(&self.first).take());
-        let all = lock(&self.listening).clone();
-        for listening in &all {
+        let listeners = lock(&self.listening).clone();
+        for listening in &listeners {
             listening.draining.store(true, Relaxed);
             listening.drain.notify_one();
             lock(&listening.open).values().for_each(|conn| conn.wake());
         }
         let end = tokio::time::Instant::now() + deadline;
         let mut cut = 0;
-        for listening in &all {
+        for listening in &listeners {
             if !listening.closed(end).await {
                 let open = lock(&listening.open);
                 cut += open.len() as u64;
@@ -278,7 +278,7 @@ impl Server {
         if cut > 0 {
             // Their workers end them, and record what they were.
             let end = tokio::time::Instant::now() + CUTTING;
-            for listening in &all {
+            for listening in &listeners {
                 listening.closed(end).await;
             }
         }
@@ -370,11 +370,11 @@ fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: Socket
     let of_address = match most {
         0 => None,
         most => match listening.addresses.enter(peer.ip(), most) {
-            Ok(own) => Some(own),
-            Err(TooMany(said)) => {
+            Ok(place) => Some(place),
+            Err(TooMany(report)) => {
                 listening.counters.accepted.add(1);
                 listening.counters.refused.add(1);
-                if let Some(refused) = said {
+                if let Some(refused) = report {
                     let why = "connections are closed at once: their address has as many as it may";
                     tracing::warn!(address = %peer.ip(), most, refused, listener = %listening.local, "{why}");
                 }

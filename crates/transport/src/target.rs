@@ -66,23 +66,39 @@ impl Target {
         if self.0.http1.is_some() {
             return self.clone();
         }
-        let (own, http1) = (&*self.0, Some(self.clone()));
-        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, own.proxy.clone(), false)
+        let (parts, http1) = (&*self.0, Some(self.clone()));
+        Target::build(
+            parts.scheme,
+            &parts.host,
+            parts.port,
+            parts.tls.clone(),
+            http1,
+            parts.proxy.clone(),
+            false,
+        )
     }
 
     /// The same target, reached through a proxy.
     pub fn through(&self, proxy: &Proxy) -> Target {
-        let own = &*self.0;
-        let http1 = own.http1.as_ref().map(|http1| http1.through(proxy));
-        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, Some(proxy.clone()), false)
+        let parts = &*self.0;
+        let http1 = parts.http1.as_ref().map(|http1| http1.through(proxy));
+        Target::build(
+            parts.scheme,
+            &parts.host,
+            parts.port,
+            parts.tls.clone(),
+            http1,
+            Some(proxy.clone()),
+            false,
+        )
     }
 
     /// The same target for a WebSocket, if that is another one: what a proxy passes on as a message loses its upgrade there, so
     /// it is asked for a tunnel (RFC 6455, 4.1).
     pub(crate) fn for_upgrade(&self) -> Option<Target> {
-        let own = &*self.0;
-        let proxy = own.proxy.as_ref().filter(|_| own.tls.is_none() && !own.tunnelled)?;
-        Some(Target::build(own.scheme, &own.host, own.port, None, None, Some(proxy.clone()), true))
+        let parts = &*self.0;
+        let proxy = parts.proxy.as_ref().filter(|_| parts.tls.is_none() && !parts.tunnelled)?;
+        Some(Target::build(parts.scheme, &parts.host, parts.port, None, None, Some(proxy.clone()), true))
     }
 
     fn build(
@@ -153,8 +169,8 @@ impl Target {
 
     /// What is between here and there, and is asked for a tunnel.
     pub(crate) fn tunnel(&self) -> Option<&Proxy> {
-        let own = &*self.0;
-        own.proxy.as_ref().filter(|_| own.tls.is_some() || own.http1.is_some() || own.tunnelled)
+        let parts = &*self.0;
+        parts.proxy.as_ref().filter(|_| parts.tls.is_some() || parts.http1.is_some() || parts.tunnelled)
     }
 
     /// What is between here and there.

@@ -16,7 +16,7 @@ use crate::clock;
 pub(crate) struct Timer {
     deadline: Option<Instant>,
     /// For a wait that the task of a connection does not poll itself, with the [alarm of its own](clock::alarm).
-    own: Option<Box<Alarm>>,
+    alarm: Option<Box<Alarm>>,
 }
 
 impl Timer {
@@ -40,11 +40,11 @@ impl Timer {
         match clock::alarm(cx, |alarm| alarm.is_due(deadline, now)) {
             Some(expired) => expired,
             None => {
-                let fits = self.own.as_ref().is_some_and(|own| own.wakes(cx));
+                let fits = self.alarm.as_ref().is_some_and(|alarm| alarm.wakes(cx));
                 if !fits {
-                    self.own = Some(Box::new(Alarm::new(cx)));
+                    self.alarm = Some(Box::new(Alarm::new(cx)));
                 }
-                self.own.as_mut().is_some_and(|own| own.is_due(deadline, now))
+                self.alarm.as_mut().is_some_and(|alarm| alarm.is_due(deadline, now))
             }
         }
     }
@@ -158,7 +158,7 @@ mod tests {
                 }
             })
             .await;
-            assert!(timers.iter().all(|timer| timer.own.is_none()), "the task has one alarm for both");
+            assert!(timers.iter().all(|timer| timer.alarm.is_none()), "the task has one alarm for both");
         }
     }
 

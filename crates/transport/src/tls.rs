@@ -102,13 +102,13 @@ impl ServerTls {
             (_, Some(file)) => Some((roots(file)?, file.display().to_string())),
         };
         let provider = options.rules.provider()?;
-        let mut all = Vec::new();
+        let mut keys = Vec::new();
         let first = (options.certificates.clone(), options.key.clone());
         for (chain, key_file) in std::iter::once(&first).chain(&options.more) {
-            let own = CertifiedKey::from_der(certificates(chain)?, key(key_file)?, &provider);
-            all.push(Arc::new(own.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
+            let certified = CertifiedKey::from_der(certificates(chain)?, key(key_file)?, &provider);
+            keys.push(Arc::new(certified.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
         }
-        ServerTls::made(all, roots, options.client_verify, &options.rules, options.http1_only)
+        ServerTls::made(keys, roots, options.client_verify, &options.rules, options.http1_only)
     }
 
     /// Checks what was read elsewhere.
@@ -126,13 +126,13 @@ impl ServerTls {
             }
         };
         let chain = parts.certificates.into_iter().map(CertificateDer::from).collect();
-        let own = CertifiedKey::from_der(chain, key, &*parts.rules.provider()?)
+        let certified = CertifiedKey::from_der(chain, key, &*parts.rules.provider()?)
             .map_err(|e| TlsError(unusable(&e, Path::new(&name), Path::new(&name))))?;
-        ServerTls::made(vec![Arc::new(own)], roots, parts.client_verify, &parts.rules, parts.http1_only)
+        ServerTls::made(vec![Arc::new(certified)], roots, parts.client_verify, &parts.rules, parts.http1_only)
     }
 
     fn made(
-        all: Vec<Arc<CertifiedKey>>,
+        certified: Vec<Arc<CertifiedKey>>,
         roots: Option<(RootCertStore, String)>,
         client_verify: ClientVerify,
         rules: &TlsRules,
@@ -161,8 +161,8 @@ impl ServerTls {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let certificate = all.first().and_then(|own| own.cert.first().cloned());
-        let mut config = builder.with_cert_resolver(Arc::new(rules::ByName(all)));
+        let certificate = certified.first().and_then(|certified| certified.cert.first().cloned());
+        let mut config = builder.with_cert_resolver(Arc::new(rules::ByName(certified)));
         config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
         if http1_only {
             config.alpn_protocols.remove(0);
@@ -389,7 +389,7 @@ impl ServerCertVerifier for Lenient {
 fn is_this_machine(name: &ServerName<'_>) -> bool {
     match name {
         ServerName::DnsName(name) => name.as_ref().eq_ignore_ascii_case("localhost"),
-        ServerName::IpAddress(own) => std::net::IpAddr::from(*own).is_loopback(),
+        ServerName::IpAddress(address) => std::net::IpAddr::from(*address).is_loopback(),
         _ => false,
     }
 }
@@ -446,10 +446,10 @@ fn damaged(file: &Path, error: &pem::Error) -> String {
             format!("{file} is cut off: it has -----BEGIN {end}----- and no end of it")
         }
         pem::Error::IllegalSectionStart { line } => {
-            format!("{file} is no PEM: `{}` does not begin a section", String::from_utf8_lossy(line))
+            format!("{file} is not PEM: `{}` does not begin a section", String::from_utf8_lossy(line))
         }
-        pem::Error::Base64Decode(why) => format!("{file} is damaged: it is no Base64 ({why})"),
-        error => format!("{file} is no PEM: {error}"),
+        pem::Error::Base64Decode(why) => format!("{file} is damaged: it is not Base64 ({why})"),
+        error => format!("{file} is not PEM: {error}"),
     }
 }
 
@@ -461,7 +461,7 @@ fn unusable(error: &rustls::Error, certificates: &Path, key: &Path) -> String {
             format!("the private key in {key} is not that of the certificate in {chain}")
         }
         rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => {
-            format!("the certificate in {chain} is no X.509 certificate")
+            format!("the certificate in {chain} is not an X.509 certificate")
         }
         rustls::Error::InvalidCertificate(why) if format!("{why:?}").contains("UnsupportedCertVersion") => {
             format!("the certificate in {chain} is of an old version of X.509; version 3 is needed")

@@ -1,6 +1,6 @@
 //! A connection that was upgraded to WebSocket (RFC 6455): both directions are piped as they come, with back-pressure.
 //!
-//! Nothing of it is read but where frames begin. So its end can be said: when the bus stops, and when nothing moved for too long, each
+//! Only the frame headers are read, so that it can be closed properly: when the bus stops, and when nothing moved for too long, each
 //! side gets a Close frame behind the last frame that was begun.
 
 use std::future::poll_fn;
@@ -46,7 +46,7 @@ impl Tunnel {
     }
 }
 
-/// Whether a response of 101 says that what follows is a WebSocket (RFC 6455, 4.1), and nothing of a body, which it cannot have.
+/// Whether a response of 101 switches to a WebSocket (RFC 6455, 4.1) and announces no body, which it cannot have.
 pub(crate) fn is_opened_by(headers: &Headers) -> bool {
     let mut upgrade = headers.get_all("upgrade");
     let is_websocket =
@@ -90,12 +90,12 @@ impl Frames {
         }
     }
 
-    /// No frame has been begun and not ended.
+    /// Whether no frame is incomplete.
     fn is_between(&self) -> bool {
         self.have == 0 && self.left == 0
     }
 
-    /// Goes over bytes; to the end of the frame that was begun, if `to_its_end`. How many there were.
+    /// Skips bytes; with `to_its_end`, only to the end of the frame that has begun. Returns how many there were.
     fn pass(&mut self, bytes: &[u8], to_its_end: bool) -> usize {
         let mut at = 0;
         while at < bytes.len() {
@@ -124,7 +124,7 @@ struct Way<'a> {
     from: &'a mut Incoming,
     to: &'a Mutex<Writer>,
     frames: Frames,
-    /// The frame that ends it.
+    /// The Close frame that ends it.
     close: &'static [u8],
     /// What of that was sent.
     closed: usize,
@@ -139,14 +139,14 @@ struct Way<'a> {
 const TO_CLIENT: &[u8] = &[0x88, 2, 0x03, 0xE9];
 const TO_BACKEND: &[u8] = &[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xE9];
 
-/// Why a direction goes on no more.
+/// Why a direction has ended.
 enum Broken {
     Write,
     Read(BodyError),
 }
 
 impl Way<'_> {
-    /// Passes on what comes; `closing`: only to the end of the frame that was begun, and a Close frame behind it, once.
+    /// Passes on what comes; `closing`: only to the end of the frame that has begun, with a Close frame behind it, once.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -171,7 +171,7 @@ impl Way<'_> {
                     let written = lock(self.to).poll_write(cx, &[rest], limits.write);
                     self.closed += ready!(written).map_err(|_| Broken::Write)?;
                 }
-                // What still comes has nowhere to go.
+                // What still comes is dropped.
                 self.from.consume(usize::MAX / 2);
             }
             match self.from.poll_more(cx) {
@@ -231,7 +231,7 @@ pub(crate) async fn run<H: Handler>(
     }
     for side in [&client_side, &backend_side] {
         let _ = poll_fn(|cx| match lock(&side.writer).poll_shutdown(cx) {
-            // A peer that takes nothing does not get to know.
+            // A peer that receives nothing is not told.
             Poll::Pending => Poll::Ready(Ok(())),
             done => done,
         })
@@ -274,7 +274,7 @@ async fn pipe(
     let (mut idle, mut last, mut closing) = (Timer::default(), Timer::default(), false);
     let mut waker: Option<std::task::Waker> = None;
     poll_fn(|cx| {
-        if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+        if !waker.as_ref().is_some_and(|registered| registered.will_wake(cx.waker())) {
             conn.polled_by(cx.waker());
             waker = Some(cx.waker().clone());
         }
@@ -293,14 +293,14 @@ async fn pipe(
             if let Some(account) = account {
                 account.end.bytes = down.passed;
             }
-            let said = down.closed == TO_CLIENT.len() && up.closed == TO_BACKEND.len();
-            if down.ended && up.ended || said && (down.ended || up.ended) {
+            let both_told = down.closed == TO_CLIENT.len() && up.closed == TO_BACKEND.len();
+            if down.ended && up.ended || both_told && (down.ended || up.ended) {
                 return Poll::Ready(Ok(()));
             }
             if down.has_moved() | up.has_moved() {
                 idle.clear();
             }
-            // Where one side has closed, the other one gets the time that a last word takes.
+            // When one side has closed, the other has a short time for its last frames.
             let ends = closing || down.ended || up.ended;
             if ends && last.poll_expired(limits.linger, cx) {
                 return Poll::Ready(Ok(()));
@@ -354,17 +354,22 @@ mod tests {
     fn a_frame_ends_where_it_says_however_it_is_cut() {
         for masked in [false, true] {
             for payload in [0, 1, 125, 126, 127, 65535, 65536] {
-                let one = frame(payload, masked);
-                let two = [one.clone(), frame(3, masked)].concat();
-                for cut in
-                    [0, 1, 2, 3, 5, 9, 13, one.len() - 1, one.len()].into_iter().filter(|n| *n <= one.len())
+                let frame_bytes = frame(payload, masked);
+                let two = [frame_bytes.clone(), frame(3, masked)].concat();
+                for cut in [0, 1, 2, 3, 5, 9, 13, frame_bytes.len() - 1, frame_bytes.len()]
+                    .into_iter()
+                    .filter(|n| *n <= frame_bytes.len())
                 {
                     let mut frames = Frames::default();
                     assert_eq!(frames.pass(&two[..cut], false), cut);
                     let rest = frames.pass(&two[cut..], true);
-                    // Between two frames nothing is begun that would have to end.
-                    let begun = cut > 0 && cut < one.len();
-                    assert_eq!(rest, if begun { one.len() - cut } else { 0 }, "{payload} {masked} {cut}");
+                    // Between two frames none has to be completed.
+                    let begun = cut > 0 && cut < frame_bytes.len();
+                    assert_eq!(
+                        rest,
+                        if begun { frame_bytes.len() - cut } else { 0 },
+                        "{payload} {masked} {cut}"
+                    );
                     assert!(frames.is_between());
                 }
             }

@@ -28,7 +28,7 @@ fn an_answer_that_ends_at_each_byte() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789",
         b"HTTP/1.1 103 E\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n0\r\n\r\n",
     ];
-    for answer in answers {
+    for response in answers {
         for reset in [false, true] {
             let turn = Arc::new(Mutex::new(0));
             let next = turn.clone();
@@ -37,21 +37,21 @@ fn an_answer_that_ends_at_each_byte() {
                     return;
                 }
                 let size = *next.lock().unwrap();
-                s.write_all(&answer[..size]).unwrap();
+                s.write_all(&response[..size]).unwrap();
                 // What was sent has arrived before the reset, which would take it along.
                 thread::sleep(Duration::from_millis(2));
                 end(&s, reset);
             });
             let bus = start(Relay::to(backend));
-            for size in 0..=answer.len() {
+            for size in 0..=response.len() {
                 *turn.lock().unwrap() = size;
                 let got = until_close(
                     bus.addr,
                     b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
                 );
-                let head = answer.windows(4).rposition(|w| w == b"\r\n\r\n").unwrap();
-                let head = if answer.ends_with(b"0\r\n\r\n") { head - 20 } else { head };
-                let whole = size == answer.len();
+                let head = response.windows(4).rposition(|w| w == b"\r\n\r\n").unwrap();
+                let head = if response.ends_with(b"0\r\n\r\n") { head - 20 } else { head };
+                let whole = size == response.len();
                 if size < head + 4 {
                     assert!(got.starts_with("HTTP/1.1 502"), "{size} {reset}: {got}");
                 } else if whole {
@@ -112,7 +112,7 @@ fn a_request_that_ends_at_each_byte() {
 #[test]
 fn an_answer_at_each_byte_of_the_request() {
     let length = format!("POST / HTTP/1.1\r\nHost: {}\r\nContent-Length: 40\r\n\r\n", "a");
-    for (answer, closes) in [
+    for (response, closes) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false),
         ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", true),
         ("HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno", false),
@@ -130,7 +130,7 @@ fn an_answer_at_each_byte_of_the_request() {
                 let mut answered = false;
                 loop {
                     if !answered && read >= size {
-                        if s.write_all(answer.as_bytes()).is_err() {
+                        if s.write_all(response.as_bytes()).is_err() {
                             return;
                         }
                         answered = true;
@@ -147,7 +147,7 @@ fn an_answer_at_each_byte_of_the_request() {
                     }
                     read += 1;
                 }
-                if !answered && s.write_all(answer.as_bytes()).is_err() {
+                if !answered && s.write_all(response.as_bytes()).is_err() {
                     return;
                 }
             }
@@ -166,7 +166,7 @@ fn an_answer_at_each_byte_of_the_request() {
             }
             stream.write_all(&[b'x'; 40][size.saturating_sub(length.len())..]).unwrap();
             let (head, _) = read_response(&mut stream);
-            assert!(head.starts_with(&answer[..12]), "{size}: {head}");
+            assert!(head.starts_with(&response[..12]), "{size}: {head}");
             assert!(!head.contains("Connection: close"), "{size}: {head}");
         }
     }

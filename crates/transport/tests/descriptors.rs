@@ -47,8 +47,8 @@ fn a_shortage_is_told_to_clients_and_blamed_on_nobody() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(bus.stdout.take().unwrap()).lines();
-    let addr: SocketAddr = said
+    let mut lines = BufReader::new(bus.stdout.take().unwrap()).lines();
+    let addr: SocketAddr = lines
         .find_map(|line| line.unwrap().strip_prefix("listens at ").map(|addr| addr.parse().unwrap()))
         .unwrap();
     let ask = |stream: &mut std::net::TcpStream| {
@@ -59,7 +59,7 @@ fn a_shortage_is_told_to_clients_and_blamed_on_nobody() {
     clients.iter_mut().for_each(ask);
     std::thread::sleep(Duration::from_millis(300));
     bus.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
-    assert!(said.any(|line| line.unwrap() == "opened"), "a file is opened in the middle of it");
+    assert!(lines.any(|line| line.unwrap() == "opened"), "a file is opened in the middle of it");
     let (mut served, mut short) = (0, 0);
     for stream in &mut clients {
         match read_response(stream) {

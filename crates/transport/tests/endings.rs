@@ -100,8 +100,8 @@ fn refused_requests_are_told_with_what_is_known_of_them() {
         ("GET /slow HT", "408 the request head took too long [GET /slow HT] late"),
         ("GET /x HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n", "417 unknown expectation [GET /x HTTP/1.1]"),
     ] {
-        let answer = until_close(bus.addr, wire.as_bytes());
-        assert!(answer.starts_with(&format!("HTTP/1.1 {}", &expected[..3])), "{answer}");
+        let response = until_close(bus.addr, wire.as_bytes());
+        assert!(response.starts_with(&format!("HTTP/1.1 {}", &expected[..3])), "{response}");
         assert_eq!(next(&heard), expected);
     }
     // A client that connects and goes has asked for nothing.
@@ -119,8 +119,11 @@ fn a_panic_ends_as_500_and_harms_nobody_else() {
     assert_eq!(next(&heard), "200 5 whole");
     for (path, expected) in [("/panic", "panic: on purpose 7"), ("/panic-later", "panic: later")] {
         let wire = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
-        let answer = until_close(bus.addr, wire.as_bytes());
-        assert!(answer.starts_with("HTTP/1.1 500 ") && answer.contains("Connection: close"), "{answer}");
+        let response = until_close(bus.addr, wire.as_bytes());
+        assert!(
+            response.starts_with("HTTP/1.1 500 ") && response.contains("Connection: close"),
+            "{response}"
+        );
         assert_eq!(next(&heard), expected);
         other.write_all(b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
         assert_eq!(read_response(&mut other).1, b"hello");
@@ -160,11 +163,11 @@ fn answers_end_whole_or_abandoned_or_cut() {
     let end = next(&heard);
     assert!(end.starts_with("200 ") && end.ends_with(" abandoned") && !end.contains(" 50000000 "), "{end}");
     // An echo whose request breaks off.
-    let answer = until_close(
+    let response = until_close(
         bus.addr,
         b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nX\r\n",
     );
-    assert!(answer.contains("hello") && !answer.contains("\r\n0\r\n"), "{answer}");
+    assert!(response.contains("hello") && !response.contains("\r\n0\r\n"), "{response}");
     assert_eq!(next(&heard), "200 5 cut: malformed body: invalid chunk size");
 }
 

@@ -127,8 +127,8 @@ fn messages_are_the_same_over_both_versions_in_every_pair() {
             .unwrap();
         stream.write_all(&body).unwrap();
         stream.write_all(if size > 0 { b"\r\n0\r\n\r\n" } else { b"\r\n" }).unwrap();
-        let (answer, received) = read_response(&mut stream);
-        assert!(received == body, "{answer}");
+        let (response, received) = read_response(&mut stream);
+        assert!(received == body, "{response}");
     }
     // All of it went over one connection.
     assert_eq!(echo.server.stats().http2, 1);
@@ -187,7 +187,7 @@ fn a_client_that_waits_is_told_to_go_on() {
                 send.send_request(head("POST", path, &[("expect", "100-continue")]), false).unwrap();
             let interim = poll_fn(|cx| response.poll_informational(cx));
             let interim = tokio::time::timeout(Duration::from_secs(5), interim).await.unwrap();
-            let interim = interim.and_then(Result::ok).map(|own| own.status().as_u16());
+            let interim = interim.and_then(Result::ok).map(|response| response.status().as_u16());
             assert_eq!(interim, told.then_some(100), "{path}");
             if told {
                 push(stream, b"body").await.unwrap();
@@ -471,7 +471,7 @@ fn a_websocket_is_not_opened_on_a_stream() {
         let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
         stream.read_exact(&mut payload).unwrap();
         match (head[3], head[8]) {
-            (4, _) => offered.extend(payload.chunks(6).map(|own| own[1])),
+            (4, _) => offered.extend(payload.chunks(6).map(|setting| setting[1])),
             (3, 1) => reset = payload.last().copied(),
             (1, 3) => answered = true,
             (7, _) => panic!("the connection was ended"),

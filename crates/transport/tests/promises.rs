@@ -178,17 +178,17 @@ fn no_interim_response_follows_a_final_one() {
         }
     }
     // HTTP/1.0 has no interim responses.
-    let answer = until_close(
+    let response = until_close(
         echo.addr,
         b"POST /echo HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
     );
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("\r\n\r\nhello"), "{response}");
 }
 
 /// A backend may answer before it has read the request, and go on reading.
 #[test]
 fn an_upload_goes_on_behind_its_answer() {
-    for answer in [
+    for response in [
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 204 No Content\r\n\r\n",
@@ -201,7 +201,7 @@ fn an_upload_goes_on_behind_its_answer() {
                     s.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext").unwrap();
                     continue;
                 }
-                s.write_all(answer.as_bytes()).unwrap();
+                s.write_all(response.as_bytes()).unwrap();
                 thread::sleep(Duration::from_millis(100));
                 let mut left = 3_000_000;
                 let mut piece = [0; 65_536];
@@ -227,16 +227,16 @@ fn an_upload_goes_on_behind_its_answer() {
         let (head, _) = read_response(&mut stream);
         assert!(head.starts_with("HTTP/1.1 20") && !head.contains("Connection: close"), "{head}");
         writing.join().unwrap();
-        assert_eq!(heard.recv_timeout(Duration::from_secs(10)).unwrap(), (0, 0), "{answer}");
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)).unwrap(), (0, 0), "{response}");
         stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
-        assert_eq!(read_response(&mut stream).1, b"next", "{answer}");
+        assert_eq!(read_response(&mut stream).1, b"next", "{response}");
     }
 }
 
-/// One that stops reading after its answer harms the client in nothing.
+/// A backend that stops reading after its response does no harm to the client.
 #[test]
 fn an_upload_that_the_backend_gives_up_is_read_and_thrown_away() {
-    for answer in [
+    for response in [
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno",
         "HTTP/1.1 302 Away\r\nContent-Length: 0\r\n\r\n",
@@ -244,7 +244,7 @@ fn an_upload_that_the_backend_gives_up_is_read_and_thrown_away() {
         let backend = backend(move |_, mut s| {
             let head = read_head(&mut s).unwrap();
             let next: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nignored";
-            s.write_all(if head.starts_with("POST") { answer.as_bytes() } else { next }).unwrap();
+            s.write_all(if head.starts_with("POST") { response.as_bytes() } else { next }).unwrap();
             thread::sleep(Duration::from_millis(100));
         });
         for chunked in [false, true] {
@@ -264,7 +264,7 @@ fn an_upload_that_the_backend_gives_up_is_read_and_thrown_away() {
                 let _ = writer.write_all(if chunked { b"0\r\n\r\n" } else { b"" });
             });
             let (head, _) = read_response(&mut stream);
-            assert!(head.starts_with(&answer[..12]), "{head}");
+            assert!(head.starts_with(&response[..12]), "{head}");
             if !head.contains("Connection: close") {
                 writing.join().unwrap();
             }
@@ -331,8 +331,8 @@ fn a_connection_that_ended_with_its_answer_is_not_used_again() {
 #[test]
 fn connect_and_upgrades_are_not_spoken() {
     let echo = start(Echo);
-    let answer = until_close(echo.addr, b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 501") && answer.contains("Connection: close"), "{answer}");
+    let response = until_close(echo.addr, b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 501") && response.contains("Connection: close"), "{response}");
     let mut stream = connect(echo.addr);
     stream
         .write_all(b"GET /head HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")

@@ -45,26 +45,29 @@ fn heads_pass_with_order_and_case_and_without_hop_by_hop_fields() {
 #[test]
 fn responses_without_a_body_leave_the_connection_usable() {
     let backend = backend(|_, mut s| {
-        for answer in [
+        for response in [
             "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n",
             "HTTP/1.1 204 No Content\r\n\r\n",
             "HTTP/1.1 304 Not Modified\r\nETag: x\r\nContent-Length: 10\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         ] {
             read_head(&mut s).unwrap();
-            s.write_all(answer.as_bytes()).unwrap();
+            s.write_all(response.as_bytes()).unwrap();
         }
     });
     let relay = start(Relay::to(backend));
-    let answer = until_close(relay.addr, b"HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(answer.contains("Content-Length: 10\r\n") && answer.ends_with("\r\n\r\n"), "{answer}");
-    let answer = until_close(relay.addr, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
-    let answer = until_close(relay.addr, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(answer.contains("ETag: x\r\nContent-Length: 10\r\n") && answer.ends_with("\r\n\r\n"), "{answer}");
+    let response = until_close(relay.addr, b"HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(response.contains("Content-Length: 10\r\n") && response.ends_with("\r\n\r\n"), "{response}");
+    let response = until_close(relay.addr, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 204"), "{response}");
+    let response = until_close(relay.addr, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(
+        response.contains("ETag: x\r\nContent-Length: 10\r\n") && response.ends_with("\r\n\r\n"),
+        "{response}"
+    );
     // Chunked to an HTTP/1.0 client ends with the connection.
-    let answer = until_close(relay.addr, b"GET / HTTP/1.0\r\n\r\n");
-    assert!(answer.ends_with("\r\n\r\nabc") && !answer.contains("chunked"), "{answer}");
+    let response = until_close(relay.addr, b"GET / HTTP/1.0\r\n\r\n");
+    assert!(response.ends_with("\r\n\r\nabc") && !response.contains("chunked"), "{response}");
 }
 
 #[test]
@@ -160,14 +163,14 @@ fn a_slow_reader_holds_the_backend_back() {
 
 #[test]
 fn half_an_answer_never_looks_whole() {
-    for answer in [
+    for response in [
         "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nZ\r\n",
     ] {
         let backend = backend(move |_, mut s| {
             read_head(&mut s).unwrap();
-            s.write_all(answer.as_bytes()).unwrap();
+            s.write_all(response.as_bytes()).unwrap();
         });
         let relay = start(Relay::to(backend));
         let got = until_close(relay.addr, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -380,9 +380,9 @@ fn a_connection_is_never_idle_while_somebody_waits_for_it() {
                 block_on(async {
                     let options = SendOptions { connect: Duration::from_secs(2), ..SendOptions::default() };
                     for round in 0..2000 {
-                        let answer = send(&client, &target, Method::Get, Body::Empty, &options).await;
-                        let answer = answer.unwrap_or_else(|error| panic!("{round}: {error}"));
-                        answer.body.collect(9).await.unwrap();
+                        let response = send(&client, &target, Method::Get, Body::Empty, &options).await;
+                        let response = response.unwrap_or_else(|error| panic!("{round}: {error}"));
+                        response.body.collect(9).await.unwrap();
                     }
                 });
             })

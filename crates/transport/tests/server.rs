@@ -35,9 +35,9 @@ fn malformed_requests_are_refused_and_the_connection_closed() {
         (&format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", &long[..9000]), "414"),
         (&format!("GET /{long}"), "414"),
     ] {
-        let answer = until_close(echo.addr, wire.as_bytes());
-        assert_eq!(status(&answer), expected, "{wire:.60?} -> {answer}");
-        assert!(answer.contains("Connection: close"));
+        let response = until_close(echo.addr, wire.as_bytes());
+        assert_eq!(status(&response), expected, "{wire:.60?} -> {response}");
+        assert!(response.contains("Connection: close"));
     }
     // A broken chunk shows when the body is read: the echo had begun, so its answer must not look whole.
     let wire = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n";
@@ -82,8 +82,8 @@ fn keep_alive_pipelining_and_heads_byte_by_byte() {
 #[test]
 fn http_1_0_closes_unless_asked_to_keep_alive() {
     let echo = start(Echo);
-    let answer = until_close(echo.addr, b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi");
-    assert!(answer.contains("Connection: close") && answer.ends_with("\r\n\r\nhi"), "{answer}");
+    let response = until_close(echo.addr, b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi");
+    assert!(response.contains("Connection: close") && response.ends_with("\r\n\r\nhi"), "{response}");
     let mut stream = connect(echo.addr);
     for _ in 0..3 {
         stream
@@ -101,16 +101,19 @@ fn http_1_0_closes_unless_asked_to_keep_alive() {
 #[test]
 fn head_204_and_the_fields_as_they_came() {
     let echo = start(Echo);
-    let answer = until_close(echo.addr, b"HEAD /head HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(answer.ends_with("\r\n\r\n"), "{answer}");
-    let answer = until_close(echo.addr, b"GET /204 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let response = until_close(echo.addr, b"HEAD /head HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(response.ends_with("\r\n\r\n"), "{response}");
+    let response = until_close(echo.addr, b"GET /204 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(
-        answer.starts_with("HTTP/1.1 204 No Content\r\n") && !answer.contains("Content-Length"),
-        "{answer}"
+        response.starts_with("HTTP/1.1 204 No Content\r\n") && !response.contains("Content-Length"),
+        "{response}"
     );
     let wire = "BREW /head HTTP/1.1\r\nhOsT: a\r\nX-b: 2\r\nx-A:  1 \r\nX-B: 3\r\nConnection: close\r\n\r\n";
-    let answer = until_close(echo.addr, wire.as_bytes());
-    assert!(answer.ends_with("BREW /head\nhOsT: a\nX-b: 2\nx-A: 1\nX-B: 3\nConnection: close\n"), "{answer}");
+    let response = until_close(echo.addr, wire.as_bytes());
+    assert!(
+        response.ends_with("BREW /head\nhOsT: a\nX-b: 2\nx-A: 1\nX-B: 3\nConnection: close\n"),
+        "{response}"
+    );
 }
 
 #[test]
@@ -138,8 +141,8 @@ fn every_wait_has_a_deadline() {
     let begun = Instant::now();
     assert_eq!(until_close(echo.addr, b""), "");
     assert_eq!(status(&until_close(echo.addr, b"GET / HT")), "408");
-    let answer = until_close(echo.addr, b"POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe");
-    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("timed out"), "{answer}");
+    let response = until_close(echo.addr, b"POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe");
+    assert!(response.starts_with("HTTP/1.1 400") && response.contains("timed out"), "{response}");
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 

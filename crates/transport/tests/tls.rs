@@ -291,9 +291,9 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
     let files = Files::new("rules");
     let client = Client::new(ClientLimits::default());
     let rules = |versions: &[&str], ciphers: &[&str], revoked: &[&str]| TlsRules {
-        versions: versions.iter().map(|own| (*own).to_owned()).collect(),
-        ciphers: ciphers.iter().map(|own| (*own).to_owned()).collect(),
-        revoked: revoked.iter().map(|own| files.at(own)).collect(),
+        versions: versions.iter().map(|version| (*version).to_owned()).collect(),
+        ciphers: ciphers.iter().map(|cipher| (*cipher).to_owned()).collect(),
+        revoked: revoked.iter().map(|file| files.at(file)).collect(),
     };
     let any = || rules(&[], &[], &[]);
     const OLD: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
@@ -327,8 +327,8 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         let target = Target::https("localhost", server.local_addr().port(), profile);
         assert_eq!(block_on(ask(&client, &target, "hello")).is_ok(), wanted, "case {number}");
     }
-    for (wrong, said) in [
-        (rules(&["TLSv1.1"], &[], &[]), "`TLSv1.1` is no version of TLS that is safe"),
+    for (wrong, reason) in [
+        (rules(&["TLSv1.1"], &[], &[]), "`TLSv1.1` is not a version of TLS that is safe"),
         (rules(&["SSLv3"], &[], &[]), "SSLv3"),
         (
             rules(&[], &["TLS_RSA_WITH_AES_128_CBC_SHA"], &[]),
@@ -339,8 +339,8 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         (rules(&[], &[], &["none.crl"]), "none.crl"),
     ] {
         let options = ServerTlsOptions { rules: wrong, ..files.options(ClientVerify::Require) };
-        let error = ServerTls::new(&options).expect_err(said).to_string();
-        assert!(error.contains(said), "{error}");
+        let error = ServerTls::new(&options).expect_err(reason).to_string();
+        assert!(error.contains(reason), "{error}");
     }
     let (kept, left_out) = TlsRules::lenient(
         &["TLSv1".to_owned(), "TLSv1.2".to_owned(), "TLS".to_owned()],
@@ -377,7 +377,7 @@ fn each_client_sees_the_certificate_of_the_host_that_it_asks_for() {
             Target::https("localhost", server.local_addr().port(), ClientTls::new(&profile).unwrap());
         assert_eq!(block_on(ask(&client, &target, "x")).is_ok(), wanted, "{host} {names:?}");
     }
-    // Whoever issued it is looked at all the same.
+    // The issuer is checked all the same.
     let other = Files::new("others");
     let profile = ClientTlsOptions {
         host_names: HostNames::AskedOrLocalhost,

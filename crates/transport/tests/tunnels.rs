@@ -91,8 +91,8 @@ fn both_directions_are_piped_and_either_side_ends_it() {
 #[test]
 fn nobody_is_upgraded_who_did_not_ask() {
     let relay = start(upgrading(echo_backend()));
-    let answer = until_close(relay.addr, b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
+    let response = until_close(relay.addr, b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(response.starts_with("HTTP/1.1 500"), "{response}");
     // What has a body, or is of HTTP/1.0, cannot go on as another protocol.
     for asks in
         [ASKS.replace("\r\n\r\n", "\r\nContent-Length: 5\r\n\r\nhello"), ASKS.replace("HTTP/1.1", "HTTP/1.0")]
@@ -127,8 +127,8 @@ fn a_switch_to_something_else_is_none() {
     ] {
         let relay = start(upgrading(backend(move |_, mut s| {
             read_head(&mut s).unwrap();
-            let answer = format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\nother");
-            let _ = s.write_all(answer.as_bytes());
+            let response = format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\nother");
+            let _ = s.write_all(response.as_bytes());
             let _ = s.read(&mut [0]);
         })));
         let mut stream = connect(relay.addr);
@@ -216,8 +216,8 @@ fn a_proxy_gets_the_absolute_form_or_opens_a_tunnel() {
     let echo = start(Echo);
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let through = proxy(Some(echo.addr), seen.clone());
-    let own = |value: Option<&str>| Proxy::new("127.0.0.1", through.port(), value.map(str::to_owned));
-    let allowed = own(Some("Basic abc"));
+    let proxy = |value: Option<&str>| Proxy::new("127.0.0.1", through.port(), value.map(str::to_owned));
+    let allowed = proxy(Some("Basic abc"));
     block_on(async {
         let client = Client::new(ClientLimits::default());
         let target = Target::http("backend.example", 8080).through(&allowed);
@@ -240,7 +240,7 @@ fn a_proxy_gets_the_absolute_form_or_opens_a_tunnel() {
         assert_eq!(response.body.collect(100).await.unwrap(), "through");
         assert!(seen.lock().unwrap()[2].starts_with("CONNECT backend.example:8080 HTTP/1.1\r\n"));
         // Without credentials: it is the bus that has to know others, and not its client.
-        let target = Target::http("backend.example", 8080).through(&own(None));
+        let target = Target::http("backend.example", 8080).through(&proxy(None));
         for target in [&target, &target.http2()] {
             let error = post(&client, target, "x").await.unwrap_err();
             assert!(
@@ -259,8 +259,8 @@ fn a_websocket_goes_through_a_tunnel_of_the_proxy() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let through = proxy(Some(to), seen.clone());
     let mut relay = upgrading(to);
-    let own = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
-    relay.target = relay.target.through(&own);
+    let proxy = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
+    relay.target = relay.target.through(&proxy);
     let relay = start(relay);
     for _ in 0..2 {
         let mut stream = open(relay.addr);
@@ -290,12 +290,12 @@ fn credentials_for_a_proxy_go_no_further() {
         String::from_utf8(read_response(&mut stream).1).unwrap().to_ascii_lowercase()
     };
     let direct = || Target::http("127.0.0.1", echo.addr.port());
-    let own = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
-    assert_eq!(ask(direct().through(&own), "/"), "proxy");
+    let proxy = Proxy::new("127.0.0.1", through.port(), Some("Basic abc".to_owned()));
+    assert_eq!(ask(direct().through(&proxy), "/"), "proxy");
     let head = seen.lock().unwrap().pop().unwrap().to_ascii_lowercase();
     assert_eq!(head.matches("proxy-authorization: ").count(), 1, "{head}");
     // Without a proxy, in both versions, and through a tunnel.
-    for target in [direct(), direct().http2(), direct().through(&own).http2()] {
+    for target in [direct(), direct().http2(), direct().through(&proxy).http2()] {
         let text = ask(target, "/head");
         assert!(text.starts_with("get /head\n") && !text.contains("proxy-authorization"), "{text}");
     }

@@ -329,12 +329,12 @@ mod tests {
         let guide = include_str!("../../../../docs/operations.md");
         let (_, section) = guide.split_once("## The access log").expect("there is a section");
         let quoted = section.split('`').skip(1).step_by(2).filter(|text| text.starts_with('%'));
-        let mut known = 0;
+        let mut count = 0;
         for directive in quoted {
             Pattern::parse(directive).expect("what the guide shows is right");
-            known += 1;
+            count += 1;
         }
-        assert!(known >= 25, "{known}");
+        assert!(count >= 25, "{count}");
         for pattern in [COMMON, COMBINED.strip_prefix(COMMON).expect("one adds to the other").trim_start()] {
             assert!(section.contains(pattern), "{pattern}");
         }

@@ -15,7 +15,7 @@ pub fn answer(request: &BackendRequest<'_>) -> BackendResponse {
     let id = call.message_id.as_deref();
     let operation = call.operation();
     if operation == "Fault" {
-        return soap::fault(call.format, Blame::Client, id, "a fault is no request");
+        return soap::fault(call.format, Blame::Client, id, "a fault is not a request");
     }
     let namespace = soap::escape(call.document.namespace(call.payload)).replace('"', "&quot;");
     let text = call.document.string_value(call.payload);
@@ -41,8 +41,8 @@ mod tests {
         let headers = [("content-type", content_type)];
         let request =
             BackendRequest { method: "POST", path: "/services/AppendService", headers: &headers, body };
-        let answer = answer(&request);
-        (answer.status, String::from_utf8(answer.bytes(body).to_vec()).unwrap())
+        let response = answer(&request);
+        (response.status, String::from_utf8(response.bytes(body).to_vec()).unwrap())
     }
 
     #[test]

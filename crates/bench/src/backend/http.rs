@@ -36,8 +36,8 @@ impl Backend {
     fn answer(&self, head: &RequestHead, body: &[u8]) -> BackendResponse {
         let header = |name| head.headers.get(name).map(|value| (name, value));
         let mut headers = [("", ""); 2];
-        let known = ["content-type", "host"].into_iter().filter_map(header);
-        let count = headers.iter_mut().zip(known).map(|(place, found)| *place = found).count();
+        let copied = ["content-type", "host"].into_iter().filter_map(header);
+        let count = headers.iter_mut().zip(copied).map(|(place, found)| *place = found).count();
         let request = BackendRequest {
             method: head.method.as_str(),
             path: &head.target,

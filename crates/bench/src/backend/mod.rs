@@ -242,9 +242,9 @@ mod tests {
             ["/services/EchoService", "/services/EchoService/a?b=c", "/echo", "/echo/binary", "/echoes"]
         {
             let headers = [("content-type", "image/png; q=1")];
-            let answer = answer(&request("POST", path, &headers, b"\xFF\0<"));
-            assert_eq!((answer.status, answer.bytes(b"\xFF\0<")), (200, &b"\xFF\0<"[..]), "{path}");
-            assert_eq!(answer.header("Content-Type"), Some("image/png; q=1"));
+            let response = answer(&request("POST", path, &headers, b"\xFF\0<"));
+            assert_eq!((response.status, response.bytes(b"\xFF\0<")), (200, &b"\xFF\0<"[..]), "{path}");
+            assert_eq!(response.header("Content-Type"), Some("image/png; q=1"));
         }
         assert!(answer(&request("GET", "/echo", &[], b"")).headers.is_empty());
     }
@@ -284,8 +284,8 @@ mod tests {
                     let mut body = message[..cut].to_vec();
                     body.extend([b'<', 0xFF]);
                     for method in ["GET", "POST", ""] {
-                        let answer = answer(&request(method, &path, &headers, &body));
-                        assert!([200, 400, 500].contains(&answer.status), "{answer:?}");
+                        let response = answer(&request(method, &path, &headers, &body));
+                        assert!([200, 400, 500].contains(&response.status), "{response:?}");
                     }
                 }
             }
@@ -295,9 +295,9 @@ mod tests {
     #[test]
     fn the_charset_of_the_content_type_counts() {
         let headers = [("Content-Type", "application/xml; a=b; Charset=\"ISO-8859-1\"")];
-        let answer = answer(&request("POST", "/services/AppendService", &headers, b"<x>\xE9</x>"));
-        assert_eq!(answer.status, 200);
-        assert!(String::from_utf8_lossy(answer.bytes(b"")).contains("<return>\u{e9} "), "{answer:?}");
+        let response = answer(&request("POST", "/services/AppendService", &headers, b"<x>\xE9</x>"));
+        assert_eq!(response.status, 200);
+        assert!(String::from_utf8_lossy(response.bytes(b"")).contains("<return>\u{e9} "), "{response:?}");
     }
 
     #[test]

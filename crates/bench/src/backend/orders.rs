@@ -39,10 +39,10 @@ mod tests {
         for size in [512, 10 << 10, 1 << 20] {
             let variant = Variant::default();
             let message = order_message(size, &variant);
-            let answer = ask(&message);
-            assert_eq!((answer.status, answer.bytes(&message)), (200, &message[..]));
-            assert_eq!(answer.header("Orders-Accepted"), Some(&*orders(size, &variant).len().to_string()));
-            assert_eq!(answer.header("Content-Type"), Some("text/xml; charset=UTF-8"));
+            let response = ask(&message);
+            assert_eq!((response.status, response.bytes(&message)), (200, &message[..]));
+            assert_eq!(response.header("Orders-Accepted"), Some(&*orders(size, &variant).len().to_string()));
+            assert_eq!(response.header("Content-Type"), Some("text/xml; charset=UTF-8"));
         }
     }
 
@@ -52,9 +52,9 @@ mod tests {
         let mut broken = order_message(512, &Variant::default());
         broken.truncate(500);
         for body in [reversed, broken, b"<buyStocks/>".to_vec(), Vec::new()] {
-            let answer = ask(&body);
-            assert!(answer.status >= 400);
-            assert_eq!(answer.header("Orders-Accepted"), None);
+            let response = ask(&body);
+            assert!(response.status >= 400);
+            assert_eq!(response.header("Orders-Accepted"), None);
         }
     }
 }

@@ -158,12 +158,12 @@ mod tests {
 
     fn ask(method: &str, path: &str, content_type: &str, body: &[u8]) -> (u16, String, String) {
         let headers = [("Content-Type", content_type)];
-        let answer = answer(&BackendRequest { method, path, headers: &headers, body });
-        let text = String::from_utf8(answer.bytes(body).to_vec()).unwrap();
+        let response = answer(&BackendRequest { method, path, headers: &headers, body });
+        let text = String::from_utf8(response.bytes(body).to_vec()).unwrap();
         assert!(
             text.is_empty() || Document::parse(text.clone().into_bytes(), &ParseOptions::default()).is_ok()
         );
-        (answer.status, answer.header("content-type").unwrap_or_default().to_owned(), text)
+        (response.status, response.header("content-type").unwrap_or_default().to_owned(), text)
     }
 
     const AT: &str = "/services/SimpleStockQuoteService";

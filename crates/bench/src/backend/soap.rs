@@ -204,9 +204,9 @@ mod tests {
             ),
         ];
         for (content_type, body, status, want) in cases {
-            let answer = read(content_type, body).err().unwrap_or_else(|| panic!("{body:?} was read"));
-            let text = String::from_utf8(answer.bytes(b"").to_vec()).unwrap();
-            assert_eq!(answer.status, status, "{text}");
+            let response = read(content_type, body).err().unwrap_or_else(|| panic!("{body:?} was read"));
+            let text = String::from_utf8(response.bytes(b"").to_vec()).unwrap();
+            assert_eq!(response.status, status, "{text}");
             assert!(text.contains(want), "{text}");
             assert!(Document::parse(text.into_bytes(), &ParseOptions::default()).is_ok());
         }

@@ -126,10 +126,10 @@ mod tests {
             for query in ["wsdl", "WSDL=1&a=b"] {
                 let path = format!("/services/{name}?{query}");
                 let headers = [("Host", "quotes.example:81")];
-                let answer =
+                let response =
                     answer(&BackendRequest { method: "GET", path: &path, headers: &headers, body: b"" });
-                let text = String::from_utf8(answer.bytes(b"").to_vec()).unwrap();
-                assert_eq!(answer.status, 200);
+                let text = String::from_utf8(response.bytes(b"").to_vec()).unwrap();
+                assert_eq!(response.status, 200);
                 assert!(
                     text.contains(&format!("location=\"http://quotes.example:81/services/{name}\"")),
                     "{text}"

@@ -106,10 +106,10 @@ impl Frame {
         series: &[Series],
         place: impl Fn(usize) -> f64,
     ) -> Frame {
-        let scale = Scale::of(series.iter().flat_map(|one| one.values.iter().flatten()).copied());
+        let scale = Scale::of(series.iter().flat_map(|line| line.values.iter().flatten()).copied());
         let height = TOP + PLOT + BOTTOM;
         let unit = if scale.is_logarithmic { format!("{unit}, logarithmic") } else { unit.to_owned() };
-        let names = series.iter().map(|one| (one.name.as_str(), one.colour, one.dashed));
+        let names = series.iter().map(|line| (line.name.as_str(), line.colour, line.dashed));
         let mut frame = Frame {
             text: format!(
                 "{}<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}, {}\">",
@@ -178,21 +178,21 @@ pub(super) fn bars(title: &str, unit: &str, groups: &[String], series: &[Series]
     let room = (WIDTH - LEFT - RIGHT) / groups.len().max(1) as f64;
     let middle = |at: usize| LEFT + room * (at as f64 + 0.5);
     let mut frame = Frame::new(title, unit, groups, series, middle);
-    // A bar is not as wide as a barn door.
+    // A limit on the width of a bar.
     let width = (room * 0.84 / series.len().max(1) as f64).min(44.0);
-    let all = width * series.len() as f64;
-    for (number_of, one) in series.iter().enumerate() {
-        for (at, value) in one.values.iter().enumerate() {
+    let total = width * series.len() as f64;
+    for (number_of, bar) in series.iter().enumerate() {
+        for (at, value) in bar.values.iter().enumerate() {
             let Some(value) = value.filter(|value| value.is_finite()) else { continue };
-            let (x, y) = (middle(at) - all / 2.0 + width * number_of as f64, frame.height(value));
+            let (x, y) = (middle(at) - total / 2.0 + width * number_of as f64, frame.height(value));
             let bottom = TOP + PLOT;
             let _ = write!(
                 frame.text,
                 "<rect class=\"f{}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{} {}: {} {}</title></rect>",
-                one.colour % COLOURS,
+                bar.colour % COLOURS,
                 (width - 1.5).max(1.0),
                 (bottom - y).max(0.8),
-                escape(&one.name),
+                escape(&bar.name),
                 escape(&groups[at]),
                 number(value),
                 escape(unit)
@@ -214,11 +214,11 @@ pub(super) fn lines(title: &str, unit: &str, labels: &[String], series: &[Series
         .map(|(at, label)| if at % every == 0 { label.clone() } else { String::new() })
         .collect();
     let mut frame = Frame::new(title, unit, &shown, series, place);
-    for one in series {
-        let colour = one.colour % COLOURS;
+    for line in series {
+        let colour = line.colour % COLOURS;
         let finite = |value: &Option<f64>| value.filter(|value| value.is_finite());
         let points: Vec<(usize, f64)> =
-            one.values.iter().enumerate().filter_map(|(at, value)| Some((at, finite(value)?))).collect();
+            line.values.iter().enumerate().filter_map(|(at, value)| Some((at, finite(value)?))).collect();
         let mut path = String::new();
         for (at, value) in &points {
             let _ = write!(
@@ -232,7 +232,7 @@ pub(super) fn lines(title: &str, unit: &str, labels: &[String], series: &[Series
         if path.is_empty() {
             continue;
         }
-        let dashed = if one.dashed { " d" } else { "" };
+        let dashed = if line.dashed { " d" } else { "" };
         let _ = write!(frame.text, "<path class=\"l s{colour}{dashed}\" d=\"{path}\"/>");
         if points.len() > 60 {
             continue;
@@ -243,7 +243,7 @@ pub(super) fn lines(title: &str, unit: &str, labels: &[String], series: &[Series
                 frame.text,
                 "<circle class=\"f{colour}\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2.6\"><title>{} {}: {} {}</title></circle>",
                 place(at),
-                escape(&one.name),
+                escape(&line.name),
                 escape(&labels[at]),
                 number(value),
                 escape(unit)
@@ -342,14 +342,14 @@ mod tests {
 
     #[test]
     fn names_are_in_the_legend_and_long_labels_give_way() {
-        let one = |n: usize| Series {
+        let line = |n: usize| Series {
             name: format!("system {n}"),
             colour: n,
             dashed: n == 1,
             values: vec![Some(1.0); 40],
         };
         let labels: Vec<String> = (0..40).map(|n| format!("a long label {n}")).collect();
-        let text = bars("t", "u", &labels, &[one(0), one(1)]);
+        let text = bars("t", "u", &labels, &[line(0), line(1)]);
         assert!(
             text.contains("<i class=\"k b0\"></i>system 0")
                 && text.contains("<i class=\"k b1 d\"></i>system 1"),

@@ -32,14 +32,14 @@ impl Pair {
 pub(super) fn pairs(run: &Run, first: &str, second: &str) -> Vec<Pair> {
     let key = |cell: &Cell| (cell.scenario.clone(), cell.setting.clone(), cell.size, cell.clients);
     let mut found = Vec::new();
-    for one in run.distinct(key) {
-        let of = |system: &str| -> Vec<&Cell> {
+    for group in run.distinct(key) {
+        let cells_of = |system: &str| -> Vec<&Cell> {
             run.cells
                 .iter()
-                .filter(|cell| cell.system == system && cell.right > 0 && key(cell) == one)
+                .filter(|cell| cell.system == system && cell.right > 0 && key(cell) == group)
                 .collect()
         };
-        let (first, second) = (of(first), of(second));
+        let (first, second) = (cells_of(first), cells_of(second));
         if first.is_empty() || second.is_empty() {
             continue;
         }
@@ -48,7 +48,7 @@ pub(super) fn pairs(run: &Run, first: &str, second: &str) -> Vec<Pair> {
         };
         let both = |value: fn(&Cell) -> f64| (mean(&first, value), mean(&second, value));
         let watched = first.iter().chain(&second).all(|cell| cell.cpu.is_some());
-        let (scenario, setting, size, clients) = one;
+        let (scenario, setting, size, clients) = group;
         found.push(Pair {
             scenario,
             setting,

@@ -35,10 +35,10 @@ pub(super) fn page(runs: &[Run]) -> Page {
 
 /// The colour of a system: ours is always the first.
 fn colour(run: &Run, system: &str) -> usize {
-    let others = run.systems.iter().filter(|one| one.name != US);
+    let others = run.systems.iter().filter(|system| system.name != US);
     match system {
         US => 0,
-        other => 1 + others.map(|one| &one.name).position(|name| name == other).unwrap_or(6),
+        other => 1 + others.map(|system| &system.name).position(|name| name == other).unwrap_or(6),
     }
 }
 
@@ -120,19 +120,21 @@ fn summary(runs: &[Run]) -> Section {
     // The generators are no systems, and budgets have a table of their own.
     for run in runs.iter().filter(|run| !matches!(run.method.as_str(), "generator" | "budgets")) {
         for other in run.systems.iter().map(|system| &system.name).filter(|name| *name != US) {
-            let all: Vec<Pair> =
+            let compared_pairs: Vec<Pair> =
                 pairs(run, US, other).into_iter().filter(|pair| pair.setting != ADDED_SETTING).collect();
-            if all.is_empty() {
+            if compared_pairs.is_empty() {
                 continue;
             }
-            compared += all.len();
-            let behind: Vec<&Pair> = all.iter().filter(|pair| pair.ratio() < EVEN).collect();
-            let rate = geometric(all.iter().map(Pair::ratio));
-            let cpu = geometric(all.iter().filter_map(|pair| pair.cpu.map(|(ours, theirs)| theirs / ours)));
+            compared += compared_pairs.len();
+            let behind: Vec<&Pair> = compared_pairs.iter().filter(|pair| pair.ratio() < EVEN).collect();
+            let rate = geometric(compared_pairs.iter().map(Pair::ratio));
+            let cpu = geometric(
+                compared_pairs.iter().filter_map(|pair| pair.cpu.map(|(ours, theirs)| theirs / ours)),
+            );
             table.rows.push(vec![
                 run.method.clone(),
                 other.clone(),
-                all.len().to_string(),
+                compared_pairs.len().to_string(),
                 behind.len().to_string(),
                 or_dash(rate),
                 or_dash(cpu),
@@ -188,12 +190,12 @@ fn named(scenario: &str, setting: &str) -> String {
 // --- budgets ---------------------------------------------------------------------------------------------------------
 
 fn budgets_in_short(section: &mut Section, runs: &[Run]) {
-    let all: Vec<&Budget> = runs.iter().flat_map(|run| &run.budgets).collect();
-    let count = |met: Option<bool>| all.iter().filter(|budget| budget.is_met() == met).count();
-    if !all.is_empty() {
+    let budgets: Vec<&Budget> = runs.iter().flat_map(|run| &run.budgets).collect();
+    let count = |met: Option<bool>| budgets.iter().filter(|budget| budget.is_met() == met).count();
+    if !budgets.is_empty() {
         section.text(format!(
             "Of {} budgets {} are missed, {} were not measured, {} are met.",
-            all.len(),
+            budgets.len(),
             count(Some(false)),
             count(None),
             count(Some(true))
@@ -213,9 +215,9 @@ fn budget_section(run: &Run) -> Section {
         Some(true) => 2,
     });
     for budget in sorted {
-        let value = |(of, value): &(String, f64)| match of.as_str() {
+        let value = |(case, value): &(String, f64)| match case.as_str() {
             "" => number(*value),
-            of => format!("{} ({of})", number(*value)),
+            case => format!("{} ({case})", number(*value)),
         };
         let values: Vec<String> = budget.values.iter().map(value).collect();
         let verdict = match budget.is_met() {
@@ -290,9 +292,9 @@ fn parts(profile: &Profile) -> Vec<f64> {
 fn profile(run: &Run) -> Section {
     let mut section = Section::new("Profile: where the processor time of a flow goes");
     section.text("Each flow is measured twice: as it is, and with a clock at its steps, which the bus reads on the thread that runs them (GET /profile of the admin address). The time of a step is without that in which it waits, and without steps that run inside of it. The kernel's share is that of system time in the first measurement. What a step does on a compute thread, and what the bus does before, between and behind steps, is in the part in the middle.");
-    let all: Vec<(String, Vec<f64>)> =
+    let profiles: Vec<(String, Vec<f64>)> =
         run.profiles.iter().map(|profile| (profile.scenario.clone(), parts(profile))).collect();
-    for chunk in all.chunks(16) {
+    for chunk in profiles.chunks(16) {
         section.charts(vec![rows("CPU for each request", "µs", &PARTS, chunk)]);
     }
     let mut table = Table::new(&[
@@ -350,7 +352,7 @@ fn profile(run: &Run) -> Section {
 fn generators(run: &Run) -> Section {
     let mut section = Section::new("The load generator itself");
     section.text("Against the same backend, in turn, on a core of its own; the backend has another one. CPU is that of the generator for each answer: what it leaves of a core is what it could do more. Ours compares every byte of every answer, ab and wrk look at the status. Median and 99th percentile are as each of them says; ab has whole milliseconds.");
-    let of = |cells: &[&Cell], value: fn(&Cell) -> Option<f64>| -> Option<(f64, f64)> {
+    let statistics = |cells: &[&Cell], value: fn(&Cell) -> Option<f64>| -> Option<(f64, f64)> {
         let values: Vec<f64> = cells.iter().filter_map(|cell| value(cell)).collect();
         let Statistics { mean, margin, .. } = Statistics::of(&values);
         (!values.is_empty()).then_some((mean, margin))
@@ -379,12 +381,12 @@ fn generators(run: &Run) -> Section {
             if cells.is_empty() {
                 continue;
             }
-            let cpu = of(&cells, |cell| cell.cpu);
+            let cpu = statistics(&cells, |cell| cell.cpu);
             table.rows.push(vec![
                 clients.to_string(),
                 system.name.clone(),
                 cells.len().to_string(),
-                shown(of(&cells, |cell| Some(cell.rate))),
+                shown(statistics(&cells, |cell| Some(cell.rate))),
                 shown(cpu),
                 or_dash(cpu.map(|(cpu, _)| 1e6 / cpu.max(1e-9))),
                 or_dash(mean(cells.iter().map(|cell| cell.p50))),
@@ -433,7 +435,7 @@ fn round(method: &Method, run: &Run) -> Section {
         .filter(|name| run.cells.iter().any(|cell| cell.scenario == *name))
         .collect();
     let mut heads = vec!["system".to_owned(), "scenario".to_owned()];
-    heads.extend(sizes.iter().map(|one| format!("{}:", one.map_or("1/s".to_owned(), size))));
+    heads.extend(sizes.iter().map(|column| format!("{}:", column.map_or("1/s".to_owned(), size))));
     let mut table = Table { heads, rows: Vec::new() };
     for scenario in &scenarios {
         for system in &run.systems {
@@ -453,9 +455,9 @@ fn round(method: &Method, run: &Run) -> Section {
         }
         let mut names: Vec<(String, &str)> = Vec::new();
         for figure in published::of(source, metric, scenario) {
-            let one = (figure.name(), figure.remark);
-            if !names.contains(&one) {
-                names.push(one);
+            let pair = (figure.name(), figure.remark);
+            if !names.contains(&pair) {
+                names.push(pair);
             }
         }
         for (name, remark) in names {
@@ -501,11 +503,11 @@ fn round_charts(run: &Run, scenarios: &[&str]) -> Vec<String> {
         ("CPU for each request", "µs", |cell| cell.cpu),
     ];
     for scenario in scenarios {
-        for (what, unit, value) in bars_of {
+        for (title, unit, value) in bars_of {
             let series: Vec<Series> = systems()
                 .filter(|system| cells().any(|cell| cell.system == *system && cell.scenario == *scenario))
                 .map(|system| {
-                    let of = |&size: &usize| {
+                    let value_of = |&size: &usize| {
                         mean(
                             cells()
                                 .filter(|c| c.system == system && c.scenario == *scenario && c.size == size)
@@ -516,19 +518,20 @@ fn round_charts(run: &Run, scenarios: &[&str]) -> Vec<String> {
                         name: system.to_owned(),
                         colour: colour(run, system),
                         dashed: false,
-                        values: sizes.iter().map(of).collect(),
+                        values: sizes.iter().map(value_of).collect(),
                     }
                 })
                 .collect();
-            charts.push(bars(&format!("{scenario}: {what}"), unit, &groups, &series));
+            charts.push(bars(&format!("{scenario}: {title}"), unit, &groups, &series));
         }
     }
     // One size is enough for the shape over clients: the one nearest to 1 KB, which all rounds have.
-    let Some(&one) = sizes.iter().min_by_key(|size| size.abs_diff(1024)) else { return charts };
+    let Some(&nearest) = sizes.iter().min_by_key(|size| size.abs_diff(1024)) else { return charts };
     for scenario in scenarios {
-        let of: Vec<&Cell> = cells().filter(|cell| cell.scenario == *scenario && cell.size == one).collect();
-        charts.extend(over_clients(run, scenario, &of));
-        charts.extend(percentiles(run, scenario, &of));
+        let cells_of_size: Vec<&Cell> =
+            cells().filter(|cell| cell.scenario == *scenario && cell.size == nearest).collect();
+        charts.extend(over_clients(run, scenario, &cells_of_size));
+        charts.extend(percentiles(run, scenario, &cells_of_size));
     }
     charts.extend(memory_of_systems(run));
     charts
@@ -547,7 +550,7 @@ fn percentiles(run: &Run, scenario: &str, cells: &[&Cell]) -> Option<String> {
         ("max", |cell| cell.max),
     ];
     let labels: Vec<String> = values.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let of = |name: &str| {
+    let cells_of = |name: &str| {
         cells
             .iter()
             .filter(|cell| cell.system == name && cell.clients == clients)
@@ -557,14 +560,14 @@ fn percentiles(run: &Run, scenario: &str, cells: &[&Cell]) -> Option<String> {
     let series: Vec<Series> = run
         .systems
         .iter()
-        .filter(|system| !of(&system.name).is_empty())
+        .filter(|system| !cells_of(&system.name).is_empty())
         .map(|system| Series {
             name: system.name.clone(),
             colour: colour(run, &system.name),
             dashed: false,
             values: values
                 .iter()
-                .map(|(_, value)| mean(of(&system.name).iter().map(|cell| value(cell))))
+                .map(|(_, value)| mean(cells_of(&system.name).iter().map(|cell| value(cell))))
                 .collect(),
         })
         .collect();
@@ -651,9 +654,9 @@ fn added(section: &mut Section, run: &Run, source: &str) {
     }
     section.text("Latency that is added: the mean through the system minus that of the direct call of the backend, in ms; 20 clients, 1,000 bytes. A closed loop keeps all clients busy, so this is what a busy system adds, waiting for the core included.");
     let mut table = Table::new(&["scenario", "system", "added, ms:", "±, 95 %:"]);
-    for one in &found {
-        let Statistics { mean, margin, .. } = Statistics::of(&one.turns);
-        table.rows.push(vec![one.scenario.clone(), one.system.clone(), number(mean), number(margin)]);
+    for latency in &found {
+        let Statistics { mean, margin, .. } = Statistics::of(&latency.turns);
+        table.rows.push(vec![latency.scenario.clone(), latency.system.clone(), number(mean), number(margin)]);
     }
     let scenarios = run.distinct(|cell| cell.scenario.clone());
     for scenario in scenarios {
@@ -689,10 +692,12 @@ fn significance(section: &mut Section, run: &Run, scenarios: &[&str], setting: &
     for scenario in scenarios {
         for (number_of, first) in run.systems.iter().enumerate() {
             for second in &run.systems[number_of + 1..] {
-                let all = pairs(run, &first.name, &second.name);
-                let these: Vec<&Pair> =
-                    all.iter().filter(|pair| pair.scenario == *scenario && pair.setting == setting).collect();
-                for (what, value, names) in values {
+                let tested_pairs = pairs(run, &first.name, &second.name);
+                let these: Vec<&Pair> = tested_pairs
+                    .iter()
+                    .filter(|pair| pair.scenario == *scenario && pair.setting == setting)
+                    .collect();
+                for (title, value, names) in values {
                     let Some(found) = test(&these, value) else { continue };
                     let verdict = match found.verdict {
                         Verdict::Comparable => "comparable",
@@ -703,7 +708,7 @@ fn significance(section: &mut Section, run: &Run, scenarios: &[&str], setting: &
                         (*scenario).to_owned(),
                         first.name.clone(),
                         second.name.clone(),
-                        what.to_owned(),
+                        title.to_owned(),
                         found.pairs.to_string(),
                         format!("{} ± {}", number(found.difference), number(found.margin)),
                         number(found.t),
@@ -753,7 +758,7 @@ fn evaluate(run: &Run) -> Section {
     let scenarios = run.distinct(|cell| cell.scenario.clone());
     let names: Vec<&str> = scenarios.iter().map(String::as_str).collect();
     for setting in run.distinct(|cell| cell.setting.clone()) {
-        let of = |cell: &&Cell| cell.setting == setting;
+        let is_of_setting = |cell: &&Cell| cell.setting == setting;
         let mut table = Table::new(&[
             "scenario",
             "clients:",
@@ -772,7 +777,7 @@ fn evaluate(run: &Run) -> Section {
             let cells: Vec<&Cell> = run
                 .cells
                 .iter()
-                .filter(of)
+                .filter(is_of_setting)
                 .filter(|cell| cell.scenario == *scenario && cell.right > 0)
                 .collect();
             let mut levels: Vec<(usize, usize)> =
@@ -814,7 +819,7 @@ fn evaluate(run: &Run) -> Section {
                 .iter()
                 .map(|(clients, bytes)| if by_clients { clients.to_string() } else { size(*bytes) })
                 .collect();
-            let chart = |what: &str, unit: &str, value: fn(&Cell) -> f64| {
+            let chart = |title: &str, unit: &str, value: fn(&Cell) -> f64| {
                 let series = |system: &crate::results::System| {
                     let at = |level: &(usize, usize)| {
                         mean(
@@ -832,7 +837,7 @@ fn evaluate(run: &Run) -> Section {
                     }
                 };
                 let series: Vec<Series> = run.systems.iter().map(series).collect();
-                lines(&format!("{scenario}, {setting}: {what}"), unit, &labels, &series)
+                lines(&format!("{scenario}, {setting}: {title}"), unit, &labels, &series)
             };
             charts.push(chart("throughput", "1/s", |cell| cell.rate));
             charts.push(chart("mean response", "ms", |cell| cell.mean));
@@ -942,8 +947,8 @@ fn setting_charts(run: &Run) -> Vec<String> {
             .map(|system| system.name.as_str())
             .filter(|name| cells.iter().any(|cell| cell.system == *name))
             .collect();
-        for (what, unit, value) in values {
-            let of = |name: &str, load: (usize, usize)| {
+        for (title, unit, value) in values {
+            let mean_of = |name: &str, load: (usize, usize)| {
                 mean(
                     cells
                         .iter()
@@ -960,16 +965,16 @@ fn setting_charts(run: &Run) -> Vec<String> {
                         name: (*name).to_owned(),
                         colour: colour(run, name),
                         dashed: false,
-                        values: loads.iter().map(|load| of(name, *load)).collect(),
+                        values: loads.iter().map(|load| mean_of(name, *load)).collect(),
                     })
                     .collect();
-                charts.push(bars(&format!("{scenario}: {what}"), unit, &groups, &series));
+                charts.push(bars(&format!("{scenario}: {title}"), unit, &groups, &series));
             } else if let Some(load) = loads.first() {
-                let all: Vec<(String, Vec<f64>)> = names
+                let means: Vec<(String, Vec<f64>)> = names
                     .iter()
-                    .filter_map(|name| Some(((*name).to_owned(), vec![of(name, *load)?])))
+                    .filter_map(|name| Some(((*name).to_owned(), vec![mean_of(name, *load)?])))
                     .collect();
-                charts.push(rows(&format!("{scenario}: {what}"), unit, &[(what, 0)], &all));
+                charts.push(rows(&format!("{scenario}: {title}"), unit, &[(title, 0)], &means));
             }
         }
     }
@@ -1035,11 +1040,11 @@ fn memory_charts<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Vec<St
 
 fn published_figures(runs: &[Run]) -> Section {
     let mut section = Section::new("The published rounds");
-    let here =
+    let machine =
         runs.first().map(|run| format!(" This run: {}, {} cores.", run.machine.processor, run.machine.cores));
     section.text(format!(
         "Their figures stand in the tables above as they were printed.{} Theirs:",
-        here.unwrap_or_default()
+        machine.unwrap_or_default()
     ));
     section.blocks.push(Block::List(
         SOURCES
@@ -1048,8 +1053,15 @@ fn published_figures(runs: &[Run]) -> Section {
             .collect(),
     ));
     let mut table = Table::new(&["source", "", "of", "what", "as published", "remark"]);
-    for one in published::conditions() {
-        let cells = [one.round, one.kind, one.of, one.what, one.value, one.remark];
+    for condition in published::conditions() {
+        let cells = [
+            condition.round,
+            condition.kind,
+            condition.of,
+            condition.what,
+            condition.value,
+            condition.remark,
+        ];
         table.rows.push(cells.map(str::to_owned).to_vec());
     }
     section

@@ -16,10 +16,10 @@ pub(super) fn start(
     }
     arguments.extend_from_slice(more);
     let mut running = place.start(name, place.system_core, &place.busbar, &arguments)?;
-    let address = running.wait(|running| field(&running.said(), "http="))?;
+    let address = running.wait(|running| field(&running.output(), "http="))?;
     let port = address.rsplit(':').next().and_then(|port| port.parse().ok());
     let port = port.ok_or_else(|| running.fails("it names no address"))?;
-    let admin = field(&running.said(), "admin=").and_then(|address| address.parse().ok());
+    let admin = field(&running.output(), "admin=").and_then(|address| address.parse().ok());
     let mut system = System::started(name, version(&place.busbar, "--version"), port, running);
     system.admin = admin;
     Ok(system)

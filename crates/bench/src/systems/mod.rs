@@ -91,11 +91,11 @@ impl Place {
         let log = self.work.join(format!("{file_name}.log"));
         let out = File::create(&log).map_err(fail)?;
         // Whatever ends this process, a second Ctrl-C and SIGKILL included, ends what it has started.
-        let mut all: Vec<&str> =
+        let mut command: Vec<&str> =
             if has("setpriv") { vec!["setpriv", "--pdeathsig", "TERM"] } else { Vec::new() };
-        all.extend(words.iter().map(String::as_str));
-        let child = Command::new(all[0])
-            .args(&all[1..])
+        command.extend(words.iter().map(String::as_str));
+        let child = Command::new(command[0])
+            .args(&command[1..])
             .env("ROUND", &self.round)
             // A Ctrl-C is for this process, which ends the others when it has made its report.
             .process_group(0)
@@ -118,7 +118,7 @@ struct Running {
 
 impl Running {
     /// What it has said.
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         let mut text = Vec::new();
         if let Ok(file) = File::open(&self.log) {
             // As far as it goes.
@@ -127,11 +127,11 @@ impl Running {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    fn fails(&self, what: &str) -> String {
-        let said = self.said();
-        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    fn fails(&self, failure: &str) -> String {
+        let output = self.output();
+        let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
-        format!("{}: {what}: {}", self.command, if last.is_empty() { "it says nothing" } else { &last })
+        format!("{}: {failure}: {}", self.command, if last.is_empty() { "it says nothing" } else { &last })
     }
 
     /// Waits until `ready` has something, as long as the process runs.
@@ -269,10 +269,10 @@ impl System {
     }
 
     /// What it has said until now, if it was started here.
-    pub fn said(&self) -> String {
+    pub fn output(&self) -> String {
         let running =
             self.running.as_ref().map(|one| one.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-        running.map_or(String::new(), |running| running.said())
+        running.map_or(String::new(), |running| running.output())
     }
 
     /// The load that a scenario still needs before it is measured.
@@ -306,7 +306,7 @@ impl Backend {
     pub fn start(place: &Place) -> Result<Backend, String> {
         let arguments = ["backend", "--listen", "127.0.0.1:0", "--workers", "1"].map(str::to_owned);
         let mut running = place.start("backend", place.backend_core, &place.busbar, &arguments)?;
-        let address = running.wait(|running| field(&running.said(), "http="))?;
+        let address = running.wait(|running| field(&running.output(), "http="))?;
         let address = address.parse().map_err(|_| running.fails("it names no address"))?;
         let (process, command) =
             (Process { name: "backend".to_owned(), id: running.child.id() }, running.command.clone());
@@ -325,8 +325,8 @@ impl Backend {
 }
 
 /// The word behind `name` in what a process said, once its line is whole.
-fn field(said: &str, name: &str) -> Option<String> {
-    let lines = said.rsplit_once('\n')?.0;
+fn field(output: &str, name: &str) -> Option<String> {
+    let lines = output.rsplit_once('\n')?.0;
     let word = lines.split_ascii_whitespace().find_map(|word| word.strip_prefix(name))?;
     Some(word.to_owned())
 }
@@ -435,8 +435,8 @@ mod tests {
 
     #[test]
     fn fields_of_ready_lines() {
-        let said = "note\nbusbar ready http=127.0.0.1:1 https=- artifacts=2\nbusbar rea";
-        assert_eq!(field(said, "http="), Some("127.0.0.1:1".to_owned()));
+        let output = "note\nbusbar ready http=127.0.0.1:1 https=- artifacts=2\nbusbar rea";
+        assert_eq!(field(output, "http="), Some("127.0.0.1:1".to_owned()));
         assert_eq!(field("busbar ready http=127.0.0.1:1", "http="), None, "the line is not whole");
     }
 
@@ -451,13 +451,13 @@ mod tests {
 
         let mut runs =
             place.start("runs", None, &sh, &["-c".into(), "echo ready x=1; exec sleep 1000".into()]).unwrap();
-        assert_eq!(runs.wait(|running| field(&running.said(), "x=")).unwrap(), "1");
+        assert_eq!(runs.wait(|running| field(&running.output(), "x=")).unwrap(), "1");
         let process = Process { name: "sleep".into(), id: runs.child.id() };
         drop(runs);
         assert_eq!(process.usage(), None);
         // What starts it is there, so that it may be the wait that says it.
         let none = place.start("none", None, Path::new("/no/such/program"), &[]);
-        let why = none.and_then(|mut own| own.wait(|_| None::<()>)).unwrap_err();
+        let why = none.and_then(|mut running| running.wait(|_| None::<()>)).unwrap_err();
         assert!(why.contains("/no/such/program"), "{why}");
         std::fs::remove_dir_all(work).unwrap();
     }

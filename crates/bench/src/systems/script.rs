@@ -32,7 +32,7 @@ pub fn scripts() -> Vec<String> {
 pub(super) fn start(place: &Place, name: &str, backend: SocketAddr) -> Result<System, String> {
     let folder = folder(name).ok_or_else(|| {
         format!(
-            "{name} is no peer: nginx, haproxy, NAME=URL, a folder (below {FOLDER}) with a script `start`, or an installation of WSO2"
+            "{name} is not a peer: nginx, haproxy, NAME=URL, a folder (below {FOLDER}) with a script `start`, or an installation of WSO2"
         )
     })?;
     let about = std::fs::read_to_string(folder.join("about")).unwrap_or_default();

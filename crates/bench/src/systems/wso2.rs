@@ -67,11 +67,11 @@ impl Installation {
     /// What the installation says of itself, or what its folder is called.
     fn version(&self, folder: &Path) -> String {
         let text = std::fs::read_to_string(folder.join("bin/version.txt")).unwrap_or_default();
-        let said =
+        let version =
             text.lines().next().unwrap_or_default().trim().trim_start_matches(self.name).trim().to_owned();
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let named = name.rsplit_once('-').map_or("", |(_, version)| version);
-        if said.is_empty() { named.to_owned() } else { said.trim_start_matches('v').to_owned() }
+        if version.is_empty() { named.to_owned() } else { version.trim_start_matches('v').to_owned() }
     }
 }
 

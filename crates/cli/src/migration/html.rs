@@ -29,18 +29,18 @@ pub fn page(report: &Report) -> String {
     counts_row(&mut out, &report.summary);
     out += "<h2>Artifacts</h2><table><tr><th>Kind</th><th>Name</th><th>Status</th><th>Why</th></tr>";
     let mut artifacts: Vec<_> = report.artifacts.iter().collect();
-    artifacts.sort_by_key(|own| std::cmp::Reverse(own.status));
-    for own in artifacts {
+    artifacts.sort_by_key(|artifact| std::cmp::Reverse(artifact.status));
+    for artifact in artifacts {
         let _ = write!(
             out,
             "<tr><td>{}</td><td>{}<br><code>{}</code></td><td class=\"{}\">{}</td><td>",
-            escaped(&own.kind),
-            escaped(&own.name),
-            escaped(&own.place),
-            class(own.status),
-            own.status.words()
+            escaped(&artifact.kind),
+            escaped(&artifact.name),
+            escaped(&artifact.place),
+            class(artifact.status),
+            artifact.status.words()
         );
-        reasons(&mut out, &own.reasons);
+        reasons(&mut out, &artifact.reasons);
         out += "</td></tr>";
     }
     out += "</table><h2>Elements</h2><table><tr><th>Element</th>";
@@ -78,15 +78,15 @@ fn counts_row(out: &mut String, counts: &Counts) {
 
 fn reasons(out: &mut String, reasons: &[Reason]) {
     *out += "<ul>";
-    for own in reasons {
+    for reason in reasons {
         let _ = write!(
             out,
             "<li class=\"{}\"><code>{}</code> {}",
-            class(own.status),
-            escaped(&own.place),
-            escaped(&own.message)
+            class(reason.status),
+            escaped(&reason.place),
+            escaped(&reason.message)
         );
-        for help in &own.help {
+        for help in &reason.help {
             let _ = write!(out, "<br>{}", escaped(help));
         }
         *out += "</li>";

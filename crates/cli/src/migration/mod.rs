@@ -43,7 +43,7 @@ impl Status {
             Status::Runs if count != 1 => format!("{count} run"),
             Status::Differs if count != 1 => format!("{count} run with a difference"),
             Status::NeedsChange if count != 1 => format!("{count} need a change"),
-            one => format!("{count} {}", one.words()),
+            status => format!("{count} {}", status.words()),
         }
     }
 }
@@ -170,9 +170,13 @@ impl Report {
     pub fn new(path: &str, loaded: &Loaded) -> Report {
         let sources = &loaded.plan.sources;
         let faulty = || loaded.plan.faulty.iter();
-        let written = loaded.plan.written.iter().map(|own| own.span.file);
+        let written = loaded.plan.written.iter().map(|element| element.span.file);
         let files: BTreeSet<FileId> = written
-            .chain(faulty().filter(|own| own.kind != ArtifactKind::Archive).map(|own| own.span.file))
+            .chain(
+                faulty()
+                    .filter(|artifact| artifact.kind != ArtifactKind::Archive)
+                    .map(|artifact| artifact.span.file),
+            )
             .filter(|file| *file != FileId::BUILT_IN)
             .collect();
         let mut report = Report {
@@ -188,7 +192,7 @@ impl Report {
         for file in &files {
             report.file(*file, loaded);
         }
-        for archive in faulty().filter(|own| own.kind == ArtifactKind::Archive) {
+        for archive in faulty().filter(|artifact| artifact.kind == ArtifactKind::Archive) {
             let path = archive.name.as_deref().unwrap_or_default();
             let why = ("faulty-archive", Status::NeedsChange, archive.message.as_str());
             report.outside("archive", Path::new(path), why);
@@ -204,8 +208,10 @@ impl Report {
             };
             report.outside(kind, path, why);
         }
-        for found in
-            loaded.found.iter().filter(|own| own.span().is_none_or(|span| !files.contains(&span.file)))
+        for found in loaded
+            .found
+            .iter()
+            .filter(|finding| finding.span().is_none_or(|span| !files.contains(&span.file)))
         {
             let reason = reason(found, sources);
             if found.rule == "server-setting" {
@@ -214,7 +220,7 @@ impl Report {
                 report.beside.push(reason)
             }
         }
-        report.artifacts.iter().for_each(|own| report.summary.add(own.status));
+        report.artifacts.iter().for_each(|artifact| report.summary.add(artifact.status));
         report.artifact_coverage = report.summary.coverage();
         let mut elements = Counts::default();
         for counts in report.elements.values() {
@@ -243,14 +249,17 @@ impl Report {
     fn file(&mut self, file: FileId, loaded: &Loaded) {
         let sources = &loaded.plan.sources;
         let Some(text) = sources.get(file).map(|source| source.text().clone()) else { return };
-        let found: Vec<&Diagnostic> =
-            loaded.found.iter().filter(|own| own.span().is_some_and(|span| span.file == file)).collect();
+        let found: Vec<&Diagnostic> = loaded
+            .found
+            .iter()
+            .filter(|finding| finding.span().is_some_and(|span| span.file == file))
+            .collect();
         let Ok(root) = config::parse(file, &text) else {
-            let reasons: Vec<Reason> = found.iter().map(|own| reason(own, sources)).collect();
-            let faulty = loaded.plan.faulty.iter().find(|own| own.span.file == file);
+            let reasons: Vec<Reason> = found.iter().map(|finding| reason(finding, sources)).collect();
+            let faulty = loaded.plan.faulty.iter().find(|artifact| artifact.span.file == file);
             self.artifacts.push(Artifact {
-                kind: faulty.map_or("file".to_owned(), |own| own.kind.to_string()),
-                name: faulty.and_then(|own| own.name.clone()).unwrap_or_default(),
+                kind: faulty.map_or("file".to_owned(), |artifact| artifact.kind.to_string()),
+                name: faulty.and_then(|artifact| artifact.name.clone()).unwrap_or_default(),
                 place: Span::new(file, 0, 0).place(sources),
                 status: worst(&reasons).max(Status::NeedsChange),
                 reasons,
@@ -259,8 +268,8 @@ impl Report {
         };
         if root.local() == "definitions" {
             root.elements()
-                .filter(|own| !own.is("description"))
-                .for_each(|own| self.artifact(own, &found, loaded));
+                .filter(|element| !element.is("description"))
+                .for_each(|element| self.artifact(element, &found, loaded));
         } else {
             self.artifact(&root, &found, loaded);
         }
@@ -270,13 +279,16 @@ impl Report {
         let sources = &loaded.plan.sources;
         let inside: Vec<&Diagnostic> = found
             .iter()
-            .filter(|own| own.span().is_some_and(|span| holds(element.span(), span)))
+            .filter(|finding| finding.span().is_some_and(|span| holds(element.span(), span)))
             .copied()
             .collect();
-        let mut reasons: Vec<Reason> =
-            inside.iter().map(|own| reason(own, sources)).filter(|own| own.status > Status::Runs).collect();
+        let mut reasons: Vec<Reason> = inside
+            .iter()
+            .map(|finding| reason(finding, sources))
+            .filter(|reason| reason.status > Status::Runs)
+            .collect();
         // Left out with its archive.
-        let left_out = loaded.plan.faulty.iter().find(|own| own.span == element.span());
+        let left_out = loaded.plan.faulty.iter().find(|artifact| artifact.span == element.span());
         if let Some(faulty) = left_out.filter(|_| worst(&reasons) < Status::NeedsChange) {
             reasons.push(Reason {
                 rule: "faulty-archive",
@@ -310,19 +322,20 @@ impl Report {
                 continue;
             }
             // The innermost element around a finding is the one that it is about.
-            let about = |own: &&&Diagnostic| {
-                own.span().is_some_and(|span| {
+            let about = |finding: &&&Diagnostic| {
+                finding.span().is_some_and(|span| {
                     holds(element.span(), span) && !element.elements().any(|child| holds(child.span(), span))
                 })
             };
-            let status = found.iter().filter(about).map(|own| status(own)).max().unwrap_or(Status::Runs);
+            let status =
+                found.iter().filter(about).map(|finding| status(finding)).max().unwrap_or(Status::Runs);
             self.elements.entry(element.local().to_owned()).or_default().add(status);
         }
     }
 }
 
 fn worst(reasons: &[Reason]) -> Status {
-    reasons.iter().map(|own| own.status).max().unwrap_or(Status::Runs)
+    reasons.iter().map(|reason| reason.status).max().unwrap_or(Status::Runs)
 }
 
 fn holds(outer: Span, inner: Span) -> bool {

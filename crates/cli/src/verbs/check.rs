@@ -66,7 +66,7 @@ pub fn run(args: Args) -> ExitCode {
         for line in &fixed.errors {
             eprintln!("busbar check: {line}");
         }
-        // Beside the findings where people read them, else not among them.
+        // Written to stderr where findings are for people, else not at all.
         for line in &fixed.changes {
             match args.format {
                 Format::Human => println!("fixed {line}"),
@@ -137,31 +137,31 @@ fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
     loaded
 }
 
-/// Most rounds: what one change brings to light the next one mends.
+/// Most rounds: a fix may bring up the next finding.
 const ROUNDS: usize = 10;
 
 /// Applies all fixes, and leaves in `loaded` what is found then.
 fn fix_all(path: &Path, services: &Services, remarks: &[String], loaded: &mut Loaded) -> Fixed {
-    let mut all = Fixed::default();
+    let mut done = Fixed::default();
     for _ in 0..ROUNDS {
         let fixed = fix::apply(&loaded.found, &loaded.plan.sources);
         let changed = !fixed.changes.is_empty();
-        all.changes.extend(fixed.changes);
-        all.errors = fixed.errors;
+        done.changes.extend(fixed.changes);
+        done.errors = fixed.errors;
         if !changed {
             break;
         }
         *loaded = found(path, services, remarks);
     }
-    all
+    done
 }
 
-/// What the rules say of themselves.
+/// The summary and reason of a rule.
 fn described(id: &str) -> Option<render::RuleText<'static>> {
-    let own = lint::RULES.iter().find(|rule| rule.id == id);
-    let own = own.map(|rule| render::RuleText { summary: rule.summary, reason: rule.reason });
+    let rule = lint::RULES.iter().find(|rule| rule.id == id);
+    let text = rule.map(|rule| render::RuleText { summary: rule.summary, reason: rule.reason });
     let loading = || lint::LOADING.iter().find(|rule| rule.id == id);
-    own.or_else(|| loading().map(|rule| render::RuleText { summary: rule.meaning, reason: "" }))
+    text.or_else(|| loading().map(|rule| render::RuleText { summary: rule.meaning, reason: "" }))
 }
 
 /// What the settings say of the language, and names in them that nobody knows. Nothing is sent, so that every https address

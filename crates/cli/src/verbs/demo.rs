@@ -31,7 +31,7 @@ const ADMIN: u16 = 9164;
 /// A local address with a port that is free.
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Characters of a line.
+/// The width of a line.
 const WIDTH: usize = 100;
 
 /// Starts the embedded backend and the example round, and shows every scenario.
@@ -58,8 +58,8 @@ pub struct Args {
 
 fn scenario(name: &str) -> Result<&'static Scenario, String> {
     find(name).ok_or_else(|| {
-        let known = all().map(|scenario| scenario.name);
-        diagnostics::did_you_mean(name, known).unwrap_or_else(|| "there is no such scenario".to_owned())
+        let names = all().map(|scenario| scenario.name);
+        diagnostics::did_you_mean(name, names).unwrap_or_else(|| "there is no such scenario".to_owned())
     })
 }
 
@@ -151,8 +151,8 @@ fn demo(args: &Args) -> Result<bool, String> {
             let mut outcomes = Vec::new();
             for scenario in scenarios {
                 let case = scenario.case(args.size);
-                let answer = bus.ask(&client, scenario, &case).await;
-                outcomes.push(page.scenario(scenario, &case, &answer, &bus.address(scenario)));
+                let response = bus.ask(&client, scenario, &case).await;
+                outcomes.push(page.scenario(scenario, &case, &response, &bus.address(scenario)));
                 page.flush();
             }
             page.table(&outcomes);
@@ -203,7 +203,7 @@ fn free(port: u16) -> SocketAddr {
     }
 }
 
-/// What came back, or why nothing did.
+/// The answer, or why there is none.
 type Came = Result<Response, String>;
 
 struct Response {
@@ -245,12 +245,12 @@ impl Bus {
             return ask(client, &target, case, request.body.clone()).await;
         }
         let target = Target::https("localhost", self.https.port(), self.tls.clone());
-        let mut asked = self.client.secure(&request.body)?;
-        let sent = asked.bytes.clone();
+        let mut message = self.client.secure(&request.body)?;
+        let sent = message.bytes.clone();
         let bytes_in = sent.len();
         let mut response = ask(client, &target, case, sent).await?;
         response.secured = Some((bytes_in, response.body.len()));
-        response.body = self.client.open(&mut asked, &response.body)?;
+        response.body = self.client.open(&mut message, &response.body)?;
         Ok(response)
     }
 }
@@ -383,7 +383,7 @@ impl Page {
         outcome.passed = verdict.is_ok();
         let line = match verdict {
             Ok(()) => format!("{}    {}, {}", self.paint(GREEN, "✓"), asked_for(case), outcome.time),
-            Err(what) => format!("{}    {what}", self.paint(RED, "✗")),
+            Err(reason) => format!("{}    {reason}", self.paint(RED, "✗")),
         };
         self.line(format!("  {line}"));
         self.line("");
@@ -406,34 +406,35 @@ impl Page {
         self.block("out", &line, &excerpt(&response.body, WIDTH - 7, 2));
     }
 
-    fn block(&mut self, what: &str, line: &str, body: &[String]) {
-        self.line(format!("  {} {line}", self.paint(DIM, &format!("{what:4}"))));
+    fn block(&mut self, label: &str, line: &str, body: &[String]) {
+        self.line(format!("  {} {line}", self.paint(DIM, &format!("{label:4}"))));
         for line in body {
             self.line(format!("       {line}"));
         }
     }
 
     fn table(&mut self, outcomes: &[Outcome]) {
-        let width =
-            |of: fn(&Outcome) -> &str| outcomes.iter().map(|one| of(one).chars().count()).max().unwrap_or(0);
-        let (name, about) = (width(|one| one.name), width(|one| one.about));
+        let width = |text_of: fn(&Outcome) -> &str| {
+            outcomes.iter().map(|outcome| text_of(outcome).chars().count()).max().unwrap_or(0)
+        };
+        let (name, about) = (width(|outcome| outcome.name), width(|outcome| outcome.about));
         let head =
             format!("  {:name$}  {:about$}  status  bytes in  bytes out      time", "scenario", "shows");
         let head = self.paint(DIM, &head);
         self.line(head);
-        for one in outcomes {
-            let mark = if one.passed { self.paint(GREEN, "✓") } else { self.paint(RED, "✗") };
+        for outcome in outcomes {
+            let mark = if outcome.passed { self.paint(GREEN, "✓") } else { self.paint(RED, "✗") };
             self.line(format!(
                 "{mark} {:name$}  {:about$}  {:>6}  {:>8}  {:>9}  {:>8}",
-                one.name,
-                one.about,
-                one.status,
-                grouped(one.sent),
-                one.received,
-                one.time
+                outcome.name,
+                outcome.about,
+                outcome.status,
+                grouped(outcome.sent),
+                outcome.received,
+                outcome.time
             ));
         }
-        let passed = outcomes.iter().filter(|one| one.passed).count();
+        let passed = outcomes.iter().filter(|outcome| outcome.passed).count();
         let code = if passed == outcomes.len() { GREEN } else { RED };
         let sum = self.paint(code, &format!("{passed} of {} answers are what they must be", outcomes.len()));
         self.line("");
@@ -466,7 +467,7 @@ impl Page {
     }
 }
 
-/// What was asked of the answer and is true.
+/// The promises about the answer that it keeps.
 fn asked_for(case: &Case) -> String {
     match &case.expect.body {
         Entity::Empty => "no body".to_owned(),

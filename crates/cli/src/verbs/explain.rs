@@ -248,22 +248,23 @@ impl Text<'_> {
     /// What happens around the flows: mostly the same for all of them.
     fn stages(&mut self, flows: &[Flow]) {
         let with: Vec<&Flow> = flows.iter().filter(|flow| !flow.stages.is_empty()).collect();
-        let mut all: Vec<&Around> = Vec::new();
+        let mut stages: Vec<&Around> = Vec::new();
         for stage in with.iter().flat_map(|flow| &flow.stages) {
-            if all.contains(&stage) {
+            if stages.contains(&stage) {
                 continue;
             }
-            all.push(stage);
+            stages.push(stage);
             let having: Vec<&str> = with
                 .iter()
                 .filter(|flow| flow.stages.contains(stage))
                 .map(|flow| flow.name.as_str())
                 .collect();
-            let of = if having.len() == with.len() { "each service".to_owned() } else { having.join(", ") };
+            let names =
+                if having.len() == with.len() { "each service".to_owned() } else { having.join(", ") };
             let need = self.need(stage.need, word(stage.need));
-            let _ = writeln!(self.out, "{} {of}: {}, {need}: {}", stage.place, stage.name, stage.why);
+            let _ = writeln!(self.out, "{} {names}: {}, {need}: {}", stage.place, stage.name, stage.why);
         }
-        if !all.is_empty() {
+        if !stages.is_empty() {
             self.out.push('\n');
         }
     }
@@ -373,6 +374,6 @@ fn steps_json(steps: &[Step], plan: &Plan) -> Vec<Json> {
 fn endpoints_json(endpoints: &[Behind]) -> Vec<Json> {
     endpoints
         .iter()
-        .map(|one| json!({ "name": one.name, "copies": one.times, "addresses": one.addresses, "need": word(one.need), "why": one.why }))
+        .map(|destination| json!({ "name": destination.name, "copies": destination.times, "addresses": destination.addresses, "need": word(destination.need), "why": destination.why }))
         .collect()
 }

@@ -39,13 +39,13 @@ pub fn run(args: Args) -> ExitCode {
         }
     };
     let mut loaded = load(&args.path, &services, None, None);
-    if let Some(nothing) = loaded.found.iter().find(|own| own.rule == "no-configuration") {
+    if let Some(nothing) = loaded.found.iter().find(|finding| finding.rule == "no-configuration") {
         eprintln!("busbar migrate: {}", nothing.message);
         return ExitCode::FAILURE;
     }
     // Of the rules, the one that finds what fails for every message; what the others find runs as it does elsewhere.
     let by_rules = lint::check(loaded.good.configuration(), &crate::load::registry(), &services.settings);
-    loaded.found.extend(by_rules.into_iter().filter(|own| own.rule == "circular-sequence"));
+    loaded.found.extend(by_rules.into_iter().filter(|finding| finding.rule == "circular-sequence"));
     let report = Report::new(&args.path.display().to_string(), &loaded);
     let out = match args.format {
         Format::Human => human(&report),
@@ -71,12 +71,14 @@ fn indented(out: &mut String, lines: &[String]) {
 
 fn human(report: &Report) -> String {
     let mut out = String::new();
-    let width = |of: &dyn Fn(usize) -> usize| (0..report.artifacts.len()).map(of).max().unwrap_or(0);
+    let width =
+        |length_of: &dyn Fn(usize) -> usize| (0..report.artifacts.len()).map(length_of).max().unwrap_or(0);
     let kinds = width(&|at| report.artifacts[at].kind.chars().count());
     let names = width(&|at| report.artifacts[at].name.chars().count()).min(50);
-    for own in &report.artifacts {
-        let _ = writeln!(out, "{:kinds$}  {:names$}  {}", own.kind, own.name, own.status.words());
-        for reason in &own.reasons {
+    for artifact in &report.artifacts {
+        let _ =
+            writeln!(out, "{:kinds$}  {:names$}  {}", artifact.kind, artifact.name, artifact.status.words());
+        for reason in &artifact.reasons {
             let _ = writeln!(out, "    {}: {}", reason.place, reason.message);
             indented(&mut out, &reason.help);
         }

@@ -69,6 +69,6 @@ pub fn run(args: Args) -> ExitCode {
 
 /// The format of the log, where the settings cannot be read.
 fn format_asked(set: &[String]) -> Option<String> {
-    let set = set.iter().rev().find_map(|one| one.strip_prefix("log.format=").map(str::to_owned));
+    let set = set.iter().rev().find_map(|setting| setting.strip_prefix("log.format=").map(str::to_owned));
     set.or_else(|| std::env::var("BUSBAR_LOG_FORMAT").ok())
 }

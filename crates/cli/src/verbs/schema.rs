@@ -62,13 +62,13 @@ struct Type {
 /// The schema.
 pub fn schema(registry: &Registry) -> String {
     let mut types: BTreeMap<String, Type> = BTreeMap::new();
-    let all = parts();
-    for part in &all {
-        types.insert(type_of(part.way), artifact(part, &all));
+    let shapes = parts();
+    for part in &shapes {
+        types.insert(type_of(part.way), artifact(part, &shapes));
     }
     let mut mediators: BTreeMap<String, String> = BTreeMap::new();
     // Operations that are not here may have any name.
-    for definition in registry.definitions.iter().filter(|one| one.name != flow::OPERATION) {
+    for definition in registry.definitions.iter().filter(|definition| definition.name != flow::OPERATION) {
         let name = format!("mediator.{}", definition.name);
         mediators.insert(definition.name.to_owned(), name);
         mediator(definition, &mut types);
@@ -94,12 +94,12 @@ pub fn schema(registry: &Registry) -> String {
     }
     out += "    </xs:choice>\n    <xs:attribute name=\"name\" type=\"xs:string\"/>\n    <xs:attribute name=\"description\" type=\"xs:string\"/>\n    <xs:anyAttribute namespace=\"##other\" processContents=\"lax\"/>\n  </xs:complexType>\n";
     out += "\n  <xs:group name=\"mediators\">\n    <xs:choice>\n";
-    for (name, own) in &mediators {
-        let _ = writeln!(out, "      <xs:element name=\"{name}\" type=\"s:{own}\"/>");
+    for (name, type_name) in &mediators {
+        let _ = writeln!(out, "      <xs:element name=\"{name}\" type=\"s:{type_name}\"/>");
     }
     out += "    </xs:choice>\n  </xs:group>\n";
-    for (name, own) in &types {
-        write_type(&mut out, name, own, &mediators);
+    for (name, part_type) in &types {
+        write_type(&mut out, name, part_type, &mediators);
     }
     out += "</xs:schema>\n";
     out
@@ -142,8 +142,8 @@ fn type_of(way: &str) -> String {
     way.replace('/', ".")
 }
 
-fn artifact(part: &Part, all: &[Part]) -> Type {
-    let mut own = Type::default();
+fn artifact(part: &Part, shapes: &[Part]) -> Type {
+    let mut part_type = Type::default();
     for name in &part.attributes {
         let values = if BOOLEANS.contains(name) {
             "s:boolean"
@@ -152,11 +152,11 @@ fn artifact(part: &Part, all: &[Part]) -> Type {
         } else {
             "xs:string"
         };
-        own.attributes.push(((*name).to_owned(), values.to_owned(), false, String::new()));
+        part_type.attributes.push(((*name).to_owned(), values.to_owned(), false, String::new()));
     }
     for name in &part.elements {
         let inside = format!("{}/{name}", part.way);
-        let has = |way: &str| all.iter().any(|other| other.way == way);
+        let has = |way: &str| shapes.iter().any(|other| other.way == way);
         let type_name = if has(&inside) {
             type_of(&inside)
         } else if has(name) {
@@ -164,78 +164,88 @@ fn artifact(part: &Part, all: &[Part]) -> Type {
         } else {
             "text".to_owned()
         };
-        own.elements.insert((*name).to_owned(), type_name);
+        part_type.elements.insert((*name).to_owned(), type_name);
     }
-    own.mediators = part.content == Content::Mediators;
-    own.text = matches!(part.content, Content::Text | Content::Any);
-    own.others = part.content == Content::Any;
-    if own.mediators {
-        own.elements.insert("description".to_owned(), "description".to_owned());
+    part_type.mediators = part.content == Content::Mediators;
+    part_type.text = matches!(part.content, Content::Text | Content::Any);
+    part_type.others = part.content == Content::Any;
+    if part_type.mediators {
+        part_type.elements.insert("description".to_owned(), "description".to_owned());
     }
-    own
+    part_type
 }
 
 /// The types of a mediator and of the elements inside of it.
 fn mediator(definition: &Definition, types: &mut BTreeMap<String, Type>) {
     let name = format!("mediator.{}", definition.name);
     let inside = definition.page.inside;
-    let mut own = Type { documentation: definition.summary.to_owned(), ..Type::default() };
-    own.attributes = attributes(definition.attributes);
+    let mut mediator_type = Type { documentation: definition.summary.to_owned(), ..Type::default() };
+    mediator_type.attributes = attributes(definition.attributes);
     for common in flow::COMMON_ATTRIBUTES {
-        if !definition.attributes.iter().any(|one| one.name == *common) {
-            own.attributes.push(((*common).to_owned(), "xs:string".to_owned(), false, String::new()));
+        if !definition.attributes.iter().any(|attribute| attribute.name == *common) {
+            mediator_type.attributes.push((
+                (*common).to_owned(),
+                "xs:string".to_owned(),
+                false,
+                String::new(),
+            ));
         }
     }
     match definition.children {
-        Children::Mediators => own.mediators = true,
+        Children::Mediators => mediator_type.mediators = true,
         Children::None => {}
         Children::Elements(names) => {
-            own.mediators = names.contains(&"#mediators");
-            own.others = names.contains(&"*");
-            own.text = names.contains(&"*") || names.contains(&"text()");
+            mediator_type.mediators = names.contains(&"#mediators");
+            mediator_type.others = names.contains(&"*");
+            mediator_type.text = names.contains(&"*") || names.contains(&"text()");
             // The parameters of operations are told by their names only.
             let told = names.iter().filter(|name| !name.contains(['#', '*', '(', ':']));
-            own.elements.extend(told.map(|name| ((*name).to_owned(), "any".to_owned())));
+            mediator_type.elements.extend(told.map(|name| ((*name).to_owned(), "any".to_owned())));
         }
     }
-    children(&name, "", inside, &mut own);
-    own.elements.entry("description".to_owned()).or_insert_with(|| "description".to_owned());
-    types.insert(name.clone(), own);
-    for one in inside {
+    children(&name, "", inside, &mut mediator_type);
+    mediator_type.elements.entry("description".to_owned()).or_insert_with(|| "description".to_owned());
+    types.insert(name.clone(), mediator_type);
+    for child in inside {
         // An element of another language is checked by who reads it.
-        if one.way().contains(':') {
+        if child.way().contains(':') {
             continue;
         }
-        let way = format!("{name}.{}", type_of(one.way()));
-        let mut own = Type { documentation: one.meaning.to_owned(), ..Type::default() };
-        own.attributes = attributes(one.attributes);
-        if !own.attributes.iter().any(|(name, ..)| name == "description") {
-            own.attributes.push(("description".to_owned(), "xs:string".to_owned(), false, String::new()));
+        let way = format!("{name}.{}", type_of(child.way()));
+        let mut way_type = Type { documentation: child.meaning.to_owned(), ..Type::default() };
+        way_type.attributes = attributes(child.attributes);
+        if !way_type.attributes.iter().any(|(name, ..)| name == "description") {
+            way_type.attributes.push((
+                "description".to_owned(),
+                "xs:string".to_owned(),
+                false,
+                String::new(),
+            ));
         }
-        own.mediators = one.content == "mediator*";
-        own.text = !own.mediators && !one.content.is_empty();
-        own.others = own.text;
-        own.foreign = !own.mediators;
-        if own.mediators {
+        way_type.mediators = child.content == "mediator*";
+        way_type.text = !way_type.mediators && !child.content.is_empty();
+        way_type.others = way_type.text;
+        way_type.foreign = !way_type.mediators;
+        if way_type.mediators {
             // A list of its own may have a handler.
             for more in ["onError", "name", "trace", "statistics"] {
-                if !own.attributes.iter().any(|(name, ..)| name == more) {
-                    own.attributes.push((more.to_owned(), "xs:string".to_owned(), false, String::new()));
+                if !way_type.attributes.iter().any(|(name, ..)| name == more) {
+                    way_type.attributes.push((more.to_owned(), "xs:string".to_owned(), false, String::new()));
                 }
             }
-            own.elements.insert("description".to_owned(), "description".to_owned());
+            way_type.elements.insert("description".to_owned(), "description".to_owned());
         }
-        children(&name, one.way(), inside, &mut own);
-        types.insert(way, own);
+        children(&name, child.way(), inside, &mut way_type);
+        types.insert(way, way_type);
     }
 }
 
 /// The elements directly in one.
-fn children(mediator: &str, way: &str, inside: &[Inside], own: &mut Type) {
-    for one in inside {
+fn children(mediator: &str, way: &str, inside: &[Inside], parent: &mut Type) {
+    for child in inside {
         let Some(rest) = (match way {
-            "" => Some(one.way()),
-            way => one.way().strip_prefix(way).and_then(|rest| rest.strip_prefix('/')),
+            "" => Some(child.way()),
+            way => child.way().strip_prefix(way).and_then(|rest| rest.strip_prefix('/')),
         }) else {
             continue;
         };
@@ -243,18 +253,27 @@ fn children(mediator: &str, way: &str, inside: &[Inside], own: &mut Type) {
             continue;
         }
         if rest.contains(':') {
-            own.foreign = true;
+            parent.foreign = true;
         } else if rest == "endpoint" {
-            own.elements.insert(rest.to_owned(), "endpoint".to_owned());
+            parent.elements.insert(rest.to_owned(), "endpoint".to_owned());
         } else {
-            own.elements.insert(rest.to_owned(), format!("{mediator}.{}", type_of(one.way())));
+            parent.elements.insert(rest.to_owned(), format!("{mediator}.{}", type_of(child.way())));
         }
     }
 }
 
-fn attributes(all: &[Attribute]) -> Vec<(String, String, bool, String)> {
-    let plain = all.iter().filter(|one| !one.name.contains(':'));
-    plain.map(|one| (one.name.to_owned(), values(one.values), one.required, one.meaning.to_owned())).collect()
+fn attributes(attributes: &[Attribute]) -> Vec<(String, String, bool, String)> {
+    let plain = attributes.iter().filter(|attribute| !attribute.name.contains(':'));
+    plain
+        .map(|attribute| {
+            (
+                attribute.name.to_owned(),
+                values(attribute.values),
+                attribute.required,
+                attribute.meaning.to_owned(),
+            )
+        })
+        .collect()
 }
 
 /// The name of a simple type, or its words behind a `|`.
@@ -267,44 +286,46 @@ fn values(values: Values) -> String {
     }
 }
 
-fn write_type(out: &mut String, name: &str, own: &Type, mediators: &BTreeMap<String, String>) {
-    let mixed = if own.text { " mixed=\"true\"" } else { "" };
+fn write_type(out: &mut String, name: &str, written: &Type, mediators: &BTreeMap<String, String>) {
+    let mixed = if written.text { " mixed=\"true\"" } else { "" };
     let _ = writeln!(out, "\n  <xs:complexType name=\"{name}\"{mixed}>");
-    if !own.documentation.is_empty() {
+    if !written.documentation.is_empty() {
         let _ = writeln!(
             out,
             "    <xs:annotation><xs:documentation>{}</xs:documentation></xs:annotation>",
-            escaped(&own.documentation)
+            escaped(&written.documentation)
         );
     }
-    let any = !own.elements.is_empty() || own.mediators || own.others || own.foreign;
+    let any = !written.elements.is_empty() || written.mediators || written.others || written.foreign;
     if any {
         out.push_str("    <xs:choice minOccurs=\"0\" maxOccurs=\"unbounded\">\n");
-        let is_open = own.others && !own.mediators && own.elements.keys().all(|name| name == "description");
-        for (element, type_name) in own.elements.iter().filter(|_| !is_open) {
+        let is_open =
+            written.others && !written.mediators && written.elements.keys().all(|name| name == "description");
+        for (element, type_name) in written.elements.iter().filter(|_| !is_open) {
             let _ = writeln!(out, "      <xs:element name=\"{element}\" type=\"s:{type_name}\"/>");
         }
         // One name has one type in an element: a part goes before a mediator that is called like it.
-        let clash = own.elements.keys().any(|name| mediators.contains_key(name));
-        if own.mediators && !clash {
+        let clash = written.elements.keys().any(|name| mediators.contains_key(name));
+        if written.mediators && !clash {
             out.push_str("      <xs:group ref=\"s:mediators\"/>\n");
-        } else if own.mediators {
-            for (element, type_name) in mediators.iter().filter(|(name, _)| !own.elements.contains_key(*name))
+        } else if written.mediators {
+            for (element, type_name) in
+                mediators.iter().filter(|(name, _)| !written.elements.contains_key(*name))
             {
                 let _ = writeln!(out, "      <xs:element name=\"{element}\" type=\"s:{type_name}\"/>");
             }
         }
-        if own.others && is_open {
+        if written.others && is_open {
             // Inline documents may be in the namespace of the language where nobody took them out of it.
             out.push_str("      <xs:any namespace=\"##any\" processContents=\"skip\"/>\n");
-        } else if own.others || own.foreign {
+        } else if written.others || written.foreign {
             out.push_str("      <xs:any namespace=\"##other\" processContents=\"lax\"/>\n");
             out.push_str("      <xs:any namespace=\"##local\" processContents=\"lax\"/>\n");
         }
         out.push_str("    </xs:choice>\n");
     }
     let mut seen = BTreeSet::new();
-    for (attribute, type_name, required, meaning) in &own.attributes {
+    for (attribute, type_name, required, meaning) in &written.attributes {
         if seen.insert(attribute) {
             write_attribute(out, attribute, type_name, *required, meaning);
         }
@@ -406,7 +427,10 @@ mod tests {
             }
             let written = String::from_utf8_lossy(&bytes);
             let (_, found) = crate::docs::compiled(&written);
-            if found.iter().any(|one| RULES.contains(&one.rule) && one.severity >= Severity::Warning) {
+            if found
+                .iter()
+                .any(|finding| RULES.contains(&finding.rule) && finding.severity >= Severity::Warning)
+            {
                 continue;
             }
             match schema.validate(&document, element).first() {

@@ -88,53 +88,53 @@ fn create(place: &Place) -> Result<(), String> {
 
 fn set(entry: &Entry) -> Result<(), String> {
     let password = password(&entry.place)?;
-    let mut own = open(&entry.place, &password)?;
+    let mut sealed = open(&entry.place, &password)?;
     let mut secret = flow::vault::Secret::default();
     let mut input = std::io::stdin().lock().take(LARGEST);
-    input.read_to_string(&mut secret).map_err(|_| "the secret is no text".to_owned())?;
+    input.read_to_string(&mut secret).map_err(|_| "the secret is not text".to_owned())?;
     let end =
         secret.strip_suffix('\n').map_or(secret.len(), |rest| rest.strip_suffix('\r').unwrap_or(rest).len());
     secret.truncate(end);
     if secret.is_empty() {
         return Err("no secret came from standard input".to_owned());
     }
-    own.set(&entry.alias, secret)?;
-    save(&entry.place.file, &own, &password)
+    sealed.set(&entry.alias, secret)?;
+    save(&entry.place.file, &sealed, &password)
 }
 
 fn list(place: &Place) -> Result<(), String> {
-    let own = open(place, &password(place)?)?;
-    let text: String = own.aliases().map(|alias| format!("{alias}\n")).collect();
+    let sealed = open(place, &password(place)?)?;
+    let text: String = sealed.aliases().map(|alias| format!("{alias}\n")).collect();
     print(&text)
 }
 
 fn get(entry: &Entry) -> Result<(), String> {
-    let own = open(&entry.place, &password(&entry.place)?)?;
-    print(own.get(&entry.alias).ok_or_else(|| none(&entry.alias))?)
+    let sealed = open(&entry.place, &password(&entry.place)?)?;
+    print(sealed.get(&entry.alias).ok_or_else(|| none(&entry.alias))?)
 }
 
 fn remove(entry: &Entry) -> Result<(), String> {
     let password = password(&entry.place)?;
-    let mut own = open(&entry.place, &password)?;
-    if !own.remove(&entry.alias) {
+    let mut sealed = open(&entry.place, &password)?;
+    if !sealed.remove(&entry.alias) {
         return Err(none(&entry.alias));
     }
-    save(&entry.place.file, &own, &password)
+    save(&entry.place.file, &sealed, &password)
 }
 
 fn change_password(change: &Change) -> Result<(), String> {
-    let own = open(&change.place, &password(&change.place)?)?;
+    let sealed = open(&change.place, &password(&change.place)?)?;
     let new = flow::vault::password("BUSBAR_VAULT_NEW_PASSWORD", change.new_password_file.as_deref())?
         .ok_or("there is no new password: set BUSBAR_VAULT_NEW_PASSWORD, or name a file with --new-password-file")?;
-    save(&change.place.file, &own, &new)
+    save(&change.place.file, &sealed, &new)
 }
 
 fn none(alias: &str) -> String {
     format!("there is no secret {}", alias.escape_debug())
 }
 
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("cannot {what} {}: {}", path.display(), diagnostics::io_reason(error))
+fn failed(action: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("cannot {action} {}: {}", path.display(), diagnostics::io_reason(error))
 }
 
 /// The password of a vault that is there.
@@ -151,8 +151,8 @@ fn open(place: &Place, password: &str) -> Result<Sealed, String> {
 }
 
 /// Puts a vault in the place of the one before, in one step.
-fn save(path: &Path, own: &Sealed, password: &str) -> Result<(), String> {
-    let sealed = own.seal(password)?;
+fn save(path: &Path, vault: &Sealed, password: &str) -> Result<(), String> {
+    let sealed = vault.seal(password)?;
     let beside = path.with_extension(format!("new-{}", std::process::id()));
     let failed = |error: std::io::Error| failed("write", path, &error);
     let mut open = fs::OpenOptions::new();

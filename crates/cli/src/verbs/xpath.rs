@@ -129,10 +129,10 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
     let context = args.context.as_deref().filter(|c| c.trim() != "/").map(compile).transpose()?;
 
     // What looks at no document waits for none. From 2.0 on there may be no context item: nothing comes on standard input.
-    let later = args.xpath_version != LanguageVersion::V1;
+    let is_version2_or_later = args.xpath_version != LanguageVersion::V1;
     let mut begin = Vec::new();
     let mut absent = args.input.is_none() && context.is_none() && !expression.needs().document;
-    if args.input.is_none() && context.is_none() && later && !absent {
+    if args.input.is_none() && context.is_none() && is_version2_or_later && !absent {
         let mut stdin = std::io::stdin().lock();
         absent = stdin.is_terminal();
         if !absent {
@@ -142,7 +142,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
         }
     }
     if absent {
-        let node = if later { Node::ABSENT } else { Node::new(xml::Document::ROOT) };
+        let node = if is_version2_or_later { Node::ABSENT } else { Node::new(xml::Document::ROOT) };
         let host = Made::default();
         let cx = Context { node, locals: &variables.values, ..Context::without_document(&host) };
         let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
@@ -222,7 +222,7 @@ struct Variables {
 impl xpath::FunctionLibrary for Variables {
     fn variable(&self, prefix: &str, _: Option<&str>, local: &str) -> Option<xpath::VariableInfo> {
         let name = if prefix.is_empty() { local.to_owned() } else { format!("{prefix}:{local}") };
-        let slot = self.names.iter().rposition(|known| *known == name)? as u32;
+        let slot = self.names.iter().rposition(|variable| *variable == name)? as u32;
         Some(xpath::VariableInfo { slot, ..xpath::VariableInfo::default() })
     }
 }

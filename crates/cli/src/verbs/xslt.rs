@@ -81,7 +81,7 @@ pub fn run(args: Args) -> ExitCode {
 }
 
 fn transform(args: &Args) -> Result<(), Vec<String>> {
-    let one = |message: String| vec![message];
+    let failed = |message: String| vec![message];
     let dtd = match args.dtd {
         None => Dtd::Refuse,
         Some(DtdArg::Internal) => Dtd::Internal,
@@ -90,8 +90,9 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let mut params = Vec::new();
     let mut static_parameters = Vec::new();
     for param in &args.params {
-        let (name, value) =
-            param.split_once('=').ok_or_else(|| one(format!("--param {param}: name=value is expected")))?;
+        let (name, value) = param
+            .split_once('=')
+            .ok_or_else(|| failed(format!("--param {param}: name=value is expected")))?;
         params.push((name, xpath::Value::from(value)));
         static_parameters.push((name.to_owned(), value.to_owned()));
     }
@@ -99,7 +100,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let began = Instant::now();
     let uri = absolute(&args.stylesheet);
     let source =
-        std::fs::read(&args.stylesheet).map_err(|e| one(format!("{}: {e}", args.stylesheet.display())))?;
+        std::fs::read(&args.stylesheet).map_err(|e| failed(format!("{}: {e}", args.stylesheet.display())))?;
     let options = CompileOptions {
         uri: &uri,
         resolver: &resolver,
@@ -127,11 +128,11 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let no_input = args.initial_template.is_some() && args.input.is_none();
     let mut input = match no_input {
         true => Input::nothing(),
-        false => Input::open(args.input.as_deref()).map_err(one)?,
+        false => Input::open(args.input.as_deref()).map_err(failed)?,
     };
     let messages = |text: &str| eprintln!("{text}");
     let results = match &args.results {
-        Some(directory) => Some(FileResults::below(directory).map_err(one)?),
+        Some(directory) => Some(FileResults::below(directory).map_err(failed)?),
         None => FileResults::below(Path::new(".")).ok(),
     };
     let run = RunOptions {
@@ -149,28 +150,30 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         Stream::Never => false,
         _ if args.initial_template.is_some() || args.initial_mode.is_some() => {
             if args.stream == Stream::Always {
-                return Err(
-                    one("only what begins at the document streams: leave out --stream always".into()),
-                );
+                return Err(failed(
+                    "only what begins at the document streams: leave out --stream always".into(),
+                ));
             }
             false
         }
         Stream::Always if args.dtd.is_some() => {
-            return Err(one(
+            return Err(failed(
                 "a document whose DTD is read does not stream: leave out --dtd or --stream always".into(),
             ));
         }
         Stream::Always => true,
         // What is small runs on a tree: then nothing is written if it fails.
-        Stream::Auto => args.dtd.is_none() && streaming.whole.is_none() && input.is_large().map_err(one)?,
+        Stream::Auto => {
+            args.dtd.is_none() && streaming.whole.is_none() && input.is_large().map_err(failed)?
+        }
     };
     if streams {
         let insist = args.stream == Stream::Always;
         let stats = stylesheet
             .transform_stream(&mut input, &Limits::trusted(), &params, &run, insist, &mut std::io::stdout())
-            .map_err(|error| one(error.to_string()))?;
-        std::io::stdout().flush().map_err(|e| one(format!("standard output: {e}")))?;
-        results.map_or(Ok(()), FileResults::commit).map_err(one)?;
+            .map_err(|error| failed(error.to_string()))?;
+        std::io::stdout().flush().map_err(|e| failed(format!("standard output: {e}")))?;
+        results.map_or(Ok(()), FileResults::commit).map_err(failed)?;
         if args.stats {
             eprintln!(
                 "compiled in {compiled:?}, streamed {} bytes in {:?}, at most {} bytes held at once",
@@ -182,7 +185,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes).map_err(|e| one(format!("{}: {e}", input.name)))?;
+    input.read_to_end(&mut bytes).map_err(|e| failed(format!("{}: {e}", input.name)))?;
     let size = bytes.len();
     let parse = ParseOptions {
         limits: Limits::trusted(),
@@ -193,7 +196,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     };
     let input = match no_input {
         true => Document::new(),
-        false => Document::parse(bytes, &parse).map_err(|error| one(format!("{}:{error}", input.name)))?,
+        false => Document::parse(bytes, &parse).map_err(|error| failed(format!("{}:{error}", input.name)))?,
     };
     let parsed = began.elapsed();
 
@@ -202,11 +205,14 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let mut out = Vec::new();
     stylesheet
         .transform_to(&input, Document::ROOT, &params, &run, &mut out)
-        .map_err(|error| one(error.to_string()))?;
+        .map_err(|error| failed(error.to_string()))?;
     let transformed = began.elapsed();
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(&out).and_then(|()| stdout.flush()).map_err(|e| one(format!("standard output: {e}")))?;
-    results.map_or(Ok(()), FileResults::commit).map_err(one)?;
+    stdout
+        .write_all(&out)
+        .and_then(|()| stdout.flush())
+        .map_err(|e| failed(format!("standard output: {e}")))?;
+    results.map_or(Ok(()), FileResults::commit).map_err(failed)?;
     if args.stats {
         eprintln!(
             "compiled in {compiled:?}, parsed {size} bytes in {parsed:?}, transformed in {transformed:?} to {} bytes",

@@ -6,7 +6,7 @@ use super::*;
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// `None`: where none can be mounted there is nothing to see.
+    /// `None`: it cannot be mounted here, so the test is skipped.
     fn of(path: PathBuf, size: &str) -> Option<Mounted> {
         let options = format!("size={size}");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(&path).output();
@@ -66,7 +66,7 @@ fn a_full_disk_where_files_come_from_and_go_to() {
     drop(source);
 }
 
-/// Whoever is root may write anywhere but on a file system that nobody may write to.
+/// root may write anywhere except on a read-only file system.
 #[test]
 fn a_directory_that_nobody_may_write_to() {
     let places = Places::new("read-only");
@@ -113,8 +113,9 @@ fn many_clients_add_to_one_file() {
             std::thread::spawn(move || {
                 for number in 0..25 {
                     let body = format!("<l c=\"{client}\" n=\"{number}\">{}</l>", "x".repeat(client * 3000));
-                    let (status, _, answer) = ask(&address, "POST", "/services/A", body.as_bytes()).unwrap();
-                    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&answer));
+                    let (status, _, response) =
+                        ask(&address, "POST", "/services/A", body.as_bytes()).unwrap();
+                    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&response));
                 }
             })
         })
@@ -151,7 +152,7 @@ fn a_stop_in_the_middle_of_a_large_file() {
         bus.signal(signal);
         let _ = bus.wait();
         let (left, written) = (places.path("in/large.bin").exists(), places.path("out/large.bin"));
-        let length = written.metadata().map_or(0, |known| known.len());
+        let length = written.metadata().map_or(0, |metadata| metadata.len());
         assert!(length == 256 << 20 || left && length == 0, "{signal}: {length}\n{}", bus.stderr());
         if signal == "TERM" {
             assert!(

@@ -1,4 +1,4 @@
-//! What parameters do that no other test looks at.
+//! Effects of parameters that no other test checks.
 
 use super::*;
 
@@ -189,8 +189,8 @@ fn a_file_that_vanishes_while_it_is_in_work() {
         bus.says("took = a.txt", 1);
         fs::remove_file(places.path("in/a.txt")).unwrap();
         until("it has ended", &bus, || facts(&bus, "proxy/P")["processed"] == 1);
-        let said = bus.stderr().contains("a.txt was taken away by somebody");
-        assert_eq!(said, action == "MOVE", "{}", bus.stderr());
+        let is_logged = bus.stderr().contains("a.txt was taken away by somebody");
+        assert_eq!(is_logged, action == "MOVE", "{}", bus.stderr());
         assert_eq!(facts(&bus, "proxy/P")["remembered"], 0);
         places.put("in/b.txt", "next");
         until("the next one is taken", &bus, || facts(&bus, "proxy/P")["processed"] == 2);

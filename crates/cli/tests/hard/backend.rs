@@ -113,7 +113,7 @@ impl Backend {
             for stream in listener.incoming().flatten() {
                 let told = Arc::clone(&told);
                 std::thread::spawn(move || {
-                    // A bus that goes away is its own problem.
+                    // A bus that closes early is no failure of the backend.
                     let _ = serve(stream, &told);
                 });
             }
@@ -158,7 +158,7 @@ fn serve(stream: TcpStream, told: &Mutex<Does>) -> io::Result<()> {
             }
             _ => {}
         }
-        let field = |name: &str| fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let field = |name: &str| fields.iter().find(|(field_name, _)| field_name.eq_ignore_ascii_case(name));
         let body = match field("Content-Length") {
             Some((_, length)) => {
                 let mut body = vec![0; length.parse().unwrap()];
@@ -335,9 +335,9 @@ fn ask(bus: &mut TcpStream, flow: &str) -> io::Result<Answer> {
 }
 
 /// Whether an answer has all parts.
-fn is_good(answer: &Answer) -> bool {
-    let text = answer.text();
-    answer.status == 200
+fn is_good(response: &Answer) -> bool {
+    let text = response.text();
+    response.status == 200
         && (1..=3).all(|n| text.contains(&format!("id='{n}'")) || text.contains(&format!("id=\"{n}\"")))
 }
 
@@ -355,30 +355,30 @@ fn judge(flow: &str, gets: Gets, came: &io::Result<Answer>, took: Duration, log:
     }
     let splits = matches!(flow, "Split" | "Clone");
     match (gets, came) {
-        (Gets::Good, Ok(answer)) if is_good(answer) && log.is_empty() => String::new(),
+        (Gets::Good, Ok(response)) if is_good(response) && log.is_empty() => String::new(),
         (Gets::Good, other) => format!("{other:?}, log {log:?}"),
         (Gets::Cut, Err(error)) if error.kind() == io::ErrorKind::WouldBlock => "silence".to_owned(),
         (Gets::Cut, Err(_)) if log.len() == 1 => String::new(),
         (Gets::Cut, Err(_)) => format!("{} lines in the log", log.len()),
-        (Gets::Cut, Ok(answer)) => format!("{} that looks whole: {}", answer.status, answer.text()),
+        (Gets::Cut, Ok(response)) => format!("{} that looks whole: {}", response.status, response.text()),
         // Another backend's own answer is no fault of the flow.
-        (Gets::Fault(413), Ok(answer)) if answer.status == 413 || splits => String::new(),
+        (Gets::Fault(413), Ok(response)) if response.status == 413 || splits => String::new(),
         (Gets::Fault(_), Err(error)) => error.to_string(),
         // The parts that came.
-        (Gets::Fault(_), Ok(answer))
-            if splits && answer.status == 200 && !is_good(answer) && !log.is_empty() =>
+        (Gets::Fault(_), Ok(response))
+            if splits && response.status == 200 && !is_good(response) && !log.is_empty() =>
         {
-            if answer.text().contains(MARK) { "a part that failed".to_owned() } else { String::new() }
+            if response.text().contains(MARK) { "a part that failed".to_owned() } else { String::new() }
         }
-        (Gets::Fault(want), Ok(answer)) => {
+        (Gets::Fault(want), Ok(response)) => {
             let handled = flow.starts_with("Handled");
             let want = if handled { 500 } else { want };
             match () {
-                () if answer.status != want => {
-                    format!("{} instead of {want}: {}", answer.status, answer.text())
+                () if response.status != want => {
+                    format!("{} instead of {want}: {}", response.status, response.text())
                 }
-                () if handled && !answer.text().contains("handled 101") => answer.text(),
-                () if answer.body.is_empty() => "not a word".to_owned(),
+                () if handled && !response.text().contains("handled 101") => response.text(),
+                () if response.body.is_empty() => "not a word".to_owned(),
                 () if !splits && log.len() != 1 => format!("{} lines in the log: {log:?}", log.len()),
                 () => String::new(),
             }
@@ -446,7 +446,7 @@ fn every_failing_backend_under_every_flow() {
                             stream = connect(bus.http());
                         }
                         match ask(&mut stream, flow).or_else(|_| ask(&mut connect(bus.http()), flow)) {
-                            Ok(answer) if is_good(&answer) => {}
+                            Ok(response) if is_good(&response) => {}
                             other => say(format!("afterwards {other:?}")),
                         }
                     }
@@ -469,8 +469,8 @@ fn a_backend_that_is_not_there_yet() {
     let bus = bus("hard-refused", &artifacts(address).replace(NEVER, suspension));
     for flow in FLOWS {
         let from = bus.stderr().len();
-        let answer = ask(&mut connect(bus.http()), flow).unwrap();
-        assert!(answer.status >= 500 && !answer.body.is_empty(), "{flow}: {answer:?}");
+        let response = ask(&mut connect(bus.http()), flow).unwrap();
+        assert!(response.status >= 500 && !response.body.is_empty(), "{flow}: {response:?}");
         let log = faults(&bus, from);
         assert!(!log.is_empty() && log.iter().all(|line| is_complete(line)), "{flow}: {log:?}");
         std::thread::sleep(Duration::from_millis(if *flow == "Direct" { 350 } else { 0 }));
@@ -478,8 +478,8 @@ fn a_backend_that_is_not_there_yet() {
     let _backend = Backend::start(TcpListener::bind(address).unwrap());
     std::thread::sleep(Duration::from_millis(350));
     for flow in FLOWS {
-        let answer = ask(&mut connect(bus.http()), flow).unwrap();
-        assert!(is_good(&answer), "{flow}: {answer:?}");
+        let response = ask(&mut connect(bus.http()), flow).unwrap();
+        assert!(is_good(&response), "{flow}: {response:?}");
     }
 }
 
@@ -500,8 +500,8 @@ fn clients_that_do_not_wait() {
             std::thread::sleep(Duration::from_millis(10));
             drop(stream);
             backend.tell(Echo);
-            let answer = ask(&mut connect(bus.http()), flow).unwrap();
-            assert!(is_good(&answer), "{flow}, {does:?}: {answer:?}");
+            let response = ask(&mut connect(bus.http()), flow).unwrap();
+            assert!(is_good(&response), "{flow}, {does:?}: {response:?}");
         }
     }
     // Branches that nobody waits for end by themselves.
@@ -525,8 +525,8 @@ fn a_client_that_was_answered_before_the_backend_failed() {
             backend.tell(does);
             let from = bus.stderr().len();
             let began = Instant::now();
-            let answer = ask(&mut connect(bus.http()), flow).unwrap();
-            assert_eq!(answer.status, 202, "{flow}, {does:?}: {answer:?}");
+            let response = ask(&mut connect(bus.http()), flow).unwrap();
+            assert_eq!(response.status, 202, "{flow}, {does:?}: {response:?}");
             assert!(began.elapsed() < Duration::from_millis(300), "{flow}, {does:?}: {:?}", began.elapsed());
             std::thread::sleep(Duration::from_millis(500));
             let log = faults(&bus, from);
@@ -544,8 +544,8 @@ fn no_credentials_of_a_url_are_shown() {
          <proxy name='Q'><target><endpoint key='E'/></target></proxy>";
     let bus = Process::run(&configuration("hard-userinfo", broken), &[]);
     for flow in ["P", "Q"] {
-        let answer = ask(&mut connect(bus.http()), flow).unwrap();
-        assert!(!answer.text().contains("secret"), "{flow}: {answer:?}");
+        let response = ask(&mut connect(bus.http()), flow).unwrap();
+        assert!(!response.text().contains("secret"), "{flow}: {response:?}");
     }
     assert!(bus.stderr().contains("user information"), "{}", bus.stderr());
     assert!(!bus.stderr().contains("secret"), "{}", bus.stderr());

@@ -330,10 +330,11 @@ fn copy(from: &Path, to: &Path, backend: &str) {
 /// What the scenario's own request must get.
 pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
     let case = scenario.case(1024);
-    let answer = send(bus.http(), &bytes(&case.request, Framing::Whole), false).map_err(|e| e.to_string())?;
-    let headers: Vec<_> = answer.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let answer = bench::check::Answer { status: answer.status, headers: &headers, body: &answer.body };
-    case.check(&answer).map_err(|mismatch| mismatch.to_string())
+    let response =
+        send(bus.http(), &bytes(&case.request, Framing::Whole), false).map_err(|e| e.to_string())?;
+    let headers: Vec<_> = response.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let response = bench::check::Answer { status: response.status, headers: &headers, body: &response.body };
+    case.check(&response).map_err(|mismatch| mismatch.to_string())
 }
 
 /// The fault lines of the log from byte `from` on.
@@ -365,37 +366,37 @@ fn judge(
     came: &std::io::Result<Answer>,
     faults: &[String],
 ) -> String {
-    let said = match faults.iter().find(|line| !is_complete(line)) {
+    let lines = match faults.iter().find(|line| !is_complete(line)) {
         Some(line) => return format!("the log line lacks something: {line}"),
         None => faults.len(),
     };
-    let answer = match (came, bad.becomes) {
-        (Ok(answer), _) => answer,
+    let response = match (came, bad.becomes) {
+        (Ok(response), _) => response,
         (Err(error), _) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => {
             return "silence".to_owned();
         }
-        (Err(_), Becomes::Cut) if said <= 1 => return String::new(),
+        (Err(_), Becomes::Cut) if lines <= 1 => return String::new(),
         (Err(error), _) => return error.to_string(),
     };
-    let status = answer.status;
-    if said > 1 {
-        return format!("{said} lines in the log for {status}");
+    let status = response.status;
+    if lines > 1 {
+        return format!("{lines} lines in the log for {status}");
     }
     match bad.becomes {
         Becomes::Refused(want) if status != want => format!("{status} instead of {want}"),
-        Becomes::Refused(_) if said > 0 => "a fault for what no flow saw".to_owned(),
+        Becomes::Refused(_) if lines > 0 => "a fault for what no flow saw".to_owned(),
         Becomes::Refused(_) => String::new(),
         Becomes::Cut if status < 400 && flow != Flow::Bodyless => format!("{status} for half a request"),
-        Becomes::Fault if flow == Flow::Reads && (status < 400 || said != 1 || answer.body.is_empty()) => {
-            format!("{status}, {said} lines in the log, and {}", answer.text())
+        Becomes::Fault if flow == Flow::Reads && (status < 400 || lines != 1 || response.body.is_empty()) => {
+            format!("{status}, {lines} lines in the log, and {}", response.text())
         }
         Becomes::Fault
-            if flow == Flow::Relays && request.path.contains("Direct") && answer.body != request.body =>
+            if flow == Flow::Relays && request.path.contains("Direct") && response.body != request.body =>
         {
             "not relayed as it was".to_owned()
         }
-        _ if status == 202 && said > 0 => "a failure that looks accepted".to_owned(),
-        _ if status >= 500 && answer.body.is_empty() => format!("{status} without a word"),
+        _ if status == 202 && lines > 0 => "a failure that looks accepted".to_owned(),
+        _ if status >= 500 && response.body.is_empty() => format!("{status} without a word"),
         _ => String::new(),
     }
 }
@@ -424,11 +425,11 @@ fn every_bad_request_to_every_scenario() {
             let after = good(&bus, scenario);
             let faults = faults(&bus, from);
             // What the good request of a scenario says itself.
-            let own = usize::from(scenario.name.ends_with("/broken") && flow != Flow::Relays);
-            let faults = &faults[..faults.len().saturating_sub(own)];
+            let expected = usize::from(scenario.name.ends_with("/broken") && flow != Flow::Relays);
+            let faults = &faults[..faults.len().saturating_sub(expected)];
             let what = judge(bad, flow, &request, &came, faults);
-            let said = came.as_ref().map_or_else(|e| e.kind().to_string(), |a| a.status.to_string());
-            table += &format!("{:28} {:24} {said:8} {} {what}\n", scenario.name, bad.name, faults.len());
+            let outcome = came.as_ref().map_or_else(|e| e.kind().to_string(), |a| a.status.to_string());
+            table += &format!("{:28} {:24} {outcome:8} {} {what}\n", scenario.name, bad.name, faults.len());
             if !what.is_empty() {
                 wrong.push(format!("{}, {}: {what}", scenario.name, bad.name));
             }
@@ -466,7 +467,7 @@ fn nobody_is_asked_for() {
     let mut wrong = Vec::new();
     for (request, want) in cases {
         match send(bus.http(), request.as_bytes(), false) {
-            Ok(answer) if answer.status == want => {}
+            Ok(response) if response.status == want => {}
             other => wrong.push(format!("{request:?}: {other:?} instead of {want}")),
         }
         if let Err(error) = good(&bus, &ROUND[0]) {
@@ -522,14 +523,14 @@ fn files_that_cannot_be_read_say_so() {
             continue; // the superuser reads everything
         }
         let output = busbar(&["check", path.to_str().unwrap()]);
-        let said =
+        let report =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
-        assert!(said.contains("DirectProxy.xml"), "{name}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{name}: {report}");
+        assert!(report.contains("DirectProxy.xml"), "{name}: {report}");
         // The others serve, and say what is missing.
         let bus = Process::run(&path, &[]);
         bus.says("DirectProxy.xml", 1);
-        let answer = send(bus.http(), b"GET /orders/17 HTTP/1.1\r\nHost: test\r\n\r\n", false).unwrap();
-        assert_eq!(answer.status, 200, "{name}");
+        let response = send(bus.http(), b"GET /orders/17 HTTP/1.1\r\nHost: test\r\n\r\n", false).unwrap();
+        assert_eq!(response.status, 200, "{name}");
     }
 }

@@ -14,7 +14,7 @@ pub struct Answer {
 
 impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut named = self.headers.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+        let mut named = self.headers.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
         named.next().map(|(_, value)| value.as_str())
     }
 
@@ -54,20 +54,20 @@ pub fn receive_from(mut reader: &mut impl BufRead) -> io::Result<Answer> {
     let line = line(reader)?;
     let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.ok_or_else(|| io::Error::other(format!("no status line: {line}")))?;
-    let mut answer = Answer { status, headers: fields(reader)?, body: Vec::new() };
-    let length = answer.header("Content-Length").map(|length| length.parse().unwrap());
-    match (length, answer.header("Transfer-Encoding")) {
+    let mut response = Answer { status, headers: fields(reader)?, body: Vec::new() };
+    let length = response.header("Content-Length").map(|length| length.parse().unwrap());
+    match (length, response.header("Transfer-Encoding")) {
         _ if status == 204 || status == 304 => {}
         (Some(length), _) => {
-            answer.body.resize(length, 0);
-            reader.read_exact(&mut answer.body)?;
+            response.body.resize(length, 0);
+            reader.read_exact(&mut response.body)?;
         }
-        (None, Some(_)) => answer.body = chunks(&mut reader)?,
+        (None, Some(_)) => response.body = chunks(&mut reader)?,
         (None, None) => {
-            reader.read_to_end(&mut answer.body)?;
+            reader.read_to_end(&mut response.body)?;
         }
     }
-    Ok(answer)
+    Ok(response)
 }
 
 pub fn line(reader: &mut impl BufRead) -> io::Result<String> {

@@ -49,11 +49,11 @@ fn libraries_stay_in_force_while_their_archives_are_faulty() {
     put(&root, "P", call);
     let bus = Process::run(&root, &["--set", "deploy.watch=false"]);
     assert_eq!(version(&bus, "P"), "1");
-    let reload = |what: &str, wanted: &str, said: &str| {
-        let (status, answer) = admin(&bus, "POST", "/reload");
-        assert_eq!(status, 200, "{what}: {answer}");
-        assert_eq!(version(&bus, "P"), wanted, "{what}: {answer}");
-        assert!(answer.contains(said), "{what}: {answer}");
+    let reload = |what: &str, wanted: &str, change: &str| {
+        let (status, response) = admin(&bus, "POST", "/reload");
+        assert_eq!(status, 200, "{what}: {response}");
+        assert_eq!(version(&bus, "P"), wanted, "{what}: {response}");
+        assert!(response.contains(change), "{what}: {response}");
     };
     reload("nothing changed", "1", "0 changed, 0 new, 0 removed\"");
     fs::write(&path, good("2")).unwrap();
@@ -107,8 +107,8 @@ fn libraries_stay_in_force_while_their_archives_are_faulty() {
     let newest = &list["generations"][0];
     assert_eq!(newest["removed"], serde_json::json!(["library/lib"]), "{list}");
     let number = list["generations"][1]["number"].as_u64().unwrap();
-    let (status, answer) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
-    assert_eq!((status, version(&bus, "P").as_str()), (200, "3"), "{answer}");
+    let (status, response) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
+    assert_eq!((status, version(&bus, "P").as_str()), (200, "3"), "{response}");
     fs::write(&path, good("4")).unwrap();
     reload("a new one", "4", "1 changed, 0 new, 0 removed\"");
 }
@@ -127,15 +127,15 @@ fn libraries_and_strict() {
     let bus = Process::run(&root, &["--set", "deploy.watch=false", "--strict"]);
     put(&root, "Q", &proxy("Q", 2));
     fs::write(&path, &whole[..40]).unwrap();
-    let (status, answer) = admin(&bus, "POST", "/reload");
-    assert_eq!(status, 500, "{answer}");
-    assert_eq!((version(&bus, "P").as_str(), version(&bus, "Q").as_str()), ("1", "1"), "{answer}");
+    let (status, response) = admin(&bus, "POST", "/reload");
+    assert_eq!(status, 500, "{response}");
+    assert_eq!((version(&bus, "P").as_str(), version(&bus, "Q").as_str()), ("1", "1"), "{response}");
     fs::write(&path, archive(&[("ver", &says("2"))])).unwrap();
-    let (status, answer) = admin(&bus, "POST", "/reload");
+    let (status, response) = admin(&bus, "POST", "/reload");
     assert_eq!(
         (status, version(&bus, "P").as_str(), version(&bus, "Q").as_str()),
         (200, "2", "2"),
-        "{answer}"
+        "{response}"
     );
 }
 
@@ -179,11 +179,11 @@ fn libraries_of_archives_of_artifacts() {
         ("no XML", &car("2", "<drop>")),
     ] {
         fs::write(&path, bytes).unwrap();
-        let (_, answer) = admin(&bus, "POST", "/reload");
-        assert!(answer.contains("still in force as before"), "{what}: {answer}");
-        assert_eq!(version(&bus, "P"), "1", "{what}: {answer}");
+        let (_, response) = admin(&bus, "POST", "/reload");
+        assert!(response.contains("still in force as before"), "{what}: {response}");
+        assert_eq!(version(&bus, "P"), "1", "{what}: {response}");
     }
     fs::write(&path, whole).unwrap();
-    let (_, answer) = admin(&bus, "POST", "/reload");
-    assert_eq!(version(&bus, "P"), "2", "{answer}");
+    let (_, response) = admin(&bus, "POST", "/reload");
+    assert_eq!(version(&bus, "P"), "2", "{response}");
 }

@@ -18,9 +18,9 @@ fn files_that_change_their_names_and_become_worse() {
     };
     let over = AtomicBool::new(false);
     let reload = |what: &str, wanted: [&str; 2]| {
-        let (status, said) = admin(&bus, "POST", "/reload");
-        assert_eq!(status, 200, "{what}: {said}");
-        assert_eq!([version(&bus, "A"), version(&bus, "B")], wanted, "{what}: {said}");
+        let (status, response) = admin(&bus, "POST", "/reload");
+        assert_eq!(status, 200, "{what}: {response}");
+        assert_eq!([version(&bus, "A"), version(&bus, "B")], wanted, "{what}: {response}");
     };
     std::thread::scope(|scope| {
         let (bus, over) = (&bus, &over);
@@ -116,9 +116,9 @@ fn everything_at_once() {
                         }
                         1 => {
                             let number = in_force(bus).saturating_sub(turn as u64 % 3);
-                            let (status, said) =
+                            let (status, response) =
                                 admin(bus, "POST", &format!("/generations/{number}/rollback"));
-                            assert!([200, 404, 409].contains(&status), "rollback: {status} {said}");
+                            assert!([200, 404, 409].contains(&status), "rollback: {status} {response}");
                             continue;
                         }
                         2 => {
@@ -133,8 +133,8 @@ fn everything_at_once() {
                         _ => &[200],
                     };
                     let action = if turn.is_multiple_of(2) { "stop" } else { "start" };
-                    let (status, said) = admin(bus, "POST", &format!("/artifacts/proxy/C/{action}"));
-                    assert!(allowed.contains(&status), "{action}: {status} {said}");
+                    let (status, response) = admin(bus, "POST", &format!("/artifacts/proxy/C/{action}"));
+                    assert!(allowed.contains(&status), "{action}: {status} {response}");
                 }
             });
         }

@@ -26,10 +26,10 @@ impl Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (keys, asked) = (Arc::<Mutex<String>>::default(), Arc::<Mutex<Vec<String>>>::default());
-        let (own, noted) = (keys.clone(), asked.clone());
+        let (published, noted) = (keys.clone(), asked.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let _ = issue(stream, &own, &noted);
+                let _ = issue(stream, &published, &noted);
             }
         });
         Issuer { address, keys, asked }
@@ -40,7 +40,7 @@ impl Issuer {
     }
 
     fn times(&self, path: &str) -> usize {
-        self.asked.lock().unwrap().iter().filter(|own| *own == path).count()
+        self.asked.lock().unwrap().iter().filter(|asked_path| *asked_path == path).count()
     }
 }
 
@@ -62,7 +62,7 @@ fn issue(mut stream: TcpStream, keys: &Mutex<String>, asked: &Mutex<Vec<String>>
     reader.read_exact(&mut body)?;
     let (path, body) = (head.split(' ').nth(1).unwrap_or_default(), String::from_utf8_lossy(&body));
     asked.lock().unwrap().push(path.to_owned());
-    let answer = match path {
+    let response = match path {
         "/keys" => keys.lock().unwrap().clone(),
         // Basic bus:secret
         _ if !head.contains("Basic YnVzOnNlY3JldA==") => "{}".to_owned(),
@@ -71,8 +71,8 @@ fn issue(mut stream: TcpStream, keys: &Mutex<String>, asked: &Mutex<Vec<String>>
     };
     write!(
         stream,
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
-        answer.len()
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{response}",
+        response.len()
     )
 }
 
@@ -108,7 +108,7 @@ pub(super) fn directory(name: &str, artifacts: &str, settings: &str) -> PathBuf 
     root
 }
 
-/// Answers with who asks, and what of the credentials the flow sees.
+/// Answers with the name of the caller, and with the credentials that the flow sees.
 const WHO: &str = "<payloadFactory media-type='json'><format>{\"who\": \"$1\", \"way\": \"$2\", \"seen\": \"$3$4\"}</format><args>\
     <arg expression=\"get-property('ACCESS_SUBJECT')\"/><arg expression=\"get-property('ACCESS_WAY')\"/>\
     <arg expression=\"get-property('transport','Authorization')\"/><arg expression=\"get-property('transport','X-API-Key')\"/>\
@@ -160,10 +160,10 @@ fn tokens_let_in_whom_they_are_for() {
     let bus = Process::run(&directory("tokens", &artifacts, &settings), &[]);
 
     let good = token(&first, "1", json!({}));
-    let answer = ask(&bus, "GET", "/shop/orders", &bearer(&good), "");
-    assert_eq!(answer.status, 200, "{}\n{}", answer.body, bus.stderr());
+    let response = ask(&bus, "GET", "/shop/orders", &bearer(&good), "");
+    assert_eq!(response.status, 200, "{}\n{}", response.body, bus.stderr());
     assert_eq!(
-        serde_json::from_str::<Value>(&answer.body).unwrap(),
+        serde_json::from_str::<Value>(&response.body).unwrap(),
         json!({"who": "alice", "way": "jwt", "seen": ""})
     );
     let writer = token(&first, "1", json!({"scope": "read write"}));
@@ -186,15 +186,15 @@ fn tokens_let_in_whom_they_are_for() {
         ("no signature", format!("{}.", good.rsplit_once('.').unwrap().0)),
         ("no token", "x".to_owned()),
     ];
-    for (what, own) in &tokens {
-        let answer = ask(&bus, "GET", "/shop/orders", &bearer(own), "");
-        assert_eq!(answer.status, 401, "{what}: {}", answer.body);
+    for (what, token) in &tokens {
+        let response = ask(&bus, "GET", "/shop/orders", &bearer(token), "");
+        assert_eq!(response.status, 401, "{what}: {}", response.body);
         assert!(
-            answer.head.contains("WWW-Authenticate: Bearer realm=\"shop\", error=\"invalid_token\""),
+            response.head.contains("WWW-Authenticate: Bearer realm=\"shop\", error=\"invalid_token\""),
             "{what}: {}",
-            answer.head
+            response.head
         );
-        assert_eq!(answer.body, "{\"error\":\"invalid_token\"}\n", "{what}");
+        assert_eq!(response.body, "{\"error\":\"invalid_token\"}\n", "{what}");
     }
     for (what, method, path, fields, status) in [
         ("nothing", "GET", "/shop/orders", String::new(), 401),
@@ -210,10 +210,10 @@ fn tokens_let_in_whom_they_are_for() {
         ("a profile that is not set", "GET", "/absent/orders", bearer(&good), 503),
         ("the same of a proxy service", "POST", "/services/Absent", bearer(&good), 503),
     ] {
-        let answer = ask(&bus, method, path, &fields, "");
-        assert_eq!(answer.status, status, "{what}: {}\n{}", answer.body, bus.stderr());
+        let response = ask(&bus, method, path, &fields, "");
+        assert_eq!(response.status, status, "{what}: {}\n{}", response.body, bus.stderr());
         if status == 403 {
-            assert!(answer.head.contains("error=\"insufficient_scope\""), "{what}: {}", answer.head);
+            assert!(response.head.contains("error=\"insufficient_scope\""), "{what}: {}", response.head);
         }
     }
     // A token of the key that was not there has made the bus look again: once.
@@ -221,15 +221,17 @@ fn tokens_let_in_whom_they_are_for() {
 
     // What is no JSON Web Token is asked about, once while the answer is good.
     for _ in 0..2 {
-        let answer = ask(&bus, "GET", "/shop/orders", &bearer("opaque-good"), "");
-        assert!(answer.status == 200 && answer.body.contains("carol"), "{}", answer.body);
+        let response = ask(&bus, "GET", "/shop/orders", &bearer("opaque-good"), "");
+        assert!(response.status == 200 && response.body.contains("carol"), "{}", response.body);
     }
     assert_eq!(ask(&bus, "GET", "/shop/orders", &bearer("opaque-bad"), "").status, 401);
     // `x` from above, and these two.
     assert_eq!(issuer.times("/introspect"), 3);
 
     let log = bus.stderr();
-    for secret in tokens.iter().map(|(_, own)| own).filter(|own| own.len() > 1).chain([&good, &writer]) {
+    for secret in
+        tokens.iter().map(|(_, token)| token).filter(|token| token.len() > 1).chain([&good, &writer])
+    {
         assert!(!log.contains(secret.as_str()), "{log}");
     }
     assert!(!log.contains("opaque-") && log.contains("it has expired"), "{log}");
@@ -263,7 +265,7 @@ fn keys_users_and_signatures_let_in() {
     let artifacts = api("partners", "") + &api("both", "") + hook;
     let bus = Process::run(&directory("keys", &artifacts, settings), &[]);
     let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
-    let key = |own: &str| format!("X-API-Key: {own}\r\n");
+    let key = |key: &str| format!("X-API-Key: {key}\r\n");
     for (path, fields, status, says) in [
         (
             "/partners/orders",
@@ -284,15 +286,15 @@ fn keys_users_and_signatures_let_in() {
         ("/partners/orders", basic("nobody:"), 401, "invalid_token"),
         ("/partners/orders", basic("alice"), 401, "invalid_token"),
         ("/partners/orders", "Authorization: Basic ***\r\n".to_owned(), 401, "invalid_token"),
-        // What is shown and wrong is refused, whatever else is shown.
+        // Wrong credentials are refused, whatever others the request has.
         ("/partners/orders", key("key-of-one") + &basic("alice:guessed"), 401, "invalid_token"),
         ("/both/orders", key("key-of-one") + &basic("alice:opensesame"), 200, "alice"),
         ("/both/orders", key("key-of-one"), 401, ""),
         ("/both/orders", basic("alice:opensesame"), 401, ""),
     ] {
-        let answer = ask(&bus, "GET", path, &fields, "");
-        assert_eq!(answer.status, status, "{path} {fields}: {}\n{}", answer.body, bus.stderr());
-        assert!(answer.body.contains(says), "{path} {fields}: {}", answer.body);
+        let response = ask(&bus, "GET", path, &fields, "");
+        assert_eq!(response.status, status, "{path} {fields}: {}\n{}", response.body, bus.stderr());
+        assert!(response.body.contains(says), "{path} {fields}: {}", response.body);
     }
     let scheme = Scheme::new(vec![b"shared secret".to_vec()]).unwrap();
     let signed = |body: &str| {
@@ -305,8 +307,8 @@ fn keys_users_and_signatures_let_in() {
         (signed("<order/>") + &signed("<order2/>"), "<order/>", 401),
         (String::new(), "<order/>", 401),
     ] {
-        let answer = ask(&bus, "POST", "/services/Hook", &fields, body);
-        assert_eq!(answer.status, status, "{fields} {body}: {}\n{}", answer.body, bus.stderr());
+        let response = ask(&bus, "POST", "/services/Hook", &fields, body);
+        assert_eq!(response.status, status, "{fields} {body}: {}\n{}", response.body, bus.stderr());
     }
     let log = bus.stderr();
     for secret in ["opensesame", "guessed", "key-of-", "shared secret"] {

@@ -1,4 +1,4 @@
-//! Users of a directory: a server of LDAP that knows two of them, and what it is asked by whoever wants to be let in.
+//! Users of a directory: an LDAP server that has two of them, and the binds and searches that it receives.
 
 use super::access::{api, ask, directory};
 use crate::support::Process;
@@ -9,12 +9,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// A value with its tag and length.
-fn value(tag: u8, own: &[u8]) -> Vec<u8> {
-    assert!(own.len() < 128);
-    [&[tag, own.len() as u8], own].concat()
+fn value(tag: u8, content: &[u8]) -> Vec<u8> {
+    assert!(content.len() < 128);
+    [&[tag, content.len() as u8], content].concat()
 }
 
-/// The next value, taken from the front.
+/// Takes the next value from the front.
 fn next<'a>(rest: &mut &'a [u8]) -> (u8, &'a [u8]) {
     let (length, head) = match rest[1] {
         0x84 => (u32::from_be_bytes(rest[2..6].try_into().unwrap()) as usize, 6),
@@ -25,20 +25,20 @@ fn next<'a>(rest: &mut &'a [u8]) -> (u8, &'a [u8]) {
     found
 }
 
-fn text(own: &[u8]) -> String {
-    String::from_utf8(own.to_vec()).unwrap()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The values that a filter asks for, whatever it is made of.
+/// The equality assertions in a filter, however they are combined.
 fn asked_for(mut filter: &[u8], found: &mut Vec<(String, String)>) {
     while !filter.is_empty() {
-        let (tag, mut own) = next(&mut filter);
+        let (tag, mut content) = next(&mut filter);
         match tag {
             0xa3 => {
-                let name = text(next(&mut own).1);
-                found.push((name, text(next(&mut own).1)));
+                let name = text(next(&mut content).1);
+                found.push((name, text(next(&mut content).1)));
             }
-            0xa0..=0xa2 => asked_for(own, found),
+            0xa0..=0xa2 => asked_for(content, found),
             _ => {}
         }
     }
@@ -46,7 +46,7 @@ fn asked_for(mut filter: &[u8], found: &mut Vec<(String, String)>) {
 
 struct Server {
     address: SocketAddr,
-    /// Names that somebody wanted to be, and filters.
+    /// The names of binds, and the filters of searches.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -73,43 +73,43 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
         while !all.is_empty() {
             let (_, mut message) = next(&mut all);
             let (_, number) = next(&mut message);
-            let (operation, mut own) = next(&mut message);
+            let (operation, mut fields) = next(&mut message);
             let done = |tag: u8, code: u8| {
                 let result = value(tag, &[&[0x0a, 1, code][..], &[4, 0, 4, 0]].concat());
                 value(0x30, &[value(2, number), result].concat())
             };
             let entry = |dn: &str, values: &[&str]| {
-                let all: Vec<u8> = values.iter().flat_map(|own| value(4, own.as_bytes())).collect();
+                let all: Vec<u8> = values.iter().flat_map(|text| value(4, text.as_bytes())).collect();
                 let attribute = value(0x30, &[value(4, b"cn"), value(0x31, &all)].concat());
-                let own = value(0x64, &[value(4, dn.as_bytes()), value(0x30, &attribute)].concat());
-                value(0x30, &[value(2, number), own].concat())
+                let content = value(0x64, &[value(4, dn.as_bytes()), value(0x30, &attribute)].concat());
+                value(0x30, &[value(2, number), content].concat())
             };
-            let answer = match operation {
+            let response = match operation {
                 0x60 => {
-                    next(&mut own);
-                    let (dn, password) = (text(next(&mut own).1), text(next(&mut own).1));
+                    next(&mut fields);
+                    let (dn, password) = (text(next(&mut fields).1), text(next(&mut fields).1));
                     asked.lock().unwrap().push(dn.clone());
                     let good = [
                         ("cn=bus", "secret of the bus"),
                         ("uid=alice,ou=people", "opensesame"),
                         ("uid=bob,ou=people", "hunter2"),
                     ];
-                    // As servers do: nobody in particular is always let in.
+                    // As servers do: a bind without a password is anonymous, and succeeds.
                     let is_good = password.is_empty() || good.contains(&(&dn, &password));
                     done(0x61, if is_good { 0 } else { 49 })
                 }
                 0x63 => {
-                    let base = text(next(&mut own).1);
-                    (0..5).for_each(|_| _ = next(&mut own));
+                    let base = text(next(&mut fields).1);
+                    (0..5).for_each(|_| _ = next(&mut fields));
                     let mut found = Vec::new();
-                    let (tag, inside) = next(&mut own);
+                    let (tag, inside) = next(&mut fields);
                     asked_for(&[&[tag, inside.len() as u8], inside].concat(), &mut found);
                     asked.lock().unwrap().push(format!("{base} {found:?}"));
                     let mut out = Vec::new();
-                    for (name, own) in &found {
-                        match (name.as_str(), own.as_str()) {
+                    for (name, value) in &found {
+                        match (name.as_str(), value.as_str()) {
                             ("uid", "alice" | "bob") => {
-                                out.extend(entry(&format!("uid={own},ou=people"), &[]))
+                                out.extend(entry(&format!("uid={value},ou=people"), &[]))
                             }
                             ("uid", "twice") => {
                                 (0..2).for_each(|_| out.extend(entry("uid=alice,ou=people", &[])))
@@ -123,7 +123,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                 }
                 _ => return,
             };
-            stream.write_all(&answer).unwrap();
+            stream.write_all(&response).unwrap();
         }
     }
 }
@@ -150,7 +150,7 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         ("named", "alice:opensesame", 200),
         ("named", "alice:opensesam", 401),
         ("named", "alice:hunter2", 401),
-        // Who shows no password is nobody, whatever the server says.
+        // A bind without a password would be anonymous, and succeed.
         ("named", "alice:", 401),
         ("named", ":", 401),
         ("named", ":opensesame", 401),
@@ -170,15 +170,15 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         ("shut", "alice:opensesame", 503),
         ("gone", "alice:opensesame", 503),
     ] {
-        let answer = ask(&bus, "GET", &format!("/{name}/orders"), &basic(user), "");
-        assert_eq!(answer.status, status, "{name} {user}: {}\n{}", answer.body, bus.stderr());
+        let response = ask(&bus, "GET", &format!("/{name}/orders"), &basic(user), "");
+        assert_eq!(response.status, status, "{name} {user}: {}\n{}", response.body, bus.stderr());
         let way = if user.contains("of the settings") { "basic" } else { "ldap" };
         let says = format!("\"way\": \"{way}\", \"seen\": \"\"");
-        assert!(status != 200 || answer.body.contains(&says), "{}", answer.body);
-        assert!(status != 401 || answer.head.contains("WWW-Authenticate: Basic"), "{}", answer.head);
+        assert!(status != 200 || response.body.contains(&says), "{}", response.body);
+        assert!(status != 401 || response.head.contains("WWW-Authenticate: Basic"), "{}", response.head);
     }
     let asked = server.asked.lock().unwrap().clone();
-    let times = |what: &str| asked.iter().filter(|own| *own == what).count();
+    let times = |what: &str| asked.iter().filter(|entry| *entry == what).count();
     assert_eq!(times("uid=alice\\,ou\\=people,ou=people"), 1, "{asked:?}");
     assert_eq!(
         times("dc=example [(\"objectClass\", \"person\"), (\"uid\", \"alice)(uid=*\")]"),
@@ -186,17 +186,95 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         "{asked:?}"
     );
     assert_eq!(times("ou=groups [(\"member\", \"uid=alice,ou=people\")]"), 1, "{asked:?}");
-    // Once good, it is not asked for again; a wrong password is, each time.
+    // A good password is cached, a wrong one is asked about each time.
     let before = asked.len();
     assert_eq!(ask(&bus, "GET", "/named/orders", &basic("alice:opensesame"), "").status, 200);
     assert_eq!(server.asked.lock().unwrap().len(), before);
     assert_eq!(ask(&bus, "GET", "/named/orders", &basic("alice:x"), "").status, 401);
     assert_eq!(server.asked.lock().unwrap().len(), before + 1);
-    // The log is written behind the messages: what the last requests said has to have come.
+    // The log is written after the response: wait until the lines of the last requests are there.
     bus.says("profile=named status=401", 9);
     bus.says("refuses the bind of the bus", 1);
     let log = bus.stderr();
     for secret in ["opensesam", "hunter2", "of the settings", "secret of the bus", "'wrong'"] {
         assert!(!log.contains(secret), "{secret}: {log}");
     }
+}
+
+/// A response to a bind by which a server breaks the protocol.
+fn broken(how: &str) -> Vec<u8> {
+    let message = |number: u8, operation: &[u8]| value(0x30, &[&value(2, &[number]), operation].concat());
+    // Values within values: each has a head of six bytes.
+    let deep: Vec<u8> = (0..20_000_u32)
+        .rev()
+        .flat_map(|inner| [&[0x30, 0x84][..], &(6 * inner).to_be_bytes()].concat())
+        .collect();
+    let long = |tag: u8, content: &[u8]| {
+        [&[tag, 0x84][..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
+    };
+    match how {
+        "empty" => value(0x30, &[]),
+        "http" => b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+        "deep" => deep,
+        "deeper" => long(0x30, &[value(2, &[1]), long(0x61, &deep)].concat()),
+        "large" => vec![0x30, 0x84, 0xff, 0xff, 0xff, 0xff],
+        "larger" => [&[0x30, 0x88][..], &[0xff; 8]].concat(),
+        "indefinite" => vec![0x30, 0x80, 2, 1, 1, 0x61, 0, 0, 0],
+        "nothing" => message(1, &value(0x61, &[])),
+        "entry" => message(1, &value(0x64, &[value(4, b"uid=alice"), value(0x30, &[])].concat())),
+        "unknown" => message(1, &value(0x7e, &[])),
+        "another" => message(7, &value(0x61, &[0x0a, 1, 0, 4, 0, 4, 0])),
+        "busy" => message(1, &value(0x61, &[0x0a, 1, 51, 4, 1, 0xff, 4, 1, 0xff])),
+        "goodbye" => message(0, &value(0x78, &[])),
+        "cut" => vec![0x30, 12, 2, 1],
+        how => panic!("{how}"),
+    }
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_lets_nobody_in() {
+    let ways = [
+        "empty",
+        "http",
+        "deep",
+        "deeper",
+        "large",
+        "larger",
+        "indefinite",
+        "nothing",
+        "entry",
+        "unknown",
+        "another",
+        "busy",
+        "goodbye",
+        "cut",
+    ];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 4096];
+            let length = stream.read(&mut bytes).unwrap_or(0);
+            let request = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            let how = ways.into_iter().find(|how| request.contains(&format!("uid={how},")));
+            // The client may have closed by then.
+            let _ = stream.write_all(&broken(how.expect("the name of a way")));
+        }
+    });
+    let good = Server::start();
+    let settings = format!(
+        "[access.broken.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\n\
+         [access.good.ldap]\naddress = 'ldap://{}'\nuser = 'uid={{user}},ou=people'\n",
+        good.address
+    );
+    let bus =
+        Process::run(&directory("ldap-broken", &(api("broken", "") + &api("good", "")), &settings), &[]);
+    let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
+    for how in ways {
+        let response = ask(&bus, "GET", "/broken/orders", &basic(&format!("{how}:secret")), "");
+        assert_eq!(response.status, 503, "{how}: {}\n{}", response.body, bus.stderr());
+    }
+    assert_eq!(ask(&bus, "GET", "/good/orders", &basic("alice:opensesame"), "").status, 200);
+    bus.says("profile=broken status=503", ways.len());
+    assert!(!bus.stderr().contains("panic"), "{}", bus.stderr());
 }

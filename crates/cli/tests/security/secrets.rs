@@ -75,7 +75,7 @@ fn a_vault_is_kept_by_its_commands() {
         vault(&["get", file, "db"], &[("BUSBAR_VAULT_PASSWORD", "vault-password-2")], "").1,
         "opensesame"
     );
-    let names: Vec<_> = std::fs::read_dir(&root).unwrap().flatten().map(|own| own.file_name()).collect();
+    let names: Vec<_> = std::fs::read_dir(&root).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
@@ -195,7 +195,7 @@ fn planted_secrets_are_in_no_output() {
             seen.push(format!("{path}: {status}, {}", text.contains("harmless")));
         }
     }
-    let shown = seen.iter().filter(|own| own.ends_with("200, true")).count();
+    let shown = seen.iter().filter(|line| line.ends_with("200, true")).count();
     assert!(shown >= 2, "the property with the secret is in the traces: {seen:#?}");
     bus.says("it = ***", 1);
     bus.says("within = a=***;", 1);

@@ -96,7 +96,7 @@ fn start(root: &Path, port: u16, settings: &[String]) -> Process {
     let (path, http) = (root.join("synapse.xml"), format!("127.0.0.1:{port}"));
     let mut arguments =
         vec!["run", path.to_str().unwrap(), "--http", &http, "--admin", "127.0.0.1:0", "--workers", "2"];
-    settings.iter().for_each(|own| arguments.extend(["--set", own]));
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
     Process::start(&arguments)
 }
 
@@ -117,14 +117,14 @@ fn client(root: &Path, number: u32) -> Side {
     let read = |file: &str| KeyStore::read(&fs::read(root.join(file)).unwrap(), "", None).unwrap();
     let (mut store, service) = (read("client.pem"), read("service.crt"));
     let trust = Arc::new(Trust::new(&service, &[]).unwrap());
-    let (own, peer) = (store.identities.first().cloned(), Some(Arc::clone(&service.certificates[0].1)));
+    let (identity, peer) = (store.identities.first().cloned(), Some(Arc::clone(&service.certificates[0].1)));
     store.add(service);
     Side {
         role: Role::Initiator,
         policy: Arc::new(policy),
         store: Arc::new(store),
         trust,
-        own,
+        own: identity,
         peer,
         parse: ParseOptions::default(),
     }
@@ -165,8 +165,8 @@ fn both_sides_of_a_bus_understand_each_other() {
         let side = client(&root, number);
         let mut asked = Exchange::default();
         let request = secured(&side, &mut asked, PASSWORD);
-        let (status, answer) = post(&bus, &format!("/services/Secure{number}"), &request);
-        assert_eq!(status, 200, "{number}: {answer}\n{}", bus.stderr());
+        let (status, response) = post(&bus, &format!("/services/Secure{number}"), &request);
+        assert_eq!(status, 200, "{number}: {response}\n{}", bus.stderr());
         let replays = Replays::default();
         let nobody = |_: &str| None;
         let environment = Environment {
@@ -176,25 +176,25 @@ fn both_sides_of_a_bus_understand_each_other() {
             secure: false,
             client_certificate: false,
         };
-        let document = Document::parse(answer.into_bytes(), &ParseOptions::default()).unwrap();
+        let document = Document::parse(response.into_bytes(), &ParseOptions::default()).unwrap();
         let opened = security::open(document, &side, &mut asked, &environment).unwrap();
         assert!(xml::to_string(&opened.document, Document::ROOT).contains("<price>12</price>"));
     }
     assert_eq!(post(&bus, "/services/ToNothing", REQUEST).0, 202, "{}", bus.stderr());
     let request = secured(&client(&root, 5), &mut Exchange::default(), PASSWORD);
-    let (status, answer) = post(&bus, "/services/In", &request);
+    let (status, response) = post(&bus, "/services/In", &request);
     assert!(
-        status == 200 && answer.contains("<price>12</price>") && !answer.contains("Security"),
-        "{answer}"
+        status == 200 && response.contains("<price>12</price>") && !response.contains("Security"),
+        "{response}"
     );
     assert_eq!(post(&bus, "/services/In", REQUEST).0, 500);
     // What is not secured is no answer.
     let (status, body) = post(&bus, "/services/ToOpen", REQUEST);
     assert!(status == 500 && !body.contains("price"), "{status} {body}");
     // Lines of the log may come behind the answer.
-    let (said, until) =
+    let (message, until) =
         ("the answer is not secured as the policy asks for", Instant::now() + Duration::from_secs(10));
-    while !bus.stderr().contains(said) {
+    while !bus.stderr().contains(message) {
         assert!(Instant::now() < until, "{}", bus.stderr());
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -316,9 +316,9 @@ fn users_come_from_the_file_user_store_of_a_server() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     }
-    let own = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
+    let setting = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
     let (keystore, truststore) =
-        (own("security.keystore", "service.pem"), own("security.truststore", "client.crt"));
+        (setting("security.keystore", "service.pem"), setting("security.truststore", "client.crt"));
     let http = format!("127.0.0.1:{port}");
     let bus = Process::start(&[
         "run",

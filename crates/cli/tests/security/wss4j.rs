@@ -122,7 +122,7 @@ impl World {
 /// A backend that opens and answers with WSS4J; what it could not do, by profile.
 fn backend(mut java: Java, listener: TcpListener) -> Arc<Mutex<HashMap<String, String>>> {
     let wrong = Arc::new(Mutex::new(HashMap::new()));
-    let said = Arc::clone(&wrong);
+    let failures = Arc::clone(&wrong);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
@@ -142,17 +142,17 @@ fn backend(mut java: Java, listener: TcpListener) -> Arc<Mutex<HashMap<String, S
             }
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            let how = profiles().into_iter().find(|own| own.0 == name).unwrap().2;
-            let answer = java.ask("open", "-", &String::from_utf8(body).unwrap()).and_then(|(_, text)| {
+            let how = profiles().into_iter().find(|profile| profile.0 == name).unwrap().2;
+            let response = java.ask("open", "-", &String::from_utf8(body).unwrap()).and_then(|(_, text)| {
                 if !text.contains("<price>12 &lt; 13 &amp; \"ä\"</price>") {
                     return Err(format!("it is {text}"));
                 }
                 java.ask("secure", &format!("answer,{how}"), ANSWER)
             });
-            let text = match answer {
+            let text = match response {
                 Ok((_, text)) => text,
                 Err(why) => {
-                    said.lock().unwrap().insert(name, why);
+                    failures.lock().unwrap().insert(name, why);
                     String::new()
                 }
             };
@@ -176,21 +176,23 @@ fn every_profile_is_completed_with_wss4j_in_both_ways() {
         // WSS4J asks the bus.
         let (signature, request) =
             world.client.ask("secure", how, REQUEST).unwrap_or_else(|why| panic!("{name}: {why}"));
-        let (status, answer) = world.post(&format!("/services/Secure-{name}"), &request);
-        assert_eq!(status, 200, "{name}: {answer}\n{}\n{request}", world.bus.stderr());
-        let (said, text) =
-            world.client.ask("open", "-", &answer).unwrap_or_else(|why| panic!("{name}: {why}\n{answer}"));
+        let (status, response) = world.post(&format!("/services/Secure-{name}"), &request);
+        assert_eq!(status, 200, "{name}: {response}\n{}\n{request}", world.bus.stderr());
+        let (report, text) = world
+            .client
+            .ask("open", "-", &response)
+            .unwrap_or_else(|why| panic!("{name}: {why}\n{response}"));
         assert!(text.contains("bought"), "{name}: {text}");
         let signature = signature.trim();
         let confirmed = !policy.contains("RequireSignatureConfirmation")
-            || said.contains(&format!("confirmed={signature}"));
-        assert!(confirmed, "{name}: {said}");
+            || report.contains(&format!("confirmed={signature}"));
+        assert!(confirmed, "{name}: {report}");
         // The bus asks WSS4J.
-        let (status, answer) = world.post(&format!("/services/Plain-{name}"), REQUEST);
+        let (status, response) = world.post(&format!("/services/Plain-{name}"), REQUEST);
         let what = wrong.lock().unwrap().remove(name);
         assert!(
-            status == 200 && answer.contains("bought") && !answer.contains("Security"),
-            "{name}: {status} {answer}\n{what:?}\n{}",
+            status == 200 && response.contains("bought") && !response.contains("Security"),
+            "{name}: {status} {response}\n{what:?}\n{}",
             world.bus.stderr()
         );
     }
@@ -301,8 +303,8 @@ fn changed(good: &str) -> Vec<(&'static str, String)> {
         ("entities without end", format!("<!DOCTYPE a [<!ENTITY a 'x'><!ENTITY b '&a;&a;'><!ENTITY c '&b;&b;'>]>{}", good.replace(">12 ", ">&c; "))),
         ("something unknown in the security header", in_security("<x:Evil xmlns:x='urn:x'/>", body)),
     ];
-    all.retain(|(what, own)| {
-        assert_ne!(own, good, "{what} changes nothing");
+    all.retain(|(what, changed)| {
+        assert_ne!(changed, good, "{what} changes nothing");
         true
     });
     all
@@ -386,7 +388,7 @@ fn what_wss4j_makes_for_attackers_is_refused_and_goes_no_further() {
         let message = world.message(how);
         refused(&world, &format!("{service}: {how}"), service, &message);
     }
-    // Somebody whom nobody knows.
+    // A signer that nobody trusts.
     let stranger = world.root.join("stranger");
     fs::create_dir_all(&stranger).unwrap();
     keys(&stranger);
@@ -418,7 +420,7 @@ fn what_wss4j_makes_for_attackers_is_refused_and_goes_no_further() {
     let first = refusals[0].2.clone();
     assert!(first.contains("wsse:InvalidSecurity"), "{first}");
     let log = world.bus.stderr();
-    let other: Vec<_> = refusals.iter().filter(|own| own.1 != 500 || own.2 != first).collect();
+    let other: Vec<_> = refusals.iter().filter(|refusal| refusal.1 != 500 || refusal.2 != first).collect();
     assert!(other.is_empty(), "{other:#?}\n{log}");
     // One answer, and nothing beside it: four messages were in order.
     assert_eq!(log.matches("forwarded = ").count(), 4, "{log}");

@@ -32,7 +32,7 @@ pub fn descriptors() -> usize {
     /// Enough for 10,000 connections with both ends in one process.
     const WANTED: u64 = 65_536;
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Whoever is root may have more than is allowed.
+    // root may raise the limit further.
     if maximum.is_some_and(|most| most < WANTED) {
         let raised = Rlimit { current: Some(WANTED), maximum: Some(WANTED) };
         if setrlimit(Resource::Nofile, raised).is_ok() {
@@ -127,7 +127,7 @@ impl Process {
     /// A field of the ready line.
     pub fn field(&self, name: &str) -> &str {
         let fields = self.ready.split_whitespace().filter_map(|field| field.split_once('='));
-        fields.filter(|(own, _)| *own == name).map(|(_, value)| value).next().expect(name)
+        fields.filter(|(field, _)| *field == name).map(|(_, value)| value).next().expect(name)
     }
 
     /// Its http address.
@@ -213,7 +213,7 @@ pub fn exchange(
     }
     let field = |name: &str| {
         let lines = head.lines().filter_map(|line| line.split_once(':'));
-        lines.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+        lines.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
     };
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     let mut body = Vec::new();

@@ -4,7 +4,7 @@ use super::Entry;
 use crate::algorithm::{Digest, Secret, sha1};
 use crate::der::{Der, OCTETS, OID, SEQUENCE};
 
-const DAMAGED: &str = "it is no JKS key store, or damaged";
+const DAMAGED: &str = "it is not a JKS key store, or damaged";
 
 /// 1.3.6.1.4.1.42.2.17.1.1
 const PROTECTOR: &[u8] = &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x2a, 0x02, 0x11, 0x01, 0x01];
@@ -14,9 +14,9 @@ struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (own, rest) = self.0.split_at_checked(count)?;
+        let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
-        Some(own)
+        Some(taken)
     }
 
     fn number(&mut self) -> Option<u32> {
@@ -46,14 +46,14 @@ fn utf16(password: &str) -> Secret {
 }
 
 pub(super) fn read(bytes: &[u8], password: &str, key_password: &str) -> Result<Vec<Entry>, String> {
-    let (own, digest) = bytes.split_at_checked(bytes.len().saturating_sub(20)).ok_or(DAMAGED)?;
-    let mut all = utf16(password);
-    all.extend_from_slice(b"Mighty Aphrodite");
-    all.extend_from_slice(own);
-    if Digest::Sha1.hash(&all).as_ref() != digest {
+    let (body, digest) = bytes.split_at_checked(bytes.len().saturating_sub(20)).ok_or(DAMAGED)?;
+    let mut keyed = utf16(password);
+    keyed.extend_from_slice(b"Mighty Aphrodite");
+    keyed.extend_from_slice(body);
+    if Digest::Sha1.hash(&keyed).as_ref() != digest {
         return Err("the password is wrong, or the key store is damaged".to_owned());
     }
-    let mut input = Input(own);
+    let mut input = Input(body);
     let mut entries = Vec::new();
     let header = (input.number(), input.number(), input.number());
     let (_, Some(version @ (1 | 2)), Some(count)) = header else { return Err(DAMAGED.to_owned()) };
@@ -81,21 +81,21 @@ pub(super) fn read(bytes: &[u8], password: &str, key_password: &str) -> Result<V
 
 /// A key as Sun's own protector keeps it: a stream of SHA-1 over password and what came before.
 fn open(sealed: &[u8], password: &str) -> Option<Secret> {
-    let mut own = Der(sealed).enter(SEQUENCE)?;
-    (own.enter(SEQUENCE)?.value(OID)?.own == PROTECTOR).then_some(())?;
-    let data = own.value(OCTETS)?.own;
+    let mut info = Der(sealed).enter(SEQUENCE)?;
+    (info.enter(SEQUENCE)?.value(OID)?.content == PROTECTOR).then_some(())?;
+    let data = info.value(OCTETS)?.content;
     let (salt, data) = data.split_at_checked(20)?;
     let (data, check) = data.split_at_checked(data.len().checked_sub(20)?)?;
     let password = utf16(password);
     let after = |more: &[u8]| {
-        let mut all = password.clone();
-        all.extend_from_slice(more);
-        sha1(&all)
+        let mut keyed = password.clone();
+        keyed.extend_from_slice(more);
+        sha1(&keyed)
     };
     let mut plain = Secret::new(Vec::with_capacity(data.len()));
     let mut stream = after(salt);
     for chunk in data.chunks(20) {
-        plain.extend(chunk.iter().zip(stream).map(|(own, key)| own ^ key));
+        plain.extend(chunk.iter().zip(stream).map(|(byte, key)| byte ^ key));
         stream = after(&stream);
     }
     (after(&plain) == *check).then_some(plain)

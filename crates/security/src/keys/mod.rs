@@ -85,11 +85,11 @@ impl PrivateKey {
 
 /// RSAPrivateKey in PrivateKeyInfo.
 fn inner(pkcs8: &[u8]) -> Option<&[u8]> {
-    let mut own = Der(pkcs8).enter(SEQUENCE)?;
-    own.number()?;
-    let algorithm = own.enter(SEQUENCE)?.value(OID)?.own;
+    let mut info = Der(pkcs8).enter(SEQUENCE)?;
+    info.number()?;
+    let algorithm = info.enter(SEQUENCE)?.value(OID)?.content;
     (algorithm == RSA_ENCRYPTION).then_some(())?;
-    Some(own.value(OCTETS)?.own)
+    Some(info.value(OCTETS)?.content)
 }
 
 /// A private key with its certificate.
@@ -195,20 +195,21 @@ impl KeyStore {
     pub fn identity(&self, alias: &str) -> Option<&Arc<Identity>> {
         match (alias, self.identities.as_slice()) {
             ("", [only]) => Some(only),
-            _ => self.identities.iter().find(|own| own.alias.eq_ignore_ascii_case(alias)),
+            _ => self.identities.iter().find(|identity| identity.alias.eq_ignore_ascii_case(alias)),
         }
     }
 
     /// The certificate of a name, that of a private key too.
     pub fn certificate(&self, alias: &str) -> Option<&Arc<Certificate>> {
-        let own = self.certificates.iter().find(|(own, _)| own.eq_ignore_ascii_case(alias));
-        own.map(|(_, own)| own)
-            .or_else(|| self.identity(alias).filter(|_| !alias.is_empty()).map(|own| &own.certificate))
+        let entry = self.certificates.iter().find(|(name, _)| name.eq_ignore_ascii_case(alias));
+        entry.map(|(_, certificate)| certificate).or_else(|| {
+            self.identity(alias).filter(|_| !alias.is_empty()).map(|identity| &identity.certificate)
+        })
     }
 
     /// All certificates, those of private keys too.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Certificate>> {
-        let own = self.identities.iter().map(|own| &own.certificate);
-        self.certificates.iter().map(|(_, own)| own).chain(own)
+        let identities = self.identities.iter().map(|identity| &identity.certificate);
+        self.certificates.iter().map(|(_, certificate)| certificate).chain(identities)
     }
 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|_| "it is no key store: expected PEM, PKCS#12 or JKS".to_owned())?;
+        .map_err(|_| "it is not a key store: expected PEM, PKCS#12 or JKS".to_owned())?;
     let (mut keys, mut certificates) = (Vec::new(), Vec::new());
     let mut rest = text;
     while let Some((_, from)) = rest.split_once("-----BEGIN ") {
@@ -30,19 +30,19 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
         }
     }
     match (keys.len(), certificates.len()) {
-        (0, 0) => Err("it is no key store: expected PEM, PKCS#12 or JKS".to_owned()),
+        (0, 0) => Err("it is not a key store: expected PEM, PKCS#12 or JKS".to_owned()),
         (0, _) => Ok(certificates
             .into_iter()
-            .map(|own| Entry { alias: alias(&own), key: None, chain: vec![own] })
+            .map(|certificate| Entry { alias: alias(&certificate), key: None, chain: vec![certificate] })
             .collect()),
         (1, 0) => Err("there is a private key and no certificate beside it".to_owned()),
         (1, _) => {
-            let (own, others) = certificates.split_at(1);
-            let mut entries = vec![Entry { alias: alias(&own[0]), key: keys.pop(), chain: own.to_vec() }];
-            entries.extend(others.iter().map(|own| Entry {
-                alias: alias(own),
+            let (first, others) = certificates.split_at(1);
+            let mut entries = vec![Entry { alias: alias(&first[0]), key: keys.pop(), chain: first.to_vec() }];
+            entries.extend(others.iter().map(|certificate| Entry {
+                alias: alias(certificate),
                 key: None,
-                chain: vec![own.clone()],
+                chain: vec![certificate.clone()],
             }));
             Ok(entries)
         }

@@ -4,7 +4,7 @@ use super::{Entry, sealed};
 use crate::algorithm::{Digest, Secret, is_mac};
 use crate::der::{Der, OCTETS, OID, SEQUENCE, SET};
 
-const DAMAGED: &str = "it is no PKCS#12 key store, or damaged";
+const DAMAGED: &str = "it is not a PKCS#12 key store, or damaged";
 
 const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x01];
 const ENCRYPTED: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x06];
@@ -25,13 +25,13 @@ struct Bag {
 }
 
 pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
-    let mut own = Der(bytes).enter(SEQUENCE).ok_or(DAMAGED)?;
+    let mut pfx = Der(bytes).enter(SEQUENCE).ok_or(DAMAGED)?;
     let parts = || {
-        own.number().filter(|version| *version == 3)?;
-        let mut content = own.enter(SEQUENCE)?;
-        (content.value(OID)?.own == DATA).then_some(())?;
-        let safe = content.enter(0xa0)?.value(OCTETS)?.own;
-        Some((safe, own.enter(SEQUENCE)))
+        pfx.number().filter(|version| *version == 3)?;
+        let mut content = pfx.enter(SEQUENCE)?;
+        (content.value(OID)?.content == DATA).then_some(())?;
+        let safe = content.enter(0xa0)?.value(OCTETS)?.content;
+        Some((safe, pfx.enter(SEQUENCE)))
     };
     let mut parts = parts;
     let (safe, mac) = parts().ok_or(DAMAGED)?;
@@ -50,10 +50,10 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
     let mut bags = Vec::new();
     let mut contents = Der(safe).enter(SEQUENCE).ok_or(DAMAGED)?;
     while let Some(mut content) = contents.enter(SEQUENCE) {
-        let kind = content.value(OID).ok_or(DAMAGED)?.own;
+        let kind = content.value(OID).ok_or(DAMAGED)?.content;
         let mut inside = content.enter(0xa0).ok_or(DAMAGED)?;
         if kind == DATA {
-            let data = inside.value(OCTETS).ok_or(DAMAGED)?.own;
+            let data = inside.value(OCTETS).ok_or(DAMAGED)?.content;
             read_bags(data, password, &mut bags)?;
         } else if kind == ENCRYPTED {
             let parts = || {
@@ -61,7 +61,7 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
                 data.number()?;
                 let mut info = data.enter(SEQUENCE)?;
                 info.value(OID)?;
-                Some((info.value(SEQUENCE)?, info.value(0x80)?.own))
+                Some((info.value(SEQUENCE)?, info.value(0x80)?.content))
             };
             let mut parts = parts;
             let (algorithm, data) = parts().ok_or(DAMAGED)?;
@@ -73,7 +73,7 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
 
 fn is_authentic(mut mac: Der<'_>, safe: &[u8], password: &str) -> Option<bool> {
     let mut digest = mac.enter(SEQUENCE)?;
-    let oid = digest.enter(SEQUENCE)?.value(OID)?.own;
+    let oid = digest.enter(SEQUENCE)?.value(OID)?.content;
     let how = match (oid == SHA1, oid.strip_prefix(SHA2)) {
         (true, _) => Digest::Sha1,
         (_, Some([1])) => Digest::Sha256,
@@ -81,8 +81,8 @@ fn is_authentic(mut mac: Der<'_>, safe: &[u8], password: &str) -> Option<bool> {
         (_, Some([3])) => Digest::Sha512,
         _ => return None,
     };
-    let value = digest.value(OCTETS)?.own;
-    let salt = mac.value(OCTETS)?.own;
+    let value = digest.value(OCTETS)?.content;
+    let salt = mac.value(OCTETS)?.content;
     let rounds = if mac.is_empty() { 1 } else { mac.number()? };
     if rounds > ROUNDS {
         return None;
@@ -94,35 +94,36 @@ fn is_authentic(mut mac: Der<'_>, safe: &[u8], password: &str) -> Option<bool> {
 fn read_bags(data: &[u8], password: &str, out: &mut Vec<Bag>) -> Result<(), String> {
     let mut bags = Der(data).enter(SEQUENCE).ok_or(DAMAGED)?;
     while let Some(mut bag) = bags.enter(SEQUENCE) {
-        let kind = bag.value(OID).ok_or(DAMAGED)?.own;
+        let kind = bag.value(OID).ok_or(DAMAGED)?.content;
         let mut inside = bag.enter(0xa0).ok_or(DAMAGED)?;
-        let mut own = Bag { name: None, id: None, key: None, certificate: None };
+        let mut parsed = Bag { name: None, id: None, key: None, certificate: None };
         match kind.strip_prefix(BAG) {
-            Some([1]) => own.key = Some(Secret::new(inside.any().ok_or(DAMAGED)?.whole.to_vec())),
-            Some([2]) => own.key = Some(sealed::open(inside.any().ok_or(DAMAGED)?.whole, password)?),
+            Some([1]) => parsed.key = Some(Secret::new(inside.any().ok_or(DAMAGED)?.whole.to_vec())),
+            Some([2]) => parsed.key = Some(sealed::open(inside.any().ok_or(DAMAGED)?.whole, password)?),
             Some([3]) => {
                 let parts = || {
-                    let mut own = inside.enter(SEQUENCE)?;
-                    own.value(OID)?;
-                    own.enter(0xa0)?.value(OCTETS)
+                    let mut cert_bag = inside.enter(SEQUENCE)?;
+                    cert_bag.value(OID)?;
+                    cert_bag.enter(0xa0)?.value(OCTETS)
                 };
                 let mut parts = parts;
-                own.certificate = Some(parts().ok_or(DAMAGED)?.own.to_vec());
+                parsed.certificate = Some(parts().ok_or(DAMAGED)?.content.to_vec());
             }
             _ => continue,
         }
         let mut attributes = bag.enter(SET).unwrap_or(Der(&[]));
         while let Some(mut attribute) = attributes.enter(SEQUENCE) {
-            let oid = attribute.value(OID).ok_or(DAMAGED)?.own;
-            let value = attribute.enter(SET).and_then(|mut own| own.any()).ok_or(DAMAGED)?;
+            let oid = attribute.value(OID).ok_or(DAMAGED)?.content;
+            let value = attribute.enter(SET).and_then(|mut values| values.any()).ok_or(DAMAGED)?;
             if oid == FRIENDLY_NAME {
-                let units = value.own.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
-                own.name = Some(char::decode_utf16(units).map(|own| own.unwrap_or('\u{fffd}')).collect());
+                let units = value.content.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+                parsed.name =
+                    Some(char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect());
             } else if oid == LOCAL_KEY {
-                own.id = Some(value.own.to_vec());
+                parsed.id = Some(value.content.to_vec());
             }
         }
-        out.push(own);
+        out.push(parsed);
     }
     Ok(())
 }
@@ -136,8 +137,8 @@ fn entries(mut bags: Vec<Bag>) -> Vec<Entry> {
         let mine = |bag: &Bag| key.id.is_some() && bag.id == key.id;
         let at = bags.iter().position(mine).or_else(|| (single && !bags.is_empty()).then_some(0));
         let certificate = at.map(|at| bags.remove(at));
-        let name = key.name.or_else(|| certificate.as_ref().and_then(|own| own.name.clone()));
-        let chain = certificate.and_then(|own| own.certificate).into_iter().collect();
+        let name = key.name.or_else(|| certificate.as_ref().and_then(|bag| bag.name.clone()));
+        let chain = certificate.and_then(|bag| bag.certificate).into_iter().collect();
         entries.push(Entry { alias: name.unwrap_or_default(), key: key.key, chain });
     }
     for bag in bags {

@@ -22,8 +22,8 @@ const UNKNOWN: &str = "it is encrypted in a way that is not read here (PBES2 wit
 /// EncryptedPrivateKeyInfo.
 pub(super) fn open(der: &[u8], password: &str) -> Result<Secret, String> {
     let parts = || {
-        let mut own = Der(der).enter(SEQUENCE)?;
-        Some((own.value(SEQUENCE)?, own.value(OCTETS)?.own))
+        let mut info = Der(der).enter(SEQUENCE)?;
+        Some((info.value(SEQUENCE)?, info.value(OCTETS)?.content))
     };
     let (algorithm, data) = parts().ok_or("this encrypted private key is damaged")?;
     decrypt(algorithm, data, password)
@@ -31,14 +31,14 @@ pub(super) fn open(der: &[u8], password: &str) -> Result<Secret, String> {
 
 /// What was encrypted as an algorithm identifier says.
 pub(super) fn decrypt(algorithm: Value<'_>, data: &[u8], password: &str) -> Result<Secret, String> {
-    let mut own = algorithm.inside();
-    let oid = own.value(OID).ok_or(UNKNOWN)?.own;
+    let mut inside = algorithm.inside();
+    let oid = inside.value(OID).ok_or(UNKNOWN)?.content;
     let (cipher, key, vector) = if oid == PBES2 {
-        pbes2(own, password).ok_or(UNKNOWN)?
+        pbes2(inside, password).ok_or(UNKNOWN)?
     } else if oid.strip_prefix(PKCS12) == Some(&[3]) {
         let mut parameters = || {
-            let mut parameters = own.enter(SEQUENCE)?;
-            Some((parameters.value(OCTETS)?.own, parameters.number().filter(|rounds| *rounds <= ROUNDS)?))
+            let mut parameters = inside.enter(SEQUENCE)?;
+            Some((parameters.value(OCTETS)?.content, parameters.number().filter(|rounds| *rounds <= ROUNDS)?))
         };
         let (salt, rounds) = parameters().ok_or(UNKNOWN)?;
         let key = pkcs12(Digest::Sha1, 1, password, salt, rounds, 24);
@@ -52,19 +52,19 @@ pub(super) fn decrypt(algorithm: Value<'_>, data: &[u8], password: &str) -> Resu
     cipher.decrypt(&key, &sealed).map(Secret::new).ok_or_else(|| WRONG.to_owned())
 }
 
-fn pbes2(mut own: Der<'_>, password: &str) -> Option<(Cipher, Secret, Vec<u8>)> {
-    let mut parameters = own.enter(SEQUENCE)?;
+fn pbes2(mut fields: Der<'_>, password: &str) -> Option<(Cipher, Secret, Vec<u8>)> {
+    let mut parameters = fields.enter(SEQUENCE)?;
     let (mut derivation, mut encryption) = (parameters.enter(SEQUENCE)?, parameters.enter(SEQUENCE)?);
-    if derivation.value(OID)?.own != PBKDF2 {
+    if derivation.value(OID)?.content != PBKDF2 {
         return None;
     }
     let mut derivation = derivation.enter(SEQUENCE)?;
-    let salt = derivation.value(OCTETS)?.own;
+    let salt = derivation.value(OCTETS)?.content;
     let rounds = derivation.number().filter(|rounds| *rounds <= ROUNDS)?;
     _ = derivation.number();
     let how = match derivation.enter(SEQUENCE) {
         None => pbkdf2::PBKDF2_HMAC_SHA1,
-        Some(mut own) => match own.value(OID)?.own.strip_prefix(HMAC)? {
+        Some(mut prf) => match prf.value(OID)?.content.strip_prefix(HMAC)? {
             [7] => pbkdf2::PBKDF2_HMAC_SHA1,
             [9] => pbkdf2::PBKDF2_HMAC_SHA256,
             [10] => pbkdf2::PBKDF2_HMAC_SHA384,
@@ -72,7 +72,7 @@ fn pbes2(mut own: Der<'_>, password: &str) -> Option<(Cipher, Secret, Vec<u8>)> 
             _ => return None,
         },
     };
-    let cipher = encryption.value(OID)?.own;
+    let cipher = encryption.value(OID)?.content;
     let cipher = match (cipher.strip_prefix(AES), cipher == DES3) {
         (Some([2]), _) => Cipher::Aes128,
         (Some([22]), _) => Cipher::Aes192,
@@ -80,7 +80,7 @@ fn pbes2(mut own: Der<'_>, password: &str) -> Option<(Cipher, Secret, Vec<u8>)> 
         (_, true) => Cipher::TripleDes,
         _ => return None,
     };
-    let vector = encryption.value(OCTETS)?.own.to_vec();
+    let vector = encryption.value(OCTETS)?.content.to_vec();
     let mut key = Secret::new(vec![0; cipher.key_length()]);
     pbkdf2::derive(how, NonZeroU32::new(rounds)?, salt, password.as_bytes(), &mut key);
     Some((cipher, key, vector))
@@ -91,8 +91,8 @@ pub(super) fn pkcs12(how: Digest, id: u8, password: &str, salt: &[u8], rounds: u
     let block = if matches!(how, Digest::Sha384 | Digest::Sha512) { 128 } else { 64 };
     let mut text: Secret = Secret::new(password.encode_utf16().flat_map(u16::to_be_bytes).collect());
     text.extend_from_slice(&[0, 0]);
-    let filled = |own: &[u8]| -> Vec<u8> {
-        own.iter().copied().cycle().take(own.len().div_ceil(block) * block).collect()
+    let filled = |value: &[u8]| -> Vec<u8> {
+        value.iter().copied().cycle().take(value.len().div_ceil(block) * block).collect()
     };
     let mut input = Secret::new(filled(salt));
     input.extend(filled(&text));
@@ -112,9 +112,9 @@ pub(super) fn pkcs12(how: Digest, id: u8, password: &str, salt: &[u8], rounds: u
         let add = filled(hash.as_ref());
         for part in input.chunks_exact_mut(block) {
             let mut carry = 1u16;
-            for (own, more) in part.iter_mut().zip(&add[..block]).rev() {
-                carry += u16::from(*own) + u16::from(*more);
-                *own = carry as u8;
+            for (byte, more) in part.iter_mut().zip(&add[..block]).rev() {
+                carry += u16::from(*byte) + u16::from(*more);
+                *byte = carry as u8;
                 carry >>= 8;
             }
         }

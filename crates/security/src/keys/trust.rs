@@ -1,4 +1,4 @@
-//! Who is trusted: certificates of the store by themselves, and those that they issued.
+//! Whom to trust: the certificates of the store themselves, and those that they issued.
 
 use super::KeyStore;
 use crate::certificate::Certificate;
@@ -20,21 +20,21 @@ const MAX_KEPT: usize = 1024;
 /// Fewest bits of a key that a path may lead to. A certificate that is trusted by itself may have half as many.
 const FEWEST: usize = 2048;
 
-/// Whom messages may be from.
+/// The certificates that messages may be signed with.
 pub struct Trust {
     anchors: Vec<TrustAnchor<'static>>,
-    own: Vec<Arc<Certificate>>,
+    certificates: Vec<Arc<Certificate>>,
     revoked: Vec<webpki::CertRevocationList<'static>>,
-    known: Mutex<HashMap<Vec<u8>, Verified>>,
+    verified: Mutex<HashMap<Vec<u8>, Verified>>,
 }
 
 impl fmt::Debug for Trust {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Trust({:?})", self.own)
+        write!(out, "Trust({:?})", self.certificates)
     }
 }
 
-/// A certificate that was found good, and until when that holds.
+/// A certificate that was verified, and until when that holds.
 type Verified = (Arc<Certificate>, Timestamp);
 
 /// Any extended usage: those that are there are of TLS, mail and code.
@@ -50,14 +50,15 @@ impl Trust {
     /// Trusts the certificates of a store. `revoked`: revocation lists in DER or PEM.
     ///
     /// # Errors
-    /// A revocation list is none.
+    /// A revocation list cannot be read.
     pub fn new(store: &KeyStore, revoked: &[Vec<u8>]) -> Result<Trust, String> {
-        let own: Vec<Arc<Certificate>> = store.certificates.iter().map(|(_, own)| Arc::clone(own)).collect();
-        let anchor = |own: &Arc<Certificate>| {
-            let der = CertificateDer::from(own.der.as_slice());
+        let certificates: Vec<Arc<Certificate>> =
+            store.certificates.iter().map(|(_, certificate)| Arc::clone(certificate)).collect();
+        let anchor = |certificate: &Arc<Certificate>| {
+            let der = CertificateDer::from(certificate.der.as_slice());
             webpki::anchor_from_trusted_cert(&der).ok().map(|anchor| anchor.to_owned())
         };
-        let anchors = own.iter().filter_map(anchor).collect();
+        let anchors = certificates.iter().filter_map(anchor).collect();
         let list = |der: &Vec<u8>| {
             let decoded = super::pem::first(der, "X509 CRL");
             let der = decoded.as_ref().unwrap_or(der);
@@ -65,10 +66,10 @@ impl Trust {
                 der.as_slice(),
             ));
             list.map(webpki::CertRevocationList::from)
-                .map_err(|why| format!("this is no revocation list: {why}"))
+                .map_err(|why| format!("this is not a revocation list: {why}"))
         };
         let revoked = revoked.iter().map(list).collect::<Result<_, _>>()?;
-        Ok(Trust { anchors, own, revoked, known: Mutex::default() })
+        Ok(Trust { anchors, certificates, revoked, verified: Mutex::default() })
     }
 
     /// The certificate, if it is trusted at this time.
@@ -76,18 +77,18 @@ impl Trust {
     /// # Errors
     /// Why it is not.
     pub fn check(&self, der: &[u8], between: &[Vec<u8>], now: Timestamp) -> Result<Arc<Certificate>, String> {
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((certificate, at)) = known().get(der)
+        let lock = || self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((certificate, at)) = lock().get(der)
             && now.as_second().abs_diff(at.as_second()) < KEPT as u64
         {
             return Ok(Arc::clone(certificate));
         }
         let certificate = self.check_anew(der, between, now)?;
-        let mut known = known();
-        if known.len() >= MAX_KEPT {
-            known.clear();
+        let mut verified = lock();
+        if verified.len() >= MAX_KEPT {
+            verified.clear();
         }
-        known.insert(der.to_vec(), (Arc::clone(&certificate), now));
+        verified.insert(der.to_vec(), (Arc::clone(&certificate), now));
         Ok(certificate)
     }
 
@@ -101,7 +102,7 @@ impl Trust {
         if !certificate.is_valid_at(now) {
             return Err(format!("the certificate of {} is not valid at this time", certificate.subject));
         }
-        let by_itself = self.own.iter().any(|own| own.der == der);
+        let by_itself = self.certificates.iter().any(|certificate| certificate.der == der);
         let fewest = if by_itself { FEWEST / 2 } else { FEWEST };
         if certificate.bits < fewest {
             return Err(format!("the key of {} has only {} bits", certificate.subject, certificate.bits));
@@ -111,35 +112,36 @@ impl Trust {
         }
         let der = CertificateDer::from(der);
         let between: Vec<CertificateDer<'_>> =
-            between.iter().map(|own| CertificateDer::from(own.as_slice())).collect();
+            between.iter().map(|certificate| CertificateDer::from(certificate.as_slice())).collect();
         let time = UnixTime::since_unix_epoch(Duration::from_secs(now.as_second().max(0) as u64));
         let lists: Vec<&webpki::CertRevocationList<'_>> = self.revoked.iter().collect();
-        // Of an old list nobody knows what has been revoked since.
+        // A list that has expired does not tell what was revoked since.
         let revocation = RevocationOptionsBuilder::new(&lists)
             .ok()
             .map(|builder| builder.with_expiration_policy(ExpirationPolicy::Enforce).build());
-        let path = EndEntityCert::try_from(&der).and_then(|own| {
-            own.verify_for_usage(
-                webpki::ALL_VERIFICATION_ALGS,
-                &self.anchors,
-                &between,
-                time,
-                AnyPurpose,
-                revocation,
-                None,
-            )
-            .map(|_| ())
+        let path = EndEntityCert::try_from(&der).and_then(|certificate| {
+            certificate
+                .verify_for_usage(
+                    webpki::ALL_VERIFICATION_ALGS,
+                    &self.anchors,
+                    &between,
+                    time,
+                    AnyPurpose,
+                    revocation,
+                    None,
+                )
+                .map(|_| ())
         });
         match path {
             Ok(()) => Ok(certificate),
-            // Self-signed, as most are that are trusted by themselves.
+            // Self-signed, as most certificates are that are trusted by themselves.
             Err(Error::CaUsedAsEndEntity | Error::UnknownIssuer) if by_itself => Ok(certificate),
             Err(why) => Err(format!("the certificate of {} is not trusted: {why}", certificate.subject)),
         }
     }
 
-    /// The certificate among those that are trusted by themselves of which something is so.
+    /// The certificate that fulfils a condition, among those that are trusted by themselves.
     pub fn find(&self, is_it: impl Fn(&Certificate) -> bool) -> Option<&Arc<Certificate>> {
-        self.own.iter().find(|own| is_it(own))
+        self.certificates.iter().find(|certificate| is_it(certificate))
     }
 }

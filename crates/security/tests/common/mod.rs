@@ -58,12 +58,12 @@ pub fn side(role: Role, policy: &str) -> Side {
         Role::Initiator => (client(), service()),
         Role::Recipient => (service(), client()),
     };
-    let own = KeyStore::read(mine.both().as_bytes(), "", None).unwrap();
+    let mine_store = KeyStore::read(mine.both().as_bytes(), "", None).unwrap();
     let other = KeyStore::read(theirs.certificate.as_bytes(), "", None).unwrap();
     let trust = Arc::new(Trust::new(&other, &[]).unwrap());
     let peer = (role == Role::Initiator).then(|| Arc::clone(&other.certificates[0].1));
-    let identity = own.identities.first().cloned();
-    let mut store = own;
+    let identity = mine_store.identities.first().cloned();
+    let mut store = mine_store;
     store.add(other);
     Side {
         role,

@@ -10,9 +10,9 @@ pub fn scenario(number: u32) -> String {
 /// A policy of parts: binding, order, and what is beside it.
 pub fn policy(binding: &str, suite: &str, more: &str, parts: &str) -> String {
     let sp = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200702";
-    let token = |name: &str, include: &str, own: &str| {
+    let token = |name: &str, include: &str, assertions: &str| {
         format!(
-            "<sp:{name}><wsp:Policy><sp:X509Token sp:IncludeToken='{sp}/IncludeToken/{include}'><wsp:Policy>{own}<sp:WssX509V3Token10/></wsp:Policy></sp:X509Token></wsp:Policy></sp:{name}>"
+            "<sp:{name}><wsp:Policy><sp:X509Token sp:IncludeToken='{sp}/IncludeToken/{include}'><wsp:Policy>{assertions}<sp:WssX509V3Token10/></wsp:Policy></sp:X509Token></wsp:Policy></sp:{name}>"
         )
     };
     let (name, tokens) = match binding {

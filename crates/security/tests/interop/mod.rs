@@ -35,8 +35,8 @@ impl Java {
             .spawn()
             .ok()?;
         let (input, output) = (process.stdin.take()?, BufReader::new(process.stdout.take()?));
-        let mut own = Java { process, input, output, directory: directory.to_owned() };
-        (own.line() == "ready").then_some(own)
+        let mut java = Java { process, input, output, directory: directory.to_owned() };
+        (java.line() == "ready").then_some(java)
     }
 
     fn line(&mut self) -> String {
@@ -53,7 +53,7 @@ impl Java {
         writeln!(self.input, "{what} {how} {} {}", from.display(), to.display()).unwrap();
         let line = self.line();
         match line.strip_prefix("ok") {
-            Some(said) => Ok((said.to_owned(), std::fs::read_to_string(&to).unwrap())),
+            Some(result) => Ok((result.to_owned(), std::fs::read_to_string(&to).unwrap())),
             None => Err(line),
         }
     }
@@ -71,7 +71,7 @@ pub fn libraries() -> Option<PathBuf> {
         let fetched = Command::new(root.join("tests/services/wss4j")).output();
         let fetched = fetched
             .ok()
-            .filter(|own| own.status.success())
+            .filter(|output| output.status.success())
             .ok_or("WSS4J cannot be fetched (tests/services/wss4j)")?;
         Ok(String::from_utf8_lossy(&fetched.stdout).trim().into())
     };
@@ -90,7 +90,7 @@ pub fn libraries() -> Option<PathBuf> {
 /// Key stores as keytool makes them: PKCS#12 of the client, JKS of the service.
 pub fn keys(directory: &Path) {
     let run = |arguments: &str| {
-        let arguments = arguments.split(' ').map(|own| own.replace('_', " "));
+        let arguments = arguments.split(' ').map(|argument| argument.replace('_', " "));
         let done = Command::new("keytool").current_dir(directory).args(arguments).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
     };

@@ -57,17 +57,17 @@ impl Lanes {
 
     #[inline(always)]
     pub(crate) fn equal(self, byte: u8) -> u32 {
-        self.mask(|own| own == byte)
+        self.mask(|lane| lane == byte)
     }
 
     #[inline(always)]
     pub(crate) fn below(self, byte: u8) -> u32 {
-        self.mask(|own| own < byte)
+        self.mask(|lane| lane < byte)
     }
 
     #[inline(always)]
     fn mask(self, holds: impl Fn(u8) -> bool) -> u32 {
-        self.0.iter().enumerate().fold(0, |mask, (i, &own)| mask | u32::from(holds(own)) << i)
+        self.0.iter().enumerate().fold(0, |mask, (i, &lane)| mask | u32::from(holds(lane)) << i)
     }
 }
 
@@ -78,17 +78,17 @@ mod tests {
     #[test]
     fn every_byte_in_every_place() {
         assert!(Lanes::at(&[0; 20], 5).is_none());
-        for own in 0..=255 {
+        for lane in 0..=255 {
             for place in 0..16 {
                 let mut bytes = [b'x'; 20];
-                bytes[place + 4] = own;
+                bytes[place + 4] = lane;
                 let lanes = Lanes::at(&bytes, 4).unwrap();
                 for byte in [1, b'\t', b' ', b'!', b':', 0x7F, 0x80, 0xFF] {
                     let expected = |holds: &dyn Fn(u8) -> bool| {
                         (0..16).filter(|&i| holds(bytes[i + 4])).fold(0, |mask, i| mask | 1 << i)
                     };
-                    assert_eq!(lanes.equal(byte), expected(&|b| b == byte), "{own} at {place} = {byte}");
-                    assert_eq!(lanes.below(byte), expected(&|b| b < byte), "{own} at {place} < {byte}");
+                    assert_eq!(lanes.equal(byte), expected(&|b| b == byte), "{lane} at {place} = {byte}");
+                    assert_eq!(lanes.below(byte), expected(&|b| b < byte), "{lane} at {place} < {byte}");
                 }
             }
         }

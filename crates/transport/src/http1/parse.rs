@@ -1,6 +1,6 @@
 //! Heads from the wire, parsed in place and in one pass, checked so that there is one way to read them.
 //!
-//! Refused is what is no HTTP, whatever would be read in two ways (bare line feeds, folded fields, white space before a
+//! Refused is what is not HTTP, whatever could be read in two ways (bare line feeds, folded fields, white space before a
 //! colon), and whatever makes the end of the message or its addressee ambiguous (RFC 9112, 2.2, 3.2, 5, 6.3 and 11.2).
 //! What is accepted, and as what, is compared with httparse in the tests.
 
@@ -189,7 +189,7 @@ fn read_response(
     };
     let reason = match &wire[reason_at..reason_end] {
         [] => "",
-        // What is not ASCII means nothing to anybody (RFC 9112, 4: clients ignore it).
+        // Bytes that are not ASCII have no meaning (RFC 9112, 4: clients ignore the phrase).
         b" OK" => "OK",
         [b' ', reason @ ..] if reason.is_ascii() => utf8(reason).unwrap_or_default(),
         [b' ', ..] => "",
@@ -214,7 +214,7 @@ fn read_response(
     };
     let reason = match reason {
         usual if usual == reason_phrase(status) => Cow::Borrowed(reason_phrase(status)),
-        own => Cow::Owned(own.to_owned()),
+        phrase => Cow::Owned(phrase.to_owned()),
     };
     headers.take_wire(&wire[..size]);
     let keep_alive = seen.keep_alive(version) && length != Length::UntilClose;
@@ -223,7 +223,7 @@ fn read_response(
 
 /// Why a head was not read.
 enum Stop {
-    /// It goes on behind what is there.
+    /// It is incomplete.
     Partial,
     Refused(Refusal),
 }
@@ -315,10 +315,10 @@ fn field_name(text: &[u8]) -> Option<(usize, Known)> {
         }
         at += found.trailing_zeros() as usize;
         let name = &text[..at];
-        let known = Known::of(name);
+        let header = Known::of(name);
         // A known name consists of what names consist of.
-        let valid = known != Known::Other || (at > 0 && name.iter().all(|&b| is_token_byte(b)));
-        return valid.then_some((at, known));
+        let valid = header != Known::Other || (at > 0 && name.iter().all(|&b| is_token_byte(b)));
+        return valid.then_some((at, header));
     }
     None
 }
@@ -351,7 +351,7 @@ fn read_fields<'a>(
             _ => {}
         }
         left = left.checked_sub(1).ok_or_else(|| Stop::Refused(refuse(431, "too many header fields")))?;
-        let (name_len, known) = match field_name(line) {
+        let (name_len, header) = match field_name(line) {
             Some(found) => found,
             // Something is wrong, or hardly anything is there: byte by byte.
             None => {
@@ -380,14 +380,14 @@ fn read_fields<'a>(
         while let [less @ .., b' ' | b'\t'] = value {
             value = less;
         }
-        seen.see(known, value)?;
+        seen.see(header, value)?;
         let blanks = behind.len() - rest.len();
         headers.push_wire(WireField {
             at: at as u32,
             name_len: name_len as u32,
             value_at: (at + name_len + 1 + blanks) as u32,
             value_len: value.len() as u32,
-            known,
+            known: header,
             plain: blanks == 1 && behind.first() == Some(&b' ') && value.len() == padded,
         });
         at += name_len + 1 + blanks + padded + 2;

@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn hop_by_hop_fields_stay_behind() {
-        let all = [
+        let fields = [
             ("HOST", "h"),
             ("A", "1"),
             ("Connection", "close, X-Hop"),
@@ -213,10 +213,10 @@ mod tests {
             ("proxy-authorization", "Basic x"),
             ("a", "2"),
         ];
-        assert_eq!(sent(&all, Kind::Request), "A: 1;te: trailers;Proxy-Authenticate: Basic;a: 2;");
+        assert_eq!(sent(&fields, Kind::Request), "A: 1;te: trailers;Proxy-Authenticate: Basic;a: 2;");
         let response = Kind::Response { keep_length: false };
         assert_eq!(
-            sent(&all, response),
+            sent(&fields, response),
             "HOST: h;A: 1;te: trailers;Expect: 100-continue;proxy-authorization: Basic x;a: 2;"
         );
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A connection as the library wants it: reads and writes of the halves that HTTP/1.1 has too. On its way in, frames are
+//! A connection as the library expects it: reads and writes of the same halves that HTTP/1.1 uses. Received frames are
 //! counted: those that carry nothing must not outweigh those that do.
 
 use std::io::{self, IoSlice};
@@ -94,14 +94,14 @@ impl Frames {
     }
 }
 
-/// The receiving half, for whoever reads on when the library has let go of it.
+/// The receiving half, for use after the library has dropped the connection.
 pub(crate) type Rest = Arc<Mutex<Option<ReadHalf>>>;
 
 /// See the module.
 pub(crate) struct Duplex {
     read: Option<ReadHalf>,
     writer: Writer,
-    /// What was read before it was known to be HTTP/2.
+    /// Bytes that were read before the protocol was detected.
     before: Bytes,
     frames: Frames,
     traffic: Arc<Traffic>,
@@ -149,30 +149,30 @@ impl Drop for Duplex {
 
 impl AsyncRead for Duplex {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        if own.traffic.is_flooded() {
-            // Whoever drives the connection says so and ends it.
+        let this = self.get_mut();
+        if this.traffic.is_flooded() {
+            // The driver of the connection reports the flood and ends it.
             return Poll::Pending;
         }
         let from = into.filled().len();
-        if own.before.is_empty() {
-            let Some(read) = &mut own.read else { return Poll::Ready(Ok(())) };
+        if this.before.is_empty() {
+            let Some(read) = &mut this.read else { return Poll::Ready(Ok(())) };
             let n = ready!(read.poll_read(cx, into.initialize_unfilled()))?;
             into.advance(n);
         } else {
-            let n = own.before.len().min(into.remaining());
-            into.put_slice(&own.before[..n]);
-            own.before.advance(n);
+            let n = this.before.len().min(into.remaining());
+            into.put_slice(&this.before[..n]);
+            this.before.advance(n);
         }
-        own.received(&into.filled()[from..]);
+        this.received(&into.filled()[from..]);
         Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Duplex {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let own = self.get_mut();
-        own.writer.poll_write(cx, &[IoSlice::new(bytes)], own.wait)
+        let this = self.get_mut();
+        this.writer.poll_write(cx, &[IoSlice::new(bytes)], this.wait)
     }
 
     fn poll_write_vectored(
@@ -180,8 +180,8 @@ impl AsyncWrite for Duplex {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let own = self.get_mut();
-        own.writer.poll_write(cx, parts, own.wait)
+        let this = self.get_mut();
+        this.writer.poll_write(cx, parts, this.wait)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -189,8 +189,8 @@ impl AsyncWrite for Duplex {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        own.writer.poll_flush(cx, own.wait)
+        let this = self.get_mut();
+        this.writer.poll_flush(cx, this.wait)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

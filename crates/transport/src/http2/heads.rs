@@ -121,7 +121,7 @@ pub(super) fn to_request(
     let path = match target {
         "*" if *method == Method::Options => "*",
         path if path.starts_with('/') => path,
-        _ => return Err("the request target is no path"),
+        _ => return Err("the request target is not a path"),
     };
     let uri = http::Uri::builder().scheme(scheme).authority(authority).path_and_query(sayable(path)?).build();
     let uri = uri.map_err(|_| "no authority")?;
@@ -140,8 +140,8 @@ pub(super) fn to_request(
 /// The target as the library takes it. Some bytes that no URI has and HTTP/1.1 lets through it refuses; encoded they mean the
 /// same.
 fn sayable(target: &str) -> Result<PathAndQuery, &'static str> {
-    if let Ok(own) = PathAndQuery::try_from(target) {
-        return Ok(own);
+    if let Ok(path) = PathAndQuery::try_from(target) {
+        return Ok(path);
     }
     let mut encoded = String::with_capacity(target.len() + 16);
     let mut in_query = false;
@@ -199,8 +199,9 @@ fn fields(to: &mut HeaderMap, headers: &Headers, kind: Kind) -> Result<(), &'sta
 }
 
 fn joined(headers: &HeaderMap) -> Vec<u8> {
-    let all: Vec<&[u8]> = headers.get_all(http::header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    all.join(&b"; "[..])
+    let cookies: Vec<&[u8]> =
+        headers.get_all(http::header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    cookies.join(&b"; "[..])
 }
 
 /// A value without the white space around it that HTTP/1.1 does not count as its own.
@@ -232,11 +233,11 @@ mod tests {
 
     #[test]
     fn requests_become_ours() {
-        let own = parts(
+        let head = parts(
             "https://h:1/a?b=c",
             &[("cookie", "a=1"), ("x", "1"), ("cookie", "b=2"), ("x", "2"), ("content-length", "5")],
         );
-        let received = request(&own, LIMITS).unwrap();
+        let received = request(&head, LIMITS).unwrap();
         let lines: Vec<_> = received
             .head
             .headers

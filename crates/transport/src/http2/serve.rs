@@ -26,9 +26,9 @@ use crate::server::{Listening, Open};
 use crate::timer::{Alarm, Timer};
 use crate::{ConnectionInfo, Cut, Framing, Handler, Refused, Request, Response, ServerLimits};
 
-/// Streams that a client may end before their answers, beside those that it let end.
+/// Streams that a client may reset before their responses, beside those that it let end.
 const RESETS: u64 = 200;
-/// So many times those that ended may there be of them.
+/// How many times those that ended they may be.
 const RESETS_OF_ENDED: u64 = 4;
 
 /// Most bytes that are read of a body that nobody wants, so that its client gets its answer; and for no longer than
@@ -56,9 +56,9 @@ enum Ended {
     Done,
     /// It is cut at the end of a drain.
     Cut,
-    /// The client does what nobody has to put up with.
+    /// The client misbehaves (a flood of frames or resets).
     Misused(&'static str),
-    /// What it sends is not HTTP/2, or the connection broke.
+    /// It is not HTTP/2, or the connection broke.
     Broken(h2::Error),
 }
 
@@ -111,7 +111,7 @@ async fn drive<H: Handler>(shared: &Arc<Shared<H>>, duplex: Duplex) {
     let (mut idle, mut served, mut closing) = (Timer::default(), 0, false);
     let mut waker = None;
     let ended = poll_fn(|cx| {
-        if !waker.as_ref().is_some_and(|known: &std::task::Waker| known.will_wake(cx.waker())) {
+        if !waker.as_ref().is_some_and(|registered: &std::task::Waker| registered.will_wake(cx.waker())) {
             shared.conn.polled_by(cx.waker());
             waker = Some(cx.waker().clone());
         }
@@ -178,7 +178,7 @@ async fn drive<H: Handler>(shared: &Arc<Shared<H>>, duplex: Duplex) {
     }
     // What runs is dropped, and recorded, before the connection is.
     streams.shutdown().await;
-    // What is to be said at the end; nobody waits for one that does not listen.
+    // The last frames; a client that does not read them is not waited for.
     let last = poll_fn(|cx| match connection.poll_closed(cx) {
         Poll::Ready(_) => Poll::Ready(()),
         Poll::Pending => Poll::Pending,
@@ -194,7 +194,7 @@ async fn linger<H>(shared: &Shared<H>, rest: Rest) {
     }
     let mut scratch = [0; 2048];
     let until_closed = poll_fn(|cx| {
-        // As much as comes in a turn, and no more.
+        // Reads one batch in a turn, so that other connections get theirs.
         for _ in 0..16 {
             match read.poll_read(cx, &mut scratch) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
@@ -365,9 +365,9 @@ async fn send<H: Handler>(
         std::mem::take(&mut body).recycle();
     }
     let length = body.exact_len().filter(|_| !bodyless);
-    let said = length.filter(|_| framing == Framing::Auto || length == Some(0));
+    let content_length = length.filter(|_| framing == Framing::Auto || length == Some(0));
     let keep_length = bodyless && (to_head || head.status == 304);
-    let head = match heads::to_response(&head, said, keep_length) {
+    let head = match heads::to_response(&head, content_length, keep_length) {
         Ok(head) => head,
         Err(why) => {
             tracing::error!(why, status = head.status, "the response cannot be sent");

@@ -38,16 +38,16 @@ const HTTP1_FOR: Duration = Duration::from_secs(60);
 /// Most times that a request which was not processed is sent again.
 const AGAIN: u8 = 2;
 
-/// The connections of one worker.
+/// The sessions of one worker.
 #[derive(Default)]
 pub(crate) struct Sessions(Mutex<HashMap<Target, Backend>>);
 
 #[derive(Default)]
 struct Backend {
     open: Vec<Session>,
-    /// Until then it is spoken to in HTTP/1.1, which it chose.
+    /// Until then the backend, which chose HTTP/1.1, is spoken to in HTTP/1.1.
     http1_until: Option<Instant>,
-    /// Who connects has it.
+    /// Held by the request that connects.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -64,7 +64,7 @@ struct State {
     retired: AtomicBool,
     /// It has carried a stream before.
     used: AtomicBool,
-    /// The backend allows none on it; who waits is told.
+    /// The backend allows no streams on it; waiting requests are told.
     barred: AtomicBool,
     told: tokio::sync::Notify,
     idle_since: Mutex<Instant>,
@@ -104,7 +104,7 @@ impl Drop for InUse {
     }
 }
 
-/// How a backend is spoken to.
+/// The protocol that a backend is spoken to in.
 enum Spoken {
     Http2(Session, InUse),
     Http1,
@@ -114,16 +114,16 @@ impl Sessions {
     /// A connection with room for another stream; also one that has none, if there is no other and it is to be so.
     fn find(&self, target: &Target, also_full: bool) -> Option<Spoken> {
         let now = clock::now();
-        let mut all = lock(&self.0);
-        let backend = all.get_mut(target)?;
+        let mut backends = lock(&self.0);
+        let backend = backends.get_mut(target)?;
         if backend.http1_until.is_some_and(|until| now < until) {
             return Some(Spoken::Http1);
         }
-        backend.open.retain(|own| !own.state.retired.load(Relaxed) && now < own.state.expires);
-        let streams = |own: &&Session| own.state.streams.load(Relaxed);
-        let own = backend.open.iter().min_by_key(streams)?;
-        let has_room = streams(&own) < own.send.current_max_send_streams();
-        (has_room || also_full).then(|| Spoken::Http2(own.clone(), InUse::of(&own.state)))
+        backend.open.retain(|session| !session.state.retired.load(Relaxed) && now < session.state.expires);
+        let streams = |session: &&Session| session.state.streams.load(Relaxed);
+        let session = backend.open.iter().min_by_key(streams)?;
+        let has_room = streams(&session) < session.send.current_max_send_streams();
+        (has_room || also_full).then(|| Spoken::Http2(session.clone(), InUse::of(&session.state)))
     }
 
     fn turn(&self, target: &Target) -> Arc<tokio::sync::Mutex<()>> {
@@ -143,26 +143,27 @@ impl Sessions {
     pub(crate) fn evict(&self, longest: Duration) {
         let now = Instant::now();
         let mut gone = Vec::new();
-        let mut all = lock(&self.0);
-        all.retain(|_, backend| {
-            gone.extend(backend.open.extract_if(.., |own| {
-                let state = &own.state;
+        let mut backends = lock(&self.0);
+        backends.retain(|_, backend| {
+            gone.extend(backend.open.extract_if(.., |session| {
+                let state = &session.state;
                 let idle = state.streams.load(Relaxed) == 0
                     && now.saturating_duration_since(*lock(&state.idle_since)) >= longest;
                 idle || state.retired.load(Relaxed) || now >= state.expires
             }));
-            let known = backend.http1_until.is_some_and(|until| now < until);
-            !backend.open.is_empty() || known || Arc::strong_count(&backend.turn) > 1
+            let is_http1 = backend.http1_until.is_some_and(|until| now < until);
+            !backend.open.is_empty() || is_http1 || Arc::strong_count(&backend.turn) > 1
         });
-        drop(all);
+        drop(backends);
     }
 
-    /// Those that nobody has a stream on.
+    /// Sessions without a stream.
     pub(crate) fn idle(&self) -> usize {
-        let all = lock(&self.0);
-        all.values()
+        let backends = lock(&self.0);
+        backends
+            .values()
             .flat_map(|backend| &backend.open)
-            .filter(|own| own.state.streams.load(Relaxed) == 0)
+            .filter(|session| session.state.streams.load(Relaxed) == 0)
             .count()
     }
 
@@ -420,16 +421,16 @@ impl Client {
         shard.counters.created.add(1);
         shard.counters.active.add(1);
         let counted = Counted { shard: shard.clone(), _place: place, _descriptor: descriptor };
-        let (own, backend) = (state.clone(), target.to_string());
+        let (session, backend) = (state.clone(), target.to_string());
         tokio::spawn(async move {
             let counted = counted;
             let ended = poll_fn(|cx| {
                 let polled = Pin::new(&mut connection).poll(cx);
                 if connection.max_concurrent_send_streams() == 0 {
-                    own.bar();
+                    session.bar();
                 }
                 match polled {
-                    Poll::Pending if own.traffic.is_flooded() => Poll::Ready(None),
+                    Poll::Pending if session.traffic.is_flooded() => Poll::Ready(None),
                     polled => polled.map(Some),
                 }
             });
@@ -445,7 +446,7 @@ impl Client {
                 }
                 Some(Ok(())) => {}
             }
-            own.retire();
+            session.retire();
             drop(connection);
             drop(counted);
         });
@@ -521,7 +522,7 @@ async fn send_on(
         Err(failed) => {
             let silent = matches!(failed.kind, SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout);
             if silent && traffic.received() == seen {
-                // Nothing at all came: the connection may be dead, and nobody would say so.
+                // Nothing came at all: the connection may be dead without a sign.
                 session.state.retire();
             }
             if matches!(failed.kind, SendErrorKind::Protocol(ENDLESS)) {

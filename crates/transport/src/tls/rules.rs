@@ -1,4 +1,4 @@
-//! What may be agreed on in a handshake: versions, cipher suites, and certificates that are not revoked.
+//! What may be negotiated in a handshake: versions, cipher suites, and certificates that are not revoked.
 
 use super::{TlsError, read};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -9,14 +9,14 @@ use rustls::{CipherSuite, SupportedProtocolVersion, version};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What one side insists on beyond what is safe anyway. Default: nothing.
+/// What one side demands beyond the safe defaults. Default: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsRules {
     /// `TLSv1.2` and `TLSv1.3`; empty: both.
     pub versions: Vec<String>,
     /// Names of cipher suites (IANA), the preferred one first; empty: all that are safe.
     pub ciphers: Vec<String>,
-    /// Revocation lists, in PEM (as many as the file has) or DER. Where there is one, each certificate of a chain has to be in the reach of
+    /// Revocation lists, in PEM (as many as the file has) or DER. Where there is one, each certificate of a chain has to be in the scope of
     /// one that has not expired.
     pub revoked: Vec<PathBuf>,
 }
@@ -30,20 +30,20 @@ impl TlsRules {
     /// The versions of old configurations, of which those that are not safe are left out, and the same of cipher suites. What is left out is
     /// returned too.
     pub fn lenient(versions: &[String], ciphers: &[String]) -> (TlsRules, Vec<String>) {
-        let known: Vec<String> =
-            aws_lc_rs::default_provider().cipher_suites.iter().map(|own| name(own.suite())).collect();
+        let available: Vec<String> =
+            aws_lc_rs::default_provider().cipher_suites.iter().map(|suite| name(suite.suite())).collect();
         let mut rules = TlsRules::default();
         let mut left_out = Vec::new();
         for version in versions {
             match version_of(version) {
                 Some(_) => rules.versions.push(version.clone()),
-                // `TLS` is whatever is there.
+                // `TLS` means every version.
                 None if version.eq_ignore_ascii_case("TLS") => {}
                 None => left_out.push(version.clone()),
             }
         }
         for cipher in ciphers {
-            match known.iter().any(|own| own.eq_ignore_ascii_case(cipher)) {
+            match available.iter().any(|available_name| available_name.eq_ignore_ascii_case(cipher)) {
                 true => rules.ciphers.push(cipher.clone()),
                 false => left_out.push(cipher.clone()),
             }
@@ -51,10 +51,10 @@ impl TlsRules {
         (rules, left_out)
     }
 
-    /// Whether there is something to agree on.
+    /// Checks that something can be negotiated.
     ///
     /// # Errors
-    /// A version or a cipher suite is not there, or they exclude each other.
+    /// A version or a cipher suite is unknown, or they exclude each other.
     pub fn check(&self) -> Result<(), TlsError> {
         self.provider().and(self.versions()).map(drop)
     }
@@ -63,13 +63,13 @@ impl TlsRules {
     pub(super) fn provider(&self) -> Result<Arc<CryptoProvider>, TlsError> {
         let mut provider = aws_lc_rs::default_provider();
         if !self.ciphers.is_empty() {
-            let all = std::mem::take(&mut provider.cipher_suites);
+            let suites = std::mem::take(&mut provider.cipher_suites);
             for wanted in &self.ciphers {
-                let found = all.iter().find(|own| name(own.suite()).eq_ignore_ascii_case(wanted));
+                let found = suites.iter().find(|suite| name(suite.suite()).eq_ignore_ascii_case(wanted));
                 match found {
-                    Some(own) => provider.cipher_suites.push(*own),
+                    Some(suite) => provider.cipher_suites.push(*suite),
                     None => {
-                        let names: Vec<String> = all.iter().map(|own| name(own.suite())).collect();
+                        let names: Vec<String> = suites.iter().map(|suite| name(suite.suite())).collect();
                         return Err(TlsError(format!(
                             "there is no safe cipher suite `{wanted}`; there are {}",
                             names.join(", ")
@@ -77,11 +77,11 @@ impl TlsRules {
                     }
                 }
             }
-            for own in self.versions()? {
-                if !provider.cipher_suites.iter().any(|suite| suite.version() == own) {
+            for version in self.versions()? {
+                if !provider.cipher_suites.iter().any(|suite| suite.version() == version) {
                     return Err(TlsError(format!(
                         "none of the cipher suites is of {}: name one, or leave that version out",
-                        shown(own)
+                        shown(version)
                     )));
                 }
             }
@@ -89,58 +89,60 @@ impl TlsRules {
         Ok(Arc::new(provider))
     }
 
-    /// The versions; those that none of the cipher suites is of are no error where no version is named.
+    /// The versions; one that has none of the cipher suites is an error only where it is named.
     pub(super) fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
         if self.versions.is_empty() {
-            let all = [&version::TLS13, &version::TLS12];
+            let versions = [&version::TLS13, &version::TLS12];
             if self.ciphers.is_empty() {
-                return Ok(all.into());
+                return Ok(versions.into());
             }
-            // TLS 1.3 has suites of its own, whose names say nothing of keys.
-            let has = |own: &SupportedProtocolVersion| {
+            // TLS 1.3 has suites of its own, whose names do not tell the kind of key.
+            let has = |supported: &SupportedProtocolVersion| {
                 self.ciphers.iter().any(|name| {
                     let is_new = !name.to_ascii_uppercase().contains("_WITH_");
-                    is_new == (own.version == version::TLS13.version)
+                    is_new == (supported.version == version::TLS13.version)
                 })
             };
-            return Ok(all.into_iter().filter(|own| has(own)).collect());
+            return Ok(versions.into_iter().filter(|version| has(version)).collect());
         }
         let mut found = Vec::new();
         for name in &self.versions {
-            let own = version_of(name).ok_or_else(|| {
-                TlsError(format!("`{name}` is no version of TLS that is safe; expected TLSv1.2 or TLSv1.3"))
+            let version = version_of(name).ok_or_else(|| {
+                TlsError(format!(
+                    "`{name}` is not a version of TLS that is safe; expected TLSv1.2 or TLSv1.3"
+                ))
             })?;
-            found.push(own);
+            found.push(version);
         }
         Ok(found)
     }
 
     /// The revocation lists.
     pub(super) fn lists(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
-        let mut all = Vec::new();
+        let mut lists = Vec::new();
         for file in &self.revoked {
             let bytes = read(file)?;
-            let before = all.len();
+            let before = lists.len();
             if bytes.first() == Some(&0x30) {
-                all.push(CertificateRevocationListDer::from(bytes));
+                lists.push(CertificateRevocationListDer::from(bytes));
                 continue;
             }
             for list in CertificateRevocationListDer::pem_slice_iter(&bytes) {
-                all.push(list.map_err(|error| TlsError(super::damaged(file, &error)))?);
+                lists.push(list.map_err(|error| TlsError(super::damaged(file, &error)))?);
             }
-            if all.len() == before {
+            if lists.len() == before {
                 let file = file.display();
                 return Err(TlsError(format!(
                     "there is no revocation list in {file} (-----BEGIN X509 CRL-----)"
                 )));
             }
         }
-        Ok(all)
+        Ok(lists)
     }
 }
 
-fn shown(own: &SupportedProtocolVersion) -> &'static str {
-    if own.version == version::TLS13.version { "TLSv1.3" } else { "TLSv1.2" }
+fn shown(version: &SupportedProtocolVersion) -> &'static str {
+    if version.version == version::TLS13.version { "TLSv1.3" } else { "TLSv1.2" }
 }
 
 fn version_of(name: &str) -> Option<&'static SupportedProtocolVersion> {
@@ -157,13 +159,15 @@ pub(super) struct ByName(pub(super) Vec<Arc<CertifiedKey>>);
 
 impl rustls::server::ResolvesServerCert for ByName {
     fn resolve(&self, hello: rustls::server::ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let asked: Option<ServerName<'static>> =
+        let asked_name: Option<ServerName<'static>> =
             hello.server_name().and_then(|name| name.to_owned().try_into().ok());
         let is_for = |key: &&Arc<CertifiedKey>, name: &ServerName<'_>| {
-            let own = key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
-            own.is_some_and(|own| rustls::client::verify_server_name(&own, name).is_ok())
+            let certificate =
+                key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
+            certificate
+                .is_some_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
         };
-        let found = asked.and_then(|name| self.0.iter().find(|key| is_for(key, &name)));
+        let found = asked_name.and_then(|name| self.0.iter().find(|key| is_for(key, &name)));
         found.or_else(|| self.0.first()).cloned()
     }
 }

@@ -167,15 +167,15 @@ impl Plan {
 
     /// Says what will be measured and how long that will take.
     fn tell(&self, stage: &Stage) {
-        let mut all = Duration::ZERO;
+        let mut total = Duration::ZERO;
         let systems: Vec<&str> = stage.systems.iter().map(|system| system.about.name.as_str()).collect();
         eprintln!("systems: {}", systems.join(", "));
         for &(part, name) in &self.parts {
             let (count, time) = self.estimate(part, stage);
-            all += time;
+            total += time;
             eprintln!("{name:<36} {count:>5} measurements, about {:.1} min", time.as_secs_f64() / 60.0);
         }
-        eprintln!("all of it: about {:.0} min", (all.as_secs_f64() / 60.0).ceil());
+        eprintln!("all of it: about {:.0} min", (total.as_secs_f64() / 60.0).ceil());
     }
 
     fn measured(&self, part: Part, stage: &mut Stage, teller: &mut Teller) -> Result<Run, String> {

@@ -67,9 +67,9 @@ pub(super) fn secured(stage: &Stage, quick: bool) -> Result<(System, Secured), S
     let mut sizes = Vec::new();
     for size in [1 << 10, 100 << 10] {
         let message = messages::order_message(size, &messages::Variant::default());
-        let all: Result<Vec<Vec<u8>>, String> =
+        let secured: Result<Vec<Vec<u8>>, String> =
             (0..count).map(|_| Ok(client.secure(&message)?.bytes)).collect();
-        sizes.push((size, all?, bare_rsa(&keys, 200)?.0.as_secs_f64() * 1e6));
+        sizes.push((size, secured?, bare_rsa(&keys, 200)?.0.as_secs_f64() * 1e6));
     }
     Ok((system, Secured { url, process, sizes }))
 }

@@ -71,7 +71,7 @@ pub struct Args {
 /// Seconds, with a fraction or not.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
-    let number = number.map_err(|_| format!("'{text}' is no number of seconds"))?;
+    let number = number.map_err(|_| format!("'{text}' is not a number of seconds"))?;
     if (0.0..=1e6).contains(&number) {
         Ok(Duration::from_secs_f64(number))
     } else {
@@ -90,7 +90,8 @@ pub(super) fn some_seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or_else(|| format!("'{text}' is no header: NAME: VALUE"))?;
+    let (name, value) =
+        text.split_once(':').ok_or_else(|| format!("'{text}' is not a header: NAME: VALUE"))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -107,13 +108,13 @@ fn expect(text: &str) -> Result<Check, String> {
     }
     match text.parse() {
         Ok(status @ 200..=599) => Ok(Check::Status(status)),
-        _ => Err(format!("'{text}' is no status, and not echo, file:PATH or contains:TEXT")),
+        _ => Err(format!("'{text}' is not a status, and not echo, file:PATH or contains:TEXT")),
     }
 }
 
 fn process(text: &str) -> Result<Process, String> {
     let (name, id) = text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=PID"))?;
-    let id = id.parse().map_err(|_| format!("'{id}' is no process id"))?;
+    let id = id.parse().map_err(|_| format!("'{id}' is not a process id"))?;
     Ok(Process { name: name.to_owned(), id })
 }
 
@@ -137,7 +138,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
 
 fn plan(args: &Args) -> Result<Plan, String> {
     for (at, process) in args.processes.iter().enumerate() {
-        if args.processes[..at].iter().any(|one| one.name == process.name) {
+        if args.processes[..at].iter().any(|watched| watched.name == process.name) {
             return Err(format!("two processes are called '{}'", process.name));
         }
     }
@@ -181,7 +182,7 @@ fn plan(args: &Args) -> Result<Plan, String> {
 /// What is in the files; those of a folder in the order of their names.
 fn bodies(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, String> {
     let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    let mut all = Vec::new();
+    let mut paths = Vec::new();
     for path in files {
         if path.is_dir() {
             let entries = std::fs::read_dir(path).map_err(|error| fail(path, error))?;
@@ -191,12 +192,12 @@ fn bodies(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, String> {
             if inside.is_empty() {
                 return Err(format!("{}: no file in it", path.display()));
             }
-            all.extend(inside);
+            paths.extend(inside);
         } else {
-            all.push(path.clone());
+            paths.push(path.clone());
         }
     }
-    all.iter().map(|path| std::fs::read(path).map_err(|error| fail(path, error))).collect()
+    paths.iter().map(|path| std::fs::read(path).map_err(|error| fail(path, error))).collect()
 }
 
 /// A line on a terminal that says how far it is.

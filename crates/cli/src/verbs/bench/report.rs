@@ -17,11 +17,11 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), String> {
-    let mut all: Vec<Run> = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
     for path in &args.runs {
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| fail(&error))?;
-        all.extend(serde_json::from_str::<Vec<Run>>(&text).map_err(|error| fail(&error))?);
+        runs.extend(serde_json::from_str::<Vec<Run>>(&text).map_err(|error| fail(&error))?);
     }
-    stage::write(&args.out, &all)
+    stage::write(&args.out, &runs)
 }

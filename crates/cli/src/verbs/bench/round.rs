@@ -36,7 +36,7 @@ pub struct Args {
 
 fn method(name: &str) -> Result<&'static Method, String> {
     let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
-    rounds::find(name).ok_or_else(|| format!("'{name}' is no method: {}", names.join(", ")))
+    rounds::find(name).ok_or_else(|| format!("'{name}' is not a method: {}", names.join(", ")))
 }
 
 fn per_client(name: &str) -> Result<PerClient, String> {
@@ -45,10 +45,12 @@ fn per_client(name: &str) -> Result<PerClient, String> {
         "appendix" => Ok(PerClient::Appendix),
         "any" => Ok(PerClient::Any),
         _ => {
-            let numbers: Option<Vec<u64>> =
-                name.split(',').map(|one| one.trim().parse().ok().filter(|number| *number > 0)).collect();
+            let numbers: Option<Vec<u64>> = name
+                .split(',')
+                .map(|number| number.trim().parse().ok().filter(|number| *number > 0))
+                .collect();
             match numbers.as_deref() {
-                Some(&[all]) => Ok(PerClient::Each([all; 3])),
+                Some(&[requests]) => Ok(PerClient::Each([requests; 3])),
                 Some(&[few, some, many]) => Ok(PerClient::Each([few, some, many])),
                 _ => Err(format!(
                     "'{name}' is not main, appendix, any, a number, or three of them (1000,100,200)"

@@ -35,7 +35,7 @@ pub struct Args {
 fn build(text: &str) -> Result<(String, PathBuf), String> {
     let (name, path) = text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=PATH"))?;
     if name == "busbar" || name.is_empty() || name.starts_with('(') {
-        return Err(format!("'{name}' is no name for another build"));
+        return Err(format!("'{name}' is not a name for another build"));
     }
     Ok((name.to_owned(), PathBuf::from(path)))
 }
@@ -162,7 +162,7 @@ impl Stage {
             return systems::peer(&self.place, peer, self.backend.address);
         };
         if name.is_empty() || name.starts_with('(') {
-            return Err(format!("'{name}' is no name for a system"));
+            return Err(format!("'{name}' is not a name for a system"));
         }
         if !url.contains("://") {
             let mut system = systems::peer(&self.place, url, self.backend.address)?;
@@ -170,7 +170,7 @@ impl Stage {
             return Ok(system);
         }
         let (url, process) = match url.split_once('#') {
-            Some((url, id)) => (url, Some(id.parse().map_err(|_| format!("'{id}' is no process id"))?)),
+            Some((url, id)) => (url, Some(id.parse().map_err(|_| format!("'{id}' is not a process id"))?)),
             None => (url, None),
         };
         Ok(System::at(name, url.parse()?, process))
