@@ -60,8 +60,8 @@ pub const RULES: Definition = Definition {
 
 const RULES_PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The mediators inside run one after the other, as if they stood there without it; what ends one of them (`drop`, `respond`, `send`) ends the
-flow. Old configurations of Apache Synapse have it in the main sequence, with `in` and `out` inside. It is the same as a `sequence` in place.",
+    semantics: "The mediators inside run one after the other, as if `rules` were not there; what ends one of them (`drop`, `respond`, `send`) ends the
+flow. Old configurations of Apache Synapse have it in the main sequence, with `in` and `out` inside. It is the same as an inline `sequence`.",
     inside: &[],
     needs: &[(Need::Nothing, "always; the mediators inside have needs of their own")],
     refused: &[],
