@@ -65,7 +65,7 @@ pub const PUBLISHER: Definition = Definition {
 const PUBLISHER_PAGE: Page = Page {
     family: Family::Extension,
     semantics: "A copy of the message goes to each subscription of the [event source](../events.md) whose filter it meets, as a one-way message. The
-flow goes on at once, with the message as it is; what becomes of the event is told nobody but the log. Without subscriptions nothing happens.",
+flow goes on at once, with the unchanged message; failures of delivery are in the log only. Without subscriptions nothing happens.",
     inside: &[],
     needs: &[(Need::Whole, "always: topics and filters are looked for in it, and each subscriber gets a copy")],
     refused: &[

@@ -75,7 +75,7 @@ when they are first used, and again when their entry has changed. They run as th
 is a warning when the configuration loads, and fails when it runs; in version 2.0 or later such a stylesheet cannot be compiled.
 
 Plain XML of more than 256 KB that no step has read is transformed while it arrives if there is neither `source` nor `target`, no
-parameter looks at the body, and the stylesheet writes XML in UTF-8 and looks only downwards ([which ones](../tools.md)). As with
+parameter looks at the body, and the stylesheet writes XML in UTF-8 and looks only downwards ([which ones](../tools.md#xslt)). As with
 [fastXSLT](fastXSLT.md), a failure before the first bytes of the result runs the fault sequence, without the body, and a later failure breaks the
 connection that the result goes to.",
     inside: &[
