@@ -30,11 +30,11 @@ const TARGETS: &[&str] = &["body", "property"];
 const PAGE: Page = Page {
     family: Family::Extension,
     semantics: "The [data service](../data-services.md) runs the request without HTTP: no listener, no access log, the same statements, checks and faults.
-With the source `body` the body of the message is the request, as a client would send it; with `inline` the `operations` are. Several operations (`batch`,
-`request-box`) count together or not at all.
+With the source `body`, the body of the message is the request, as a client would send it; with `inline`, the `operations` are. Several operations (`batch`,
+`request-box`) are committed as a whole or not at all.
 
-The answer takes the place of the body, in the form that the message has (a message of JSON stays one), or becomes a property of default scope. An operation
-without an answer leaves both as they were. What the data service would answer with a `DataServiceFault` is a fault of the flow, its text the ERROR_DETAIL.
+The answer replaces the body, in the form that the message has (JSON stays JSON), or becomes a property of default scope. An operation
+without an answer changes neither. Where the data service would answer with a `DataServiceFault`, the flow faults, with the text of that in ERROR_DETAIL.
 
 The step waits without holding a worker.",
     inside: &[

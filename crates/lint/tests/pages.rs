@@ -59,7 +59,7 @@ fn page(rule: &Rule) -> String {
     );
     let _ = write!(
         page,
-        "\n## Mended\n\n```xml\n<definitions xmlns=\"http://ws.apache.org/ns/synapse\">\n{mended}\n</definitions>\n```\n"
+        "\n## Corrected\n\n```xml\n<definitions xmlns=\"http://ws.apache.org/ns/synapse\">\n{mended}\n</definitions>\n```\n"
     );
     page
 }
@@ -67,7 +67,7 @@ fn page(rule: &Rule) -> String {
 fn index() -> String {
     let mut page = "# Rules of `busbar check`\n\nWritten from `crates/lint`; do not edit.\n\n\
         ## What loads, and is probably not what was meant\n\n\
-        Nothing is left out because of these. A *note* says something worth knowing of what works; `--strict` does not count it.\n\n\
+        These findings leave nothing out. A *note* is information about something that works; `--strict` does not count it.\n\n\
         | rule | | finds |\n|---|---|---|\n"
         .to_owned();
     for rule in RULES {
@@ -79,7 +79,7 @@ fn index() -> String {
             rule.summary
         );
     }
-    page += "\n## What is found while a configuration loads\n\nErrors leave their artifact out, of `busbar run` as well.\n\n| rule | says that |\n|---|---|\n";
+    page += "\n## What is found while a configuration loads\n\nAn error leaves its artifact out, in `busbar run` too.\n\n| rule | says that |\n|---|---|\n";
     for rule in LOADING {
         let _ = writeln!(page, "| `{}` | {} |", rule.id, rule.meaning);
     }

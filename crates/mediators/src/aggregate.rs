@@ -31,19 +31,19 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Splitting,
-    semantics: "It stands where the parts of a split message arrive: at the end of the target of an `iterate` or `clone`, or in the out sequence that their
-answers come to. Parts of one run of a split find each other, whatever ids their messages have; where the splitting mediator and `aggregate` have an `id`, it has
-to be the same. A message that comes from no split goes on behind `aggregate` as it is. With `correlateOn` all messages for which the expression
+    semantics: "Put it where the parts of a split message arrive: at the end of the target of an `iterate` or `clone`, or in the out sequence that gets their
+answers. The parts of one run of a split belong together, whatever ids their messages have; if the splitting mediator and `aggregate` have an `id`, it must
+be the same. A message that comes from no split passes `aggregate` unchanged. With `correlateOn` all messages for which the expression
 selects something are parts of one aggregate, and those for which it is false pass.
 
 An aggregate is complete when as many parts have arrived as the split made, or `max` or `min` of them, or when the `timeout` is over and at
-least one is there. A part that does not complete it ends here; nothing behind `aggregate` runs for it. When no part can come any more
-(the others failed or were dropped), the client is answered with those that are there.
+least one part has arrived. A part that does not complete it ends here; no later step runs for it. If no more parts can come
+(the others failed or were dropped), the aggregate goes on with those that have arrived.
 
-The message that goes on is the first part, with its headers and properties, and in its body what `expression` selects of each part, in the
-order of their arrival; without `expression` the first element of each body. `enclosingElementProperty` names a property with an element: a
-copy of it is put around them. With `json-eval` the values become an array, or with `aggregateElementType=\"child\"` one object. Then
-`onComplete` runs, and the flow ends with it.",
+The message that goes on is the first part, with its headers and properties. Its body gets what `expression` selects in each part, in the
+order of their arrival; without `expression` the first element of each body. `enclosingElementProperty` names a property with an element:
+a copy of that element is put around them. With `json-eval` the values become an array, or with `aggregateElementType=\"child\"` one object. Then
+`onComplete` runs, and the flow ends after it.",
     inside: &[
         Inside::new(
             "correlateOn?",

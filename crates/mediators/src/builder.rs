@@ -21,9 +21,9 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "In WSO2 it reads the body with Java classes, at this place of the flow. Here a body is read by the first mediator that needs it, in the
-way that its content type asks for, so `builder` does nothing. It is taken so that a configuration that has it runs; where it
-names classes, loading warns.",
+    semantics: "In WSO2 it reads the body with Java classes, at this place of the flow. In Busbar a body is read by the first mediator that needs it, according
+to its content type, so `builder` does nothing. It is accepted so that configurations with it run; if it
+names classes, there is a warning when the configuration loads.",
     inside: &[Inside::new(
         "messageBuilder*",
         "of no effect",

@@ -64,22 +64,21 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Quality,
-    semantics: "One `cache` in the request path looks for an answer, and a `cache collector=\"true\"` in the response path keeps what the backend
-says. They find each other through the message; all settings stand at the first.
+    semantics: "One `cache` in the request path looks for an answer, and a `cache collector=\"true\"` in the response path keeps the answer of the
+backend. They are connected through the message; all settings are those of the first.
 
-The question is the method, the address, the headers and the body: JSON and text byte by byte, XML by its content, however it is
-written. `Date`, `User-Agent` and the headers of the connection do not count; `headersToIncludeInHash` names the only headers
-that do, `headersToExcludeInHash` more that do not (`*`: all). With `DOMHASHGenerator` only the body counts.
+Requests are the same for the cache if method, address, headers and body are: JSON and text byte by byte, XML by its content, however it is
+written. `Date`, `User-Agent` and the headers of the connection do not count. `headersToIncludeInHash` names the only headers
+that count, `headersToExcludeInHash` further ones that do not (`*`: none counts). With `DOMHASHGenerator` only the body counts.
 
-A hit makes the message the answer, with its status and headers, runs `onCacheHit` and ends the flow; without `onCacheHit` the client gets
-the answer at once. Otherwise the message goes on; others that ask the same meanwhile wait for its answer, for 10 seconds at most.
-The collector, which may also stand behind a `call`, keeps an answer for `timeout` seconds if its status matches
-`responseCodes` (default: any but 206 and 304), the method is one of `methods` and its body is not larger than `maxMessageSize`. All caches
-together have bounds: 64 MB for each, the answer that nobody asked for longest goes first. They begin empty when the configuration is
-loaded anew.
+On a hit, the message becomes the cached answer, with its status and headers, `onCacheHit` runs and the flow ends; without `onCacheHit` the client gets
+the answer at once. Otherwise the message goes on, and equal requests wait for its answer, for 10 seconds at most.
+The collector, which may also come after a `call`, keeps an answer for `timeout` seconds if its status matches
+`responseCodes` (default: any but 206 and 304), the method is one of `methods` and its body is not larger than `maxMessageSize`. Each cache
+has at most 64 MiB; the answer that was not used for the longest time is removed first. A reload keeps the answers, unless it changes the definition of the cache.
 
-With `enableCacheControl` an answer with `no-store` is not kept; one with `no-cache`, or older than its `max-age`, is asked for again with
-`If-None-Match` if it has an ETag, and a 304 is answered from the cache. `includeAgeHeader` adds `Age`.",
+With `enableCacheControl` an answer with `no-store` is not kept. An answer with `no-cache`, or older than its `max-age`, is requested again, with
+`If-None-Match` if it has an ETag; after a 304 the client gets the cached answer. `includeAgeHeader` adds `Age`.",
     inside: &[
         Inside::new(
             "onCacheHit?",

@@ -34,18 +34,18 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The message goes to the endpoint, and the flow goes on behind `call` with the answer in its place: the answer's body, headers and status.
-Properties of default scope and variables stay. Without `endpoint` it goes to the To address of the message. Nothing waits in the meantime
-but the message itself.
+    semantics: "The message goes to the endpoint, and the flow continues after `call` with the answer: its body, headers and status.
+Properties of default scope and variables stay. Without `endpoint` it goes to the To address of the message. No thread waits for
+the answer.
 
 `source` says what is sent instead of the body: `custom` an expression, `property` a property of default scope, `inline` an element or a
-text. `contentType` is the type it is sent under. `target` says where the answer goes: into a `property` or a `variable` (a map of payload,
-headers and `attributes.statusCode`); body and headers of the message are then those from before.
+text. `contentType` is its content type. `target` says where the answer goes: into a `property` or a `variable` (a map of payload,
+headers and `attributes.statusCode`); then body and headers of the message stay as they were.
 
 An answer with status 4xx or 5xx is no error: read `HTTP_SC` in axis2 scope. With `blocking=\"true\"` 302, 401, 403, 404 and 503 are
 faults with that number as ERROR_CODE, and the headers of the request stay; `NON_ERROR_HTTP_STATUS_CODES` and `ERROR_HTTP_STATUS_CODES`
-(axis2 scope, lists with commas) say otherwise.
-A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. With `OUT_ONLY` a copy is sent and nobody waits for its answer.",
+(axis2 scope, lists separated by commas) change that list.
+A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. With `OUT_ONLY` a copy is sent, and the flow goes on without an answer.",
     inside: &[
         Inside::new(
             "source?",

@@ -25,12 +25,12 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The sequence of the template runs in place, with the parameters it declares; in it they are read as `$func:name`,
+    semantics: "The sequence of the template runs here, with the parameters that it declares; it reads them as `$func:name`,
 `get-property('func', 'name')` or `${params.functionParams.name}`. A `value` is a text, or an expression in braces that is evaluated here, once;
 of several nodes the first one is passed. In two pairs of braces it is evaluated in the template, each time it is read. What the
 template does not declare is not passed.
 
-A parameter that is not given has its `defaultValue`, and is not there without one. If it is mandatory, the call fails, even
+A parameter that is not given has its `defaultValue`; without one it does not exist. If a mandatory parameter is not given, the call fails, even
 with a default. What ends the template's sequence ends the flow.",
     inside: &[Inside::new(
         "with-param*",

@@ -34,13 +34,13 @@ const PAGE: Page = Page {
     semantics: "The older way to call a service: a copy of the message is sent, and only the `target` changes. The address is one of `serviceURL`,
 `endpointKey` and `endpoint`, in this order.
 
-`source` says what is sent: an element that an XPath selects (the first one), or that a property holds, or, if there is no source, the whole
-message with its SOAP headers. A JSON body is sent as it is, whatever the source says. `target` says where the first element of the answer's
-body goes: in the place of the element that an XPath selects, or into a property; without `target` the answer's message takes the place of this
-one. With the property `OUT_ONLY` nothing is expected back.
+`source` says what is sent: the first element that an XPath selects, an element in a property, or without `source` the whole
+message with its SOAP headers. A JSON body is sent as it is, whatever the source is. `target` says where the first element of the answer's
+body goes: it replaces the element that an XPath selects, or goes into a property; without `target` the answer replaces the whole
+message. With the property `OUT_ONLY` there is no answer.
 
-A failure to send, a SOAP fault in the answer and the statuses 302, 401, 403, 404 and 503 are errors. The `ERROR_CODE` of a status is the status, and
-that of a SOAP fault its code, where that is a number; the status is in `HTTP_SC`.",
+A failure to send, a SOAP fault in the answer and the statuses 302, 401, 403, 404 and 503 are errors. The `ERROR_CODE` is the status, or
+for a SOAP fault its code, if that is a number; the status is in `HTTP_SC`.",
     inside: &[
         Inside::new(
             "configuration?",

@@ -39,15 +39,15 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Splitting,
-    semantics: "Each target gets a copy of the message, with a message id of its own and copies of its properties and variables, so that what one does the
-others do not see. All targets run at the same time, up to 100, or with `sequential=\"true\"` one after the other. The message itself ends here
+    semantics: "Each target gets a copy of the message, with a message id of its own and copies of its properties and variables, so targets do not see
+each other's changes. All targets run at the same time, up to 100, or with `sequential=\"true\"` one after the other. The message itself ends here
 unless `continueParent` is true. An `aggregate` with the same `id` collects the copies.
 
-With `iterations` there is one target, and so many copies go through it; the property `CLONED_ITERATION_INDEX` counts them from 1. 0 makes no
+`iterations` is the number of copies that go through a single target; the property `CLONED_ITERATION_INDEX` counts them from 1. 0 makes no
 copies; more than 100,000 is an error.
 
-A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. An
-endpoint's answer goes to the out sequence. A copy that fails runs the fault sequence for itself; the others go on, unless `sequential` and the property
+A target runs the first of these that it has: the sequence inside, the sequence that it names, the endpoint inside, the endpoint that it names. The
+answer of an endpoint goes to the out sequence. If a copy fails, the fault sequence runs for that copy; the others go on, unless `sequential` and the property
 `STOP_TARGET_EXECUTION_ON_FAILURE` are true.",
     inside: &[
         TARGET,

@@ -46,18 +46,18 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "The mapping is what WSO2's editor generates: JavaScript with a function `map_S_IN_S_OUT`, named by the titles of the two schemas, which reads
-`inputIN` and returns what goes out. [Data mappings](../scripts.md#data-mappings) has what attributes, texts, arrays, rows of CSV and
-properties are in it. The schemas say the names, the order of columns and the types; a text that is not a number where the input schema has
-one is an error, and what goes out gets its types where it can. Neither schema is a check of the message: that is [validate](validate.md).
+`inputIN` and returns the result. [Data mappings](../scripts.md#data-mappings) describes attributes, texts, arrays, rows of CSV and
+properties in it. The schemas have the names, the order of columns and the types. A text that is no number is an error if the input schema requires
+a number; values of the result are converted to the types of the output schema, if possible. The schemas do not validate the message; use [validate](validate.md) for that.
 
-JSON is that of any body; XML and CSV are read of its first element, or XML of the whole envelope if the title of the input schema is `Envelope`. What goes out takes the
-place of the body, and its type that of the content type: `application/json`, `application/xml`, for CSV `text/xml`. A result whose element is a SOAP envelope
-becomes the whole message. With `target=\"variable\"` it becomes a variable, and the message stays.
+JSON input is the JSON form of any body. XML and CSV are read from its first element, or XML from the whole envelope if the title of the input schema is `Envelope`. The result replaces the
+body and its content type: `application/json`, `application/xml`, for CSV `text/xml`. If the result is a SOAP envelope,
+it becomes the whole message. With `target=\"variable\"` it becomes a variable, and the message stays.
 
-`xsltStyleSheet` runs instead of the mapping where XML becomes XML in the body, unless the editor has marked it as `notXSLTCompatible`.
+`xsltStyleSheet` runs instead of the mapping if input and result are XML in the body, unless the editor has marked it as `notXSLTCompatible`.
 
-A mapping is compiled when the configuration loads; one of keys that expressions give when it is first used, and again when its entries have
-changed. One that takes long runs beside the workers; time, memory and stack are those of [scripts](../settings.md#limits).",
+A mapping is compiled when the configuration loads; with dynamic keys when it is first used, and again when its entries have
+changed. A long mapping runs on a compute thread; time, memory and stack are limited as for [scripts](../settings.md#limits).",
     inside: &[],
     needs: &[(Need::Whole, "always")],
     refused: &[

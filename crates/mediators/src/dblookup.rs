@@ -23,11 +23,11 @@ const PAGE: Page = Page {
     semantics: "Its statements run in order on one connection of a [data source](../sql.md). Each is prepared once for each connection, and its parameters are bound by
 their types: nothing of a message ever becomes part of a statement. An empty text, or none, is NULL.
 
-Of the result the first row counts. Each `result` names a column by its label (without case) or by its number from 1, and becomes a property of default scope, a text
-as Java writes the value (`true`, `12.50`, `2026-11-23 10:15:30.0`). A column that is NULL, and a result without a row, leave properties as they were.
+Only the first row of the result counts. Each `result` names a column by its label (ignoring case) or by its number from 1, and becomes a property of default scope, a text
+as Java writes the value (`true`, `12.50`, `2026-11-23 10:15:30.0`). If the column is NULL, or there is no row, the property stays as it was.
 
 The step waits without holding a worker. A message that is given up closes its connection. Within a [transaction](transaction.md) the statements run on
-its connection; else, where the pool has `autocommit` `false`, what they do is taken back at the end of the step.",
+its connection; otherwise, if the pool has `autocommit` `false`, they are rolled back at the end of the step.",
     inside: &[
         CONNECTION,
         DATA_SOURCE,

@@ -21,8 +21,8 @@ const PAGE: Page = Page {
     semantics: "Its statements run in order on one connection of a [data source](../sql.md), with parameters as those of [dblookup](dblookup.md). How many rows
 the last one changed is in the property `DBREPORT_MODIFIED_RAW_COUNT`; no row is no error.
 
-Each statement counts when it has run. Where the pool has `autocommit` `false` all of them count together, at the end of the step, or none of
-them. Within a [transaction](transaction.md) they count with it; `useTransaction=\"true\"` demands one.
+Each statement is committed when it has run. If the pool has `autocommit` `false`, all of them are committed together at the end of the step, or none
+is. Within a [transaction](transaction.md) they are committed with it; `useTransaction=\"true\"` requires one.
 
 The step waits without holding a worker. A message that is given up closes its connection.",
     inside: &[CONNECTION, DATA_SOURCE, STATEMENT, SQL, PARAMETER],

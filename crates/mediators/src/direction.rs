@@ -18,7 +18,7 @@ pub const IN: Definition = Definition {
 const PAGE_IN: Page = Page {
     family: Family::Routing,
     semantics: "A message is a request until a backend has answered a `send`, or `loopback`, `makefault` or the property `RESPONSE` (`true`, in default scope) has
-made it a response; `call` does not change that. A request runs the mediators inside and then those behind `in`, unless one of them ends the flow; a response goes on behind `in` at once.
+made it a response; `call` does not change that. A request runs the mediators inside and then those after `in`, unless one of them ends the flow; a response goes on after `in` at once.
 
 It is for sequences that both directions run: the `main` sequence, or one that is the in and the out sequence of a proxy.",
     inside: &[],
@@ -39,7 +39,7 @@ pub const OUT: Definition = Definition {
 
 const PAGE_OUT: Page = Page {
     family: Family::Routing,
-    semantics: "The counterpart of `in`: a response runs the mediators inside and then those behind `out`, unless one of them ends the flow; a request goes on behind `out`
+    semantics: "The counterpart of `in`: a response runs the mediators inside and then those after `out`, unless one of them ends the flow; a request goes on after `out`
 at once. A response is what a backend has answered to a `send`, or what `loopback`, `makefault` or the property `RESPONSE` has made one; behind a
 `call` a request is a request still.",
     inside: &[],
@@ -60,8 +60,8 @@ pub const RULES: Definition = Definition {
 
 const RULES_PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The mediators inside run one after the other, as if they stood there without it; what ends one of them (`drop`, `respond`, `send`) ends the
-flow. Old configurations of Apache Synapse have it in the main sequence, with `in` and `out` inside. It is the same as a `sequence` in place.",
+    semantics: "The mediators inside run one after the other, as if `rules` were not there; what ends one of them (`drop`, `respond`, `send`) ends the
+flow. Old configurations of Apache Synapse have it in the main sequence, with `in` and `out` inside. It is the same as an inline `sequence`.",
     inside: &[],
     needs: &[(Need::Nothing, "always; the mediators inside have needs of their own")],
     refused: &[],

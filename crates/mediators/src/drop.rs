@@ -15,11 +15,11 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The message ends here: nothing behind `drop` runs, in this sequence and in those around it. This is no error, so no fault
+    semantics: "The message ends here: no later step runs, in this sequence or in those around it. This is no error, so no fault
 sequence runs.
 
-In the request path the client is answered 202 without a body, unless it was answered before. In the response path the
-backend's answer is thrown away, and the client gets 202 as well.",
+In the request path the client gets 202 without a body, unless it was answered before. In the response path the
+backend's answer is discarded, and the client gets 202 too.",
     inside: &[],
     needs: &[(Need::Nothing, "always")],
     refused: &[("<drop><respond/></drop>", "`respond` has no effect inside of `drop`")],

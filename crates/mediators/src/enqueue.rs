@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// `<enqueue executor="E" sequence="S" [priority="N"]/>`
 pub const DEFINITION: Definition = Definition {
     name: "enqueue",
-    summary: "Has a copy of the message wait in a priority executor, and run through a sequence when its turn has come.",
+    summary: "Queues a copy of the message in a priority executor; it runs through a sequence when its turn has come.",
     attributes: &[
         Attribute::optional(
             "executor",
@@ -29,9 +29,9 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "A copy of the message waits in the queue of its priority and runs through `sequence` when its turn has come; the flow goes on behind `enqueue` at
-once. The copy has a message id of its own and copies of properties and variables, as with `clone`; what it answers (`respond`, the answer to a `send`) is the answer of the client, unless the
-flow has answered before. When its sequence ends it is over. A fault in it runs the fault handlers of the flow.
+    semantics: "A copy of the message waits in the queue of its priority and runs through `sequence` when its turn has come; the flow goes on after `enqueue` at
+once. The copy has a message id of its own and copies of properties and variables, as with `clone`. If it answers (`respond`, the answer to a `send`), that is the answer for the client, unless the
+flow has answered before. It ends with its sequence. A fault in it runs the fault handlers of the flow.
 
 As many messages run at a time as the executor has threads (`core`): its queues say how many more may wait. Where the queue is full, up to `max` run; beyond,
 `enqueue` is a fault: `Thread pool exhausted`, which is 503 for a client that nobody answers. How a [priority executor](../executors.md) chooses who is next, and what is seen of it, stands there.

@@ -31,20 +31,20 @@ const PAGE: Page = Page {
     semantics: "`source` says what is taken, `target` and its `action` where it goes.
 
 Sources: `custom` what an expression selects (elements, texts and strings; attributes need `string(@a)`); `body` the first element of the
-body, or the JSON; `envelope` all of it; `property` what a property of default scope holds; `inline` an element or a text, in which
-`{expressions}` are filled in, or the entry `key`. With `clone=\"false\"` elements are moved, not copied, where they get
-another place in a tree; what a property only holds stays in the message.
+body, or the JSON; `envelope` the whole envelope; `property` the value of a property of default scope; `inline` an element or a text, in which
+`{expressions}` are filled in, or the entry `key`. With `clone=\"false\"` elements are moved, not copied, if the target is in a
+tree; if the target is a property, they also stay in the message.
 
 Targets: `custom` the first node that an expression selects, in the message or in the XML that a property holds
 (`$ctx:list/item`), or the property that `get-property` with a literal name (of default, axis2 or operation scope) stands for; `body`,
 `envelope`, `property`, and for JSON `key`, the name of a
-member. Actions: `replace` puts the source in the place of the target; `child` into it, at its end; `sibling` behind it; `remove` takes the
-JSONPaths of the source, with commas between them, out of the payload. A text that replaces an element is its text then; one that
-replaces the body, and is a JSON object or array, is the payload. A text property is a text, never XML.
+member. Actions: `replace` replaces the target with the source; `child` adds it inside, at the end; `sibling` adds it after the target; `remove` removes the
+JSONPaths of the source, separated by commas, from the payload. A text that replaces an element becomes the text of that element. A text that
+replaces the body, and is a JSON object or array, becomes the JSON payload. A text property is a text, never XML.
 
-If the payload is JSON, and no expression is an XPath and no content XML, the JSON is edited: a path that does not exist is an error, no member
-is made by `replace`; `child` appends to an array and merges into an object. Otherwise the XML view is edited, and a JSON payload is written back as
-JSON. The content type stays. A source that gives nothing is logged, and a custom target stays as it is.",
+If the payload is JSON, no expression is an XPath and the content is not XML, the JSON is edited: a path that does not exist is an error, because `replace` makes no
+members; `child` appends to an array and merges into an object. Otherwise the XML view is edited, and a JSON payload is written back as
+JSON. The content type stays. If the source gives nothing, the log says so, and a custom target stays as it is.",
     inside: &[
         Inside::new(
             "source",

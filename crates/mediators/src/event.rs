@@ -36,7 +36,7 @@ const PAGE: Page = Page {
     family: Family::Extension,
     semantics: "The element is published, as a message of its own, to all subscriptions of the [event sources](../events.md) of this
 configuration whose filter is the topic, or a topic above it (`orders` and `orders/` for `orders/new`). Each gets a one-way message. The flow goes on at once, with the
-message as it is; what becomes of the event is told nobody but the log. No broker outside of the bus is connected: the event is also written to the
+unchanged message; failures of delivery are in the log only. Brokers outside of the bus are not connected: instead, the event is written to the
 log, as a line under the name `busbar::event`, with the topic and the id of the message.
 
 The element is the first one of the body, or the first node that `expression` selects.",
@@ -65,7 +65,7 @@ pub const PUBLISHER: Definition = Definition {
 const PUBLISHER_PAGE: Page = Page {
     family: Family::Extension,
     semantics: "A copy of the message goes to each subscription of the [event source](../events.md) whose filter it meets, as a one-way message. The
-flow goes on at once, with the message as it is; what becomes of the event is told nobody but the log. Without subscriptions nothing happens.",
+flow goes on at once, with the unchanged message; failures of delivery are in the log only. Without subscriptions nothing happens.",
     inside: &[],
     needs: &[(Need::Whole, "always: topics and filters are looked for in it, and each subscriber gets a copy")],
     refused: &[

@@ -30,14 +30,14 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Transformation,
-    semantics: "The stylesheet runs on the body as it was received, envelope and all, whatever its content type says, and the result takes its place
-byte by byte; the content type stays. It takes no properties, no source and no target: that is [xslt](xslt.md). A body that a step
-before has read or changed is transformed as that stands: its first element, and the result takes the place of that.
+    semantics: "The stylesheet runs on the whole body as it was received, including the envelope, whatever its content type, and the result replaces it
+byte by byte; the content type stays. There are no properties, source and target; for these use [xslt](xslt.md). If an earlier step
+has read or changed the body, its first element is transformed and replaced.
 
-A stylesheet streams if it looks only downwards ([which ones](../tools.md)). Then a body of more than 256 KB that no step has read goes through
-it piece by piece: the result leaves while the body arrives, memory does not grow with it, and neither does it count as held. What fails
-before the first bytes of the result (some 32 KB of it, or all) runs the fault sequence, with the body gone. What fails later breaks the connection
-that the result goes to: it never looks whole. At most 64 bodies are on such a way at a time, others are received first.
+A stylesheet streams if it looks only downwards ([which ones](../tools.md#xslt)). Then a body of more than 256 KB that no step has read is transformed
+piece by piece: the result leaves while the body arrives, memory does not grow with the body, and the body does not count as held. A failure
+before the first bytes of the result (about 32 KB of it, or all) runs the fault sequence, without the body. A later failure breaks the connection
+that the result goes to, so that it never looks whole. At most 64 bodies are streamed at a time, others are received first.
 
 Stylesheets are compiled when the configuration loads; those of a key that an expression gives when they are first used.
 Include, import and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else.",

@@ -43,15 +43,15 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Routing,
     semantics: "With `xpath` the condition holds if the value is true: a node-set that is not empty, a number other than 0, a text that is not
-empty. A `${…}` expression has to be the boolean `true`. With `source` and `regex` it holds if the regular expression matches
-the whole text of the value; a value that is not there matches nothing.
+empty. A `${…}` expression must be the Boolean `true`. With `source` and `regex` it holds if the regular expression matches
+the whole text of the value; a missing value matches nothing.
 
-`then` runs if it holds, `else` if not; what is missing lets the message pass. Both are mediators, or a `sequence` by name.
+`then` runs if it holds, `else` if not; a missing branch lets the message pass. Both have mediators, or name a `sequence`.
 Without `then` the mediators inside of `filter` are the `then`. What ends a branch (`drop`, `respond`, `send`) ends the flow;
-otherwise it goes on behind `filter`.
+otherwise the flow goes on after `filter`.
 
-A condition that can be decided on the arriving body is: the rest is relayed unread, and a body that is broken behind that place
-is not noticed here.",
+If possible, the condition is decided while the body arrives. The rest of the body is then relayed unread, so `filter` does not notice
+an error in it.",
     inside: &[
         Inside::new(
             "then?",

@@ -81,17 +81,17 @@ const PAGE: Page = Page {
     family: Family::Splitting,
     semantics: "There are two forms.
 
-With `expression` the sequence runs on the message itself, once for each element it selects, one after the other: the body is that
-item alone, without SOAP headers, and properties that one run sets are there in the next. What the sequence leaves as the first element of
-the body is put back, all at the end of the parent of the first item. With `json-eval` the items are those of an array, which has to be
-one. `FOREACH_COUNTER` counts the runs from 0, and `FOREACH_ORIGINAL_MESSAGE` holds the message from before; an `id` comes
-before both names with an underscore. If the sequence ends early (`drop`), no further items run and those behind are lost. `send`, `call` and
-`callout` cannot stand inside. Where the expression selects nothing, nothing happens.
+With `expression` the sequence runs on the message itself, once for each selected element, one after the other. During a run the body is that
+item alone, without SOAP headers; properties that one run sets are visible in the next. The first element of the body after each run is put
+back; all of them go to the end of the parent of the first item. With `json-eval` the items are those of an array; anything else is a fault.
+`FOREACH_COUNTER` counts the runs from 0, and `FOREACH_ORIGINAL_MESSAGE` holds the original message; both names begin with the `id` and an underscore, if there is
+an `id`. If the sequence ends early (`drop`), the remaining items do not run and are lost. `send`, `call` and
+`callout` are not allowed inside. If the expression selects nothing, nothing happens.
 
 With `collection` each item runs on a copy of the message, all at once or, with `parallel-execution=\"false\"`, one after the other; `call`
-may stand inside. Properties and variables of a run are gone after it. The bodies that the runs leave, in the order of the items, replace the
+is allowed inside. Properties and variables of a run are lost after it. The bodies after the runs, in the order of the items, replace the
 collection in the payload or the variable, or with `update-original=\"false\"` go into `target-variable`. An item that fails or is dropped
-brings nothing. With `continue-without-aggregation` the flow goes on at once.",
+has no result. With `continue-without-aggregation` the flow goes on at once.",
     inside: &[Inside::new("sequence?", "what is done with each item", &[]).with("mediator*")],
     needs: &[(Need::Whole, "always")],
     refused: &[

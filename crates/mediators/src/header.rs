@@ -34,17 +34,17 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Transformation,
-    semantics: "With `scope=\"transport\"` it is a header of the transport (of HTTP, as a rule): of the request that `call` or `send` makes, or of the answer.
-It is set in the place of all of that name, in whatever case, or removed. Line breaks in a value become blanks, since pretty-printed XML
-brings them; a value that is null is `\"\"`, with a warning in the log.
+    semantics: "With `scope=\"transport\"` it is a header of the transport (usually HTTP): of the request that `call` or `send` makes, or of the answer.
+It replaces all headers of that name, in whatever case, or removes them. Line breaks in a value become blanks, because pretty-printed XML
+has them; a null value becomes `\"\"`, with a warning in the log.
 
-Without that scope there are two kinds of names. `To`, `From`, `ReplyTo`, `FaultTo`, `Action` and `RelatesTo` are what WS-Addressing
-knows of the message: `To` is where a `send` without an endpoint goes, `Action` is also the SOAP action, and all are written into the envelope only
-by an endpoint with addressing. Any other name needs a prefix, and is a block of the SOAP header: setting it adds one behind those
-that are there (remove it first to replace it), removing it removes all with its namespace and name. Its text is the value, or with
-`type=\"OM\"` the value is XML that goes inside. Without a `name` the elements inside are added as blocks, as they are.
+Without that scope there are two kinds of names. `To`, `From`, `ReplyTo`, `FaultTo`, `Action` and `RelatesTo` are the WS-Addressing
+facts of the message: a `send` without an endpoint goes to `To`, and `Action` is also the SOAP action. They are written into the envelope only
+by an endpoint with addressing. Any other name needs a prefix, and is a block of the SOAP header: setting it adds a block after the
+existing ones (remove it first to replace it), removing it removes all blocks with its namespace and name. Its text is the value, or with
+`type=\"OM\"` the value is XML that goes inside. Without a `name` the elements inside are added as blocks, unchanged.
 
-JSON has no SOAP header, and neither has the bare body that a client without `SOAPAction` sends and gets.",
+JSON has no SOAP header, and neither has the plain body that a client without `SOAPAction` sends and gets.",
     inside: &[],
     needs: &[
         (Need::Headers, "a transport header or one of WS-Addressing"),

@@ -55,15 +55,15 @@ const PAGE: Page = Page {
     semantics: "`expression` selects items: elements or texts with an XPath, the elements of one array with `json-eval`. Each item goes through the target in a copy of the message,
 which has its own message id and copies of the properties and variables. All copies run at the same time, up to 100, or with `sequential=\"true\"` one after the
 other. The message itself ends here, unless `continueParent` is true: then it goes on, unchanged. An `aggregate` with the same `id`
-collects the copies; the property `messageSequence` (with an id: `messageSequence.ID`) of a copy says which it is, as in `0/3`.
+collects the copies; the property `messageSequence` (with an id: `messageSequence.ID`) of a copy has its number and the number of copies, as in `0/3`.
 
-The item alone is the payload of its copy, beside the SOAP header. With `preservePayload=\"true\"` the copy keeps the whole payload: all items are
-taken out of it, and the one item goes behind what is left in the first element that `attachPath` selects; in JSON it replaces the value at `attachPath`.
-`attachPath` needs the language of `expression`; without it the item is attached to the envelope, and is the JSON payload.
+The payload of a copy is its item alone; the SOAP header stays. With `preservePayload=\"true\"` the copy keeps the whole payload: all items are
+removed, and the item of the copy is added at the end of the first element that `attachPath` selects; in JSON it replaces the value at `attachPath`.
+`attachPath` must have the language of `expression`; without it the item is added to the envelope, or becomes the JSON payload.
 
-An XPath that selects nothing, or no nodes, makes no copies: no error, and the client is answered 202 if nothing else answers it.
-A `json-eval` that selects nothing or no array is an error. The target runs, of these, the first that it has: the sequence inside, the
-sequence it names, the endpoint inside, the endpoint it names. A copy that fails runs the fault sequence for itself; the others go on.",
+An XPath that selects nothing, or no nodes, makes no copies; that is no error, and the client gets 202 if nothing else answers.
+A `json-eval` that selects nothing or no array is an error. The target runs the first of these that it has: the sequence inside, the
+sequence that it names, the endpoint inside, the endpoint that it names. If a copy fails, the fault sequence runs for that copy; the others go on.",
     inside: &[TARGET_ONCE, TARGET_SEQUENCE, TARGET_ENDPOINT],
     needs: &[(Need::Whole, "always")],
     refused: &[

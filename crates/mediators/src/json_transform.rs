@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// `<jsontransform [schema="KEY"]><property name="synapse.commons.json.…" value="…"/>*</jsontransform>`
 pub const DEFINITION: Definition = Definition {
     name: "jsontransform",
-    summary: "Makes the payload JSON by switches of its own, or gives its values the types of a JSON Schema, whose rules it has to keep.",
+    summary: "Writes the payload as JSON with settings of its own, or converts its values to the types of a JSON Schema and validates it.",
     attributes: &[Attribute::optional(
         "schema",
         Values::Key,
@@ -30,11 +30,11 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Transformation,
-    semantics: "With a `schema` the values get its types: texts of digits become numbers, `true` and `false` booleans, numbers and booleans texts, and one value
-where an array is expected becomes an array of one; in objects and arrays as deep as `properties`, `patternProperties`,
-`additionalProperties`, `items` and `additionalItems` go. What the schema says
-nothing about stays. What has its types then has to keep all rules of the schema, as with `validate`. A value that cannot have its type or breaks
-a rule is an error, and the message says where it is.
+    semantics: "With a `schema` the values are converted to its types: texts of digits become numbers, `true` and `false` Booleans, numbers and Booleans texts, and a single value
+becomes an array if the schema requires one. This applies to objects and arrays that the schema describes with `properties`, `patternProperties`,
+`additionalProperties`, `items` and `additionalItems`; other values stay.
+Then the result must be valid by the schema, as with `validate`. A value that cannot be converted or breaks
+a rule is an error that names its place.
 
 With `property` elements the first element of the body, which may be the XML view of JSON, is written as JSON anew, with these
 switches instead of the global ones: `synapse.commons.json.output.autoPrimitive`, `….output.disableAutoPrimitive.regex`,

@@ -33,16 +33,16 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Core,
     semantics: "One line for each message, with these parts and the separator between them: the `message`; for `simple` and `full` the addresses, the message id and the
-direction, for `headers` name and text of each block of the SOAP header; then each `property` as `name = value`, with `null` for a value that
-is not there; and for `full` the payload, JSON as `Payload: …`, anything else as the SOAP envelope that it is here. `custom` has only the properties. If
+direction, for `headers` name and text of each block of the SOAP header; then each `property` as `name = value`, with `null` for a missing
+value; and for `full` the payload, JSON as `Payload: …`, anything else as a SOAP envelope. `custom` has only the properties. If
 there is a `message` and no `level`, the level is `custom`.
 
-`category` is the level of the line in the log of Busbar, whose settings say what is written and where to; `FATAL` is `ERROR`. A line of `TRACE` or
-`DEBUG` that is not written is not put together either. In the others each expression is evaluated, and fails, even if nobody reads the line.
+`category` is the level of the line in the log of Busbar, whose settings say what is written and where; `FATAL` is `ERROR`. The expressions of a `TRACE` or
+`DEBUG` line are not evaluated if the line is not written. Those of other lines always are, so they can fail even if the line is not written.
 
-Behind the line stand the service and the message id, as in all lines about a message.
+The line ends with the service and the message id, like all lines about a message.
 
-The message goes on as it is, byte by byte if nothing else changes it. A line may be as large as the body: keep `full` for tests.",
+The message is not changed. A line may be as large as the body: use `full` for tests only.",
     inside: &[
         Inside::new("message?", "a text with `${…}` in it, at the beginning of the line", &[]).with("text"),
         Inside::new(

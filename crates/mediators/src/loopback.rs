@@ -16,10 +16,10 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Core,
     semantics: "The request becomes the response, with its payload, its properties and its headers, and the out sequence of the proxy or API runs on it, as if
-a backend had answered so. Where there is no out sequence, the client gets the message as it is. A message that came to no proxy and no API runs
-`main` again, as a response: `out` is for it, `in` is not.
+a backend had sent it. If there is no out sequence, the client gets the message as it is. A message that came to no proxy and no API runs
+`main` again, as a response: its `out` runs, its `in` does not.
 
-Nothing behind `loopback` runs, neither in this sequence nor in those around it. A message that is a response already ends here.",
+No later step runs, neither in this sequence nor in those around it. If the message already is a response, it ends here.",
     inside: &[],
     needs: &[(Need::Nothing, "always")],
     refused: &[("<loopback><respond/></loopback>", "`respond` has no effect inside of `loopback`")],

@@ -24,17 +24,17 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Transformation,
-    semantics: "The payload becomes a SOAP fault of the `version`, with the blocks of the SOAP header that was there. Nothing is sent: `respond` or `send` behind
-it does that. The status is 500, unless the property `HTTP_SC` (scope axis2) says another one, or `FAULTS_AS_HTTP_200` is true.
+    semantics: "The payload becomes a SOAP fault of the `version`, with the blocks of the previous SOAP header. It is not sent: that is done by a later `respond` or
+`send`. The status is 500, unless the property `HTTP_SC` (scope axis2) sets another one, or `FAULTS_AS_HTTP_200` is true.
 
 `code` is a name with a prefix for the SOAP namespace of the version: `VersionMismatch`, `MustUnderstand`, `Client` or `Server` in 1.1; `VersionMismatch`,
 `MustUnderstand`, `DataEncodingUnknown`, `Sender` or `Receiver` in 1.2. Of the `detail` the first of these counts: its text, what its expression selects, the elements
 inside. `To` becomes the address of `ReplyTo`, and `RelatesTo` the id of the message; unless `response=\"false\"` the message is a response from here on.
 
 With `version=\"pox\"` the payload becomes `<Exception>` with the text or the expression of `detail`, else with the reason; no code is needed. In that form a fault
-also leaves for clients that do not speak SOAP, in an API or without `SOAPAction`. A client of JSON gets JSON if `messageType` is set.
+is also sent to clients without SOAP, in an API or without `SOAPAction`. A JSON client gets JSON if `messageType` is set.
 
-A body that cannot be read is no reason not to make a fault, as long as no expression needs it.",
+If the body cannot be read, a fault is made all the same, unless an expression needs the body.",
     inside: &[
         Inside::new(
             "code?",

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// `<NTLM [username] [password] [host] [domain] [ntlmVersion="v1|v2"]/>`
 pub const DEFINITION: Definition = Definition {
     name: "NTLM",
-    summary: "User and password for the blocking `call` or `callout` that follows, where the backend asks for NTLM.",
+    summary: "Sets user and password for blocking `call` and `callout` mediators that follow, for backends that require NTLM.",
     attributes: &[
         Attribute::optional("username", Values::Key, "the user"),
         Attribute::optional("password", Values::Key, "the password"),
@@ -33,16 +33,16 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "It leaves the credentials with the message and sends nothing itself. Each `call` with `blocking=\"true\"` and each `callout` that
-follows uses them, until another `NTLM` replaces them; a `call` that does not block takes no notice, and neither does an endpoint with an
-authentication of its own.
+    semantics: "It stores the credentials with the message and sends nothing itself. Each later `call` with `blocking=\"true\"` and each `callout`
+uses them, until another `NTLM` replaces them. A `call` that does not block ignores them, and so does an endpoint with its own
+authentication.
 
-The request goes first as it is. If the backend answers it with 401 and `WWW-Authenticate: NTLM`, it is sent again with the beginning of the
-handshake, and once more with the answer to the backend's challenge. All that goes over one connection, which nobody else uses, and which
-ends with the answer: each call has a handshake of its own. If the backend asks for something else or refuses the account, its 401 stands.
+The request is first sent without credentials. If the backend answers with 401 and `WWW-Authenticate: NTLM`, it is sent again with the beginning of the
+handshake, and once more with the answer to the backend's challenge. All of this uses one connection, which no other request uses, and which
+is closed after the answer: each call has a handshake of its own. If the backend requires something else or refuses the account, its 401 is the answer.
 The body is held, so that it can be sent again.
 
-The values may be expressions in braces; what gives nothing is empty. The password is proved, never sent; it can be guessed from what is sent, so
+The values may be expressions in braces; an expression without a result is empty. The password is never sent, but it can be guessed from the handshake, so
 use https.",
     inside: &[],
     needs: &[

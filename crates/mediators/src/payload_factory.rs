@@ -63,18 +63,18 @@ const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "The payload becomes the `format`, in which `$1`, `$2`, … stand for the arguments and `${…}` for the value of the expression. For XML it is the first element of
 `format` (write `xmlns=\"\"` on it, or it is in the namespace of the configuration), for `json` and `text` its text. With a `key` the format is a local
-entry or a registry resource; a key in braces is evaluated for each message. The content type follows the `media-type`; of `text/xml`, `application/xml` and
-`application/soap+xml` the one that was there stays. SOAP header blocks stay too. An `Envelope` as the root is the whole message.
+entry or a registry resource; a key in braces is evaluated for each message. The content type follows the `media-type`; for XML, an existing `text/xml`, `application/xml` or
+`application/soap+xml` stays. SOAP header blocks stay too. An `Envelope` as the root is the whole message.
 
-In XML a text is escaped; XML, as text or as nodes, is put in as it is; JSON objects and arrays become elements. An element with text of its own stands
-for that text. In JSON a text is escaped as part of a string, so write `\"$1\"` for texts and `$1` for anything else; XML becomes JSON;
-a text that is a JSON object or array is put in as it is, unless the argument is `literal`. What selects nothing is an empty text, and an unquoted `${…}` of JSON then `null`. In
-a `\"${…}\"` everything is text; alone a `${…}` is a JSON value, with quotes of its own if it is a text. From a `$n` without an argument on, the `$n` are
-copied as they are; that is warned of.
+In XML, a text is escaped; XML, as text or as nodes, is inserted unchanged; JSON objects and arrays become elements. An element with text of its own stands
+for that text. In JSON, a text is escaped as part of a string, so write `\"$1\"` for texts and `$1` for anything else; XML becomes JSON;
+a text that is a JSON object or array is inserted unchanged, unless the argument is `literal`. An expression that selects nothing is an empty text, but as an unquoted `${…}` in JSON it is `null`. In
+quotes (`\"${…}\"`) everything is text; without quotes a `${…}` is a JSON value, and gets quotes if it is a text. The first `$n` without an argument, and all `$n` after it, are
+copied unchanged, with a warning when the configuration loads.
 
 With `template-type=\"freemarker\"` the format is a FreeMarker template that sees `payload`, `args.arg1`, …, `ctx`, `axis2`, `trp` and `vars`.
 
-What comes out is checked: XML must be well-formed. JSON must begin as JSON does; the rest is sent as the template has it.",
+The result is checked: XML must be well-formed. JSON must begin like JSON; the rest is not checked.",
     inside: &[
         Inside::new(
             "format",

@@ -41,18 +41,17 @@ const PAGE: Page = Page {
     family: Family::Core,
     semantics: "The value is `value`, else the element inside, else that of the expression. It is converted to the `type`: a `value` when the configuration loads, the others for
 each message. `BOOLEAN` is true for `true` and `yes`; `INTEGER` and `SHORT` cut off the fraction of a calculation, `LONG` refuses it; `OM` is XML, a
-copy of the selected element; `JSON` is JSON, or a JSON string if it is none. With a `pattern` a text must match it as a whole: its `group` is the value then,
-else the value is empty.
+copy of the selected element; `JSON` is JSON, or a JSON string if the text is not JSON. With a `pattern`, the value is the `group` of the match if the whole text matches,
+else it is empty.
 
 Scopes: `default` properties belong to the message, and its answer has them too; read them with `$ctx:NAME`. `transport` properties are headers: of the request
-that `call` or `send` makes, or of the answer; line breaks in them become blanks. `axis2` properties tell the transport what to do (`HTTP_SC`, `messageType`, …) and are gone with
-the answer of a backend; `axis2-client` are options of the next call. `operation` properties are shared by request and answer, `system` ones by the whole
-process. `analytics` goes beside the axis2 properties, `trace` nowhere, and `registry` writes the resource that is called `name`, or with
-`KEY@NAME` a property of it: files below the registry's root, each written as a whole, as large and as many as the settings `limits.registry_size` and `limits.registry_files`
-allow.
+that `call` or `send` makes, or of the answer; line breaks in them become blanks. `axis2` properties control the transport (`HTTP_SC`, `messageType`, …) and are removed when the
+backend answers; `axis2-client` are options of the next call. `operation` properties are shared by request and answer, `system` ones by the whole
+process. `analytics` properties are kept with those of axis2, `trace` ones nowhere, and `registry` writes the resource `name`, or with
+`KEY@NAME` a property of it: files below the registry's root, each written as a whole, within the settings `limits.registry_size` and `limits.registry_files`.
 
-An expression that finds nothing sets an empty text if it is a path, `json-eval` or `${…}`. Where it names a property or a header that is not there, the value is
-null: then a `default` property keeps the value that it had, a header becomes empty, and those of the other scopes are removed.
+An expression that finds nothing sets an empty text if it is a path, `json-eval` or `${…}`. If it names a property or a header that does not exist, the value is
+null: then a `default` property keeps its value, a header becomes empty, and properties of the other scopes are removed.
 
 `RESPONSE` in default scope, with the value `true`, makes the message a response. `messageType` in axis2 scope is the content type as well.",
     inside: &[],

@@ -15,15 +15,15 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The message goes to the client as it is now, and the flow ends: nothing behind `respond` runs, in the sequences around it neither. It
-works in every direction; a body that nothing has read is relayed as it comes, whatever its type.
+    semantics: "The message goes to the client as it is now, and the flow ends: no later step runs, not even in the sequences around it. It
+works for requests and responses; a body that no step has read is relayed as it comes, whatever its type.
 
 The status is the property `HTTP_SC` of axis2 scope, else that of the backend's answer, else 200; in a fault sequence 500 once an endpoint
-has answered. The headers of the message are those of the answer, also those that the client sent, but not the ones that only make
-sense in a request (`Host`, `Cookie`, `Accept`, …). `messageType` (axis2) says what the body is written as, see
+has answered. The answer has the headers of the message, including those that the client sent, except headers that only make
+sense in a request (`Host`, `Cookie`, `Accept`, …). `messageType` (axis2) is the type in which the body is written, see
 [content types](../mediation.md#content-types).
 
-A client gets one answer: if a branch of `clone` or `iterate` comes second, its answer is dropped with a warning in the log.",
+A client gets only one answer: if several branches of `clone` or `iterate` answer, only the first answer is sent, and the log has a warning for the others.",
     inside: &[],
     needs: &[(Need::Nothing, "always")],
     refused: &[("<respond status=\"200\"/>", "`respond` has no attribute `status`")],

@@ -30,15 +30,15 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "The address is that of `inProperty`, a property of default scope, else To; without one it is empty. The result goes to `outProperty`, else To: a
-`send` or `call` without an endpoint uses it. What stands in the URL of the request behind the name of the service is appended when it
+`send` or `call` without an endpoint uses it. The part of the request's URL after the name of the service is appended when the message
 is sent, unless the axis2 property `REST_URL_POSTFIX` is removed.
 
 The rules apply in order, each if its condition holds or it has none, and all actions of a rule in order. A condition that cannot be
-evaluated does not hold, and the log has a warning. Conditions see the address as the rules before have made it.
+evaluated does not hold, and the log has a warning. Conditions see the address with the changes of earlier rules.
 
-An action changes a `fragment`. `set` puts the operand in its place, `append` and `prepend` add it (to a query with `&`), `replace` replaces
+An action changes a `fragment`. `set` replaces it with the operand, `append` and `prepend` add the operand (to a query with `&`), `replace` replaces
 each match of `regex` (`$1` is a group), `remove` removes the fragment, and `remove-query-param` the first parameter of that name. `full` and
-`port` are always set. The fragment is decoded before and encoded behind; fragments that no action touches stay as written. With
+`port` can only be set. A fragment is decoded before an action and encoded after it; fragments without an action stay as written. With
 `resolve=\"true\"` each `{name}` is replaced by the property of that name; if there is none, the fragment becomes empty.",
     inside: &[
         Inside::new("rewriterule+", "a rule", &[]),

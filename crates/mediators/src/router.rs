@@ -37,10 +37,10 @@ well. Then the flow ends, even if no route fits, unless `continueAfter` is true 
 A condition is one of `and` and `or` (two conditions or more), `not` (one), `match` and `equal`. These two have a `type` that says what
 `source` is: the name of a transport `header` (the default), of a parameter of the query (`param`), of a property of default scope
 (`property`), a part of the To address (`url`: protocol, user, host, port, path, query, ref; absent: all of it), or an XPath (`soap`). `match`
-holds if `regex` matches all of it, `equal` if it is `value` in any case. What is not there neither matches nor equals.
+holds if `regex` matches the whole value, `equal` if the value is `value`, ignoring case. With a missing value neither holds.
 
-A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. One
-that ends early (`drop`) ends nothing but itself.",
+A target runs the first of these that it has: the sequence inside, the sequence that it names, the endpoint inside, the endpoint that it names. If it
+ends early (`drop`), only the target ends.",
     inside: &[
         Inside::new(
             "conditionalRoute*",
@@ -113,12 +113,12 @@ pub const ROUTER: Definition = Definition {
 const ROUTER_PAGE: Page = Page {
     family: Family::Routing,
     semantics: "The routes are tried in order. A route fits if its expression is true, or with `match` if the pattern matches the whole text of its
-value; what is not there matches nothing. The first that fits runs its target; with `breakRouter=\"false\"` the next ones are tried as well, on
+value; a missing value matches nothing. The first that fits runs its target; with `breakRouter=\"false\"` the next ones are tried as well, on
 the message as the target has left it. Then the flow ends, even if no route fits, unless `continueAfter` is true or a target has called an
 endpoint (`call`, not blocking).
 
-A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. `to` and
-`soapAction` are set before. One that ends early (`drop`) ends nothing but itself; one that answers or sends ends the flow.",
+A target runs the first of these that it has: the sequence inside, the sequence that it names, the endpoint inside, the endpoint that it names. `to` and
+`soapAction` are set before. If it ends early (`drop`), only the target ends; if it answers or sends, the flow ends.",
     inside: &[
         Inside::new(
             "route*",

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// `<sampler [id] [rate] [unitTime]><messageQueue/>?<target/></sampler>`
 pub const DEFINITION: Definition = Definition {
     name: "sampler",
-    summary: "Hands on at most `rate` requests in `unitTime`; the others wait for their turn. The flow ends here.",
+    summary: "Passes at most `rate` requests in `unitTime` to its target; the others wait for their turn. The flow ends here.",
     attributes: &[
         Attribute::optional("id", Values::Text, "its name"),
         Attribute::optional("rate", Values::Integer, "requests handed on in a span of time").or("1"),
@@ -29,15 +29,15 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Quality,
-    semantics: "At most `rate` messages go to the target in a span of `unitTime`; a span begins with its first message. Those beyond wait for the next
-spans in the order in which they came, and their clients with them; one whose client goes away takes no turn. Nothing is dropped: to turn messages away, use [`throttle`](throttle.md).
+    semantics: "At most `rate` messages go to the target in a span of `unitTime`; a span begins with its first message. Further messages, and their clients, wait for the next
+spans in the order in which they came. If a client goes away, its message takes no turn. No message is dropped: to reject messages, use [`throttle`](throttle.md).
 
-Behind the sampler nothing runs. The target answers, with `respond` or with the answer of the endpoint it sends to. It is, of these, the first that is
-there: the sequence inside, the sequence that is named, the endpoint inside, the endpoint that is named.
+No step after the sampler runs. The target answers, with `respond` or with the answer of its endpoint. The target is the first of these that
+exists: the sequence inside, the sequence that is named, the endpoint inside, the endpoint that is named.
 
-Messages wait in memory, with their whole body; what waits is lost when the process is killed. A reload of the configuration finds
-the turns that are taken, and the new rate and span count from the next message on, for those that wait too. A `messageQueue` class is ignored with a
-warning. Responses are not sampled: one that comes here is dropped, with a warning in the log.",
+Messages wait in memory, with their whole body, and are lost if the process is killed. A reload keeps
+waiting messages; the new rate and span apply from the next message on, also to those that wait. A `messageQueue` class is ignored with a
+warning. Responses are not sampled: a response is dropped, with a warning in the log.",
     inside: &[
         Inside::new(
             "messageQueue?",

@@ -41,17 +41,17 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Splitting,
-    semantics: "Each sequence runs on a copy of the message, all at once, or with `parallel-execution=\"false\"` one after the other. When one has ended, the
-`expression` takes of its message what is collected, if the `condition` holds or there is none. The results stand in the order in which the
-sequences ended. JSON makes an array of them, XML puts elements into `result-enclosing-element`; a text is parsed as XML then.
+    semantics: "Each sequence runs on a copy of the message, all at once, or with `parallel-execution=\"false\"` one after the other. When a sequence has ended, the
+`expression` selects its result from its message, if the `condition` holds or there is none. The results are in the order in which the
+sequences ended. With JSON they become an array, with XML elements in `result-enclosing-element`; a text is parsed as XML then.
 
-It is done when all sequences have ended, `min-messages` or `max-messages` results are there, or the `timeout` is over. With `target=\"body\"` the
-result becomes the body, with its content type, and the message is otherwise the copy that was collected last. With `variable` the message stays
-as it was. Properties and variables that a sequence sets stay in its copy otherwise. Then the flow goes on.
+Collecting ends when all sequences have ended, when there are `min-messages` or `max-messages` results, or when the `timeout` is over. With `target=\"body\"` the
+result becomes the body, with its content type, and everything else of the message is that of the copy that was collected last. With `variable` the message stays
+as it was. Otherwise properties and variables that a sequence sets are lost with its copy. Then the flow goes on.
 
-A sequence that ends early (`drop`) or fails brings nothing; where one fails, its fault sequence runs on the copy. A sequence that answers the client
-(`respond`, also in its fault sequence) ends the flow. If nothing was collected and one has failed, the flow ends; where only handlers inside of the sequences
-(`onError`) have dealt with that, it is a fault of the flow. Otherwise the result is empty.",
+A sequence that ends early (`drop`) or fails has no result; if it fails, its fault sequence runs on the copy. A sequence that answers the client
+(`respond`, also in its fault sequence) ends the flow. If there is no result and a sequence has failed, the flow ends; if only handlers inside of the sequences
+(`onError`) handled the failure, the flow faults. Otherwise the result is empty.",
     inside: &[
         Inside::new(
             "aggregation",

@@ -52,18 +52,18 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Extension,
-    semantics: "The script has the message as `mc`; [Scripts](../scripts.md) has its methods, and how XML is used. All names of languages that are JavaScript mean
-the one engine that is built in; others are refused. The classes of Java that scripts use most [are here](../scripts.md#classes-of-java); what uses
-another one is a fault, and loading names it. A script that sleeps holds a thread of its own until its client has gone; 256 do at a
+    semantics: "The script has the message as `mc`; [Scripts](../scripts.md) lists its methods, and describes XML in scripts. All language names for JavaScript mean
+the same built-in engine; others are refused. The Java classes that scripts use most [are available](../scripts.md#classes-of-java); any
+other is a fault, with a warning when the configuration loads. A sleeping script holds a separate thread, and ends if its client is gone; at most 256 sleep at a
 time, beyond that the client gets 503.
 
-A script that stands inside runs as a whole, and its value is that of its last expression. One behind a `key` (a local entry or registry resource) is
-loaded, and its `function` called with `mc` and the arguments of `inputs`. Scripts that `include` names are loaded before, in order. `false` ends the
+An inline script runs as a whole, and its value is that of its last expression. Of a script with a `key` (a local entry or registry resource), the
+`function` is called with `mc` and the arguments of `inputs`. Scripts that `include` names are loaded first, in order. The value `false` ends the
 flow; any other value does not. With `target` the value of the function becomes the body, or a variable, instead.
 
-A script is checked when the configuration loads; one with a dynamic key when it is first used, and again when its entry has changed. Nothing
-that it does to global names is seen by the next message. One with loops, functions of its own or regular
-expressions runs beside the workers, on a [compute thread](../settings.md#limits); time, memory and stack are limited.",
+A script is checked when the configuration loads; one with a dynamic key when it is first used, and again when its entry has changed. The next message
+does not see changes of global names. A script with loops, functions of its own or regular
+expressions runs on a [compute thread](../settings.md#limits); time, memory and stack are limited.",
     inside: &[
         Inside::new(
             "include*",

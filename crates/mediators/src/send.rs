@@ -36,18 +36,18 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The message goes to the endpoint, and the flow ends with it: mediators behind `send` do not run (in the dialect of Apache Synapse they do, on a
+    semantics: "The message goes to the endpoint, and the flow ends: mediators after `send` do not run (in the dialect of Apache Synapse they do, on a
 copy). Without an endpoint a request goes to its To address, and a response to the client.
 
 The answer begins a flow of its own: in the sequence that `receive` names, else in the out sequence of the proxy or resource, else in the main sequence
 if the request came from there; without any of them it goes to the client at once. It has the properties and variables of the request. With the
-property `OUT_ONLY` no answer is waited for, and the client gets 202.
+property `OUT_ONLY` there is no answer, and the client gets 202.
 
-The body is relayed while it arrives, unless something has read it, the endpoint wants another format, or it may have to be sent again (load
-balancing, failover). `buildmessage=\"true\"` receives all of it before.
+The body is relayed while it arrives, unless a step has read it, the endpoint needs another format, or it may have to be sent again (load
+balancing, failover). `buildmessage=\"true\"` receives the whole body first.
 
-An answer with status 4xx or 5xx is no fault. What can go wrong when sending is in the table of [faults](../mediation.md#faults), and
-[endpoints](../mediation.md#endpoints) says how they are chosen, suspended and retried.",
+An answer with status 4xx or 5xx is no fault. Failures of sending are in the table of [faults](../mediation.md#faults);
+[endpoints](../mediation.md#endpoints) describes how endpoints are chosen, suspended and retried.",
     inside: &[
         Inside::new("endpoint?", "where it is sent", &[Attribute::optional("key", Values::Key, "a named endpoint")]).with("…"),
     ],

@@ -24,8 +24,8 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Core,
-    semantics: "The mediators of the sequence run on the message, and the flow goes on behind it. What ends the sequence (`drop`, `respond`, `send`) ends the flow
-of the caller too. Properties and variables are those of the message: what the sequence sets is there behind it.
+    semantics: "The mediators of the sequence run on the message, and then the flow goes on. What ends the sequence (`drop`, `respond`, `send`) ends the flow
+of the caller too. The sequence works on the same message, so properties and variables that it sets stay.
 
 The `key` is the name of a sequence, a key of the registry, or an expression in braces that gives one of them for each message. If the sequence has an
 `onError`, that sequence handles faults while it runs. Without `key` the mediators stand inside, with an `onError` of their own.

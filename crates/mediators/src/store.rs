@@ -29,12 +29,12 @@ const PAGE: Page = Page {
 message; if nothing answers, the client gets 202 when it ends. A [message processor](../configuration.md#artifacts) takes messages out of the store, in the
 order in which they came, and sends them to an endpoint or runs a sequence on them.
 
-`sequence` runs on the message before, and what it changes is stored, and stays for the flow behind. Whether it ends early (`drop`) makes no
-difference; if it fails, nothing is stored. It cannot send or answer.
+`sequence` runs on the message first; its changes are stored, and stay in the message. If it ends early (`drop`), the message is stored all the
+same; if it fails, nothing is stored. It cannot send or answer.
 
-The body is kept as it came: a store does not look whether it is what its content type says. Stores are in memory and hold 100,000 messages and
-256 MiB at most; a reload of the configuration keeps what is in them, the end of the process does not. A store with the parameters
-`store.producer.guaranteed.delivery.enable` (`true`) and `store.failover.message.store.name` hands what it cannot take to that store.",
+The body is kept as it came: a store does not check that it is what its content type says. Stores are in memory and hold 100,000 messages and
+256 MiB at most; a reload keeps the messages, but they are lost when the process ends. A store with the parameters
+`store.producer.guaranteed.delivery.enable` (`true`) and `store.failover.message.store.name` passes messages that it cannot take to that store.",
     inside: &[],
     needs: &[(Need::Whole, "always: the message is kept")],
     refused: &[

@@ -19,16 +19,16 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Routing,
-    semantics: "The value of `source` is compared with the cases in order. The first whose regular expression matches the whole text runs, and no other;
-without one that matches, `default` runs; without a `default` the message passes. A case may be empty. What ends it (`drop`, `respond`,
-`send`) ends the flow; otherwise it goes on behind `switch`.
+    semantics: "The value of `source` is compared with the cases in order. The first case whose regular expression matches the whole text runs, and no other.
+If none matches, `default` runs; without a `default` the message passes. A case may be empty. What ends it (`drop`, `respond`,
+`send`) ends the flow; otherwise the flow goes on after `switch`.
 
-Text of more than the pattern is no match: `gold` does not match `golden`, `gold.*` does. A value that is not there is mostly the empty
-text, which `regex=\"\"` and `.*` match: a path that selects nothing in the body, a `${…}` expression that gives nothing. A property or
-header that is not there, as `$ctx:name`, `$trp:name` or `get-property('name')`, is no value at all: then `default` runs.
+The pattern must match the whole text: `gold` does not match `golden`, `gold.*` does. A path that selects nothing in the body, and a `${…}` expression
+without a result, give the empty text, which `regex=\"\"` and `.*` match. A missing property or
+header (`$ctx:name`, `$trp:name` or `get-property('name')`) is no value at all: then `default` runs.
 
-A path to a node needs the whole body. The text of it, `string(//order/tier)`, is decided on the arriving body: the rest is relayed
-unread, and a body that is broken behind that place is not noticed here.",
+A path to a node needs the whole body. Its text, `string(//order/tier)`, is decided while the body arrives: the rest is relayed
+unread, so `switch` does not notice an error in it.",
     inside: &[
         Inside::new(
             "case*",

@@ -20,7 +20,7 @@ use std::time::Instant;
 /// `<throttle id [onAccept] [onReject]><policy [key]/><onAccept/>?<onReject/>?</throttle>`
 pub const DEFINITION: Definition = Definition {
     name: "throttle",
-    summary: "Admits so many requests at once, and so many of a caller in a span of time.",
+    summary: "Limits how many requests run at the same time, and how many a caller may send in a span of time.",
     attributes: &[
         Attribute::required(
             "id",
@@ -37,22 +37,22 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Quality,
-    semantics: "An admitted message runs `onAccept`, a rejected one `onReject`: of each the sequence that is named, else the mediators inside. Without
-`onAccept` an admitted message goes on behind `throttle`. Without `onReject` the flow of a rejected one ends, and its client gets 202 without
-a body: answer with a status of your own, as in the example. What does not end a branch goes on behind `throttle`, also a rejected message. To let
+    semantics: "An admitted message runs `onAccept`, a rejected one `onReject`: the sequence that it names, else the mediators inside. Without
+`onAccept` an admitted message goes on after `throttle`. Without `onReject` the flow of a rejected message ends, and its client gets 202 without
+a body: answer with a status of your own, as in the example. If a branch does not end the flow, the message goes on after `throttle`, even a rejected one. To let
 messages wait instead, use [`sampler`](sampler.md).
 
-First, `t:MaximumConcurrentAccess`: with so many requests of this `id` on their way, one more is rejected; 0 and less is no limit. A request is on its way until it
-and all its copies are done.
+First, `t:MaximumConcurrentAccess` is checked: if this many requests of the `id` are in progress, a further one is rejected; 0 or less means no limit. A request is in progress until it
+and all its copies have ended.
 
-Then, the entry for the caller; without one the message is admitted. Entries for domains are looked at first: the very name, then `*.x.org`, then
-`other`. The name is the header `X-Forwarded-Host`, else the address of the connection. Only if none fits it is those for addresses: the very
+Then the entry for the caller is checked; if there is none, the message is admitted. Entries for domains come first: the exact name, then `*.x.org`, then
+`other`. The name is the header `X-Forwarded-Host`, else the address of the connection. If no domain fits, entries for addresses follow: the exact
 address, then ranges and `10.1.1.*`, then `other`. The address is the first in the header `X-Forwarded-For`, else that of the connection;
-what is not an address counts under `other`. Clients can write these headers themselves: have the proxy in front of the
-bus set them. Entries for roles are read and not looked at.
+anything that is not an address counts as `other`. Clients can set these headers themselves, so let the proxy in front of the
+bus overwrite them. Entries for roles are ignored.
 
 A span of `t:UnitTime` begins with the first request in it. In each span `t:MaximumCount` requests are admitted; the next one is rejected, and with
-`t:ProhibitTimePeriod` all of the entry are for so long. Then a new span begins. An entry has one counter: all callers of a range, and all
+`t:ProhibitTimePeriod` so are all further requests of the entry for that time. Then a new span begins. An entry has one counter: all callers of a range, and all
 of `other`, share it. A count of 0 admits nothing, a span of 0 everything.
 
 The counters belong to the artifact and the `id`: throttles with one id in one proxy, API or sequence share them, those of others have their own.

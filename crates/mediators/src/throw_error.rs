@@ -24,8 +24,8 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Core,
     semantics: "The flow ends here and the fault sequence runs: that of `onError`, of the proxy or the API, or `fault`, as for any other error. There
-ERROR_CODE is the `type`, a word or a number as it is written, and ERROR_MESSAGE the message. They replace those of an error before; ERROR_DETAIL is
-not set, and is what an error before has left. In a fault sequence it raises to the next one outside.
+ERROR_CODE is the `type`, a word or a number as it is written, and ERROR_MESSAGE the message. They replace those of an earlier error; ERROR_DETAIL is
+not set, so it may still be that of an earlier error. In a fault sequence, `throwError` runs the next outer fault sequence.
 
 The message is an expression only with braces around the whole of it, `{concat('order ', //order/id)}` or `{${payload.id}}`; a `${…}` without
 them is literal. A property or header that is not there gives the default message, a path that selects nothing the empty one. `type` is

@@ -22,15 +22,15 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Quality,
-    semantics: "What [dblookup](dblookup.md) and [dbreport](dbreport.md) do between `new` and `commit` counts together; `rollback` takes it back. `use-existing-or-new`
-begins a transaction unless there is one, `fault-if-no-tx` demands one.
+    semantics: "The statements of [dblookup](dblookup.md) and [dbreport](dbreport.md) between `new` and `commit` are one transaction; `rollback` undoes them. `use-existing-or-new`
+begins a transaction unless there is one, `fault-if-no-tx` faults if there is none.
 
 A transaction is over one [data source](../sql.md), that of the first step that takes part, and keeps a connection of it until it ends. It belongs to the message
-and goes with it over a `call`, into sequences and into the fault sequence, which is the place for `rollback`; copies of the message take part in it. Where a message
-comes to its end with neither `commit` nor `rollback`, the transaction is taken back, and the log says so.
+and goes with it over a `call`, into sequences and into the fault sequence, which is the place for `rollback`; copies of the message take part in it. If a message
+ends with neither `commit` nor `rollback`, the transaction is rolled back, and the log says so.
 
-In WSO2 it is a distributed transaction of the application server, bound to a thread. What is not possible here is one over several databases, or with
-a broker: let each be idempotent, so that it may be done again where something failed behind it.",
+In WSO2 it is a distributed transaction of the application server, bound to a thread. Busbar has no transactions over several databases, or with
+a broker: make each operation idempotent, so that it can be repeated after a later failure.",
     inside: &[],
     needs: &[(Need::Nothing, "always")],
     refused: &[

@@ -38,20 +38,20 @@ pub(crate) const SHORT: usize = 16 << 10;
 
 const PAGE: Page = Page {
     family: Family::Routing,
-    semantics: "A JSON message, and with `json-source` any, is checked against a JSON Schema, others against XML Schemas. Which of them the schemas are is told by the
-text of the last `schema`. JSON is a JSON Schema, and the only one that counts; its draft is 4 unless `$schema` names 6, 7, 2019-09 or 2020-12. Otherwise
-all of them together are one XML Schema 1.0. A schema of the other kind than the message is a fault, and so is one that is missing or wrong. Of the last two
-`busbar check` warns, unless a key is an expression.
+    semantics: "JSON messages are checked against a JSON Schema (with `json-source` all messages are), others against XML Schemas. The text of the last `schema` decides which kind the schemas
+are. If it is JSON, it is a JSON Schema, and the only schema that counts; its draft is 4 unless `$schema` names 6, 7, 2019-09 or 2020-12. Otherwise
+all schemas together are one XML Schema 1.0. A schema of another kind than the message is a fault, and so is a missing or wrong schema. `busbar check`
+warns of a missing or wrong one, unless a key is an expression.
 
-A message that fits goes on behind `validate`. One that does not runs `on-fail`, and goes on behind `validate` as well unless that ends the flow
+A valid message goes on after `validate`. An invalid one runs `on-fail`, and then also goes on, unless `on-fail` ends the flow
 (`respond`, `drop`, …). In `on-fail` the property `ERROR_DETAIL` has a line for each violation, with the place in the message; `ERROR_MESSAGE` has all violations
 of an XML Schema, or the first of a JSON Schema. `ERROR_CODE` is not set.
 
-Of XML the first element of the body is checked, or the first that `source` selects; if there is none, the message does not fit. Of JSON it is the whole
-payload, or what `source` finds; nothing and `null` are checked as `{}`. An empty body, whatever its type, is checked by the schema that there is: as `{}`, or as a
+In XML the first element of the body is checked, or the first that `source` selects; if there is none, the message is invalid. In JSON it is the whole
+payload, or what `source` finds; an empty result and `null` are checked as `{}`. An empty body, whatever its type, is checked by the kind of the schema: as `{}`, or as a
 message without that element.
 
-What a schema imports or includes is the `resource` of that location, else an entry or a registry resource: relative to the schema's own key, or of that name.",
+The documents that a schema imports or includes are the `resource` of that location, else an entry or a registry resource: relative to the schema's own key, or of that name.",
     inside: &[
         Inside::new(
             "schema+",

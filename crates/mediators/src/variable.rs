@@ -34,13 +34,13 @@ on into XML: `$var:first/name`.
 
 A `value` is converted to its `type` when the configuration loads; without a type it is a text. As `BOOLEAN` only `true`, in any case, is true.
 
-What an expression finds keeps its type if `type` does not say which one it has to be: an object stays an object, elements stay elements. `STRING` makes text of
+Without a `type`, the result of an expression keeps its type: an object stays an object, elements stay elements. `STRING` makes text of
 anything. `BOOLEAN`, `INTEGER`, `LONG` and `DOUBLE` convert no text and round no fraction: `\"5\"` in JSON is no `INTEGER`. A number of an XPath is a `DOUBLE`,
-never an `INTEGER`; a whole number of a `${…}` may be either. `JSON` takes anything in JSON but a string; the text of a `${…}` only
-if it is JSON itself. `XML` takes elements, and text that is XML.
+never an `INTEGER`; a whole number of a `${…}` may be either. `JSON` accepts any JSON value but a string, and the text of a `${…}` only
+if it is JSON itself. `XML` accepts elements, and text that is XML.
 
-A path, `json-eval` or `${…}` that finds nothing sets an empty text. Where the expression names a property or a header that is not there, as `$ctx:NAME` and `$trp:NAME`
-do, the variable keeps the value that it had.",
+A path, `json-eval` or `${…}` that finds nothing sets an empty text. If the expression names a property or a header that does not exist (`$ctx:NAME`, `$trp:NAME`),
+the variable keeps its value.",
     inside: &[],
     needs: &[
         (Need::Nothing, "a `value`, or `remove`"),

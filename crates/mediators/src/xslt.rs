@@ -59,24 +59,24 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Transformation,
-    semantics: "The first element of the body, or the first that `source` selects, is a document of its own for the stylesheet, and the element that
-it makes takes its place; what is around it stays. Where `source` selects the body or header of the SOAP envelope, the children of the
-result's element take the place of what is in it; where it selects the envelope, the result has to be one. With `output method=\"text\"` the
+    semantics: "The stylesheet gets the first element of the body, or the first that `source` selects, as a document of its own. The element that
+it makes replaces that element; everything around it stays. If `source` selects the body or header of the SOAP envelope, its contents are replaced with the children of the
+resulting element; if it selects the envelope, the result must be an envelope. With `output method=\"text\"` the
 result is the element `text` of the namespace `http://ws.apache.org/commons/ns/payload`. With `target` the result becomes a property instead
 (as text if the property `transform.xslt.result.disableBuild` is true), and the message stays.
 
-The content type stays, too: JSON is transformed as its XML view, whose element is `jsonObject`, and is written as JSON again. An
+The content type stays too: JSON is transformed in its XML form, whose element is `jsonObject`, and is written as JSON again. An
 empty body is passed on, with a warning in the log.
 
 Each `property` is a parameter of the stylesheet, always a text. An expression that gives nothing leaves the default of the stylesheet. Include, import
 and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else. `xsl:message` goes to the log; with
 `terminate=\"yes\"` the transformation fails. Stylesheets are compiled when the configuration loads; those of a key that an expression gives
-when they are first used, and again when their entry has changed. They run as the version that they name, 1.0, 2.0 or 3.0. What calls a class
-of Java is a warning when the configuration loads, and fails when it is called; of version 2.0 or later the stylesheet cannot be compiled then.
+when they are first used, and again when their entry has changed. They run as the version that they name, 1.0, 2.0 or 3.0. A call of a Java class
+is a warning when the configuration loads, and fails when it runs; in version 2.0 or later such a stylesheet cannot be compiled.
 
 Plain XML of more than 256 KB that no step has read is transformed while it arrives if there is neither `source` nor `target`, no
-parameter looks at the body, and the stylesheet writes XML in UTF-8 and looks only downwards ([which ones](../tools.md)). As with
-[fastXSLT](fastXSLT.md), what fails before the first bytes of the result runs the fault sequence, with the body gone, and what fails later breaks the
+parameter looks at the body, and the stylesheet writes XML in UTF-8 and looks only downwards ([which ones](../tools.md#xslt)). As with
+[fastXSLT](fastXSLT.md), a failure before the first bytes of the result runs the fault sequence, without the body, and a later failure breaks the
 connection that the result goes to.",
     inside: &[
         Inside::new(

@@ -9,10 +9,10 @@ pub const RULE: Rule = Rule {
     id: "aggregate-cannot-complete",
     severity: Severity::Warning,
     summary: "An `aggregate` waits for more parts than are made, or for parts that nothing in the configuration makes.",
-    reason: "`aggregate` collects the copies of the `clone` or `iterate` that has the same `id`, until all of them are there, or as many as `min` or `max` say, or the `timeout` is over. Reported are an `aggregate`
+    reason: "`aggregate` collects the copies of the `clone` or `iterate` that has the same `id`, until all of them have come, or as many as `min` or `max` say, or the `timeout` is over. Reported is an `aggregate`
 
-* whose `id` no `clone` or `iterate` has: no message that comes to it is a part, each passes alone;
-* with `correlateOn` and no `completeCondition`, where nothing in the configuration splits messages: how many parts there are is not known, so it waits for ever;
+* whose `id` no `clone` or `iterate` has: messages that come to it are no parts, so each passes alone;
+* with `correlateOn` and no `completeCondition`, if nothing in the configuration splits messages: the number of parts is not known, so it waits for ever;
 * whose `min` is larger than the number of targets of the `clone` with its `id`, without a `timeout`.",
     example: r#"<proxy name="Quotes">
   <target>

@@ -12,13 +12,13 @@ pub const RULE: Rule = Rule {
     id: "answer-is-lost",
     severity: Severity::Warning,
     summary: "A flow ends without sending the answer of an endpoint to the client.",
-    reason: "A proxy service or resource without an out sequence passes the answers of its endpoint to the client. One that has an out sequence leaves that to it: if it comes to its end
+    reason: "A proxy service or resource without an out sequence passes the answers of its endpoint to the client. An out sequence has to do that itself: if it ends
 without `send` or `respond`, the client gets 202 and an empty body instead of the answer.
 
-End the out sequence with `send` (which here means: to the client) or `respond`, or remove it.
+End the out sequence with `send` (which sends to the client there) or `respond`, or remove it.
 
-An in sequence that makes something of the answer of a `call` (with a payload, a header, a transformation), and then ends, loses it in the same way. One that only logs the answer may
-be meant so, and is not reported.",
+An in sequence that changes the answer of a `call` (with a payload, a header, a transformation), and then ends, loses it in the same way. One that only logs the answer may
+be intended, and is not reported.",
     example: r#"<proxy name="Orders">
   <target>
     <endpoint>

@@ -10,8 +10,8 @@ pub const RULE: Rule = Rule {
     id: "call-without-timeout",
     severity: Severity::Note,
     summary: "A `call` goes to an endpoint that sets no timeout of its own.",
-    reason: "`call` holds the message, and its client, until the answer is there. Without `timeout` in the endpoint that may take as long as the bus allows for any endpoint
-(`synapse.global_timeout_interval`, 120 s where nothing else is set), which most clients do not wait for.
+    reason: "`call` holds the message, and its client, until the answer comes. If the endpoint has no `timeout`, that may take as long as the global timeout
+(`synapse.global_timeout_interval`, 120 s by default), longer than most clients wait.
 
 Give the endpoint a `timeout` with the time that a client waits, and the `responseAction` `fault`.",
     example: r#"<sequence name="Ask">

@@ -10,9 +10,9 @@ pub const RULE: Rule = Rule {
     id: "circular-sequence",
     severity: Severity::Warning,
     summary: "Sequences or templates run each other in a circle that no condition breaks.",
-    reason: "Each message that comes into such a circle runs through it until it has nested 512 sequences, and then faults.
+    reason: "A message in such a circle runs through it until it has nested 512 sequences, and then faults.
 
-Only steps that every message reaches count: a sequence that names itself inside of a `filter` may end.",
+Only steps that every message reaches count: a sequence that calls itself inside of a `filter` may end.",
     example: r#"<sequence name="First">
   <sequence key="Second"/>
 </sequence>

@@ -14,11 +14,11 @@ pub const RULE: Rule = Rule {
     summary: "An expression can select or match nothing, whatever message comes.",
     reason: "Reported are
 
-* `/order/id`: the root of a message is always the SOAP envelope, also of plain XML and JSON. `//order/id` or `$body/order/id` select inside of it;
-* `get-property('paid') = true`: `true` and `false` are names of elements here. Compare with `'true'` for a property, or write `true()` for a truth;
+* `/order/id`: the root of a message is always the SOAP envelope, even for plain XML and JSON. `//order/id` or `$body/order/id` select inside of it;
+* `get-property('paid') = true`: in XPath, `true` and `false` are names of elements. Compare with `'true'` for a property, or write `true()` for a Boolean;
 * `local-name() = 'ns:order'`: the local name has no prefix;
-* a `source` that is true or false with a `regex` that fits neither `true` nor `false`;
-* the method of a request compared with `get`, or matched with it: methods are written in capitals;
+* a `source` that is true or false with a `regex` that matches neither `true` nor `false`;
+* the method of a request compared with `get`, or matched with it: methods are in capitals;
 * `X = 'a' and X = 'b'`, where X has one value.",
     example: r#"<sequence name="Route">
   <filter xpath="get-property('paid') = true">

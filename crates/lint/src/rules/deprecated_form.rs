@@ -7,8 +7,8 @@ use diagnostics::Severity;
 pub const RULE: Rule = Rule {
     id: "deprecated-form",
     severity: Severity::Note,
-    summary: "A mediator is of an old form of the language, for which there is a newer one.",
-    reason: "It runs here as it did. Micro Integrator has no forms, editors or documentation for it any more, so new configurations are better written with what took its place.",
+    summary: "A mediator has an old form, for which there is a newer one.",
+    reason: "It still runs in Busbar. Micro Integrator has no editor or documentation for it any more, so new configurations should use its replacement.",
     example: r#"<sequence name="Ask">
   <callout serviceURL="http://localhost:9000/stock">
     <source type="envelope"/>

@@ -8,7 +8,7 @@ pub const RULE: Rule = Rule {
     id: "duplicate-case",
     severity: Severity::Warning,
     summary: "Two cases of a `switch` have the same pattern: the second one never runs.",
-    reason: "The first `case` whose pattern fits runs, and no other.",
+    reason: "Only the first `case` whose pattern matches runs.",
     example: r#"<sequence name="Route">
   <switch source="//symbol">
     <case regex="IBM">

@@ -8,11 +8,11 @@ use diagnostics::Severity;
 pub const RULE: Rule = Rule {
     id: "filter-without-else",
     severity: Severity::Warning,
-    summary: "A flow does nothing with messages that a `filter` without `else`, or a `switch` without `default`, has no branch for.",
-    reason: "A message for which the condition does not hold goes on behind the `filter`; one that no `case` is for goes on behind the `switch`. If the flow comes to its end there,
-the client gets 202 and an empty body, and the message is lost, while others are sent or answered.
+    summary: "A flow loses messages for which a `filter` without `else`, or a `switch` without `default`, has no branch.",
+    reason: "If the condition does not hold, or no `case` matches, the message goes on after the `filter` or `switch`. If the flow ends there,
+the client gets 202 and an empty body, and the message is lost, while other messages are sent or answered.
 
-Add the missing branch: an `else` or `default` that answers (`respond` with a status of its own), or `drop` where this is meant.",
+Add the missing branch: an `else` or `default` that answers (`respond` with a status of its own), or `drop` if the loss is intended.",
     example: r#"<api name="Orders" context="/orders">
   <resource methods="POST">
     <inSequence>

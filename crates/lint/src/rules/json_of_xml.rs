@@ -9,10 +9,10 @@ pub const RULE: Rule = Rule {
     id: "json-of-xml",
     severity: Severity::Note,
     summary: "A JSONPath is evaluated on a payload that a step before it has made XML.",
-    reason: "The XML is turned into JSON for the expression, by the [mapping](../mediation.md#json-and-xml): a list of one element is not an array, texts that look like numbers are numbers, namespaces are
-gone. What works with two items may not with one.
+    reason: "For the expression, the XML is converted to JSON by the [mapping](../mediation.md#json-and-xml): a list of one element is no array, texts that look like numbers are numbers, namespaces are
+dropped. An expression that works with two items may fail with one.
 
-Use an XPath for what is XML, or make the payload as JSON.",
+Use an XPath for XML, or make the payload JSON.",
     example: r#"<sequence name="Ask">
   <payloadFactory media-type="xml">
     <format>

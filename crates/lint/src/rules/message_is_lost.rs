@@ -9,11 +9,11 @@ pub const RULE: Rule = Rule {
     id: "message-is-lost",
     severity: Severity::Warning,
     summary: "A flow ends without sending, storing or answering the message: the client gets 202, and the message is gone.",
-    reason: "Where an in sequence comes to its end, and the proxy service has no `endpoint`, the client is answered with 202 and an empty body. If nothing on the way
-has sent, stored or used the message, it is lost, and nobody is told. Reported are flows that prepare the message (with a header, a payload, a transformation) and then end so.
+    reason: "If an in sequence ends and the proxy service has no `endpoint`, the client gets 202 and an empty body. If no step
+has sent, stored or used the message, it is lost in silence. Reported are flows that prepare the message (with a header, a payload, a transformation) and then end in this way.
 
-End the flow with `send`, `respond`, or `call` and `respond`. Where losing the message is meant, say so with `drop`; where the client shall get a status and nothing
-else, with the property `HTTP_SC` and `respond`.",
+End the flow with `send`, `respond`, or `call` and `respond`. If the loss is intended, end it with `drop`; if the client shall get only a
+status, with the property `HTTP_SC` and `respond`.",
     example: r#"<proxy name="Orders">
   <target>
     <inSequence>

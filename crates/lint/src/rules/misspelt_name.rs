@@ -10,11 +10,11 @@ pub const RULE: Rule = Rule {
     id: "misspelt-name",
     severity: Severity::Warning,
     summary: "An expression reads a property or variable that nothing sets, and one of nearly the same name is set.",
-    reason: "A property or variable that is not there is empty: the flow goes on with a wrong value, and nothing says so. Names are compared letter by letter, capitals included. The
+    reason: "A property or variable that is not set is empty, so the flow goes on with a wrong value without an error. Upper and lower case differ. The
 variables of the URI template of a resource are the properties `uri.var.NAME`.
 
-Reported is a name that stands nowhere else in the configuration, if one slip away (a letter too many, missing, wrong or swapped, or other capitals) there is one that is set. Nothing is
-said where scripts behind keys, sequences of the registry or connectors may set it, and of names that differ in a number only.",
+Reported is a name that occurs nowhere else in the configuration, if a name with one difference (a letter too many, missing, wrong or swapped, or another case) is set. Not
+reported are names that scripts with a `key`, sequences of the registry or connectors may set, and names that differ in a number only.",
     example: r#"<api name="Orders" context="/orders">
   <resource methods="GET" uri-template="/{orderId}">
     <inSequence>

@@ -8,10 +8,10 @@ use std::collections::HashSet;
 pub const RULE: Rule = Rule {
     id: "property-scope",
     severity: Severity::Warning,
-    summary: "A property that steers the engine is set in a scope in which the engine does not look for it.",
-    reason: "Properties such as `HTTP_SC` and `FORCE_SC_ACCEPTED` have an effect in the scope `axis2` only. Without `scope`, a property is one of the message: nobody but an expression reads it.
+    summary: "A property that controls the engine is set in a scope in which the engine does not read it.",
+    reason: "Properties such as `HTTP_SC` and `FORCE_SC_ACCEPTED` have an effect in the scope `axis2` only. Without `scope`, a property has the default scope, and only expressions read it.
 
-Names that some expression of the configuration mentions are not reported.",
+Names that an expression of the configuration mentions are not reported.",
     example: r#"<sequence name="Refuse">
   <property name="HTTP_SC" value="403"/>
   <respond/>

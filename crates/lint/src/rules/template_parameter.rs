@@ -19,7 +19,7 @@ pub const RULE: Rule = Rule {
 * a `parameter` of an `endpoint` whose name the endpoint template does not declare: it is not passed;
 * a `call-template` without a parameter that the template declares as mandatory: the call fails;
 * `$func:x`, `get-property('func', 'x')` and `${params.functionParams.x}` in a template that does not declare `x`: always empty;
-* the same in a flow that is not a template: `${…}` is empty, and what evaluates the others fails. A named sequence is reported only if no template leads to it.",
+* the same in a flow that is no template: `${…}` is empty, and steps with the other forms fail. A named sequence is reported only if no template calls it.",
     example: r#"<template name="Greet">
   <parameter name="who" isMandatory="true"/>
   <parameter name="how"/>

@@ -9,10 +9,10 @@ pub const RULE: Rule = Rule {
     id: "unknown-media-type",
     severity: Severity::Warning,
     summary: "A media type is misspelt: the payload is made or written as XML instead.",
-    reason: "A `payloadFactory` makes JSON if its `media-type` contains `json`, text if it contains `text`, and XML otherwise, whatever is in its `format`. A message whose `messageType` nobody knows
+    reason: "A `payloadFactory` makes JSON if its `media-type` contains `json`, text if it contains `text`, and XML otherwise, whatever is in its `format`. A message with an unknown `messageType`
 is written as XML, with that type as its label.
 
-Types that are only unusual are not reported: an own type may be meant.",
+Types that are only unusual are not reported, because they may be intended.",
     example: r#"<sequence name="Answer">
   <payloadFactory media-type="jason">
     <format>{"done": true}</format>

@@ -8,11 +8,11 @@ use diagnostics::Severity;
 pub const RULE: Rule = Rule {
     id: "unreachable-resource",
     severity: Severity::Warning,
-    summary: "A resource of an API stands behind one whose URI template fits all of its paths.",
-    reason: "URI templates are tried in the order in which they are written, and the first one that fits is taken: there is no most specific one. Put `/orders/latest` before
+    summary: "A resource of an API comes after one whose URI template matches all of its paths.",
+    reason: "URI templates are tried in the order in which they are written, and the first one that matches is taken, even if a later one is more specific. Put `/orders/latest` before
 `/orders/{id}`.
 
-Only templates without query and operators are compared, and only resources that differ in nothing else but their methods.",
+Only templates without query and operators are compared, and only resources that differ at most in their methods.",
     example: r#"<api name="Orders" context="/orders">
   <resource methods="GET" uri-template="/{id}">
     <inSequence>

@@ -9,14 +9,14 @@ use diagnostics::Severity;
 pub const RULE: Rule = Rule {
     id: "unreachable-step",
     severity: Severity::Warning,
-    summary: "A step stands behind one that ends the flow, and never runs.",
-    reason: "`respond`, `drop`, `loopback`, `throwError` and `send` end the flow they stand in; so does a `filter` or `switch` all of whose branches end, and a
-sequence or template that ends so. What stands behind them in the same list never runs.
+    summary: "A step comes after one that ends the flow, and never runs.",
+    reason: "`respond`, `drop`, `loopback`, `throwError` and `send` end their flow; so does a `filter` or `switch` if all its branches end the flow, and a
+sequence or template that ends in this way. Later steps in the same list never run.
 
-Move the steps before the one that ends the flow, or remove them. What is to happen with the answer of a backend belongs into the out sequence, or `call` takes the
-place of `send`. (With `dialect = \"synapse\"` the flow goes on behind `send`.)
+Move the steps before the one that ends the flow, or remove them. Steps for the answer of a backend belong into the out sequence, or use `call` instead of
+`send`. (With `dialect = \"synapse\"` the flow goes on after `send`.)
 
-`drop` at the end, and `respond` behind something other than `drop`, change nothing and are not reported.",
+`drop` at the end, and `respond` after something other than `drop`, change nothing and are not reported.",
     example: r#"<template name="Refuse">
   <sequence>
     <property name="HTTP_SC" value="403" scope="axis2"/>
