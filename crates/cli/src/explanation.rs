@@ -302,7 +302,7 @@ fn behind(reference: &EndpointRef) -> Behind {
         why: String::new(),
     };
     match reference {
-        EndpointRef::Known(endpoint) => behind(endpoint.as_ref()),
+        EndpointRef::Known(endpoint) => leads_to(endpoint.as_ref()),
         EndpointRef::Missing(key) => unknown(format!("{key}, which does not exist")),
         EndpointRef::Dynamic(expression) => Behind {
             need: reference.need(),
@@ -312,7 +312,8 @@ fn behind(reference: &EndpointRef) -> Behind {
     }
 }
 
-fn behind(endpoint: &dyn Endpoint) -> Behind {
+/// Where a message goes that is sent to the endpoint, and what the endpoint needs of it.
+fn leads_to(endpoint: &dyn Endpoint) -> Behind {
     let leaves = endpoint.leaves();
     // Addresses are shown without their passwords.
     let shown = |text: &str| message::redact::addresses(text).into_owned();

@@ -962,7 +962,7 @@ mod tests {
         }
         // The original waits alone and a timer answers.
         let text = format!(
-            "<iterate expression='//i' continueParent='true'><target><sequence><drop/></sequence></target></iterate>{own}\
+            "<iterate expression='//i' continueParent='true'><target><sequence><drop/></sequence></target></iterate>{correlate}\
              <property name='messageSequence' value='0/3'/><aggregate><completeCondition timeout='1'/>\
              <onComplete expression='$body/*'>{count}</onComplete></aggregate>"
         );
