@@ -671,14 +671,14 @@ mod tests {
             (SEQUENCES, "timeout='50'", String::new()),
             (BODY, "timeout='50'", String::new()),
         ] {
-            let ((slowly, _), (behind, asked), (waits, _)) = (slow(150), slow(0), slow(600));
+            let ((slowly, _), (behind, requests), (waits, _)) = (slow(150), slow(0), slow(600));
             let text = format!(
                 "<scatter-gather {attributes}><aggregation expression='json-eval($.none)' {condition}/>{first}\
                  <sequence>{slowly}{behind}</sequence></scatter-gather><!--top--><sequence name='fault'>{waits}<respond/></sequence>"
             );
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
             assert_eq!(tested.ask("POST", "/", &[JSON], "{}").status, 200);
-            assert_eq!(asked.load(Relaxed), 1, "{attributes} {condition}");
+            assert_eq!(requests.load(Relaxed), 1, "{attributes} {condition}");
         }
     }
 
