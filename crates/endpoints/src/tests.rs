@@ -144,8 +144,8 @@ fn storm(
     };
     let workers = [worker(clients / 2), worker(clients - clients / 2)];
     let mut all = BTreeMap::new();
-    for answer in workers.into_iter().flat_map(|worker| worker.join().unwrap()) {
-        *all.entry(answer).or_default() += 1;
+    for response in workers.into_iter().flat_map(|worker| worker.join().unwrap()) {
+        *all.entry(response).or_default() += 1;
     }
     all
 }
@@ -544,8 +544,8 @@ fn a_reload_keeps_what_is_under_way_at_members_and_the_states_of_named_recipient
         for _ in 0..2 {
             testing::reload(&bus, &registry(), &written);
             let seen = [ask_now(&bus, "P"), ask_now(&bus, "P")].map(|ask| tokio::time::timeout(soon, ask));
-            for answer in seen {
-                assert_eq!(answer.await.expect("the one that is free answers").1, "b");
+            for response in seen {
+                assert_eq!(response.await.expect("the one that is free answers").1, "b");
             }
         }
         assert_eq!(bus.plan().endpoint("L").unwrap().leaves().len(), 1);
