@@ -417,16 +417,16 @@ impl Asked {
         if !(200..300).contains(&status) {
             return Err(failed(format!("it answered with {status}")));
         }
-        let answer: serde_json::Value =
+        let json: serde_json::Value =
             serde_json::from_str(&text).map_err(|_| failed("its answer is not JSON".to_owned()))?;
-        let Some(value) = answer.get("access_token").and_then(serde_json::Value::as_str) else {
+        let Some(value) = json.get("access_token").and_then(serde_json::Value::as_str) else {
             return Err(failed("its answer has no access_token".to_owned()));
         };
         if value.is_empty() || value.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
             return Err(failed("its access_token is not a token".to_owned()));
         }
         // Seconds, in some servers' answers as a text.
-        let seconds = answer.get("expires_in").and_then(|value| match value {
+        let seconds = json.get("expires_in").and_then(|value| match value {
             serde_json::Value::String(text) => text.trim().parse().ok(),
             other => other.as_u64(),
         });

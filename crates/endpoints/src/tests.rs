@@ -144,8 +144,8 @@ fn storm(
     };
     let workers = [worker(clients / 2), worker(clients - clients / 2)];
     let mut all = BTreeMap::new();
-    for answer in workers.into_iter().flat_map(|worker| worker.join().unwrap()) {
-        *all.entry(answer).or_default() += 1;
+    for response in workers.into_iter().flat_map(|worker| worker.join().unwrap()) {
+        *all.entry(response).or_default() += 1;
     }
     all
 }
@@ -395,8 +395,8 @@ fn a_reload_keeps_states_and_positions() {
 fn tokens(pause: Option<Duration>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/token", listener.local_addr().unwrap());
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
     std::thread::spawn(move || {
         let mut silent = Vec::new();
         for mut stream in listener.incoming().flatten() {
@@ -413,7 +413,7 @@ fn tokens(pause: Option<Duration>) -> (String, Arc<AtomicUsize>) {
             let _ = std::io::Write::write_all(&mut stream, (head + &body).as_bytes());
         }
     });
-    (url, asked)
+    (url, requests)
 }
 
 fn oauth(token_url: &str, backend: &str) -> String {
@@ -427,28 +427,28 @@ fn oauth(token_url: &str, backend: &str) -> String {
 #[test]
 fn one_message_fetches_the_token_for_all() {
     let backend = testing::backend("HTTP/1.1 200 OK\r\n\r\nok");
-    let (url, asked) = tokens(Some(Duration::from_millis(100)));
+    let (url, requests) = tokens(Some(Duration::from_millis(100)));
     let seen = storm(bus(&proxy("P", &oauth(&url, &backend))), "P", 8, 5);
     assert_eq!(seen, BTreeMap::from([((200, "ok".to_owned()), 40)]));
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(requests.load(Ordering::Relaxed), 1);
 }
 
 /// Before, each waited for the one before it: 1, 2, … 8 timeouts.
 #[test]
 fn a_silent_server_of_tokens_costs_one_timeout() {
-    let (url, asked) = tokens(None);
+    let (url, requests) = tokens(None);
     let began = Instant::now();
     let seen = storm(bus(&proxy("P", &oauth(&url, DEAD))), "P", 8, 1);
     assert!(seen.keys().all(|(status, _)| *status == 502), "{seen:?}");
     assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(requests.load(Ordering::Relaxed), 1);
 }
 
 /// The one who fetches goes away: the next one fetches, nobody hangs.
 #[test]
 fn a_client_that_goes_away_while_it_fetches_a_token() {
     let backend = testing::backend("HTTP/1.1 200 OK\r\n\r\nok");
-    let (url, asked) = tokens(Some(Duration::from_millis(200)));
+    let (url, requests) = tokens(Some(Duration::from_millis(200)));
     let tested = bus(&proxy("P", &oauth(&url, &backend)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -461,7 +461,7 @@ fn a_client_that_goes_away_while_it_fetches_a_token() {
         assert!(gone.is_err());
         assert_eq!(other, (200, "ok".to_owned()));
     });
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    assert_eq!(requests.load(Ordering::Relaxed), 2);
 }
 
 #[test]
@@ -544,8 +544,8 @@ fn a_reload_keeps_what_is_under_way_at_members_and_the_states_of_named_recipient
         for _ in 0..2 {
             testing::reload(&bus, &registry(), &written);
             let seen = [ask_now(&bus, "P"), ask_now(&bus, "P")].map(|ask| tokio::time::timeout(soon, ask));
-            for answer in seen {
-                assert_eq!(answer.await.expect("the one that is free answers").1, "b");
+            for response in seen {
+                assert_eq!(response.await.expect("the one that is free answers").1, "b");
             }
         }
         assert_eq!(bus.plan().endpoint("L").unwrap().leaves().len(), 1);
@@ -596,14 +596,14 @@ fn picky(refused: &'static str) -> String {
 
 #[test]
 fn a_refused_token_is_fetched_anew_once_for_all() {
-    let (url, asked) = tokens(Some(Duration::from_millis(20)));
+    let (url, requests) = tokens(Some(Duration::from_millis(20)));
     let seen = storm(bus(&proxy("P", &oauth(&url, &picky("Bearer t0")))), "P", 8, 3);
     assert_eq!(seen, BTreeMap::from([((200, "ok".to_owned()), 24)]));
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    assert_eq!(requests.load(Ordering::Relaxed), 2);
     // Where the fresh one is refused too, that is the answer.
-    let (url, asked) = tokens(Some(Duration::ZERO));
+    let (url, requests) = tokens(Some(Duration::ZERO));
     assert_eq!(ask(&bus(&proxy("P", &oauth(&url, &picky("Bearer")))), "P"), (401, "ok".to_owned()));
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    assert_eq!(requests.load(Ordering::Relaxed), 2);
 }
 
 /// A backend that is there for some milliseconds, and then not for some, as long as the flag is set.

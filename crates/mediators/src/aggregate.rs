@@ -895,8 +895,8 @@ mod tests {
         assert_eq!(tested.ask("POST", "/", XML, "<bad/>").status, 500, "as the first one");
         assert_eq!(tested.ask("POST", "/", XML, "<i>1</i>").status, 202);
         assert_eq!(tested.ask("POST", "/", XML, "<bad/>").status, 500, "as the second one");
-        let answer = tested.ask("POST", "/", XML, "<i>2</i>");
-        assert_eq!((answer.status, answer.headers.get("X-Parts")), (200, Some("2")), "{answer:?}");
+        let response = tested.ask("POST", "/", XML, "<i>2</i>");
+        assert_eq!((response.status, response.headers.get("X-Parts")), (200, Some("2")), "{response:?}");
     }
 
     /// Putting a large aggregate together is not done on a worker, whether its last part, its timer or nothing else completes it.
@@ -1068,15 +1068,15 @@ mod tests {
                             .map(|()| one.payload.write(format, &limits).unwrap())
                     };
                     for format in [message::Format::Soap(message::SoapVersion::V11), message::Format::Xml] {
-                        let what = format!("{first} and {second} by {expression:?} in {enclosing:?}");
+                        let case = format!("{first} and {second} by {expression:?} in {enclosing:?}");
                         match (merged(false, format), merged(true, format)) {
                             (Ok(pieces), Ok(trees)) if trees.is_empty() => {
-                                assert_eq!(pieces, trees, "{what}")
+                                assert_eq!(pieces, trees, "{case}")
                             }
                             (Ok(pieces), Ok(trees)) => {
-                                assert_eq!(canonical(pieces), canonical(trees), "{what}")
+                                assert_eq!(canonical(pieces), canonical(trees), "{case}")
                             }
-                            (pieces, trees) => assert_eq!(pieces, trees, "{what}"),
+                            (pieces, trees) => assert_eq!(pieces, trees, "{case}"),
                         }
                     }
                 }
@@ -1119,8 +1119,11 @@ mod tests {
                    <arg expression=\"get-property('ERROR_CODE')\"/><arg expression=\"get-property('ERROR_MESSAGE')\"/>\
                    <arg expression=\"get-property('ERROR_DETAIL')\"/></args>\
                    </payloadFactory><respond/></sequence>";
-            let answer = ask(&text, XML, "<a><i/></a>");
-            assert!(answer.body.contains(says) && answer.body.starts_with("0: "), "{complete}: {answer:?}");
+            let response = ask(&text, XML, "<a><i/></a>");
+            assert!(
+                response.body.contains(says) && response.body.starts_with("0: "),
+                "{complete}: {response:?}"
+            );
         }
     }
 

@@ -406,8 +406,8 @@ pub(crate) fn check_children(element: &Element, names: &[&str], compiler: &mut C
     ok
 }
 
-fn missing(element: &Element, what: &str, compiler: &mut Compiler<'_>) {
-    let message = format!("`{}` needs {what}", element.local());
+fn missing(element: &Element, needed: &str, compiler: &mut Compiler<'_>) {
+    let message = format!("`{}` needs {needed}", element.local());
     compiler.error("missing-element", message, element.start_tag(), "it is missing or wrong here");
 }
 
@@ -632,14 +632,14 @@ pub(crate) async fn wait<T>(
 }
 
 fn place(column: &Column, columns: &Columns) -> Result<usize, Error> {
-    let (found, what) = match column {
+    let (found, wanted) = match column {
         Column::Name(name) => (columns.named(name), name.clone()),
         Column::Number(number) => {
             (Some(*number).filter(|&at| at < columns.names().len()), (number + 1).to_string())
         }
     };
     found.ok_or_else(|| {
-        let message = format!("the result has no column {what}; it has {}", columns.names().join(", "));
+        let message = format!("the result has no column {wanted}; it has {}", columns.names().join(", "));
         Error::new(Reason::Value, message)
     })
 }
@@ -744,8 +744,8 @@ impl Transaction {
             false => Ok(()),
         };
         done.map_err(|error| {
-            let what = if commits { "committed" } else { "rolled back" };
-            Fault::new(format!("the transaction over {name} cannot be {what}")).because(error.detail())
+            let ending = if commits { "committed" } else { "rolled back" };
+            Fault::new(format!("the transaction over {name} cannot be {ending}")).because(error.detail())
         })
     }
 }

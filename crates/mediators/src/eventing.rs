@@ -279,8 +279,8 @@ impl Inner {
         let now = context.services().clock.now().wall;
         let settings = context.services().settings.clone();
         let id = context.branch_without_payload().message_id();
-        let asked = protocol::subscription(context)?;
-        let filter = match asked.filter {
+        let request = protocol::subscription(context)?;
+        let filter = match request.filter {
             None => Filter::All,
             Some(asked_filter) if asked_filter.dialect.as_deref().is_none_or(|dialect| dialect == XPATH) => {
                 let compiled =
@@ -290,9 +290,9 @@ impl Inner {
             }
             Some(asked_filter) => Filter::Topic(Arc::from(asked_filter.text.as_str())),
         };
-        let expires = asked.expires.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
+        let expires = request.expires.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
         let subscriber =
-            Subscriber { address: asked.address, blocks: asked.blocks.map(Arc::new), filter, expires };
+            Subscriber { address: request.address, blocks: request.blocks.map(Arc::new), filter, expires };
         let mut table = lock(&self.subscribers.0);
         table.retain(|_, subscriber| subscriber.expires.is_none_or(|at| at > now));
         if table.len() >= MOST {
@@ -330,8 +330,8 @@ impl Inner {
                 Ok(protocol::answer(context, "Unsubscribe", None))
             }
             Request::Renew => {
-                let asked = protocol::asked_expiry(context)?;
-                let expires = asked.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
+                let text = protocol::asked_expiry(context)?;
+                let expires = text.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
                 self.change(context, |subscriber| ((), Some(Subscriber { expires, ..subscriber })))?;
                 Ok(protocol::answer(context, "Renew", expires))
             }

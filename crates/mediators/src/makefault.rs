@@ -444,10 +444,10 @@ mod tests {
                <reason expression="$ctx:ERROR_CODE"/></makefault><respond/></sequence>"#
         );
         let flow = testing::main(&registry(testing::endpoints), &text);
-        let answer = flow.ask("POST", "/", &SOAP, "<a");
+        let response = flow.ask("POST", "/", &SOAP, "<a");
         assert!(
-            answer.status == 500 && answer.body.contains("<faultstring>601000</faultstring>"),
-            "{answer:?}"
+            response.status == 500 && response.body.contains("<faultstring>601000</faultstring>"),
+            "{response:?}"
         );
     }
 

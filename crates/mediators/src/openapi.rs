@@ -132,8 +132,8 @@ fn request(definition: &Definition, context: &mut Context) -> Result<(), Fault> 
         (false, false) => texts.as_ref().map_or(Sent::Other, Sent::Texts),
     };
     let header = |name: &str| headers.get(name).map(str::to_owned);
-    let asked = Asked { path: &path, query: &query, header: &header, media: &media, body };
-    let found = operation.request(&asked).map_err(|why| unusable(&why))?;
+    let received = Asked { path: &path, query: &query, header: &header, media: &media, body };
+    let found = operation.request(&received).map_err(|why| unusable(&why))?;
     verdict("request", operation, &found).map_err(|fault| Fault { status: BAD_REQUEST, ..fault })
 }
 

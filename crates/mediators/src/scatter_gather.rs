@@ -602,17 +602,18 @@ mod tests {
         let aggregation = "<aggregation expression='json-eval($.a)'/>";
         // One that fails is left out; its fault sequence runs, and may answer.
         let both = format!("{aggregation}{}{fails}", makes("{\"a\":1}"));
-        let answer = compiled(BODY, &both).ask("POST", "/", &[JSON], "{}");
-        assert_eq!(answer.body, "[1]");
-        let answer = compiled(BODY, &format!("{aggregation}{fails}{fails}")).ask("POST", "/", &[JSON], "{}");
-        assert_eq!(answer.status, 500);
+        let response = compiled(BODY, &both).ask("POST", "/", &[JSON], "{}");
+        assert_eq!(response.body, "[1]");
+        let response =
+            compiled(BODY, &format!("{aggregation}{fails}{fails}")).ask("POST", "/", &[JSON], "{}");
+        assert_eq!(response.status, 500);
         let text = format!(
             "<scatter-gather {BODY}>{both}</scatter-gather><respond/><!--top--><sequence name='fault'>\
              <payloadFactory media-type='json'><format>\"fault\"</format></payloadFactory><respond/></sequence>"
         );
-        let answer =
+        let response =
             testing::main(&crate::registry(testing::endpoints), &text).ask("POST", "/", &[JSON], "{}");
-        assert_eq!(answer.body, "\"fault\"");
+        assert_eq!(response.body, "\"fault\"");
         // What a handler inside of the sequence has dealt with is a fault of the flow, which cannot go on.
         let handled = "<sequence><sequence key='inner'/></sequence>";
         let text = format!(
@@ -621,9 +622,9 @@ mod tests {
              <sequence name='fault'><payloadFactory media-type='json'><format>\"$1\"</format><args>\
              <arg expression='$ctx:ERROR_MESSAGE'/></args></payloadFactory><respond/></sequence>"
         );
-        let answer =
+        let response =
             testing::main(&crate::registry(testing::endpoints), &text).ask("POST", "/", &[JSON], "{}");
-        assert_eq!(answer.body, "\"every sequence of scatter-gather has failed\"");
+        assert_eq!(response.body, "\"every sequence of scatter-gather has failed\"");
         // A backend that never answers.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
         let address = listener.local_addr().expect("it is bound");
@@ -637,9 +638,12 @@ mod tests {
                 format!("<aggregation expression='json-eval($.a)' {condition}/>{slow}{}", makes("{\"a\":1}"));
             assert_eq!(compiled(BODY, &inside).ask("POST", "/", &[JSON], "{}").body, made, "{condition}");
         }
-        let answer = compiled(BODY, &format!("<aggregation expression='json-eval($)' timeout='50'/>{slow}"))
-            .ask("POST", "/", &[JSON], "{}");
-        assert_eq!(answer.status, 504, "{answer:?}");
+        let response = compiled(
+            BODY,
+            &format!("<aggregation expression='json-eval($)' timeout='50'/>{slow}"),
+        )
+        .ask("POST", "/", &[JSON], "{}");
+        assert_eq!(response.status, 504, "{response:?}");
     }
 
     /// A backend that answers after so many milliseconds, and counts what it was asked.
@@ -671,14 +675,14 @@ mod tests {
             (SEQUENCES, "timeout='50'", String::new()),
             (BODY, "timeout='50'", String::new()),
         ] {
-            let ((slowly, _), (behind, asked), (waits, _)) = (slow(150), slow(0), slow(600));
+            let ((slowly, _), (behind, requests), (waits, _)) = (slow(150), slow(0), slow(600));
             let text = format!(
                 "<scatter-gather {attributes}><aggregation expression='json-eval($.none)' {condition}/>{first}\
                  <sequence>{slowly}{behind}</sequence></scatter-gather><!--top--><sequence name='fault'>{waits}<respond/></sequence>"
             );
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
             assert_eq!(tested.ask("POST", "/", &[JSON], "{}").status, 200);
-            assert_eq!(asked.load(Relaxed), 1, "{attributes} {condition}");
+            assert_eq!(requests.load(Relaxed), 1, "{attributes} {condition}");
         }
     }
 

@@ -266,12 +266,12 @@ fn warn_of_classes<'n>(
                 (element, format!("in {name}, line {line}, column {column}: what uses it is a fault"))
             }
         };
-        let what = match class.strip_suffix(".*") {
+        let classes = match class.strip_suffix(".*") {
             Some(package) => format!("the Java package `{package}`"),
             None => format!("the Java class `{class}`"),
         };
         compiler.diagnostics.push(
-            Diagnostic::warning("java-class", format!("{what} is not available here"))
+            Diagnostic::warning("java-class", format!("{classes} is not available here"))
                 .at(span, label)
                 .help("docs/scripts.md has those that are here"),
         );
@@ -585,7 +585,7 @@ impl ScriptMediator {
 
     /// The fault of a script, as WSO2 words it.
     fn fault(&self, failure: &Failure, key: Option<&str>) -> Fault {
-        let what = if failure.no_function { "a NoSuchMethodException" } else { "an error" };
+        let exception = if failure.no_function { "a NoSuchMethodException" } else { "an error" };
         let which = match (&self.function, key) {
             (None, _) => format!("inlined {} script function mediate", self.language),
             (Some(function), Some(key)) => {
@@ -597,8 +597,8 @@ impl ScriptMediator {
         if let Some(place) = failure.place {
             detail.push_str(&format!(" (line {}, column {} of the script)", place.line, place.column));
         }
-        let fault =
-            Fault::new(format!("The script engine returned {what} executing the {which}")).because(detail);
+        let fault = Fault::new(format!("The script engine returned {exception} executing the {which}"))
+            .because(detail);
         match (&self.inside, failure.place) {
             (Some(text), Some(place)) => match text.span_of(place.line, place.column) {
                 Some(span) => fault.at(span),

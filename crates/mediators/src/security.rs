@@ -453,8 +453,8 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
     if role == Role::Recipient && signs && trusted.certificates.is_empty() {
         return Err("no certificate is trusted, so nobody could sign: set `security.truststore`".to_owned());
     }
-    let asked = config.encrypt_for.as_str();
-    let peer = match asked {
+    let encrypt_for = config.encrypt_for.as_str();
+    let peer = match encrypt_for {
         "" | REQUEST_SIGNER => match (role, trusted.certificates.as_slice()) {
             // The only one there is.
             (Role::Initiator, [(_, only)]) => Some(Arc::clone(only)),

@@ -299,8 +299,9 @@ impl Validate {
         };
         let document = &context.envelope()?.document;
         let Some(node) = node.filter(|&node| document.kind(node) == NodeKind::Element) else {
-            let what = self.source.as_ref().map_or("the first element of the body", |source| source.source());
-            let message = format!("Error occurred while accessing source element: {what}");
+            let source =
+                self.source.as_ref().map_or("the first element of the body", |source| source.source());
+            let message = format!("Error occurred while accessing source element: {source}");
             return Ok(Verdict::Invalid(message, "there is no such element in the message".to_owned()));
         };
         let violations = meter::finished(schema.validate(document, node))?;

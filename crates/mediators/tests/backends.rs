@@ -133,7 +133,7 @@ fn the_token_is_asked_for_as_the_grant_says() {
             "grant_type=refresh_token&refresh_token=r&scope=a%20b",
         ),
     ] {
-        let (tokens, asked) = backend(|_, _, _| ok(r#"{"access_token":"T","expires_in":3600}"#));
+        let (tokens, requests) = backend(|_, _, _| ok(r#"{"access_token":"T","expires_in":3600}"#));
         let (address, seen) = backend(|_, _, _| ok("{}"));
         let endpoint = oauth(&address, &grant.replace("URL", &tokens));
         let tested = flow(
@@ -144,9 +144,9 @@ fn the_token_is_asked_for_as_the_grant_says() {
         for _ in 0..2 {
             assert_eq!(tested.ask("POST", "/", JSON, "{}").body, "{}", "{grant}");
         }
-        let asked = asked.lock().expect("it");
-        assert_eq!(asked.len(), 1, "one token for both: {asked:?}");
-        let (_, head, body) = &asked[0];
+        let requests = requests.lock().expect("it");
+        assert_eq!(requests.len(), 1, "one token for both: {requests:?}");
+        let (_, head, body) = &requests[0];
         assert!(head.starts_with("POST /token?a=1 HTTP/1.1"), "{head}");
         assert_eq!(
             (field(head, "Content-Type"), body.as_str()),
@@ -166,7 +166,7 @@ const GRANT: &str = "<clientCredentials><clientId>c</clientId><clientSecret>s</c
 #[test]
 fn a_refused_token_is_fetched_anew_once() {
     for (good, status, asks) in [("T1", 200, 2), ("none", 401, 2)] {
-        let (tokens, asked) =
+        let (tokens, requests) =
             backend(|number, _, _| ok(&format!(r#"{{"access_token":"T{number}","expires_in":"3600"}}"#)));
         let (address, seen) = backend(move |_, head, body| {
             match field(head, "Authorization") == Some(&format!("Bearer {good}")) {
@@ -181,7 +181,7 @@ fn a_refused_token_is_fetched_anew_once() {
             assert_eq!(response.body, r#"{"n":1}"#);
             assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
         }
-        assert_eq!(asked.lock().expect("it").len(), asks);
+        assert_eq!(requests.lock().expect("it").len(), asks);
         let seen = seen.lock().expect("it");
         assert!(seen.iter().take(2).all(|(_, _, body)| body == r#"{"n":1}"#), "{seen:?}");
     }
@@ -189,18 +189,18 @@ fn a_refused_token_is_fetched_anew_once() {
 
 #[test]
 fn a_token_that_is_over_is_fetched_anew() {
-    let (tokens, asked) = backend(|_, _, _| ok(r#"{"access_token":"T","expires_in":0}"#));
+    let (tokens, requests) = backend(|_, _, _| ok(r#"{"access_token":"T","expires_in":0}"#));
     let (address, _) = backend(|_, _, _| ok("{}"));
     let tested = flow("", CALL, &oauth(&address, &GRANT.replace("URL", &tokens)));
     for _ in 0..3 {
         assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
     }
-    assert_eq!(asked.lock().expect("it").len(), 3);
+    assert_eq!(requests.lock().expect("it").len(), 3);
 }
 
 #[test]
 fn the_token_is_fetched_through_the_proxy_of_the_endpoint() {
-    let (proxy, asked) = backend(|_, _, _| ok(r#"{"access_token":"T"}"#));
+    let (proxy, requests) = backend(|_, _, _| ok(r#"{"access_token":"T"}"#));
     let (address, seen) = backend(|_, _, _| ok("{}"));
     let port = proxy.rsplit(':').next().unwrap_or_default();
     let with_proxy = format!(
@@ -210,7 +210,7 @@ fn the_token_is_fetched_through_the_proxy_of_the_endpoint() {
     let grant = GRANT.replace("URL", "http://tokens.example").replace("</clientCredentials>", &with_proxy);
     let tested = flow("", CALL, &oauth(&address, &grant));
     assert_eq!(tested.ask("POST", "/", JSON, "{}").status, 200);
-    let head = asked.lock().expect("it")[0].1.clone();
+    let head = requests.lock().expect("it")[0].1.clone();
     assert!(head.starts_with("POST http://tokens.example/t HTTP/1.1"), "{head}");
     assert_eq!(field(&head, "proxy-authorization").map(str::trim), Some("Basic dTpw"), "{head}");
     // Messages do not go that way.
@@ -363,7 +363,7 @@ fn the_handshake_of_ntlm_goes_over_one_connection() {
 #[test]
 fn ntlm_answers_nothing_but_its_own_challenge() {
     let (blocking, plain) = ("<call blocking='true'><endpoint key='e'/></call>", CALL);
-    for (offer, call, asked, says) in [
+    for (offer, call, requests, says) in [
         ("Basic realm=\"x\"", blocking, 1, "401: Transport error: 401"),
         ("NTLM", plain, 1, "who?"),
         ("NTLM", blocking, 2, "401: Transport error: 401"),
@@ -379,7 +379,7 @@ fn ntlm_answers_nothing_but_its_own_challenge() {
         let tested = flow("<NTLM username='u' password='p'/>", call, &endpoint);
         let response = tested.ask("POST", "/", JSON, "{}");
         assert!(response.body.contains(says), "{offer}: {response:?}");
-        assert_eq!(seen.lock().expect("it").len(), asked, "{offer}");
+        assert_eq!(seen.lock().expect("it").len(), requests, "{offer}");
     }
 }
 

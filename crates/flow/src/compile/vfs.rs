@@ -271,11 +271,11 @@ impl Reader<'_, '_> {
         self.error("bad-value", message, key.span, format!("expected {expected}"));
     }
 
-    fn missing(&mut self, name: &str, what: &str) {
+    fn missing(&mut self, name: &str, needed: &str) {
         let names = self.parameters.iter().map(|parameter| parameter.name.as_str());
         let error =
             Diagnostic::error("missing-parameter", format!("the parameter `{name}` is needed to take files"));
-        let error = error.at(self.span, what.to_owned()).did_you_mean(name, names);
+        let error = error.at(self.span, needed.to_owned()).did_you_mean(name, names);
         self.compiler.diagnostics.push(error);
         self.faulty = true;
     }
@@ -487,8 +487,8 @@ impl Reader<'_, '_> {
         let written = self.find(&full(target)).map(|parameter| parameter.span);
         if let (Some(span), true) = (written, word != Some(Word::Move)) {
             let message = format!("the parameter `{}` has no effect", full(target));
-            let what = if word == Some(Word::None) { "stay where they are" } else { "are deleted" };
-            let label = format!("`{}` is not MOVE: the files {what}", full(name));
+            let fate = if word == Some(Word::None) { "stay where they are" } else { "are deleted" };
+            let label = format!("`{}` is not MOVE: the files {fate}", full(name));
             self.compiler.warning("ignored-parameter", message, span, label);
         }
         match word {
@@ -707,8 +707,8 @@ pub fn report(url: &str, remarks: &[Remark], span: Span, compiler: &mut Compiler
     let url = diagnostics::without_credentials(url);
     for remark in remarks {
         let diagnostic = match remark {
-            Remark::Wrong(what, expected) => {
-                Diagnostic::warning("bad-address", format!("`{url}`: {what}")).at(span, expected.clone())
+            Remark::Wrong(message, expected) => {
+                Diagnostic::warning("bad-address", format!("`{url}`: {message}")).at(span, expected.clone())
             }
             Remark::Unknown(name) => {
                 let diagnostic = Diagnostic::warning(

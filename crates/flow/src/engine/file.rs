@@ -139,8 +139,8 @@ impl Writing {
                 "true" => true,
                 "false" => false,
                 _ => {
-                    let what = format!("`{name}` cannot be `{value}`");
-                    remarks.push(Remark::Wrong(what, "expected true or false".to_owned()));
+                    let message = format!("`{name}` cannot be `{value}`");
+                    remarks.push(Remark::Wrong(message, "expected true or false".to_owned()));
                     usable = false;
                     false
                 }
@@ -158,16 +158,16 @@ impl Writing {
                     "enable" => writing.locking.beside = true,
                     "disable" => writing.locking.beside = false,
                     _ => {
-                        let what = format!("`{name}` cannot be `{value}`");
-                        remarks.push(Remark::Wrong(what, "expected enable or disable".to_owned()));
+                        let message = format!("`{name}` cannot be `{value}`");
+                        remarks.push(Remark::Wrong(message, "expected enable or disable".to_owned()));
                         usable = false;
                     }
                 },
                 "transport.vfs.AutoLockReleaseInterval" => match value.parse() {
                     Ok(milliseconds) => after = Duration::from_millis(milliseconds),
                     Err(_) => {
-                        let what = format!("`{name}` cannot be `{value}`");
-                        remarks.push(Remark::Wrong(what, "expected milliseconds".to_owned()));
+                        let message = format!("`{name}` cannot be `{value}`");
+                        remarks.push(Remark::Wrong(message, "expected milliseconds".to_owned()));
                         usable = false;
                     }
                 },
@@ -278,9 +278,9 @@ pub(crate) async fn send(
             }
             if error.kind() == Some(ErrorKind::InvalidInput) {
                 // The message is wrong, and not the place.
-                let what =
+                let message =
                     "the name of its file leads out of the directory, or is none that can be written there";
-                return Err(fails(SendErrorKind::BadRequest(what), intact));
+                return Err(fails(SendErrorKind::BadRequest(message), intact));
             }
             let text = io::Error::new(error.kind().unwrap_or(ErrorKind::Other), error.to_string());
             Err(fails(SendErrorKind::Write(Arc::new(text)), intact))

@@ -32,9 +32,9 @@ pub(crate) fn note(cors: &Arc<Cors>, context: &mut Context) -> bool {
     if cors.disabled || cors.origins.is_empty() && cors.headers.is_empty() {
         return true;
     }
-    let asked = context.headers.get("Origin").map(str::to_owned);
-    let origin = origin_for(cors, asked.as_deref());
-    let refused = asked.is_some() && origin.is_empty() && !cors.origins.is_empty();
+    let of_request = context.headers.get("Origin").map(str::to_owned);
+    let origin = origin_for(cors, of_request.as_deref());
+    let refused = of_request.is_some() && origin.is_empty() && !cors.origins.is_empty();
     context.attach(Arc::new(Allowed { cors: Arc::clone(cors), origin }));
     !refused
 }

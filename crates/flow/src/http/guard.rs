@@ -51,7 +51,7 @@ struct Fetched {
 #[derive(Clone, Default)]
 struct Known {
     keys: Option<(Arc<Keys>, Instant)>,
-    asked: Option<Instant>,
+    tried: Option<Instant>,
 }
 
 /// The callers that guards have let in. Kept with the message.
@@ -276,9 +276,9 @@ async fn listed(
         question.extend_from_slice(&sha256(part.as_bytes()));
     }
     let question = sha256(&question);
-    let asked = services.kept.get::<Asked>();
+    let answers = services.kept.get::<Asked>();
     let now = transport::clock::now();
-    if let Some((caller, until)) = lock(&asked.users).get(&question)
+    if let Some((caller, until)) = lock(&answers.users).get(&question)
         && now < *until
     {
         return Ok(caller.clone());
@@ -289,7 +289,7 @@ async fn listed(
         super::ldap::Refused::Unavailable(why) => Refused::Unavailable(why),
     })?;
     let caller = Caller { way: "ldap", subject: name.to_owned(), scopes, ..Caller::default() };
-    keep(&mut lock(&asked.users), question, &caller, now, now + directory.cache);
+    keep(&mut lock(&answers.users), question, &caller, now, now + directory.cache);
     Ok(caller)
 }
 
@@ -425,8 +425,8 @@ async fn keys(
     services: &Services,
 ) -> Result<(Arc<Keys>, Instant), Refused> {
     let name = server.to_string();
-    let asked = services.kept.get::<Asked>();
-    let entry = Arc::clone(lock(&asked.keys).entry(name.clone()).or_default());
+    let answers = services.kept.get::<Asked>();
+    let entry = Arc::clone(lock(&answers.keys).entry(name.clone()).or_default());
     let now = transport::clock::now();
     let good = |cached: &Known| {
         let (keys, fetched) = cached.keys.clone()?;
@@ -453,7 +453,7 @@ async fn keys(
     if let Some(found) = good(&cached) {
         return Ok(found);
     }
-    let again = cached.asked.is_some_and(|asked| now.saturating_duration_since(asked) < RETRY);
+    let again = cached.tried.is_some_and(|tried| now.saturating_duration_since(tried) < RETRY);
     let failed = |why: String| match &old {
         Some(old) => Ok(old.clone()),
         None => Err(Refused::Unavailable(why)),
@@ -463,7 +463,7 @@ async fn keys(
     }
     if since.is_some() {
         // Tokens with unknown keys must not decide how often the server is asked.
-        lock(&entry.cached).asked = Some(now);
+        lock(&entry.cached).tried = Some(now);
     }
     let mut headers = Headers::new();
     headers.set("Accept", "application/json");
@@ -477,7 +477,7 @@ async fn keys(
             Ok(found)
         }
         Err(why) => {
-            lock(&entry.cached).asked = Some(now);
+            lock(&entry.cached).tried = Some(now);
             tracing::warn!(server = %name, "the keys of tokens are not available: {why}");
             failed(format!("the keys of {name} are not available: {why}"))
         }
@@ -499,9 +499,9 @@ async fn introspected(
     question.extend(certificate.map(sha256).unwrap_or_default());
     question.extend(sha256(format!("{:?}", introspection.rules).as_bytes()));
     let question = sha256(&question);
-    let asked = services.kept.get::<Asked>();
+    let answers = services.kept.get::<Asked>();
     let now = transport::clock::now();
-    if let Some((caller, until)) = lock(&asked.tokens).get(&question)
+    if let Some((caller, until)) = lock(&answers.tokens).get(&question)
         && now < *until
     {
         return Ok(caller.clone());
@@ -509,8 +509,8 @@ async fn introspected(
     let mut headers = Headers::new();
     headers.set("Content-Type", "application/x-www-form-urlencoded");
     headers.set("Accept", "application/json");
-    if let Some(introspection) = &introspection.authorization {
-        headers.set("Authorization", introspection);
+    if let Some(authorization) = &introspection.authorization {
+        headers.set("Authorization", authorization);
     }
     let mut body = "token=".to_owned();
     message::form::encode(token, &mut body);
@@ -529,7 +529,7 @@ async fn introspected(
     let longest = good.ends.map_or(introspection.cache, |ends| {
         introspection.cache.min(Duration::from_secs(ends.saturating_sub(wall)))
     });
-    keep(&mut lock(&asked.tokens), question, &good.caller, now, now + longest);
+    keep(&mut lock(&answers.tokens), question, &good.caller, now, now + longest);
     Ok(good.caller)
 }
 

@@ -36,7 +36,7 @@ pub(super) async fn groups(
         return Err(Refused::Wrong);
     }
     let unavailable = |why: String| Refused::Unavailable(format!("the directory {directory}: {why}"));
-    let asked = tokio::time::timeout(PATIENCE, async {
+    let conversation = tokio::time::timeout(PATIENCE, async {
         let socket = connect(directory, services).await.map_err(unavailable)?;
         let mut talk = Talk { socket, received: Vec::new(), number: 0 };
         let groups = talk.ask(directory, user, password).await;
@@ -46,7 +46,7 @@ pub(super) async fn groups(
             wrong => wrong,
         })
     });
-    asked.await.unwrap_or_else(|_| Err(unavailable("it did not answer in time".to_owned())))
+    conversation.await.unwrap_or_else(|_| Err(unavailable("it did not answer in time".to_owned())))
 }
 
 async fn connect(directory: &Directory, services: &Services) -> Result<Socket, String> {

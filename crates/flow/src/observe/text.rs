@@ -111,8 +111,8 @@ fn changed(change: &Change) -> String {
 fn body(out: &mut String, indent: &str, payload: &Shown) {
     let size = payload.bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
     if payload.text.is_empty() {
-        let what = if payload.partial { "not shown" } else { "none" };
-        let _ = writeln!(out, "{indent}payload: {what}{size}");
+        let reason = if payload.partial { "not shown" } else { "none" };
+        let _ = writeln!(out, "{indent}payload: {reason}{size}");
         return;
     }
     let part = if payload.partial { ", the beginning" } else { "" };

@@ -323,13 +323,13 @@ impl Aggregates {
         for Aggregate { first, others, answered, .. } in late {
             let (id, count) = (first.message_id(), others.len() + 1);
             let place = &first.plan().place(first.location());
-            let what = "an aggregate was not complete within";
-            tracing::error!(message_id = id, place, "{what} {seconds} s: {count} of its parts are dropped");
+            let reason = "an aggregate was not complete within";
+            tracing::error!(message_id = id, place, "{reason} {seconds} s: {count} of its parts are dropped");
             for part in answered {
                 tracing::error!(
                     message_id = part,
                     place,
-                    "{what} {seconds} s: this message was a part, with {id}"
+                    "{reason} {seconds} s: this message was a part, with {id}"
                 );
             }
         }

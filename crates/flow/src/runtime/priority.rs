@@ -152,9 +152,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn wrong(&self, span: Span, what: &str) -> String {
+    fn wrong(&self, span: Span, message: &str) -> String {
         let before = self.text.get(..(span.start as usize).min(self.text.len())).unwrap_or_default();
-        format!("{}:{}: {what}", self.path, before.matches('\n').count() + 1)
+        format!("{}:{}: {message}", self.path, before.matches('\n').count() + 1)
     }
 
     fn number<T: std::str::FromStr>(
@@ -164,12 +164,12 @@ impl Reader<'_> {
         default: Option<T>,
     ) -> Result<T, String> {
         let Some(text) = element.attr(name).map(str::trim) else {
-            let what = || self.wrong(element.span(), &format!("`{}` needs `{name}`", element.local()));
-            return default.ok_or_else(what);
+            let message = || self.wrong(element.span(), &format!("`{}` needs `{name}`", element.local()));
+            return default.ok_or_else(message);
         };
         text.parse().map_err(|_| {
-            let what = format!("`{name}` cannot be `{text}`; expected a whole number");
-            self.wrong(element.value_span(name), &what)
+            let message = format!("`{name}` cannot be `{text}`; expected a whole number");
+            self.wrong(element.value_span(name), &message)
         })
     }
 
@@ -200,8 +200,8 @@ impl Reader<'_> {
             core = self.number(threads, "core", Some(CORE))?;
             max = self.number(threads, "max", Some(MAX.max(core)))?;
             if max < core || max == 0 {
-                let what = format!("`max` is {max}; expected at least 1, and at least `core` ({core})");
-                return Err(self.wrong(threads.span(), &what));
+                let message = format!("`max` is {max}; expected at least 1, and at least `core` ({core})");
+                return Err(self.wrong(threads.span(), &message));
             }
         }
         let lowest = queues.last().map_or(0, |queue| queue.0);
@@ -218,8 +218,8 @@ impl Reader<'_> {
         }
         for priority in conditions.iter().map(|entry| entry.0).chain([default]) {
             if queues.iter().all(|queue| queue.0 != priority) {
-                let what = format!("there is no queue of the priority {priority}");
-                return Err(self.wrong(list.span(), &what));
+                let message = format!("there is no queue of the priority {priority}");
+                return Err(self.wrong(list.span(), &message));
             }
         }
         Ok(Priorities { shape: Shape { queues, core, max }, conditions, default })
@@ -259,18 +259,18 @@ impl Reader<'_> {
                     return Err(self.wrong(element.span(), "`match` needs `regex`"));
                 };
                 let pattern = Pattern::compile(regex).map_err(|why| {
-                    let what = format!("`{regex}` is not a valid regular expression: {why}");
-                    self.wrong(element.value_span("regex"), &what)
+                    let message = format!("`{regex}` is not a valid regular expression: {why}");
+                    self.wrong(element.value_span("regex"), &message)
                 })?;
                 Ok(Condition::Match(self.part(element)?, pattern))
             }
             other => {
-                let mut what =
+                let mut message =
                     format!("there is no condition `{other}`; expected equal, match, and, or, not");
                 if let Some(near) = diagnostics::did_you_mean(other, ["equal", "match", "and", "or", "not"]) {
-                    what += &format!("; {near}");
+                    message += &format!("; {near}");
                 }
-                Err(self.wrong(element.span(), &what))
+                Err(self.wrong(element.span(), &message))
             }
         }
     }
@@ -278,8 +278,8 @@ impl Reader<'_> {
     fn part(&self, element: &Element) -> Result<Part, String> {
         let source = element.attr("source").map(str::trim).filter(|name| !name.is_empty());
         let needed = || {
-            let what = format!("`{}` needs `source`: the name", element.local());
-            source.map(str::to_owned).ok_or_else(|| self.wrong(element.span(), &what))
+            let message = format!("`{}` needs `source`: the name", element.local());
+            source.map(str::to_owned).ok_or_else(|| self.wrong(element.span(), &message))
         };
         match element.attr("type").map(str::trim) {
             Some("header") => needed().map(Part::Header),
@@ -292,15 +292,15 @@ impl Reader<'_> {
                 Some("port") => Ok(Part::Port),
                 Some("protocol") => Ok(Part::Protocol),
                 Some(other) => {
-                    let what = format!(
+                    let message = format!(
                         "a URL has no `{other}` here; expected full, path, query, host, port or protocol"
                     );
-                    Err(self.wrong(element.value_span("source"), &what))
+                    Err(self.wrong(element.value_span("source"), &message))
                 }
             },
             Some(other) => {
-                let what = format!("`type` cannot be `{other}`; expected header, param or url");
-                Err(self.wrong(element.value_span("type"), &what))
+                let message = format!("`type` cannot be `{other}`; expected header, param or url");
+                Err(self.wrong(element.value_span("type"), &message))
             }
         }
     }

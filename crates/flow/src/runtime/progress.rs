@@ -182,14 +182,14 @@ mod tests {
 
     #[test]
     fn who_was_asked() {
-        let all = [Asked::Nobody, Asked::InVain, Asked::Recalled, Asked::Answered];
-        for asked in all {
-            let (mut sent, mut answered) = (asked, asked);
+        let stages = [Asked::Nobody, Asked::InVain, Asked::Recalled, Asked::Answered];
+        for before in stages {
+            let (mut sent, mut answered) = (before, before);
             sent.send();
             answered.answer();
             // Each says one thing more and takes nothing back.
-            assert!(sent.was_sent() && sent.is_answered() == asked.is_answered(), "{asked:?}");
-            assert!(answered.is_answered() && answered.was_sent() == asked.was_sent(), "{asked:?}");
+            assert!(sent.was_sent() && sent.is_answered() == before.is_answered(), "{before:?}");
+            assert!(answered.is_answered() && answered.was_sent() == before.was_sent(), "{before:?}");
         }
     }
 

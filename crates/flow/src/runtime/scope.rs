@@ -132,15 +132,15 @@ impl Services {
             }
         });
         for (store, message) in self.stores.lost_with_process() {
-            let what = "it waits in a store that is lost with the process";
-            log_given_up(&message.message_id, &store, "", what);
+            let reason = "it waits in a store that is lost with the process";
+            log_given_up(&message.message_id, &store, "", reason);
         }
     }
 }
 
 /// Logs a message whose work was given up at the end of a drain.
-pub(crate) fn log_given_up(message_id: &str, service: &str, place: &str, what: &str) {
-    tracing::error!(target: "busbar::drain", message_id, service, place, "given up at the end of the drain: {what}");
+pub(crate) fn log_given_up(message_id: &str, service: &str, place: &str, reason: &str) {
+    tracing::error!(target: "busbar::drain", message_id, service, place, "given up at the end of the drain: {reason}");
 }
 
 /// What all work of a message shares, once there is more of it than one flow.
@@ -207,8 +207,8 @@ impl Scope {
     }
 
     /// What began last, in a few words.
-    fn began(&self, what: &'static str, place: Span) {
-        *lock(&self.last) = (what, place);
+    fn began(&self, work: &'static str, place: Span) {
+        *lock(&self.last) = (work, place);
     }
 
     /// The first flow or a child has ended; `whole`: it came to its end.
@@ -236,8 +236,8 @@ impl Scope {
     /// Logs a panic in the work of this message, which has failed by that.
     fn panicked(&self, why: &Panicked) {
         self.failed(500);
-        let (what, place) = *lock(&self.last);
-        crate::runtime::report::panicked(&self.message_id, &self.service, &self.plan.place(place), what, why);
+        let (work, place) = *lock(&self.last);
+        crate::runtime::report::panicked(&self.message_id, &self.service, &self.plan.place(place), work, why);
     }
 
     /// Names it in the log, once.
@@ -245,8 +245,8 @@ impl Scope {
         if self.named.swap(true, AcqRel) {
             return;
         }
-        let (what, place) = *lock(&self.last);
-        log_given_up(&self.message_id, &self.service, &self.plan.place(place), what);
+        let (work, place) = *lock(&self.last);
+        log_given_up(&self.message_id, &self.service, &self.plan.place(place), work);
     }
 }
 

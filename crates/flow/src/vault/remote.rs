@@ -95,7 +95,7 @@ impl Cache {
     /// Asks on a thread of its own.
     fn ask_beside(&self, question: Question) {
         let (remote, secrets) = (Arc::clone(&self.remote), Arc::clone(&self.secrets));
-        let asked = question.clone();
+        let key = question.clone();
         let begun = std::thread::Builder::new().name("vault".to_owned()).spawn(move || {
             let read = remote.read(question.0.as_deref(), &question.1, &question.2);
             if let Err(why) = &read {
@@ -104,7 +104,7 @@ impl Cache {
             note(&secrets, &question, &read);
         });
         if begun.is_err() {
-            lock(&self.secrets).entry(asked).or_default().is_asked = false;
+            lock(&self.secrets).entry(key).or_default().is_asked = false;
         }
     }
 }
@@ -152,13 +152,13 @@ mod tests {
 
     #[derive(Debug, Default)]
     struct Server {
-        asked: AtomicUsize,
+        requests: AtomicUsize,
         kept: Duration,
     }
 
     impl Remote for Server {
         fn read(&self, namespace: Option<&str>, path: &str, field: &str) -> Result<String, String> {
-            let number = self.asked.fetch_add(1, Ordering::SeqCst);
+            let number = self.requests.fetch_add(1, Ordering::SeqCst);
             match path {
                 "none" => Err("there is none".to_owned()),
                 _ => Ok(format!("{} {path} {field} {number}", namespace.unwrap_or("-"))),
@@ -185,8 +185,8 @@ mod tests {
         assert!(
             cache.secret(&["none", "b"], false).is_err_and(|refused| refused.why.contains("there is none"))
         );
-        assert_eq!(server.asked.load(Ordering::SeqCst), 3);
-        // What nobody named before is asked for beside.
+        assert_eq!(server.requests.load(Ordering::SeqCst), 3);
+        // A secret that no literal named is asked for on another thread.
         assert!(
             cache
                 .secret(&["secret/c", "d"], false)

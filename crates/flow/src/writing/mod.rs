@@ -82,7 +82,7 @@ pub(crate) fn is_rewritten(context: &Context) -> bool {
             return true;
         }
     }
-    let (mtom, swa) = (asked(context, "enableMTOM"), asked(context, "enableSwA"));
+    let (mtom, swa) = (switch(context, "enableMTOM"), switch(context, "enableSwA"));
     if mtom != Some(true) && swa != Some(true) {
         return false;
     }
@@ -100,7 +100,7 @@ pub(crate) fn is_rewritten(context: &Context) -> bool {
     }
 }
 
-fn asked(context: &Context, name: &str) -> Option<bool> {
+fn switch(context: &Context, name: &str) -> Option<bool> {
     context.axis2.get(name).map(Value::is_true)
 }
 
@@ -206,7 +206,7 @@ fn packing_of(context: &Context, format: Format, endpoint: Option<Packing>) -> P
     }
     let explicit =
         context.axis2.get("messageType").map(|value| Kind::of(MediaType::parse(&value.to_string()).essence));
-    match (asked(context, "enableMTOM"), asked(context, "enableSwA")) {
+    match (switch(context, "enableMTOM"), switch(context, "enableSwA")) {
         (Some(true), _) => Packing::Mtom,
         (_, Some(true)) => Packing::Swa,
         _ if endpoint.is_some() => endpoint.unwrap_or(Packing::None),

@@ -55,7 +55,7 @@ impl Protocol {
         let settings = Settings { cache, protocol };
         Some(Protocol {
             methods: methods(&settings, compiler)?,
-            questions: Questions::of(asked(&settings, compiler)?),
+            questions: Questions::of(hash_generator(&settings, compiler)?),
             codes: codes(&settings, compiler)?,
             control: settings.flag("enableCacheControl"),
             age: settings.flag("includeAgeHeader"),
@@ -112,14 +112,14 @@ fn methods(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Optio
     Some(Some(names))
 }
 
-fn asked(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Asked> {
+fn hash_generator(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Asked> {
     let generator =
         settings.text("hashGenerator").or_else(|| settings.cache.attr("hashGenerator").map(str::to_owned));
     match generator.as_deref().map(|class| class.rsplit('.').next().unwrap_or(class)) {
         None | Some("HttpRequestHashGenerator" | "REQUESTHASHGenerator") => {
             let names = |name: &str| {
                 let text = settings.text(name)?;
-                Some(text.split(',').map(|one| one.trim().to_ascii_lowercase()).collect::<Vec<_>>())
+                Some(text.split(',').map(|name| name.trim().to_ascii_lowercase()).collect::<Vec<_>>())
             };
             Some(Asked::All(match (names("headersToIncludeInHash"), names("headersToExcludeInHash")) {
                 (Some(only), _) => Considered::Only(only),

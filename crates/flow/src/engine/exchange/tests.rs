@@ -136,7 +136,7 @@ fn a_soap_fault_is_a_failure_where_a_property_says_so() {
 /// An endpoint around another one.
 struct Around {
     inner: Arc<dyn Endpoint>,
-    asked: AtomicUsize,
+    calls: AtomicUsize,
     choice: fn(&Around, &mut Context, &Attempts) -> Result<Choice, Fault>,
     /// It stands for itself.
     circle: bool,
@@ -147,7 +147,7 @@ impl Around {
         tested: &Tested,
         choice: fn(&Around, &mut Context, &Attempts) -> Result<Choice, Fault>,
     ) -> Arc<Around> {
-        Arc::new(Around { inner: named(tested), asked: AtomicUsize::new(0), choice, circle: false })
+        Arc::new(Around { inner: named(tested), calls: AtomicUsize::new(0), choice, circle: false })
     }
 }
 
@@ -157,7 +157,7 @@ impl Endpoint for Around {
     }
 
     fn choose(&self, context: &mut Context, attempts: &Attempts, _: &mut Step) -> Result<Choice, Fault> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         (self.choice)(self, context, attempts)
     }
 
@@ -165,8 +165,8 @@ impl Endpoint for Around {
         if !self.circle {
             return Ok(None);
         }
-        let (inner, asked) = (Arc::clone(&self.inner), AtomicUsize::new(0));
-        Ok(Some(Arc::new(Around { inner, asked, choice: self.choice, circle: true })))
+        let (inner, calls) = (Arc::clone(&self.inner), AtomicUsize::new(0));
+        Ok(Some(Arc::new(Around { inner, calls, choice: self.choice, circle: true })))
     }
 
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
@@ -181,15 +181,15 @@ fn attempts_end_with_the_fault_of_the_last_one() {
     let mut context = tested.context(&[TEXT], "it");
     let fault = sent(&mut context, Destination::to(Arc::clone(&endless) as _)).expect_err("nobody is there");
     assert_eq!(fault.code.to_string(), code::CONNECTION_FAILED.to_string());
-    assert_eq!(endless.asked.load(Ordering::Relaxed), 7);
+    assert_eq!(endless.calls.load(Ordering::Relaxed), 7);
 }
 
 #[test]
 fn keys_that_lead_on_and_on_are_a_fault() {
     let tested = tested(DEAD);
     let nowhere = |_: &Around, _: &mut Context, _: &Attempts| Err(Fault::new("nowhere"));
-    let (inner, asked) = (named(&tested), AtomicUsize::new(0));
-    let endless = Around { inner, asked, choice: nowhere, circle: true };
+    let (inner, calls) = (named(&tested), AtomicUsize::new(0));
+    let endless = Around { inner, calls, choice: nowhere, circle: true };
     let mut context = tested.context(&[TEXT], "it");
     let fault = sent(&mut context, Destination::to(Arc::new(endless))).expect_err("a circle");
     assert_eq!(fault.code.to_string(), code::INDIRECT_NOT_READY.to_string());
