@@ -302,7 +302,7 @@ fn behind(reference: &EndpointRef) -> Behind {
         why: String::new(),
     };
     match reference {
-        EndpointRef::Known(endpoint) => behind(endpoint.as_ref()),
+        EndpointRef::Known(endpoint) => behind_endpoint(endpoint.as_ref()),
         EndpointRef::Missing(key) => unknown(format!("{key}, which does not exist")),
         EndpointRef::Dynamic(expression) => Behind {
             need: reference.need(),
@@ -312,7 +312,7 @@ fn behind(reference: &EndpointRef) -> Behind {
     }
 }
 
-fn behind(endpoint: &dyn Endpoint) -> Behind {
+fn behind_endpoint(endpoint: &dyn Endpoint) -> Behind {
     let leaves = endpoint.leaves();
     // Addresses are shown without their passwords.
     let shown = |text: &str| message::redact::addresses(text).into_owned();
