@@ -59,8 +59,8 @@ a copy of that element is put around them. With `json-eval` the values become an
             "completeCondition/messageCount?",
             "how many parts complete it",
             &[
-                Attribute::optional("min", Values::Key, "so many are enough; not above 0: all").or("-1"),
-                Attribute::optional("max", Values::Key, "so many are enough; not above 0: all").or("-1"),
+                Attribute::optional("min", Values::Key, "this many parts are enough; 0 or less: all").or("-1"),
+                Attribute::optional("max", Values::Key, "this many parts are enough; 0 or less: all").or("-1"),
             ],
         ),
         Inside::new(

@@ -9,7 +9,7 @@ use flow::{
 /// `<builder><messageBuilder contentType="…" class="…"/>*</builder>`
 pub const DEFINITION: Definition = Definition {
     name: "builder",
-    summary: "Of no effect: a body is read by the first mediator that needs it.",
+    summary: "Has no effect: a body is read by the first mediator that needs it.",
     attributes: &[
         Attribute::optional("class", Values::Text, "of no effect"),
         Attribute::optional("formatterClass", Values::Text, "of no effect"),

@@ -88,10 +88,10 @@ With `enableCacheControl` an answer with `no-store` is not kept. An answer with 
         .with("mediator*"),
         Inside::new(
             "protocol?",
-            "what makes a question",
+            "which requests are the same",
             &[Attribute::optional("type", Values::OneOf(&["HTTP"]), "the only one").or("HTTP")],
         ),
-        Inside::new("protocol/methods?", "methods that are looked for, with commas; `*`: all", &[]).with("GET,POST"),
+        Inside::new("protocol/methods?", "methods that are cached, separated by commas; `*`: all", &[]).with("GET,POST"),
         Inside::new("protocol/headersToIncludeInHash?", "the headers that count", &[]).with("names"),
         Inside::new("protocol/headersToExcludeInHash?", "headers that do not count; `*`: none does", &[]).with("names"),
         Inside::new("protocol/responseCodes?", "a regular expression for the statuses that are kept", &[]).with("regex"),
@@ -103,7 +103,7 @@ With `enableCacheControl` an answer with `no-store` is not kept. An answer with 
             "implementation?",
             "how much is kept",
             &[
-                Attribute::optional("maxSize", Values::Integer, "so many answers; -1: any number"),
+                Attribute::optional("maxSize", Values::Integer, "most answers; -1: any number"),
                 Attribute::optional("type", Values::Text, "of no effect: memory"),
             ],
         ),

@@ -29,7 +29,7 @@ pub const DEFINITION: Definition = Definition {
             required: false,
             values: Values::Key,
             default: "",
-            meaning: "send so many copies through the one target; CLONED_ITERATION_INDEX counts them from 1",
+            meaning: "number of copies for the one target; CLONED_ITERATION_INDEX counts them from 1",
         },
     ],
     children: Children::Elements(&["target"]),

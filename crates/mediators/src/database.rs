@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 /// The attribute of both.
 pub(crate) const TRANSACTION: Attribute =
-    Attribute::optional("useTransaction", Values::Boolean, "there must be a transaction").or("false");
+    Attribute::optional("useTransaction", Values::Boolean, "requires a transaction").or("false");
 
 /// What both may have inside.
 pub(crate) const CONNECTION: Inside = Inside::new("connection", "the database", &[]);

@@ -94,7 +94,7 @@ JSON. The content type stays. If the source gives nothing, the log says so, and 
         ("<enrich><source type=\"body\"/><target xpath=\"//a\" action=\"swap\"/></enrich>", "`swap` is not an action"),
     ],
     faults: &[
-        ("0", "a custom target selects nothing, a JSONPath finds nothing, or the new envelope is none"),
+        ("0", "a custom target selects nothing, a JSONPath finds nothing, or the new envelope is not an envelope"),
         ("601000", "the body is not what its content type says, or larger than a flow may hold"),
     ],
 };

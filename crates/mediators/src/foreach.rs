@@ -30,7 +30,7 @@ pub const DEFINITION: Definition = Definition {
             required: false,
             values: Values::Text,
             default: "",
-            meaning: "comes before the names of the properties, with an underscore",
+            meaning: "prefix of the names of the properties, followed by an underscore",
         },
         Attribute {
             name: "sequence",
@@ -68,7 +68,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional(
             "continue-without-aggregation",
             Values::Boolean,
-            "with `collection`: nobody waits",
+            "with `collection`: the flow does not wait for the items",
         )
         .or("false"),
     ],
@@ -110,7 +110,7 @@ has no result. With `continue-without-aggregation` the flow goes on at once.",
         ),
     ],
     faults: &[
-        ("0", "the expression selects no array, the collection is none, or a named sequence does not exist"),
+        ("0", "the expression selects no array, the collection is not one, or a named sequence does not exist"),
         ("601000", "the body is not what its content type says, or larger than a flow may hold"),
         (
             "SOLD_OUT",

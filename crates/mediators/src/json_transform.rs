@@ -40,14 +40,14 @@ With `property` elements the first element of the body, which may be the XML vie
 switches instead of the global ones: `synapse.commons.json.output.autoPrimitive`, `….output.disableAutoPrimitive.regex`,
 `….output.jsonoutAutoArray`, `….output.namespaceSepChar`, `….output.enableNSDeclarations`, `….preserve.namespace`, `….buildValidNCNames`,
 `….output.jsonoutMultiplePI`, `….output.xmloutMultiplePI`, `synapse.commons.enableXmlNilReadWrite` and
-`synapse.commons.enableXmlNullForEmptyElement`. The schema, if there is one, comes behind.
+`synapse.commons.enableXmlNullForEmptyElement`. The schema, if there is one, is applied after that.
 
-The content type stays: where XML came in, set `messageType` to `application/json` (scope axis2) behind it.",
+The content type stays: if the message was XML, set `messageType` to `application/json` (scope axis2) after it.",
     inside: &[Inside::new(
         "property*",
         "a switch of the JSON mapping",
         &[
-            Attribute::required("name", Values::Text, "its name; one that is none is warned of"),
+            Attribute::required("name", Values::Text, "its name; an unknown one is a warning"),
             Attribute::required("value", Values::Text, "its value"),
         ],
     )],

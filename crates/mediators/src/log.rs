@@ -16,12 +16,16 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional(
             "level",
             Values::OneOf(&["simple", "headers", "full", "custom"]),
-            "how much: addresses, SOAP headers, the whole payload, or the properties alone",
+            "what is logged: addresses, SOAP headers, the whole payload, or only the properties",
         )
         .or("simple"),
         Attribute::optional("category", Values::Text, "TRACE, DEBUG, INFO, WARN, ERROR or FATAL").or("INFO"),
-        Attribute::optional("separator", Values::Text, "stands between the parts; `\\n` and `\\t` count")
-            .or(", "),
+        Attribute::optional(
+            "separator",
+            Values::Text,
+            "separates the parts; `\\n` and `\\t` are line feed and tab",
+        )
+        .or(", "),
         Attribute::optional("logFullPayload", Values::Boolean, "the same as level=\"full\"").or("false"),
         Attribute::optional("logMessageID", Values::Boolean, "begins with the message id").or("false"),
     ],

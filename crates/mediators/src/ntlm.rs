@@ -22,7 +22,7 @@ pub const DEFINITION: Definition = Definition {
     attributes: &[
         Attribute::optional("username", Values::Key, "the user"),
         Attribute::optional("password", Values::Key, "the password"),
-        Attribute::optional("host", Values::Key, "the name of this machine that the backend is told"),
+        Attribute::optional("host", Values::Key, "the name of this machine in the handshake"),
         Attribute::optional("domain", Values::Key, "the domain of the user"),
         Attribute::optional("ntlmVersion", Values::Key, "v1 or v2: how the password is proved").or("v2"),
     ],
@@ -58,10 +58,10 @@ use https.",
     faults: &[
         (
             "0",
-            "an expression gives a version that does not exist. From the call behind it: the challenge of the backend is none \
-             (ERROR_DETAIL says why)",
+            "an expression gives a version that does not exist. In the later `call`: the challenge of the backend is \
+             not valid (ERROR_DETAIL says why)",
         ),
-        ("401", "from a `call` behind it: the backend does not ask for NTLM, or refuses the account"),
+        ("401", "in a later `call`: the backend does not ask for NTLM, or refuses the account"),
         ("601000", "the body is larger than a flow may hold"),
     ],
 };

@@ -91,7 +91,7 @@ The result is checked: XML must be well-formed. JSON must begin like JSON; the r
                 Attribute::optional("expression", Values::Expression, "gives the value"),
                 Attribute::optional("evaluator", Values::OneOf(&["xml", "json"]), "json: the expression is a JSONPath, bare or in `json-eval(…)`")
                     .or("xml"),
-                Attribute::optional("literal", Values::Boolean, "JSON: a text whatever it looks like").or("false"),
+                Attribute::optional("literal", Values::Boolean, "JSON: always a text").or("false"),
                 Attribute::optional("deepCheck", Values::Boolean, "has no effect").or("true"),
             ],
         ),

@@ -28,9 +28,9 @@ A value is literal, or the text of an expression. An empty one becomes the `defa
 its type: what cannot be converted is a fault, before anything is written. `BOOLEAN` is true for `true` in any case, else false. Values are
 told apart by group: `meta`, `correlation`, `payload`, and `arbitrary`, which holds texts only.",
     inside: &[
-        Inside::new("eventSink", "whom WSO2 would tell; stands in the log line", &[]).with("text"),
-        Inside::new("streamName", "the stream; stands in the log line", &[]).with("text"),
-        Inside::new("streamVersion", "its version; stands in the log line", &[]).with("text"),
+        Inside::new("eventSink", "the receiver of the event in WSO2; part of the log line", &[]).with("text"),
+        Inside::new("streamName", "the stream; part of the log line", &[]).with("text"),
+        Inside::new("streamVersion", "its version; part of the log line", &[]).with("text"),
         Inside::new("attributes", "the values, in groups", &[]),
         Inside::new("attributes/meta?", "about the event", &[]),
         Inside::new("attributes/meta/attribute*", "a value", VALUE),

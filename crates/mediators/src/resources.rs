@@ -6,12 +6,12 @@ use flow::{Attribute, Compiler, Inside, Values};
 /// Its row in the page of a mediator.
 pub(crate) const RESOURCE: Inside = Inside::new(
     "resource*",
-    "which entry is meant by a reference in it",
+    "the entry for a reference in it",
     &[
         Attribute::required(
             "location",
             Values::Text,
-            "the reference, as it stands there (`href`, `schemaLocation`)",
+            "the reference, as it is written there (`href`, `schemaLocation`)",
         ),
         Attribute::required("key", Values::Text, "the entry or registry resource"),
     ],

@@ -85,8 +85,8 @@ each match of `regex` (`$1` is a group), `remove` removes the fragment, and `rem
     faults: &[
         (
             "0",
-            "the address, or what comes of it, is none (a blank, a port that is not a number, a path without `/` behind a host), or a \
-             replacement names a group that is not there",
+            "the address, or the result, is not valid (a blank, a port that is not a number, a path without `/` after the host), or a \
+             replacement names a group that does not exist",
         ),
         (
             "601000",

@@ -15,12 +15,12 @@ use flow::{
 use std::sync::Arc;
 
 const CONTINUE_AFTER: Attribute =
-    Attribute::optional("continueAfter", Values::Boolean, "go on behind the router").or("false");
+    Attribute::optional("continueAfter", Values::Boolean, "the flow goes on after the router").or("false");
 
 /// `<conditionalRouter><conditionalRoute><condition>…</condition><target …/></conditionalRoute>*</conditionalRouter>`
 pub const CONDITIONAL: Definition = Definition {
     name: "conditionalRouter",
-    summary: "Runs the target of the first route whose condition holds; the flow ends behind it.",
+    summary: "Runs the target of the first route whose condition holds; the flow ends after it.",
     attributes: &[CONTINUE_AFTER],
     children: Children::Elements(&["conditionalRoute"]),
     page: CONDITIONAL_PAGE,
@@ -103,7 +103,7 @@ ends early (`drop`), only the target ends.",
 /// `<router><route expression="EXPR" [match="PATTERN"]><target …/></route>+</router>`
 pub const ROUTER: Definition = Definition {
     name: "router",
-    summary: "Runs the target of the first route whose expression is true or matches; the flow ends behind it.",
+    summary: "Runs the target of the first route whose expression is true or matches; the flow ends after it.",
     attributes: &[CONTINUE_AFTER],
     children: Children::Elements(&["route"]),
     page: ROUTER_PAGE,

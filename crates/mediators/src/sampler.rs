@@ -1,4 +1,4 @@
-//! `sampler`: hands on at most so many requests in a span of time; the others wait for their turn.
+//! `sampler`: hands on at most a number of requests in a span of time; the others wait for their turn.
 
 use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;

@@ -60,8 +60,8 @@ A sequence that ends early (`drop`) or fails has no result; if it fails, its fau
                 Attribute::required("expression", Values::Expression, "what is taken of each sequence's message"),
                 Attribute::optional("condition", Values::Expression, "only what it holds for is collected"),
                 Attribute::optional("timeout", Values::Integer, "milliseconds; absent or 0: no limit of its own"),
-                Attribute::optional("min-messages", Values::Key, "so many results are enough"),
-                Attribute::optional("max-messages", Values::Key, "so many results are enough"),
+                Attribute::optional("min-messages", Values::Key, "this many results are enough"),
+                Attribute::optional("max-messages", Values::Key, "this many results are enough"),
             ],
         ),
         Inside::new("sequence+", "what a copy runs through", &[]).with("mediator*"),
@@ -92,8 +92,8 @@ A sequence that ends early (`drop`) or fails has no result; if it fails, its fau
     faults: &[
         (
             "0",
-            "the `expression` selects nothing, or what cannot be collected, a number of messages is none, or nothing was collected before \
-             the timeout (status 504)",
+            "the `expression` selects nothing, or something that cannot be collected, a number of messages is not a number, or nothing was \
+             collected before the timeout (status 504)",
         ),
         (
             "601000",

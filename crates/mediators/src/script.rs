@@ -70,12 +70,12 @@ expressions runs on a [compute thread](../settings.md#limits); time, memory and 
             "a script that is loaded before",
             &[Attribute::required("key", Values::Text, "the entry or registry resource")],
         ),
-        Inside::new("inputs?", "arguments of the function, behind `mc`", &[]),
+        Inside::new("inputs?", "arguments of the function, after `mc`", &[]),
         Inside::new(
             "inputs/argument*",
             "an argument",
             &[
-                Attribute::optional("name", Values::Text, "for people; the order counts"),
+                Attribute::optional("name", Values::Text, "without effect; the order counts"),
                 Attribute::optional("type", Values::Text, "string, number (or integer, long, double, …), boolean, json")
                     .or("string"),
                 Attribute::optional("value", Values::Text, "the value; wins over `expression`"),
@@ -99,8 +99,8 @@ expressions runs on a [compute thread](../settings.md#limits); time, memory and 
     faults: &[
         (
             "0",
-            "the script throws, runs into a limit or cannot be found, or an argument is not of its type. The message is WSO2's, what was \
-             thrown stands in `ERROR_DETAIL`, with the line",
+            "the script throws, runs into a limit or cannot be found, or an argument is not of its type. The message is WSO2's; \
+             `ERROR_DETAIL` has the exception and its line",
         ),
         (
             "601000",

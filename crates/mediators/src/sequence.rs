@@ -15,7 +15,7 @@ pub const DEFINITION: Definition = Definition {
             Values::Key,
             "the fault handler of a sequence that is written in place",
         ),
-        Attribute::optional("name", Values::Text, "a name, for people; of no effect here"),
+        Attribute::optional("name", Values::Text, "a name, without effect"),
     ],
     children: Children::Mediators,
     page: PAGE,

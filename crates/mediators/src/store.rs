@@ -16,7 +16,7 @@ pub const DEFINITION: Definition = Definition {
     attributes: &[
         Attribute::required("messageStore", Values::Key, "the store"),
         Attribute::optional("sequence", Values::Key, "runs on the message before it is stored"),
-        Attribute::optional("name", Values::Text, "a name for people"),
+        Attribute::optional("name", Values::Text, "a name, without effect"),
     ],
     children: Children::None,
     page: PAGE,

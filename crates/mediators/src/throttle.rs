@@ -100,7 +100,7 @@ missing or wrong is a warning when the configuration loads, and a fault for each
         ),
         Inside::new(
             "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Control?",
-            "so many requests in a span of time",
+            "a number of requests in a span of time",
             &[],
         ),
         Inside::new(

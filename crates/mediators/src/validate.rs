@@ -25,8 +25,7 @@ pub const DEFINITION: Definition = Definition {
             "not needed here: a schema is compiled again when its text changes",
         )
         .or("true"),
-        Attribute::optional("json-source", Values::Text, "checks the message as JSON, whatever it is")
-            .or("false"),
+        Attribute::optional("json-source", Values::Text, "checks every message as JSON").or("false"),
     ],
     children: Children::Elements(&["schema", "feature", "property", "resource", "on-fail"]),
     page: PAGE,

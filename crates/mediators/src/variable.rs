@@ -17,7 +17,7 @@ pub const DEFINITION: Definition = Definition {
     attributes: &[
         Attribute::required("name", Values::Text, "the name, read as `${vars.name}` or `$var:name`"),
         Attribute::optional("action", Values::Word(&["set", "remove"]), "what to do").or("set"),
-        Attribute::optional("type", Values::OneOf(TYPES), "what the value has to be"),
+        Attribute::optional("type", Values::OneOf(TYPES), "the type of the value"),
         Attribute::optional("value", Values::Text, "the value"),
         Attribute::optional("expression", Values::Expression, "gives the value"),
     ],

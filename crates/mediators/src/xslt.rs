@@ -103,7 +103,7 @@ connection that the result goes to.",
                 Attribute::required(
                     "name",
                     Values::Text,
-                    "`http://busbar.dev/xslt/processor`: the version of XSLT that the stylesheet is run by, whatever it says of itself",
+                    "`http://busbar.dev/xslt/processor`: the version of XSLT as which the stylesheet runs, regardless of its own",
                 ),
                 Attribute::required("value", Values::Text, "for this one 1.0 or 2.0"),
             ],

@@ -1,4 +1,4 @@
-//! `<protocol>` of a cache: what makes a question, and which answers are kept.
+//! `<protocol>` of a cache: which requests are the same, and which answers are kept.
 
 use super::question::{Asked, Considered, Questions};
 use config::Element;
